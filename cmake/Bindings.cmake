@@ -1,0 +1,20 @@
+# _core: the Python extension.
+
+find_package(Python 3.11 REQUIRED COMPONENTS Interpreter Development.Module
+             OPTIONAL_COMPONENTS Development.SABIModule)
+execute_process(
+  COMMAND "${Python_EXECUTABLE}" -m nanobind --cmake_dir
+  OUTPUT_STRIP_TRAILING_WHITESPACE OUTPUT_VARIABLE nanobind_ROOT
+  COMMAND_ERROR_IS_FATAL ANY)
+find_package(nanobind 3.1 CONFIG REQUIRED)
+
+file(GLOB binding_sources CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/bindings/*.cpp")
+nanobind_add_module(_core NB_STATIC STABLE_ABI FREE_THREADED NB_SUPPRESS_WARNINGS
+                    NB_DOMAIN labelgrove ${binding_sources})
+target_link_libraries(_core PRIVATE labelgrove_core labelgrove_flags)
+install(TARGETS _core LIBRARY DESTINATION labelgrove COMPONENT python)
+
+if(LABELGROVE_INPLACE)
+  set_target_properties(_core PROPERTIES
+    LIBRARY_OUTPUT_DIRECTORY "${PROJECT_SOURCE_DIR}/src/labelgrove")
+endif()

@@ -1,0 +1,50 @@
+# Flags that every target of ours shares, as the interface target labelgrove_flags.
+
+if(NOT CMAKE_CXX_COMPILER_ID MATCHES "^(GNU|Clang|AppleClang)$")
+  message(FATAL_ERROR
+    "LabelGrove's kernels use the vector extensions of GCC and Clang; found "
+    "${CMAKE_CXX_COMPILER_ID}. On Windows choose clang-cl: cmake -T ClangCL.")
+endif()
+
+# clang-cl reads MSVC's command line and takes the flags of Clang behind a prefix.
+if(MSVC)
+  set(LABELGROVE_FLAG_PREFIX "/clang:")
+else()
+  set(LABELGROVE_FLAG_PREFIX "")
+endif()
+
+function(labelgrove_prefixed_flags result)
+  list(TRANSFORM ARGN PREPEND "${LABELGROVE_FLAG_PREFIX}")
+  set(${result} "${ARGN}" PARENT_SCOPE)
+endfunction()
+
+add_library(labelgrove_flags INTERFACE)
+
+# Nobody reads errno or floating-point exceptions. Never -ffast-math: sums must not be reordered
+# and NaN must stay NaN. Outside the kernels a product and a sum are never contracted: an inlined
+# copy of a function must give the same bits as every other copy of it.
+labelgrove_prefixed_flags(math_flags -fno-math-errno -fno-trapping-math -ffp-contract=off)
+target_compile_options(labelgrove_flags INTERFACE ${math_flags})
+
+if(MSVC)
+  target_compile_options(labelgrove_flags INTERFACE /W4 /utf-8)
+  target_compile_definitions(labelgrove_flags INTERFACE NOMINMAX)
+else()
+  target_compile_options(labelgrove_flags INTERFACE
+    -Wall -Wextra -Wpedantic -Wconversion -Wshadow -Wnon-virtual-dtor)
+  if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+    # A note about vectors in signatures of C functions; no such signature leaves the library.
+    target_compile_options(labelgrove_flags INTERFACE -Wno-psabi)
+  endif()
+endif()
+if(LABELGROVE_WARNINGS_AS_ERRORS)
+  labelgrove_prefixed_flags(werror -Werror)
+  target_compile_options(labelgrove_flags INTERFACE ${werror})
+endif()
+
+if(LABELGROVE_SANITIZE)
+  # Global, so that nanobind's own library is instrumented with the same runtime.
+  add_compile_options(-fsanitize=${LABELGROVE_SANITIZE} -fno-sanitize-recover=all
+                      -fno-omit-frame-pointer -g)
+  add_link_options(-fsanitize=${LABELGROVE_SANITIZE})
+endif()

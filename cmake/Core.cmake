@@ -1,0 +1,50 @@
+# labelgrove_core: the engine, a static library that knows no Python.
+
+file(GLOB core_sources CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/core/src/*.cpp")
+file(GLOB core_headers CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/core/include/labelgrove/*.hpp")
+set(kernel_source "${PROJECT_SOURCE_DIR}/core/src/kernels.cpp")
+list(REMOVE_ITEM core_sources "${kernel_source}")
+
+add_library(labelgrove_core STATIC ${core_sources} ${core_headers})
+set_target_properties(labelgrove_core PROPERTIES LINKER_LANGUAGE CXX)
+target_include_directories(labelgrove_core PUBLIC "${PROJECT_SOURCE_DIR}/core/include")
+target_link_libraries(labelgrove_core PRIVATE labelgrove_flags)
+find_package(Threads REQUIRED)
+target_link_libraries(labelgrove_core PUBLIC Threads::Threads)
+
+# CMake's Release means -O3 for GCC and Clang, and -O2 for clang-cl and RelWithDebInfo.
+labelgrove_prefixed_flags(optimise -O3)
+set(optimise "$<$<NOT:$<CONFIG:Debug>>:${optimise}>")
+target_compile_options(labelgrove_core PRIVATE ${optimise})
+
+# The kernels are compiled once per instruction set, in an object library each; the library picks
+# one at run time. LABELGROVE_KERNEL_VARIANT names the copy, LABELGROVE_HAVE_<NAME> tells the
+# dispatcher which copies exist beside the baseline.
+function(labelgrove_add_kernels variant)
+  if(NOT EXISTS "${kernel_source}")
+    return()
+  endif()
+  set(name labelgrove_kernels_${variant})
+  add_library(${name} OBJECT "${kernel_source}")
+  target_include_directories(${name} PRIVATE "${PROJECT_SOURCE_DIR}/core/include")
+  target_compile_definitions(${name} PRIVATE LABELGROVE_KERNEL_VARIANT=${variant})
+  target_link_libraries(${name} PRIVATE labelgrove_flags)
+  # Fused multiply-add is half of the speed here, and a kernel is never inlined elsewhere.
+  labelgrove_prefixed_flags(flags -ffp-contract=fast ${ARGN})
+  target_compile_options(${name} PRIVATE ${optimise} ${flags})
+  target_sources(labelgrove_core PRIVATE $<TARGET_OBJECTS:${name}>)
+  if(NOT variant STREQUAL "baseline")
+    string(TOUPPER "LABELGROVE_HAVE_${variant}" have)
+    target_compile_definitions(labelgrove_core PUBLIC ${have}=1)
+  endif()
+endfunction()
+
+set(cpu "${CMAKE_SYSTEM_PROCESSOR}")
+if(CMAKE_OSX_ARCHITECTURES)
+  set(cpu "${CMAKE_OSX_ARCHITECTURES}")
+endif()
+labelgrove_add_kernels(baseline)
+if(cpu MATCHES "^(x86_64|AMD64|amd64)$" AND CMAKE_SIZEOF_VOID_P EQUAL 8)
+  labelgrove_add_kernels(avx2 -mavx2 -mfma -mbmi2)
+  labelgrove_add_kernels(avx512 -mavx512f -mavx512vl -mavx512dq -mavx512bw -mfma)
+endif()

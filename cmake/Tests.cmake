@@ -1,0 +1,8 @@
+# core_tests: one executable with every file of core/tests.
+
+enable_testing()
+file(GLOB test_sources CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/core/tests/*.cpp")
+add_executable(core_tests ${test_sources})
+target_include_directories(core_tests PRIVATE "${PROJECT_SOURCE_DIR}/core/tests")
+target_link_libraries(core_tests PRIVATE labelgrove_core labelgrove_flags)
+add_test(NAME core_tests COMMAND core_tests)
