@@ -1,17 +1,97 @@
-# Development of LabelGrove.
+# The menu: `make` prints it. Every entry is a line or two that can be typed by hand.
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
+RUFF := $(BIN)/ruff
+CPP = $(wildcard core/*/*.[ch]pp core/include/labelgrove/*.hpp bindings/*.[ch]pp)
+# Programs of the environment call one another by name: CMake calls ninja.
 export PATH := $(CURDIR)/$(BIN):$(PATH)
 
-.PHONY: build
-build: $(VENV)/.ready  ## compile what changed; the extension lands beside the Python sources
-	@test -f build/dev/build.ninja || cmake --preset dev -DPython_EXECUTABLE=$(CURDIR)/$(BIN)/python
-	@cmake --build --preset dev
+.PHONY: help
+help:  ## this menu
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
 
+.PHONY: demo
+demo: build  ## learn from a stream of real text and watch it
+	@$(BIN)/labelgrove demo
+
+.PHONY: test
+test: build  ## the tests of the core, then those of the package
+	$(BIN)/ctest --preset dev
+	$(BIN)/python -m pytest $(PYTEST)
+
+.PHONY: build
+build: build/dev/.configured  ## compile what changed, straight into src/labelgrove
+	@$(BIN)/cmake --build --preset dev
+
+.PHONY: lint
+lint: $(VENV)/.ready  ## style and likely mistakes
+	$(RUFF) check
+	$(RUFF) format --check
+	$(BIN)/clang-format --dry-run --Werror $(CPP)
+
+.PHONY: format
+format: $(VENV)/.ready  ## rewrite the sources in the house's style
+	$(RUFF) check --fix
+	$(RUFF) format
+	$(BIN)/clang-format -i $(CPP)
+
+.PHONY: types
+types: build  ## the strict type checker
+	$(BIN)/mypy
+
+.PHONY: asan
+asan: build/asan/.configured  ## the tests under AddressSanitizer and UndefinedBehaviorSanitizer
+	$(BIN)/cmake --build --preset asan
+	$(BIN)/ctest --preset asan
+	scripts/pytest-asan
+
+.PHONY: tsan
+tsan: build/tsan/.configured  ## the tests of the core under ThreadSanitizer
+	$(BIN)/cmake --build --preset tsan
+	scripts/fixed-addresses $(BIN)/ctest --preset tsan
+
+.PHONY: tidy
+tidy: build/tidy/.configured  ## clang-tidy over the core and the bindings
+	$(BIN)/cmake --build --preset tidy
+
+.PHONY: bench
+bench: build  ## measure, and write docs/benchmarks.md
+	$(BIN)/python -m benchmarks
+
+.PHONY: docs
+docs: build  ## the documentation, into docs/_build/html
+	$(BIN)/sphinx-build -q -W --keep-going -b html docs docs/_build/html
+
+.PHONY: wheel
+wheel: $(VENV)/.ready  ## source archive and wheel, into dist, tried in an environment of their own
+	rm -rf dist build/wheel
+	$(BIN)/python -m build --outdir dist
+	$(PYTHON) -m venv build/wheel
+	build/wheel/bin/pip install -q dist/*.whl
+	cd build/wheel && bin/python -c "import labelgrove; print(labelgrove.__version__, labelgrove.__file__)"
+
+.PHONY: clean
+clean:  ## remove everything that was built, the environment included
+	rm -rf $(VENV) build dist docs/_build src/labelgrove/_core.*.so
+	rm -rf .hypothesis .mypy_cache .pytest_cache .ruff_cache
+
+# The environment: made once, and again when what it needs changes. The package is installed
+# without its extension, in place; the extension is the business of `build`.
 $(VENV)/.ready: pyproject.toml
-	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	@$(PYTHON) -c "import sys; sys.exit(sys.version_info < (3, 11))" || \
+	    { echo "LabelGrove needs Python 3.11 or newer: make PYTHON=python3.12 ..." >&2; exit 1; }
+	test -x $(BIN)/pip || $(PYTHON) -m venv $(VENV) || \
+	    { echo "No virtual environment can be made; on Debian: apt install python3-venv" >&2; exit 1; }
 	$(BIN)/pip install -q "scikit-build-core>=1.1" "nanobind>=3.1" cmake ninja
 	$(BIN)/pip install -q --no-build-isolation -e ".[bench,dev,docs,test]" \
 	    -C wheel.cmake=false -C wheel.py-api=py3 -C editable.mode=inplace
-	touch $@
+	@touch $@
+
+build/tidy/.configured: | $(VENV)/bin/clang-tidy
+$(VENV)/bin/clang-tidy: | $(VENV)/.ready
+	$(BIN)/pip install -q "clang-tidy>=20"
+
+build/%/.configured: CMakePresets.json $(VENV)/.ready
+	$(BIN)/cmake --preset $* -DPython_EXECUTABLE=$(CURDIR)/$(BIN)/python
+	@touch $@

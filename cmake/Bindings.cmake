@@ -15,6 +15,9 @@ target_link_libraries(_core PRIVATE labelgrove_core labelgrove_flags)
 install(TARGETS _core LIBRARY DESTINATION labelgrove COMPONENT python)
 
 if(LABELGROVE_INPLACE)
-  set_target_properties(_core PROPERTIES
-    LIBRARY_OUTPUT_DIRECTORY "${PROJECT_SOURCE_DIR}/src/labelgrove")
+  set(package "${PROJECT_SOURCE_DIR}/src/labelgrove")
+  set_target_properties(_core PROPERTIES LIBRARY_OUTPUT_DIRECTORY "${package}")
+  # The stub is committed, for type checkers and readers; every build of a developer renews it.
+  nanobind_add_stub(_core_stub MODULE _core PYTHON_PATH "${package}"
+                    OUTPUT "${package}/_core.pyi" DEPENDS _core)
 endif()

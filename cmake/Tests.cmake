@@ -6,3 +6,10 @@ add_executable(core_tests ${test_sources})
 target_include_directories(core_tests PRIVATE "${PROJECT_SOURCE_DIR}/core/tests")
 target_link_libraries(core_tests PRIVATE labelgrove_core labelgrove_flags)
 add_test(NAME core_tests COMMAND core_tests)
+
+# Sanitizers emit shared symbols of their own.
+if(TARGET labelgrove_kernels_avx2 AND CMAKE_NM AND NOT MSVC AND NOT LABELGROVE_SANITIZE)
+  set(objects "$<TARGET_OBJECTS:labelgrove_kernels_avx2>;$<TARGET_OBJECTS:labelgrove_kernels_avx512>")
+  add_test(NAME kernel_symbols COMMAND "${CMAKE_COMMAND}" "-DNM=${CMAKE_NM}" "-DOBJECTS=${objects}"
+                                       -P "${PROJECT_SOURCE_DIR}/cmake/KernelSymbols.cmake")
+endif()

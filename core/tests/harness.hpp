@@ -11,13 +11,13 @@
 namespace labelgrove::testing {
 
 struct Case {
-    const char* name;
-    void (*run)();
+  const char* name;
+  void (*run)();
 };
 
 // Thrown by REQUIRE, after the failure has been recorded.
 struct CaseAborted : std::runtime_error {
-    CaseAborted() : std::runtime_error("a required condition does not hold") {}
+  CaseAborted() : std::runtime_error("a required condition does not hold") {}
 };
 
 // Cases in the order of registration.
@@ -27,36 +27,34 @@ std::vector<Case>& cases();
 void fail(const char* file, int line, const std::string& message);
 
 struct Registration {
-    Registration(const char* name, void (*run)()) { cases().push_back({name, run}); }
+  Registration(const char* name, void (*run)()) { cases().push_back({name, run}); }
 };
 
 template <class T>
 std::string show(const T& value) {
-    if constexpr (requires(std::ostream& out) { out << value; }) {
-        std::ostringstream out;
-        out.precision(17);
-        out << value;
-        return out.str();
-    } else {
-        return "(a value that cannot be printed)";
-    }
+  if constexpr (requires(std::ostream& out) { out << value; }) {
+    std::ostringstream out;
+    out.precision(17);
+    out << value;
+    return out.str();
+  } else {
+    return "(a value that cannot be printed)";
+  }
 }
 
 template <class A, class B>
 void check_equal(const A& actual, const B& expected, const char* text, const char* file, int line) {
-    if (!(actual == expected)) {
-        fail(file, line, std::string(text) + ": found " + show(actual) + ", expected " +
-                             show(expected));
-    }
+  if (!(actual == expected)) {
+    fail(file, line, std::string(text) + ": found " + show(actual) + ", expected " + show(expected));
+  }
 }
 
-inline void check_near(double actual, double expected, double tolerance, const char* text,
-                       const char* file, int line) {
-    const double distance = actual < expected ? expected - actual : actual - expected;
-    if (!(distance <= tolerance)) {  // NaN fails too
-        fail(file, line, std::string(text) + ": found " + show(actual) + ", expected " +
-                             show(expected) + " within " + show(tolerance));
-    }
+inline void check_near(double actual, double expected, double tolerance, const char* text, const char* file, int line) {
+  const double distance = actual < expected ? expected - actual : actual - expected;
+  if (!(distance <= tolerance)) {  // NaN fails too
+    fail(file, line,
+         std::string(text) + ": found " + show(actual) + ", expected " + show(expected) + " within " + show(tolerance));
+  }
 }
 
 }  // namespace labelgrove::testing
@@ -65,42 +63,40 @@ inline void check_near(double actual, double expected, double tolerance, const c
 #define LABELGROVE_JOIN(a, b) LABELGROVE_JOIN_(a, b)
 
 // TEST("block: a copied column equals its source") { ... }
-#define TEST(name)                                                                               \
-    static void LABELGROVE_JOIN(test_case_, __LINE__)();                                         \
-    static const ::labelgrove::testing::Registration LABELGROVE_JOIN(registration_, __LINE__){   \
-        name, &LABELGROVE_JOIN(test_case_, __LINE__)};                                           \
-    static void LABELGROVE_JOIN(test_case_, __LINE__)()
+#define TEST(name)                                                                           \
+  static void LABELGROVE_JOIN(test_case_, __LINE__)();                                       \
+  static const ::labelgrove::testing::Registration LABELGROVE_JOIN(registration_, __LINE__){ \
+      name, &LABELGROVE_JOIN(test_case_, __LINE__)};                                         \
+  static void LABELGROVE_JOIN(test_case_, __LINE__)()
 
-#define CHECK(...)                                                                               \
-    do {                                                                                         \
-        if (!(__VA_ARGS__)) ::labelgrove::testing::fail(__FILE__, __LINE__, #__VA_ARGS__);       \
-    } while (false)
+#define CHECK(...)                                                                     \
+  do {                                                                                 \
+    if (!(__VA_ARGS__)) ::labelgrove::testing::fail(__FILE__, __LINE__, #__VA_ARGS__); \
+  } while (false)
 
-#define REQUIRE(...)                                                                             \
-    do {                                                                                         \
-        if (!(__VA_ARGS__)) {                                                                    \
-            ::labelgrove::testing::fail(__FILE__, __LINE__, #__VA_ARGS__);                       \
-            throw ::labelgrove::testing::CaseAborted();                                          \
-        }                                                                                        \
-    } while (false)
+#define REQUIRE(...)                                                 \
+  do {                                                               \
+    if (!(__VA_ARGS__)) {                                            \
+      ::labelgrove::testing::fail(__FILE__, __LINE__, #__VA_ARGS__); \
+      throw ::labelgrove::testing::CaseAborted();                    \
+    }                                                                \
+  } while (false)
 
-#define CHECK_EQ(actual, expected)                                                               \
-    ::labelgrove::testing::check_equal((actual), (expected), #actual " == " #expected, __FILE__, \
-                                       __LINE__)
+#define CHECK_EQ(actual, expected) \
+  ::labelgrove::testing::check_equal((actual), (expected), #actual " == " #expected, __FILE__, __LINE__)
 
-#define CHECK_NEAR(actual, expected, tolerance)                                                  \
-    ::labelgrove::testing::check_near((actual), (expected), (tolerance), #actual " ~ " #expected, \
-                                      __FILE__, __LINE__)
+#define CHECK_NEAR(actual, expected, tolerance) \
+  ::labelgrove::testing::check_near((actual), (expected), (tolerance), #actual " ~ " #expected, __FILE__, __LINE__)
 
-#define CHECK_THROWS(exception, ...)                                                             \
-    do {                                                                                         \
-        bool thrown = false;                                                                     \
-        try {                                                                                    \
-            static_cast<void>(__VA_ARGS__);                                                      \
-        } catch (const exception&) {                                                             \
-            thrown = true;                                                                       \
-        }                                                                                        \
-        if (!thrown) {                                                                           \
-            ::labelgrove::testing::fail(__FILE__, __LINE__, #__VA_ARGS__ " throws " #exception); \
-        }                                                                                        \
-    } while (false)
+#define CHECK_THROWS(exception, ...)                                                       \
+  do {                                                                                     \
+    bool thrown = false;                                                                   \
+    try {                                                                                  \
+      static_cast<void>(__VA_ARGS__);                                                      \
+    } catch (const exception&) {                                                           \
+      thrown = true;                                                                       \
+    }                                                                                      \
+    if (!thrown) {                                                                         \
+      ::labelgrove::testing::fail(__FILE__, __LINE__, #__VA_ARGS__ " throws " #exception); \
+    }                                                                                      \
+  } while (false)

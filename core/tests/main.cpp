@@ -13,52 +13,52 @@ std::atomic<std::size_t> failures{0};
 std::mutex printing;
 
 bool wanted(std::string_view name, int argc, char** argv) {
-    for (int i = 1; i < argc; ++i) {
-        if (name.find(argv[i]) != std::string_view::npos) return true;
-    }
-    return argc <= 1;
+  for (int i = 1; i < argc; ++i) {
+    if (name.find(argv[i]) != std::string_view::npos) return true;
+  }
+  return argc <= 1;
 }
 
 void run(const Case& test) {
-    try {
-        test.run();
-    } catch (const CaseAborted&) {  // recorded by REQUIRE
-    } catch (const std::exception& error) {
-        fail(test.name, 0, std::string("exception: ") + error.what());
-    }
+  try {
+    test.run();
+  } catch (const CaseAborted&) {  // recorded by REQUIRE
+  } catch (const std::exception& error) {
+    fail(test.name, 0, std::string("exception: ") + error.what());
+  }
 }
 
 }  // namespace
 
 std::vector<Case>& cases() {
-    static std::vector<Case> all;  // inside the function: registration runs before main
-    return all;
+  static std::vector<Case> all;  // inside the function: registration runs before main
+  return all;
 }
 
 void fail(const char* file, int line, const std::string& message) {
-    const std::lock_guard lock(printing);
-    std::printf("%s:%d: %s\n", file, line, message.c_str());
-    ++failures;
+  const std::lock_guard lock(printing);
+  std::printf("%s:%d: %s\n", file, line, message.c_str());
+  ++failures;
 }
 
 }  // namespace labelgrove::testing
 
 int main(int argc, char** argv) {
-    using namespace labelgrove::testing;
-    std::size_t run_count = 0;
-    std::size_t failed_count = 0;
-    for (const Case& test : cases()) {
-        if (!wanted(test.name, argc, argv)) continue;
-        const std::size_t before = failures;
-        run(test);
-        ++run_count;
-        if (failures != before) {
-            ++failed_count;
-            std::printf("FAILED: %s\n", test.name);
-        }
+  using namespace labelgrove::testing;
+  std::size_t run_count = 0;
+  std::size_t failed_count = 0;
+  for (const Case& test : cases()) {
+    if (!wanted(test.name, argc, argv)) continue;
+    const std::size_t before = failures;
+    run(test);
+    ++run_count;
+    if (failures != before) {
+      ++failed_count;
+      std::printf("FAILED: %s\n", test.name);
     }
-    std::printf("%zu C++ cases run, %zu failed\n", run_count, failed_count);
-    // Filters that match nothing are a mistake; a tree without cases yet is not.
-    const bool nothing_matched = run_count == 0 && argc > 1;
-    return failed_count != 0 || nothing_matched ? 1 : 0;
+  }
+  std::printf("%zu C++ cases run, %zu failed\n", run_count, failed_count);
+  // Filters that match nothing are a mistake; a tree without cases yet is not.
+  const bool nothing_matched = run_count == 0 && argc > 1;
+  return failed_count != 0 || nothing_matched ? 1 : 0;
 }
