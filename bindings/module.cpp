@@ -1,3 +1,9 @@
 #include <nanobind/nanobind.h>
 
-NB_MODULE(_core, module) { module.doc() = "The compiled engine of LabelGrove; private."; }
+#include "register.hpp"
+
+NB_MODULE(_core, module) {
+  module.doc() = "The compiled engine of LabelGrove; private.";
+  labelgrove::bindings::register_online_plt(module);
+  labelgrove::bindings::register_machine(module);
+}

@@ -1,1 +1,49 @@
 """The compiled engine of LabelGrove; private."""
+
+from typing import Annotated
+
+import numpy
+from numpy.typing import NDArray
+
+
+class OnlinePlt:
+    """OPLT or IPLT; see core/include/labelgrove/online_plt.hpp."""
+
+    def __init__(self, options: dict) -> None: ...
+
+    @staticmethod
+    def on_tree(options: dict, parents: Annotated[NDArray[numpy.uint32], dict(shape=(None,), order='C', device='cpu', writable=False)], labels: Annotated[NDArray[numpy.uint32], dict(shape=(None,), order='C', device='cpu', writable=False)], label_count: int) -> "std::unique_ptr<labelgrove::bindings::(anonymous namespace)::Model, std::default_delete<labelgrove::bindings::(anonymous namespace)::Model> >": ...
+
+    @staticmethod
+    def load(options: dict, arrays: dict, for_prediction: bool) -> "std::unique_ptr<labelgrove::bindings::(anonymous namespace)::Model, std::default_delete<labelgrove::bindings::(anonymous namespace)::Model> >": ...
+
+    def save(self, for_prediction: bool) -> dict: ...
+
+    def learn(self, indptr: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], ids: Annotated[NDArray[numpy.uint32], dict(shape=(None,), order='C', device='cpu', writable=False)], values: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu', writable=False)], label_indptr: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], labels: Annotated[NDArray[numpy.uint32], dict(shape=(None,), order='C', device='cpu', writable=False)], begin: int, end: int, threads: int) -> None: ...
+
+    def remove_labels(self, labels: Annotated[NDArray[numpy.uint32], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> None: ...
+
+    def top_k(self, indptr: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], ids: Annotated[NDArray[numpy.uint32], dict(shape=(None,), order='C', device='cpu', writable=False)], values: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu', writable=False)], k: int, beam_width: int, allowed: object | None, threads: int) -> tuple: ...
+
+    def above_threshold(self, indptr: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], ids: Annotated[NDArray[numpy.uint32], dict(shape=(None,), order='C', device='cpu', writable=False)], values: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu', writable=False)], thresholds: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu', writable=False)], allowed: object | None, threads: int) -> tuple: ...
+
+    def tree(self) -> dict: ...
+
+    @property
+    def examples_seen(self) -> int: ...
+
+    @property
+    def label_count(self) -> int: ...
+
+    @property
+    def can_learn(self) -> bool: ...
+
+    def size(self) -> dict: ...
+
+def kernel_variant() -> str:
+    """The instruction set that the kernels in use were compiled for."""
+
+def draw(seed: int, stream: int, counter: int, sub: int = 0) -> int:
+    """
+    The hash behind every random choice: streams are 1 policy, 2 replay, 3 reservoir, 4 shuffle.
+    """

@@ -1,0 +1,43 @@
+// What crosses the boundary: one-dimensional contiguous arrays, never converted, never copied on the way in.
+#pragma once
+
+#include <nanobind/nanobind.h>
+#include <nanobind/ndarray.h>
+#include <nanobind/stl/string.h>
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <stdexcept>
+#include <vector>
+
+namespace labelgrove::bindings {
+
+namespace nb = nanobind;
+
+template <typename T>
+using In = nb::ndarray<const T, nb::numpy, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+
+template <typename T>
+std::span<const T> view(const In<T>& array) {
+  return {array.data(), array.size()};
+}
+
+// A fresh NumPy array of the given shape that owns its memory.
+template <typename T>
+nb::ndarray<T, nb::numpy> make_array(std::initializer_list<std::size_t> shape) {
+  std::size_t size = 1;
+  for (const std::size_t extent : shape) size *= extent;
+  auto data = std::make_unique<T[]>(size);
+  nb::capsule owner(data.get(), [](void* p) noexcept { delete[] static_cast<T*>(p); });
+  return nb::ndarray<T, nb::numpy>(data.release(), shape.size(), shape.begin(), owner);
+}
+
+template <typename T>
+nb::ndarray<T, nb::numpy> to_array(std::span<const T> values) {
+  auto array = make_array<T>({values.size()});
+  std::copy(values.begin(), values.end(), array.data());
+  return array;
+}
+
+}  // namespace labelgrove::bindings

@@ -1,0 +1,11 @@
+// One function per concept; each has a file of its own.
+#pragma once
+
+#include <nanobind/nanobind.h>
+
+namespace labelgrove::bindings {
+
+void register_online_plt(nanobind::module_& module);
+void register_machine(nanobind::module_& module);
+
+}  // namespace labelgrove::bindings

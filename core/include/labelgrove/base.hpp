@@ -1,0 +1,35 @@
+// Views and small values shared by the whole core.
+#pragma once
+
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+
+namespace labelgrove {
+
+using FeatureId = std::uint32_t;
+using LabelId = std::uint32_t;
+using NodeId = std::uint32_t;
+
+inline constexpr std::uint32_t kNone = std::numeric_limits<std::uint32_t>::max();
+
+// One example's features, ids strictly increasing. The constant bias feature is not among them: it is
+// row 0 of every sibling block.
+struct Features {
+  const FeatureId* ids = nullptr;
+  const float* values = nullptr;
+  std::uint32_t size = 0;
+};
+
+// Whether no feature below the last one is missing.
+inline bool is_dense(const Features& x) { return x.size > 0 && x.ids[x.size - 1] == x.size - 1; }
+
+// What scales the example to unit length (1 if it has no length).
+inline float unit_scale(const Features& x) {
+  double square = 0.0;
+  for (std::uint32_t j = 0; j < x.size; ++j) square += static_cast<double>(x.values[j]) * static_cast<double>(x.values[j]);
+  return square > 0.0 ? static_cast<float>(1.0 / std::sqrt(square)) : 1.0F;
+}
+
+}  // namespace labelgrove

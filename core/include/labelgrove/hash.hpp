@@ -1,0 +1,24 @@
+// Deterministic hashing: every "random" choice of the core is a function of the seed and a counter, so that it
+// depends neither on the number of threads nor on where a stream was cut into calls.
+#pragma once
+
+#include <cstdint>
+
+namespace labelgrove {
+
+// Streams of choices that must not be correlated with one another.
+enum class Draw : std::uint64_t { policy = 1, replay = 2, reservoir = 3, shuffle = 4 };
+
+// Finaliser of Steele, Lea & Flood (2014), SplitMix64.
+constexpr std::uint64_t mix(std::uint64_t z) {
+  z += 0x9e3779b97f4a7c15ULL;
+  z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9ULL;
+  z = (z ^ (z >> 27)) * 0x94d049bb133111ebULL;
+  return z ^ (z >> 31);
+}
+
+constexpr std::uint64_t draw(std::uint64_t seed, Draw stream, std::uint64_t counter, std::uint64_t sub = 0) {
+  return mix(mix(mix(seed ^ mix(static_cast<std::uint64_t>(stream))) ^ counter) ^ sub);
+}
+
+}  // namespace labelgrove

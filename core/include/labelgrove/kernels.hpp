@@ -1,0 +1,43 @@
+// The loops over (features x siblings) in which nearly all time is spent, in variants for the CPU at hand.
+//
+// A row is the run of weights of all siblings for one feature; `state` floats behind each weight stands its optimiser
+// state. Every column is computed by the same sequence of IEEE operations wherever it stands and however many columns
+// there are, and every operation is symmetric under a change of sign. Both are what makes OPLT proper to the last bit:
+// columns may be copied between blocks of different width, and a negated column learns the negated weights.
+#pragma once
+
+#include <cstddef>
+
+namespace labelgrove {
+
+struct Kernels {
+  const char* name;
+
+  // out[c] = sum_j x[j] * rows[j][c] for c < columns.
+  void (*margins)(const float* const* rows, const float* x, std::size_t n, std::size_t columns, float* out);
+
+  // Also variances[c] = sum_j x[j]^2 * rows[j][state + c]  (AROW's confidence of the margin).
+  void (*margins_and_variances)(const float* const* rows, const float* x, std::size_t n, std::size_t columns,
+                                std::size_t state, float* margins, float* variances);
+
+  // AdaGrad (Duchi et al. 2011) as in OPLT: g = gradient[c] * x[j]; G += g^2; w -= rate * g / sqrt(epsilon + G).
+  void (*adagrad)(float* const* rows, const float* x, std::size_t n, std::size_t columns, std::size_t state,
+                  const float* gradient, float rate, float epsilon);
+
+  // AROW (Crammer et al. 2009), diagonal: with S the state, w += step[c] * x[j] * S; S /= 1 + S * x[j]^2 / r.
+  // Columns whose step is 0 stay as they are.
+  void (*arow)(float* const* rows, const float* x, std::size_t n, std::size_t columns, std::size_t state,
+               const float* step, float inverse_r);
+
+  // w += step[c] * x[j].
+  void (*add_scaled)(float* const* rows, const float* x, std::size_t n, std::size_t columns, const float* step);
+
+  // out[c] = 1 / (1 + exp(-in[c])).
+  void (*sigmoid)(const float* in, std::size_t n, float* out);
+};
+
+// The best variant that this CPU runs; chosen once. LABELGROVE_CPU=baseline|avx2|avx512 in the environment asks for a
+// lesser one.
+const Kernels& kernels();
+
+}  // namespace labelgrove

@@ -1,0 +1,70 @@
+// The structure of a label tree, without any classifier: who is whose child, and which leaf stands for which label.
+//
+// Node 0 stands above the root: its only child is the root, node 1. So the root's own classifier, P(any label | x), is a
+// child column like every other and needs no special case anywhere.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "labelgrove/base.hpp"
+
+namespace labelgrove {
+
+inline constexpr NodeId kAboveRoot = 0;
+inline constexpr NodeId kRoot = 1;
+
+struct TreeNode {
+  NodeId parent = kNone;
+  std::uint32_t slot = 0;             // its place among its siblings, hence its column in the parent's block
+  LabelId label = kNone;              // of a leaf; kNone for inner nodes and for the root before its first label
+  bool silent = false;                // a leaf whose label was removed: it keeps its place, nothing more
+  std::uint32_t leaves = 1;           // leaves at or below, silent ones included: |L_v| of the paper
+  std::uint32_t live = 0;             // labels at or below that may be predicted
+  std::uint32_t leaf_children = 0;
+  std::uint32_t silent_children = 0;
+  std::vector<NodeId> children;
+
+  bool is_leaf() const { return children.empty(); }
+  // All children are leaves.
+  bool is_pre_leaf() const { return !children.empty() && leaf_children == children.size(); }
+};
+
+class LabelTree {
+ public:
+  // Only the root, without a label.
+  LabelTree();
+  // A given tree: parents[v] < v for v >= 1 is not required, any numbering is; parents[0] = kNone, and node 0's only child
+  // is node 1. labels[v] is kNone for inner nodes, else below `label_count`, the number of labels that were ever there.
+  // Throws std::invalid_argument, naming the node, if it is no tree, if a label occurs twice, or if an inner node has one.
+  LabelTree(std::span<const NodeId> parents, std::span<const LabelId> labels, std::span<const std::uint8_t> silent,
+            LabelId label_count);
+
+  const TreeNode& operator[](NodeId v) const { return nodes_[v]; }
+  NodeId size() const { return static_cast<NodeId>(nodes_.size()); }
+  // The leaf of a label, kNone if it has none (any more).
+  NodeId leaf_of(LabelId label) const { return label < leaf_of_.size() ? leaf_of_[label] : kNone; }
+  // How many labels were ever in the tree; a label that is not below is new.
+  LabelId label_count() const { return static_cast<LabelId>(leaf_of_.size()); }
+  std::uint32_t depth_of(NodeId v) const;  // the root has depth 0
+
+  // INSERTNODE (Algorithm 5): a new node between v and all that hangs below it, or, if v is a leaf, a new leaf that takes
+  // v's label over. Returns it.
+  NodeId insert_node(NodeId v);
+  // ADDLEAF (Algorithm 6): a new last child of v. Returns it.
+  NodeId add_leaf(NodeId v, LabelId label);
+  // The label of a leaf that has none, or of a silent leaf.
+  void give_label(NodeId leaf, LabelId label);
+  // The label's leaf falls silent.
+  void remove_label(LabelId label);
+
+ private:
+  void add_along_path(NodeId v, std::uint32_t leaves, std::int32_t live);
+  void set_leaf_of(LabelId label, NodeId leaf);
+
+  std::vector<TreeNode> nodes_;
+  std::vector<NodeId> leaf_of_;
+};
+
+}  // namespace labelgrove

@@ -1,0 +1,26 @@
+// The online learners of node classifiers: one seam for all of them.
+//
+// Every learner sees a margin m and a target y in {-1, +1} and is symmetric: learning (x, -y) with weights -w gives the
+// exact negation of learning (x, y) with weights w. So the "inverse classifier" of OPLT (Algorithm 6) is a negated copy.
+#pragma once
+
+#include <cstdint>
+
+namespace labelgrove {
+
+enum class LearnerKind : std::uint8_t { adagrad = 0, sgd = 1, arow = 2 };
+
+struct LearnerOptions {
+  LearnerKind kind = LearnerKind::arow;
+  float rate = 1.0F;     // AdaGrad: eta. SGD: gamma. AROW: unused.
+  float epsilon = 0.01F; // AdaGrad: added to the sum of squared gradients.
+  float l2 = 0.0F;       // SGD: lambda.
+  float r = 1.0F;        // AROW: r.
+
+  // Optimiser state stands beside each weight for all but SGD.
+  bool has_state() const { return kind != LearnerKind::sgd; }
+  // What the state of a weight is before it has learnt: AdaGrad sums from 0, AROW's variance shrinks from 1.
+  float initial_state() const { return kind == LearnerKind::arow ? 1.0F : 0.0F; }
+};
+
+}  // namespace labelgrove

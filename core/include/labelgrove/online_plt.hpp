@@ -1,0 +1,130 @@
+// Online probabilistic label trees (Jasinska-Kobus et al. 2021): OPLT, and IPLT on a given tree.
+//
+// Learning goes in two steps. The examples of a run are taken in stream order: the tree grows for new labels, and each
+// node that an example reaches gets an event in its queue. Then the queues are worked off, node by node: node classifiers
+// never look at each other, so this may happen in any order and in any number of threads, and the result is the same to
+// the last bit. Only where the policy asks a node for a probability (BEST-GREEDY) is that node's queue worked off at once.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "labelgrove/archive.hpp"
+#include "labelgrove/base.hpp"
+#include "labelgrove/example_store.hpp"
+#include "labelgrove/label_tree.hpp"
+#include "labelgrove/learner.hpp"
+#include "labelgrove/replay_memory.hpp"
+#include "labelgrove/sibling_block.hpp"
+
+namespace labelgrove {
+
+enum class Policy : std::uint8_t {
+  fixed = 0,        // the given tree does not grow: IPLT
+  best_greedy = 1,  // Algorithm 8
+  random = 2,       // Algorithm 8
+  cpet = 3,         // descend as BEST-GREEDY does, always to a leaf, and expand it
+  complete = 4,     // always towards the child with the fewest leaves
+};
+
+struct OnlinePltOptions {
+  LearnerOptions learner;
+  Policy policy = Policy::best_greedy;
+  double alpha = 0.75;              // weight of balance in BEST-GREEDY's score
+  std::uint32_t arity = 2;          // b
+  std::uint32_t max_leaves = 100;   // b_max, the arity of pre-leaf nodes
+  std::uint32_t replay = 0;         // how often a node learns again after each example
+  std::uint64_t replay_memory = 0;  // examples that a node remembers; 0 is no bound
+  bool normalize = true;            // scale examples to unit length
+  std::uint64_t seed = 0;
+};
+
+class OnlinePlt {
+ public:
+  explicit OnlinePlt(const OnlinePltOptions& options);
+  // On a given tree: IPLT if the policy is `fixed`, else OPLT that starts from this tree.
+  OnlinePlt(const OnlinePltOptions& options, LabelTree tree);
+  // What save() wrote. Throws std::invalid_argument, naming what does not hold, unless every invariant does. With `borrow`
+  // the weights stay where they lie and the model can only predict.
+  OnlinePlt(const OnlinePltOptions& options, const ArrayReader& saved, bool borrow);
+
+  void save(ArrayWriter& out, bool for_prediction) const;
+
+  // Takes the next example of the stream in, its labels numbered in order of arrival: one that is not below
+  // tree().label_count() is new. The model is whole again only after work_off(). REQUIRES: can_learn(); ids of x increase,
+  // values are finite, labels are distinct.
+  void take_in(const Features& x, std::span<const LabelId> labels);
+  // Learns what the examples taken in have left to be learnt.
+  void work_off(unsigned threads);
+  void remove_labels(std::span<const LabelId> labels);
+
+  bool can_learn() const { return can_learn_; }
+  const OnlinePltOptions& options() const { return options_; }
+  const LabelTree& tree() const { return tree_; }
+  std::uint64_t examples_seen() const { return examples_seen_; }
+  // By node: the classifiers of its children; null if it has neither children nor an auxiliary classifier.
+  std::span<const SiblingBlock* const> blocks() const { return blocks_; }
+
+  struct Size {
+    std::uint64_t weights = 0;       // held in blocks, auxiliary classifiers included
+    std::uint64_t model_bytes = 0;   // rows, keys, tables, structure
+    std::uint64_t memory_bytes = 0;  // remembered examples
+  };
+  Size size() const;
+
+ private:
+  enum class EventKind : std::uint32_t { learn, add_leaf, reset_child, drop_theta };
+  struct Event {
+    EventKind kind;
+    ExampleId example;    // learn
+    std::uint32_t first;  // learn: where in positives_ its positive children begin; reset_child: the child
+    std::uint32_t count;  // learn: how many
+  };
+  struct Node {
+    explicit Node(SiblingBlock b) : block(std::move(b)), theta(block.has_theta()) {}
+    SiblingBlock block;
+    ReplayMemory memory;
+    std::vector<Event> queue;
+    bool theta;              // as of the end of the queue
+    std::uint64_t cost = 0;  // of working off the queue
+  };
+
+  void start_classifiers();
+  void save_memory(ArrayWriter& out, std::span<const NodeId> kept) const;
+  void load_memory(const ArrayReader& saved, std::span<const NodeId> nodes);
+  void set_node(NodeId v, std::unique_ptr<Node> node);
+  void grow(const Features& x, LabelId label, NodeId& selected);
+  NodeId descend(const Features& x, NodeId v);
+  NodeId best_child(const Features& x, NodeId v);
+  bool needs_theta(NodeId v) const;
+  void settle_theta(NodeId v);
+  void start_leaf_theta(NodeId leaf);
+  void discard(NodeId v);
+  void assign(ExampleId example, std::span<const LabelId> labels);
+  void enqueue(NodeId v, Event event);
+  void work_off_node(NodeId v, Workspace& work);
+  void learn_one(Node& node, const Event& event, Workspace& work);
+
+  OnlinePltOptions options_;
+  LabelTree tree_;
+  std::vector<std::unique_ptr<Node>> nodes_;  // by node id; null for leaves without theta
+  std::vector<const SiblingBlock*> blocks_;
+  ExampleStore store_;
+  std::uint64_t examples_seen_ = 0;
+  std::uint64_t policy_draws_ = 0;
+  bool can_learn_ = true;
+
+  // Of the run being learnt:
+  std::vector<NodeId> waiting_;             // nodes whose queue is not empty
+  std::vector<std::uint32_t> positives_;    // pool of the events' positive children
+  std::vector<std::uint64_t> visited_;      // by node: the last example that was positive there
+  std::vector<NodeId> path_;
+  std::vector<std::pair<NodeId, std::uint32_t>> reached_;  // (parent, slot) of every positive node
+  std::uint64_t visit_ = 0;
+  Workspace work_;
+  std::vector<float> probabilities_;
+};
+
+}  // namespace labelgrove

@@ -1,0 +1,64 @@
+// The examples that a node remembers to learn from again, each with the children that it was positive for.
+//
+// Bounded memory is a reservoir (Vitter 1985, Algorithm R) over all examples that ever reached the node, so what came
+// early in the stream stays as likely to be remembered as what came late. All choices are functions of the seed and of
+// how many examples have reached the node: nodes that were reached by the same examples remember the same ones, which is
+// what INSERTNODE needs to give the node above a memory as if it had been there from the start.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "labelgrove/base.hpp"
+#include "labelgrove/example_store.hpp"
+#include "labelgrove/hash.hpp"
+
+namespace labelgrove {
+
+class ReplayMemory {
+ public:
+  std::uint64_t reached() const { return reached_; }
+  std::size_t size() const { return entries_.size(); }
+  ExampleId example(std::size_t i) const { return entries_[i].example; }
+  std::span<const std::uint32_t> positives(std::size_t i) const {
+    const Entry& entry = entries_[i];
+    return entry.count == 1 ? std::span(&entry.place, 1) : std::span(pool_.data() + entry.place, entry.count);
+  }
+
+  // One more example has reached the node. Takes over the caller's reference to it, and gives back the example whose
+  // reference the caller must release (the new one itself if it is not kept), or kNone. capacity 0 means unbounded.
+  ExampleId offer(std::uint64_t seed, std::uint64_t capacity, ExampleId example, std::span<const std::uint32_t> positives);
+  // Which entry to learn again, as the r-th repetition after the last offer. REQUIRES: size() > 0.
+  std::size_t pick(std::uint64_t seed, std::uint64_t r) const {
+    return static_cast<std::size_t>(draw(seed, Draw::replay, reached_, r) % entries_.size());
+  }
+
+  // No remembered example is positive for `child` any more.
+  void forget_child(std::uint32_t child);
+  // The memory of a node inserted above: the same examples, all positive for its only child. The caller must retain every
+  // example once more.
+  ReplayMemory parent_memory() const;
+
+  std::size_t bytes() const { return entries_.capacity() * sizeof(Entry) + pool_.capacity() * sizeof(std::uint32_t); }
+
+  // For loading: appends an entry as it was saved.
+  void restore(std::uint64_t reached) { reached_ = reached; }
+  void append(ExampleId example, std::span<const std::uint32_t> positives);
+
+ private:
+  struct Entry {
+    ExampleId example;
+    std::uint32_t count;
+    std::uint32_t place;  // the child itself if there is one, else where in pool_ they begin
+  };
+  Entry make_entry(ExampleId example, std::span<const std::uint32_t> positives);
+  void compact();
+
+  std::uint64_t reached_ = 0;
+  std::vector<Entry> entries_;
+  std::vector<std::uint32_t> pool_;
+  std::size_t pool_waste_ = 0;
+};
+
+}  // namespace labelgrove

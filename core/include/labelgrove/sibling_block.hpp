@@ -1,0 +1,121 @@
+// The linear classifiers of all children of one tree node, side by side (docs: "sibling block").
+//
+//   row of a feature:  [ w(child 0) … w(child C-1) w(theta) | state(child 0) … state(theta) ]
+//
+// The children of a node learn from the same examples, those for which the node is positive, and so does the node's
+// auxiliary classifier theta (OPLT, Algorithm 7): they share one feature map, and one look-up a feature serves all.
+// Row 0 belongs to the bias, whose value is 1 in every example. Theta, where there is one, is the last column.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "labelgrove/base.hpp"
+#include "labelgrove/feature_map.hpp"
+#include "labelgrove/learner.hpp"
+#include "labelgrove/row_storage.hpp"
+
+namespace labelgrove {
+
+// Scratch space of one thread.
+struct Workspace {
+  std::vector<std::uint32_t> found;
+  std::vector<float*> rows;
+  std::vector<float> values;
+  std::vector<float> margins;
+  std::vector<float> variances;
+  std::vector<float> steps;
+  std::vector<float> targets;
+};
+
+// How a column's margin becomes a probability where the loss itself gives none (AROW): sigma(slope * m + intercept),
+// learnt by AdaGrad from the margins of new examples as they were before their update (Platt scaling, online).
+struct Link {
+  float slope;
+  float intercept;
+  float slope_sum;      // of squared gradients
+  float intercept_sum;
+};
+inline constexpr std::uint32_t kLinkFloats = 4;
+
+// A block as it is stored: rows without slack, row 0 first.
+struct BlockView {
+  std::uint32_t children = 0;
+  bool theta = false;
+  std::uint64_t updates = 0;
+  std::span<const FeatureId> features;  // of rows 1, 2, …
+  const float* weights = nullptr;       // (features + 1, columns)
+  const float* state = nullptr;         // likewise; null where the learner has none or only prediction is wanted
+  const float* links = nullptr;         // (columns, kLinkFloats), AROW only
+};
+
+class SiblingBlock {
+ public:
+  SiblingBlock(const LearnerOptions& options, std::uint32_t children, bool theta);
+  // A stored block. With `borrow` the weights are read where they lie, for prediction only, and must outlive the block.
+  // REQUIRES: the features are distinct.
+  SiblingBlock(const LearnerOptions& options, const BlockView& stored, bool borrow);
+
+  std::uint32_t children() const { return columns_ - (theta_ ? 1 : 0); }
+  bool has_theta() const { return theta_; }
+  std::uint32_t columns() const { return columns_; }
+  std::uint32_t rows() const { return map_.size() + 1; }
+  std::uint64_t updates() const { return updates_; }
+  const FeatureMap& features() const { return map_; }
+  std::span<const Link> links() const { return links_; }
+  // Bytes held: rows in use, keys and table.
+  std::size_t bytes() const;
+  // Writes (rows(), columns) floats each, of the first columns.
+  void copy_weights(std::uint32_t columns, float* out) const;
+  void copy_state(std::uint32_t columns, float* out) const;
+
+  // --- columns -------------------------------------------------------------------------------------------------------
+  // ADDLEAF (Algorithm 6): a new last child, the negated copy of theta. REQUIRES: has_theta().
+  void add_leaf();
+  // The child starts again as if it had never been positive. REQUIRES: has_theta().
+  void reset_child(std::uint32_t child);
+  void drop_theta();
+  // INSERTNODE (Algorithm 5): the block of the node above; its only child, eta(v') = theta(v), and its theta are copies
+  // of this block's theta. REQUIRES: has_theta().
+  SiblingBlock parent_block() const;
+
+  // --- learning ------------------------------------------------------------------------------------------------------
+  // One step of every column: `positives` are the children with y = +1, the other children have y = -1, theta has
+  // y = +1. Only a fresh example teaches the links; one that is learnt again (replay) does not.
+  void learn(const Features& x, std::span<const std::uint32_t> positives, bool fresh, Workspace& work);
+
+  // --- prediction ----------------------------------------------------------------------------------------------------
+  // probabilities[c] = eta(x, child c) for all children.
+  void predict(const Features& x, Workspace& work, float* probabilities) const;
+
+ private:
+  std::size_t row_floats() const { return std::size_t{stride_} * (state_ ? 2 : 1); }
+  float* row(std::uint32_t r) { return storage_.data() + r * row_floats(); }
+  const float* row(std::uint32_t r) const {
+    return (borrowed_ != nullptr ? borrowed_ : storage_.data()) + r * row_floats();
+  }
+
+  void start_row(std::uint32_t r);
+  void make_room(std::uint32_t columns);
+  void move_to_stride(std::uint32_t stride);
+  void copy_column(std::uint32_t from, std::uint32_t to, bool negated);
+  void find_rows(const Features& x, Workspace& work) const;
+  void find_or_insert_rows(const Features& x, Workspace& work);
+  void teach_links(const Workspace& work, const float* targets);
+
+  float inverse_scale() const;
+
+  LearnerOptions options_;
+  std::uint32_t columns_;
+  std::uint32_t stride_;  // columns that a row has room for
+  bool theta_;
+  bool state_;  // each row holds the optimiser's state behind the weights
+  FeatureMap map_;
+  RowStorage storage_;
+  const float* borrowed_ = nullptr;
+  std::vector<Link> links_;
+  std::uint64_t updates_ = 0;  // how often every column has learnt
+};
+
+}  // namespace labelgrove

@@ -1,0 +1,150 @@
+#include "labelgrove/label_tree.hpp"
+
+#include <algorithm>
+#include <stdexcept>
+#include <string>
+
+namespace labelgrove {
+
+LabelTree::LabelTree() : nodes_(2) {
+  nodes_[kAboveRoot].children = {kRoot};
+  nodes_[kAboveRoot].leaf_children = 1;
+  nodes_[kRoot].parent = kAboveRoot;
+}
+
+LabelTree::LabelTree(std::span<const NodeId> parents, std::span<const LabelId> labels,
+                     std::span<const std::uint8_t> silent, LabelId label_count)
+    : leaf_of_(label_count, kNone) {
+  auto refuse = [](std::size_t v, const char* why) {
+    throw std::invalid_argument("tree node " + std::to_string(v) + " " + why);
+  };
+  const std::size_t n = parents.size();
+  if (n < 2 || labels.size() != n || silent.size() != n) {
+    throw std::invalid_argument("a tree needs one parent, label and mark for each of at least two nodes");
+  }
+  nodes_.resize(n);
+  if (parents[kAboveRoot] != kNone) refuse(0, "must have no parent");
+  for (NodeId v = 1; v < n; ++v) {
+    const NodeId parent = parents[v];
+    if (parent >= n) refuse(v, "has a parent that does not exist");
+    if ((parent == kAboveRoot) != (v == kRoot)) refuse(v, "is in the wrong place: node 1 alone is the root");
+    nodes_[v].parent = parent;
+    nodes_[v].slot = static_cast<std::uint32_t>(nodes_[parent].children.size());
+    nodes_[parent].children.push_back(v);
+  }
+  // From the root downwards; what is not reached hangs on a cycle.
+  std::vector<NodeId> order{kAboveRoot};
+  for (std::size_t i = 0; i < order.size(); ++i) {
+    for (const NodeId child : nodes_[order[i]].children) order.push_back(child);
+  }
+  if (order.size() != n) {
+    std::vector<bool> reached(n);
+    for (const NodeId v : order) reached[v] = true;
+    refuse(static_cast<std::size_t>(std::find(reached.begin(), reached.end(), false) - reached.begin()),
+           "cannot be reached from the root: there is a cycle");
+  }
+  for (std::size_t i = n; i-- > 0;) {
+    const NodeId v = order[i];
+    TreeNode& node = nodes_[v];
+    if (node.is_leaf()) {
+      const LabelId label = labels[v];
+      if (label == kNone && v != kRoot) refuse(v, "is a leaf without a label");
+      if (silent[v] != 0 && label == kNone) refuse(v, "is silent but has no label");
+      if (label != kNone) {
+        if (label >= label_count) refuse(v, "has a label that was never there");
+        node.label = label;
+        node.silent = silent[v] != 0;
+        node.live = node.silent ? 0 : 1;
+        if (!node.silent) {
+          if (leaf_of_[label] != kNone) refuse(v, "has a label that another leaf has too");
+          leaf_of_[label] = v;
+        }
+      }
+    } else {
+      if (labels[v] != kNone || silent[v] != 0) refuse(v, "is an inner node and must have no label");
+      node.leaves = 0;
+      for (const NodeId child : node.children) {
+        node.leaves += nodes_[child].leaves;
+        node.live += nodes_[child].live;
+        node.leaf_children += nodes_[child].is_leaf() ? 1 : 0;
+        node.silent_children += nodes_[child].silent ? 1 : 0;
+      }
+    }
+  }
+}
+
+std::uint32_t LabelTree::depth_of(NodeId v) const {
+  std::uint32_t depth = 0;
+  while (v != kRoot) {
+    v = nodes_[v].parent;
+    ++depth;
+  }
+  return depth;
+}
+
+NodeId LabelTree::insert_node(NodeId v) {
+  const NodeId inserted = size();
+  TreeNode below = nodes_[v];  // all of v but its place
+  below.parent = v;
+  below.slot = 0;
+  for (const NodeId child : below.children) nodes_[child].parent = inserted;
+  if (below.label != kNone && !below.silent) set_leaf_of(below.label, inserted);
+  TreeNode& node = nodes_[v];
+  if (node.is_leaf()) {
+    TreeNode& parent = nodes_[node.parent];
+    --parent.leaf_children;
+    parent.silent_children -= node.silent ? 1 : 0;
+  }
+  node.children = {inserted};
+  node.leaf_children = below.is_leaf() ? 1 : 0;
+  node.silent_children = below.silent ? 1 : 0;
+  node.label = kNone;
+  node.silent = false;
+  nodes_.push_back(std::move(below));
+  return inserted;
+}
+
+NodeId LabelTree::add_leaf(NodeId v, LabelId label) {
+  const NodeId leaf = size();
+  TreeNode node;
+  node.parent = v;
+  node.slot = static_cast<std::uint32_t>(nodes_[v].children.size());
+  node.leaves = 0;
+  nodes_.push_back(std::move(node));
+  nodes_[v].children.push_back(leaf);
+  ++nodes_[v].leaf_children;
+  nodes_[leaf].label = label;
+  set_leaf_of(label, leaf);
+  add_along_path(leaf, 1, 1);
+  return leaf;
+}
+
+void LabelTree::give_label(NodeId leaf, LabelId label) {
+  if (nodes_[leaf].silent) --nodes_[nodes_[leaf].parent].silent_children;
+  nodes_[leaf].label = label;
+  nodes_[leaf].silent = false;
+  set_leaf_of(label, leaf);
+  add_along_path(leaf, 0, 1);
+}
+
+void LabelTree::remove_label(LabelId label) {
+  const NodeId leaf = leaf_of_[label];
+  leaf_of_[label] = kNone;
+  nodes_[leaf].silent = true;
+  ++nodes_[nodes_[leaf].parent].silent_children;
+  add_along_path(leaf, 0, -1);
+}
+
+void LabelTree::add_along_path(NodeId v, std::uint32_t leaves, std::int32_t live) {
+  for (; v != kNone; v = nodes_[v].parent) {
+    nodes_[v].leaves += leaves;
+    nodes_[v].live += static_cast<std::uint32_t>(live);
+  }
+}
+
+void LabelTree::set_leaf_of(LabelId label, NodeId leaf) {
+  if (label >= leaf_of_.size()) leaf_of_.resize(std::size_t{label} + 1, kNone);
+  leaf_of_[label] = leaf;
+}
+
+}  // namespace labelgrove

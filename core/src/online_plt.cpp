@@ -1,0 +1,277 @@
+#include "labelgrove/online_plt.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <mutex>
+
+#include "labelgrove/hash.hpp"
+#include "labelgrove/parallel.hpp"
+
+namespace labelgrove {
+
+OnlinePlt::OnlinePlt(const OnlinePltOptions& options) : OnlinePlt(options, LabelTree()) {}
+
+OnlinePlt::OnlinePlt(const OnlinePltOptions& options, LabelTree tree) : options_(options), tree_(std::move(tree)) {
+  start_classifiers();
+}
+
+// NEWCLASSIFIER for every node (Algorithm 1, line 2), and auxiliary ones where the policy may need them (Algorithm 2).
+void OnlinePlt::start_classifiers() {
+  for (NodeId v = 0; v < tree_.size(); ++v) {
+    const bool theta = needs_theta(v);
+    const auto children = static_cast<std::uint32_t>(tree_[v].children.size());
+    if (children == 0 && !theta) set_node(v, nullptr);
+    else set_node(v, std::make_unique<Node>(SiblingBlock(options_.learner, children, theta)));
+  }
+}
+
+void OnlinePlt::set_node(NodeId v, std::unique_ptr<Node> node) {
+  if (v >= nodes_.size()) {
+    nodes_.resize(v + 1);
+    blocks_.resize(v + 1);
+    visited_.resize(v + 1);
+  }
+  blocks_[v] = node ? &node->block : nullptr;
+  nodes_[v] = std::move(node);
+}
+
+// --- learning: OPLT.TRAIN (Algorithm 3) ----------------------------------------------------------------------------------
+
+void OnlinePlt::take_in(const Features& x, std::span<const LabelId> labels) {
+  const ExampleId example = store_.add(x, options_.normalize ? unit_scale(x) : 1.0F);
+  NodeId selected = kNone;  // Algorithm 8 runs once for an observation, then goes on from the node it selected
+  for (const LabelId label : labels) {
+    if (label >= tree_.label_count()) grow(store_.view(example), label, selected);
+  }
+  assign(example, labels);
+  store_.release(example);
+  ++examples_seen_;
+}
+
+// UPDATETREE (Algorithm 4) for one new label.
+void OnlinePlt::grow(const Features& x, LabelId label, NodeId& selected) {
+  if (tree_.label_count() == 0) {
+    tree_.give_label(kRoot, label);
+    return;
+  }
+  const bool cpet = options_.policy == Policy::cpet;
+  NodeId v = selected == kNone ? descend(x, kRoot) : (cpet ? descend(x, selected) : selected);
+  if (tree_[v].leaf_children == 1) {  // line 8
+    const auto& children = tree_[v].children;
+    v = *std::find_if(children.begin(), children.end(), [this](NodeId child) { return tree_[child].is_leaf(); });
+  }
+  selected = v;
+
+  if (tree_[v].silent_children > 0) {  // a place has fallen free
+    const auto& children = tree_[v].children;
+    const NodeId leaf = *std::find_if(children.begin(), children.end(), [this](NodeId child) { return tree_[child].silent; });
+    enqueue(v, {EventKind::reset_child, kNone, tree_[leaf].slot, 0});
+    tree_.give_label(leaf, label);
+    if (nodes_[leaf]) {
+      discard(leaf);
+      start_leaf_theta(leaf);
+    }
+    return;
+  }
+
+  if (tree_[v].is_leaf() || tree_[v].children.size() >= options_.max_leaves) {  // line 10
+    work_off_node(v, work_);
+    const NodeId below = tree_.insert_node(v);
+    const Node& old = *nodes_[v];
+    auto above = std::make_unique<Node>(old.block.parent_block());
+    above->memory = old.memory.parent_memory();
+    for (std::size_t i = 0; i < above->memory.size(); ++i) store_.retain(above->memory.example(i));
+    set_node(below, std::move(nodes_[v]));
+    set_node(v, std::move(above));
+  }
+  enqueue(v, {EventKind::add_leaf, kNone, 0, 0});
+  const NodeId leaf = tree_.add_leaf(v, label);
+  if (needs_theta(leaf)) start_leaf_theta(leaf);
+  else set_node(leaf, nullptr);
+  settle_theta(v);
+  if (tree_[v].children.size() <= 2) {
+    for (const NodeId child : tree_[v].children) settle_theta(child);
+  }
+}
+
+// Algorithm 8, lines 2-6: down to the node that takes the label.
+NodeId OnlinePlt::descend(const Features& x, NodeId v) {
+  while (!tree_[v].is_leaf()) {
+    const TreeNode& node = tree_[v];
+    if (options_.policy != Policy::cpet && (node.is_pre_leaf() || node.children.size() < options_.arity)) break;
+    switch (options_.policy) {
+      case Policy::random:
+        v = node.children[draw(options_.seed, Draw::policy, policy_draws_++) % node.children.size()];
+        break;
+      case Policy::complete:
+        v = *std::min_element(node.children.begin(), node.children.end(),
+                              [this](NodeId a, NodeId b) { return tree_[a].leaves < tree_[b].leaves; });
+        break;
+      default:
+        v = best_child(x, v);
+    }
+  }
+  return v;
+}
+
+// Line 6: the child with the best (1 - alpha) eta(x, v') + alpha log((|L_v| / |Ch(v)|) / |L_v'|); the first among equals.
+NodeId OnlinePlt::best_child(const Features& x, NodeId v) {
+  const TreeNode& node = tree_[v];
+  work_off_node(v, work_);
+  probabilities_.resize(node.children.size());
+  nodes_[v]->block.predict(x, work_, probabilities_.data());
+  const double even_share = static_cast<double>(node.leaves) / static_cast<double>(node.children.size());
+  NodeId best = node.children[0];
+  double best_score = -std::numeric_limits<double>::infinity();
+  for (std::size_t i = 0; i < node.children.size(); ++i) {
+    const double balance = std::log(even_share / tree_[node.children[i]].leaves);
+    const double score = (1.0 - options_.alpha) * static_cast<double>(probabilities_[i]) + options_.alpha * balance;
+    if (score > best_score) {
+      best_score = score;
+      best = node.children[i];
+    }
+  }
+  return best;
+}
+
+// Whether the policy can still select v, so that its auxiliary classifier must be kept.
+bool OnlinePlt::needs_theta(NodeId v) const {
+  if (v == kAboveRoot || options_.policy == Policy::fixed) return false;
+  const TreeNode& node = tree_[v];
+  if (options_.policy == Policy::cpet) return node.is_leaf();
+  if (node.is_leaf()) {
+    const TreeNode& parent = tree_[node.parent];
+    return node.parent == kAboveRoot || !parent.is_pre_leaf() || parent.leaf_children == 1;
+  }
+  return node.is_pre_leaf() || node.children.size() < options_.arity;
+}
+
+void OnlinePlt::settle_theta(NodeId v) {
+  if (!nodes_[v] || !nodes_[v]->theta || needs_theta(v)) return;
+  nodes_[v]->theta = false;
+  if (!tree_[v].is_leaf()) {
+    enqueue(v, {EventKind::drop_theta, kNone, 0, 0});
+    return;
+  }
+  discard(v);
+}
+
+void OnlinePlt::start_leaf_theta(NodeId leaf) {
+  set_node(leaf, std::make_unique<Node>(SiblingBlock(options_.learner, 0, true)));
+}
+
+// Drops a node's classifiers and all examples that only it needs.
+void OnlinePlt::discard(NodeId v) {
+  const Node& node = *nodes_[v];
+  for (const Event& event : node.queue) {
+    if (event.kind == EventKind::learn) store_.release(event.example);
+  }
+  for (std::size_t i = 0; i < node.memory.size(); ++i) store_.release(node.memory.example(i));
+  set_node(v, nullptr);
+}
+
+// ASSIGNTONODES (Algorithm 9): every positive node's block gets the example, with the children that are positive.
+void OnlinePlt::assign(ExampleId example, std::span<const LabelId> labels) {
+  ++visit_;
+  path_.assign(1, kAboveRoot);
+  reached_.clear();
+  for (const LabelId label : labels) {
+    for (NodeId v = tree_.leaf_of(label); v != kNone && v != kAboveRoot && visited_[v] != visit_; v = tree_[v].parent) {
+      visited_[v] = visit_;
+      reached_.emplace_back(tree_[v].parent, tree_[v].slot);
+      path_.push_back(v);
+    }
+  }
+  std::sort(reached_.begin(), reached_.end());
+  for (const NodeId v : path_) {
+    if (!nodes_[v]) continue;
+    const auto first = static_cast<std::uint32_t>(positives_.size());
+    auto child = std::lower_bound(reached_.begin(), reached_.end(), std::pair(v, std::uint32_t{0}));
+    for (; child != reached_.end() && child->first == v; ++child) positives_.push_back(child->second);
+    store_.retain(example);
+    enqueue(v, {EventKind::learn, example, first, static_cast<std::uint32_t>(positives_.size()) - first});
+    nodes_[v]->cost += store_.view(example).size * std::uint64_t{nodes_[v]->block.columns()};
+  }
+}
+
+void OnlinePlt::enqueue(NodeId v, Event event) {
+  Node& node = *nodes_[v];
+  if (node.queue.empty()) waiting_.push_back(v);
+  node.queue.push_back(event);
+}
+
+void OnlinePlt::work_off_node(NodeId v, Workspace& work) {
+  Node& node = *nodes_[v];
+  for (const Event& event : node.queue) {
+    switch (event.kind) {
+      case EventKind::learn:
+        learn_one(node, event, work);
+        break;
+      case EventKind::add_leaf:
+        node.block.add_leaf();
+        break;
+      case EventKind::reset_child:
+        node.block.reset_child(event.first);
+        node.memory.forget_child(event.first);
+        break;
+      case EventKind::drop_theta:
+        node.block.drop_theta();
+        break;
+    }
+  }
+  node.queue.clear();
+  node.cost = 0;
+}
+
+// UPDATECLASSIFIERS (Algorithm 7) for the children of one node, and its replays.
+void OnlinePlt::learn_one(Node& node, const Event& event, Workspace& work) {
+  const std::span<const std::uint32_t> positives(positives_.data() + event.first, event.count);
+  node.block.learn(store_.view(event.example), positives, true, work);
+  ExampleId unneeded = event.example;
+  if (options_.replay > 0) {
+    unneeded = node.memory.offer(options_.seed, options_.replay_memory, event.example, positives);
+    for (std::uint32_t r = 0; r < options_.replay; ++r) {
+      const std::size_t i = node.memory.pick(options_.seed, r);
+      node.block.learn(store_.view(node.memory.example(i)), node.memory.positives(i), false, work);
+    }
+  }
+  if (unneeded != kNone) store_.release(unneeded);
+}
+
+void OnlinePlt::work_off(unsigned threads) {
+  // A node may have been worked off, left the tree's inner nodes, or been queued again since it was noted.
+  std::sort(waiting_.begin(), waiting_.end());
+  waiting_.erase(std::unique(waiting_.begin(), waiting_.end()), waiting_.end());
+  std::erase_if(waiting_, [this](NodeId v) { return !nodes_[v] || nodes_[v]->queue.empty(); });
+  if (threads > 1) {  // the longest first, so that the threads end together
+    std::stable_sort(waiting_.begin(), waiting_.end(),
+                     [this](NodeId a, NodeId b) { return nodes_[a]->cost > nodes_[b]->cost; });
+    parallel_for(waiting_.size(), threads, [this](std::size_t i) {
+      thread_local Workspace work;
+      work_off_node(waiting_[i], work);
+    });
+  } else {
+    for (const NodeId v : waiting_) work_off_node(v, work_);
+  }
+  waiting_.clear();
+  positives_.clear();
+}
+
+void OnlinePlt::remove_labels(std::span<const LabelId> labels) {
+  for (const LabelId label : labels) tree_.remove_label(label);
+}
+
+OnlinePlt::Size OnlinePlt::size() const {
+  Size size;
+  for (NodeId v = 0; v < tree_.size(); ++v) {
+    size.model_bytes += sizeof(TreeNode) + tree_[v].children.capacity() * sizeof(NodeId) + sizeof(nodes_[v]);
+    if (!nodes_[v]) continue;
+    size.weights += std::uint64_t{nodes_[v]->block.rows()} * nodes_[v]->block.columns();
+    size.model_bytes += nodes_[v]->block.bytes();
+    size.memory_bytes += nodes_[v]->memory.bytes();
+  }
+  size.memory_bytes += store_.bytes();
+  return size;
+}
+
+}  // namespace labelgrove

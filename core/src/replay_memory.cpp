@@ -1,0 +1,74 @@
+#include "labelgrove/replay_memory.hpp"
+
+#include <algorithm>
+#include <utility>
+
+namespace labelgrove {
+
+ReplayMemory::Entry ReplayMemory::make_entry(ExampleId example, std::span<const std::uint32_t> positives) {
+  const auto count = static_cast<std::uint32_t>(positives.size());
+  if (count == 1) return {example, 1, positives[0]};
+  const auto place = static_cast<std::uint32_t>(pool_.size());
+  pool_.insert(pool_.end(), positives.begin(), positives.end());
+  return {example, count, place};
+}
+
+void ReplayMemory::append(ExampleId example, std::span<const std::uint32_t> positives) {
+  entries_.push_back(make_entry(example, positives));
+}
+
+ExampleId ReplayMemory::offer(std::uint64_t seed, std::uint64_t capacity, ExampleId example,
+                              std::span<const std::uint32_t> positives) {
+  ++reached_;
+  if (capacity == 0 || entries_.size() < capacity) {
+    append(example, positives);
+    return kNone;
+  }
+  const std::uint64_t slot = draw(seed, Draw::reservoir, reached_) % reached_;
+  if (slot >= capacity) return example;
+  Entry& entry = entries_[static_cast<std::size_t>(slot)];
+  if (entry.count > 1) pool_waste_ += entry.count;
+  const ExampleId evicted = std::exchange(entry, make_entry(example, positives)).example;
+  if (pool_waste_ * 2 > pool_.size()) compact();
+  return evicted;
+}
+
+void ReplayMemory::forget_child(std::uint32_t child) {
+  for (Entry& entry : entries_) {
+    if (entry.count == 1) {
+      if (entry.place == child) entry = {entry.example, 0, 0};
+      continue;
+    }
+    const auto begin = pool_.begin() + entry.place;
+    const auto end = begin + entry.count;
+    if (std::remove(begin, end, child) == end) continue;
+    ++pool_waste_;
+    --entry.count;
+    if (entry.count == 1) {
+      ++pool_waste_;
+      entry.place = *begin;
+    }
+  }
+}
+
+ReplayMemory ReplayMemory::parent_memory() const {
+  ReplayMemory parent;
+  parent.reached_ = reached_;
+  parent.entries_.reserve(entries_.size());
+  for (const Entry& entry : entries_) parent.entries_.push_back({entry.example, 1, 0});
+  return parent;
+}
+
+void ReplayMemory::compact() {
+  std::vector<std::uint32_t> pool;
+  for (Entry& entry : entries_) {
+    if (entry.count == 1) continue;
+    const auto place = static_cast<std::uint32_t>(pool.size());
+    pool.insert(pool.end(), pool_.begin() + entry.place, pool_.begin() + entry.place + entry.count);
+    entry.place = place;
+  }
+  pool_ = std::move(pool);
+  pool_waste_ = 0;
+}
+
+}  // namespace labelgrove

@@ -1,0 +1,78 @@
+#include "labelgrove/row_storage.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <new>
+#include <utility>
+
+#if defined(__linux__)
+#include <sys/mman.h>
+#endif
+
+namespace labelgrove {
+namespace {
+
+constexpr std::size_t kCacheLine = 64;
+constexpr std::size_t kPage = 4096;
+constexpr std::size_t kMapFrom = std::size_t{1} << 17;  // bytes; below, the heap packs small blocks better
+
+constexpr std::size_t round_up(std::size_t n, std::size_t unit) { return (n + unit - 1) / unit * unit; }
+
+}  // namespace
+
+RowStorage::RowStorage(RowStorage&& other) noexcept
+    : data_(std::exchange(other.data_, nullptr)),
+      capacity_(std::exchange(other.capacity_, 0)),
+      mapped_(std::exchange(other.mapped_, false)) {}
+
+RowStorage& RowStorage::operator=(RowStorage&& other) noexcept {
+  std::swap(data_, other.data_);
+  std::swap(capacity_, other.capacity_);
+  std::swap(mapped_, other.mapped_);
+  return *this;
+}
+
+RowStorage::~RowStorage() { release(); }
+
+void RowStorage::release() noexcept {
+  if (data_ == nullptr) return;
+#if defined(__linux__)
+  if (mapped_) {
+    munmap(data_, capacity_ * sizeof(float));
+    return;
+  }
+#endif
+  ::operator delete(data_, std::align_val_t{kCacheLine});
+}
+
+void RowStorage::reserve(std::size_t floats) {
+  if (floats <= capacity_) return;
+  const std::size_t wanted = floats * sizeof(float);
+#if defined(__linux__)
+  if (wanted >= kMapFrom) {
+    const std::size_t bytes = round_up(wanted + wanted / 2, kPage);
+    void* grown = mapped_ ? mremap(data_, capacity_ * sizeof(float), bytes, MREMAP_MAYMOVE)
+                          : mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (grown == MAP_FAILED) throw std::bad_alloc();
+    if (!mapped_ && data_ != nullptr) {
+      std::memcpy(grown, data_, capacity_ * sizeof(float));
+      release();
+    }
+    data_ = static_cast<float*>(grown);
+    capacity_ = bytes / sizeof(float);
+    mapped_ = true;
+    return;
+  }
+#endif
+  const std::size_t bytes = round_up(wanted + wanted / 8, kCacheLine);
+  auto* grown = static_cast<float*>(::operator new(bytes, std::align_val_t{kCacheLine}));
+  if (data_ != nullptr) {
+    std::memcpy(grown, data_, capacity_ * sizeof(float));
+    release();
+  }
+  data_ = grown;
+  capacity_ = bytes / sizeof(float);
+  mapped_ = false;
+}
+
+}  // namespace labelgrove

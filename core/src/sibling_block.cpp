@@ -1,0 +1,290 @@
+#include "labelgrove/sibling_block.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+
+#include "labelgrove/kernels.hpp"
+
+namespace labelgrove {
+namespace {
+
+constexpr std::uint32_t kBiasRow = 0;
+constexpr Link kNewLink{2.0F, 0.0F, 0.0F, 0.0F};
+
+// Rooms for columns: powers of two up to a vector, then whole vectors of 8 with an eighth to spare, so that a block that
+// grows a column at a time moves its rows seldom and never holds more than an eighth in slack.
+std::uint32_t room_for(std::uint32_t columns) {
+  if (columns <= 2) return std::max(columns, 1U);
+  if (columns <= 4) return 4;
+  return (columns + 7) / 8 * 8;
+}
+
+void prepare(Workspace& work, std::size_t columns) {
+  if (work.margins.size() < columns) {
+    work.margins.resize(columns);
+    work.variances.resize(columns);
+    work.steps.resize(columns);
+    work.targets.resize(columns);
+  }
+}
+
+}  // namespace
+
+SiblingBlock::SiblingBlock(const LearnerOptions& options, std::uint32_t children, bool theta)
+    : options_(options),
+      columns_(children + (theta ? 1 : 0)),
+      stride_(room_for(columns_)),
+      theta_(theta),
+      state_(options.has_state()) {
+  if (options_.kind == LearnerKind::arow) links_.assign(columns_, kNewLink);
+  start_row(kBiasRow);
+}
+
+SiblingBlock::SiblingBlock(const LearnerOptions& options, const BlockView& stored, bool borrow)
+    : options_(options),
+      columns_(stored.children + (stored.theta ? 1 : 0)),
+      stride_(borrow ? columns_ : room_for(columns_)),
+      theta_(stored.theta),
+      state_(!borrow && options.has_state()),
+      updates_(stored.updates) {
+  map_.reserve(stored.features.size());
+  for (const FeatureId feature : stored.features) map_.find_or_insert(feature);
+  if (stored.links != nullptr) {
+    links_.resize(columns_);
+    std::memcpy(links_.data(), stored.links, columns_ * sizeof(Link));
+  }
+  if (borrow) {
+    borrowed_ = stored.weights;
+    return;
+  }
+  storage_.reserve(rows() * row_floats());
+  for (std::uint32_t r = 0; r < rows(); ++r) {
+    start_row(r);
+    const std::size_t at = std::size_t{r} * columns_;
+    std::copy_n(stored.weights + at, columns_, row(r));
+    if (state_ && stored.state != nullptr) std::copy_n(stored.state + at, columns_, row(r) + stride_);
+  }
+}
+
+std::size_t SiblingBlock::bytes() const {
+  return map_.bytes() + (borrowed_ == nullptr ? rows() * row_floats() * sizeof(float) : 0) +
+         links_.capacity() * sizeof(Link) + sizeof(SiblingBlock);
+}
+
+void SiblingBlock::copy_weights(std::uint32_t columns, float* out) const {
+  for (std::uint32_t r = 0; r < rows(); ++r) out = std::copy_n(row(r), columns, out);
+}
+
+void SiblingBlock::copy_state(std::uint32_t columns, float* out) const {
+  for (std::uint32_t r = 0; r < rows(); ++r) out = std::copy_n(row(r) + stride_, columns, out);
+}
+
+// --- columns -----------------------------------------------------------------------------------------------------------
+
+void SiblingBlock::start_row(std::uint32_t r) {
+  storage_.reserve((std::size_t{r} + 1) * row_floats());
+  float* weights = row(r);
+  std::fill_n(weights, stride_, 0.0F);
+  if (state_) std::fill_n(weights + stride_, stride_, options_.initial_state());
+}
+
+void SiblingBlock::make_room(std::uint32_t columns) {
+  if (columns > stride_) move_to_stride(room_for(columns + (columns > 64 ? columns / 8 : 0)));
+}
+
+void SiblingBlock::move_to_stride(std::uint32_t stride) {
+  RowStorage old = std::move(storage_);
+  const std::size_t old_floats = row_floats();
+  const std::uint32_t old_stride = stride_;
+  storage_ = RowStorage();
+  stride_ = stride;
+  storage_.reserve(rows() * row_floats());
+  for (std::uint32_t r = 0; r < rows(); ++r) {
+    start_row(r);
+    const float* from = old.data() + r * old_floats;
+    std::copy_n(from, columns_, row(r));
+    if (state_) std::copy_n(from + old_stride, columns_, row(r) + stride_);
+  }
+}
+
+void SiblingBlock::copy_column(std::uint32_t from, std::uint32_t to, bool negated) {
+  // 0 - w rather than -w: a weight that never moved is +0 in both.
+  for (std::uint32_t r = 0; r < rows(); ++r) {
+    float* weights = row(r);
+    weights[to] = negated ? 0.0F - weights[from] : weights[from];
+    if (state_) weights[stride_ + to] = weights[stride_ + from];
+  }
+  if (!links_.empty()) {
+    links_[to] = links_[from];
+    if (negated) links_[to].intercept = 0.0F - links_[to].intercept;
+  }
+}
+
+void SiblingBlock::add_leaf() {
+  make_room(columns_ + 1);
+  ++columns_;
+  if (!links_.empty()) links_.push_back(kNewLink);
+  copy_column(columns_ - 2, columns_ - 1, false);   // theta stays the last column
+  copy_column(columns_ - 1, columns_ - 2, true);  // and the new leaf is its inverse
+}
+
+void SiblingBlock::reset_child(std::uint32_t child) { copy_column(columns_ - 1, child, true); }
+
+void SiblingBlock::drop_theta() {
+  theta_ = false;
+  --columns_;
+  if (!links_.empty()) links_.pop_back();
+  // What lies beyond the last column must be as new, for the next column that takes its place.
+  for (std::uint32_t r = 0; r < rows(); ++r) {
+    row(r)[columns_] = 0.0F;
+    if (state_) row(r)[stride_ + columns_] = options_.initial_state();
+  }
+  if (room_for(columns_) < stride_) move_to_stride(room_for(columns_));
+}
+
+SiblingBlock SiblingBlock::parent_block() const {
+  SiblingBlock parent(options_, 1, true);
+  parent.map_ = map_;
+  parent.updates_ = updates_;
+  const std::uint32_t theta = columns_ - 1;
+  parent.storage_.reserve(rows() * parent.row_floats());
+  for (std::uint32_t r = 0; r < rows(); ++r) {
+    float* copy = parent.row(r);
+    copy[0] = copy[1] = row(r)[theta];
+    if (state_) copy[parent.stride_] = copy[parent.stride_ + 1] = row(r)[stride_ + theta];
+  }
+  if (!links_.empty()) parent.links_.assign(2, links_[theta]);
+  return parent;
+}
+
+// --- learning and prediction ---------------------------------------------------------------------------------------------
+
+void SiblingBlock::find_rows(const Features& x, Workspace& work) const {
+  work.rows.resize(x.size + 1);
+  work.values.resize(x.size + 1);
+  for (std::uint32_t j = 0; j < x.size; ++j) map_.prefetch(x.ids[j]);
+  std::size_t n = 0;
+  auto add = [&](std::uint32_t r, float value) {
+    const float* weights = row(r);
+    __builtin_prefetch(weights);
+    work.rows[n] = const_cast<float*>(weights);
+    work.values[n++] = value;
+  };
+  add(kBiasRow, 1.0F);
+  for (std::uint32_t j = 0; j < x.size; ++j) {
+    const std::uint32_t found = map_.find(x.ids[j]);
+    if (found != kNone) add(found + 1, x.values[j]);
+  }
+  work.rows.resize(n);
+  work.values.resize(n);
+}
+
+void SiblingBlock::find_or_insert_rows(const Features& x, Workspace& work) {
+  work.found.resize(x.size);
+  for (std::uint32_t j = 0; j < x.size; ++j) map_.prefetch(x.ids[j]);
+  for (std::uint32_t j = 0; j < x.size; ++j) {
+    const std::uint32_t before = map_.size();
+    work.found[j] = map_.find_or_insert(x.ids[j]) + 1;
+    if (map_.size() != before) start_row(before + 1);
+    else __builtin_prefetch(row(work.found[j]));
+  }
+  work.rows.resize(x.size + 1);
+  work.values.resize(x.size + 1);
+  work.rows[0] = row(kBiasRow);
+  work.values[0] = 1.0F;
+  for (std::uint32_t j = 0; j < x.size; ++j) {
+    work.rows[j + 1] = row(work.found[j]);
+    work.values[j + 1] = x.values[j];
+  }
+}
+
+void SiblingBlock::learn(const Features& x, std::span<const std::uint32_t> positives, bool fresh, Workspace& work) {
+  find_or_insert_rows(x, work);
+  const Kernels& kernel = kernels();
+  const std::size_t n = work.rows.size();
+  const std::uint32_t columns = columns_ > 4 ? room_for(columns_) : columns_;  // whole vectors; the rest is as new
+  prepare(work, columns);
+  float* const* rows = work.rows.data();
+  const float* values = work.values.data();
+  float* margins = work.margins.data();
+  float* steps = work.steps.data();
+  float* targets = work.targets.data();
+  std::fill_n(targets, columns, -1.0F);
+  for (const std::uint32_t child : positives) targets[child] = 1.0F;
+  if (theta_) targets[columns_ - 1] = 1.0F;
+
+  switch (options_.kind) {
+    case LearnerKind::adagrad:
+    case LearnerKind::sgd: {
+      kernel.margins(rows, values, n, columns, margins);
+      const float scale = inverse_scale();
+      for (std::uint32_t c = 0; c < columns; ++c) steps[c] = -targets[c] * (margins[c] * scale);
+      kernel.sigmoid(steps, columns, steps);
+      for (std::uint32_t c = 0; c < columns; ++c) steps[c] *= -targets[c];  // gradient of the logistic loss
+      std::fill(steps + columns_, steps + columns, 0.0F);
+      if (options_.kind == LearnerKind::adagrad) {
+        kernel.adagrad(rows, values, n, columns, stride_, steps, options_.rate, options_.epsilon);
+      } else {
+        const float step = -options_.rate / (1.0F + options_.l2 * options_.rate);
+        for (std::uint32_t c = 0; c < columns_; ++c) steps[c] *= step;
+        kernel.add_scaled(rows, values, n, columns, steps);
+      }
+      break;
+    }
+    case LearnerKind::arow: {
+      kernel.margins_and_variances(rows, values, n, columns, stride_, margins, work.variances.data());
+      if (fresh) teach_links(work, targets);
+      for (std::uint32_t c = 0; c < columns; ++c) {
+        const float loss = 1.0F - targets[c] * margins[c];
+        steps[c] = loss > 0.0F ? targets[c] * (loss / (work.variances[c] + options_.r)) : 0.0F;
+      }
+      std::fill(steps + columns_, steps + columns, 0.0F);
+      kernel.arow(rows, values, n, columns, stride_, steps, 1.0F / options_.r);
+      break;
+    }
+  }
+  ++updates_;
+}
+
+// SGD holds w~ = Pi_t w, so that L2 regularisation touches no weight that the example does not (Jasinska et al. 2016,
+// Appendix B). With gamma_t = gamma / (1 + lambda gamma t) the product telescopes to
+// Pi_t = (1 + lambda gamma (t + 1)) / (1 + lambda gamma), and the step Pi_{t-1} gamma_t is the constant
+// gamma / (1 + lambda gamma).
+float SiblingBlock::inverse_scale() const {
+  if (options_.kind != LearnerKind::sgd) return 1.0F;
+  const double decay = static_cast<double>(options_.l2) * static_cast<double>(options_.rate);
+  return static_cast<float>((1.0 + decay) / (1.0 + decay * static_cast<double>(updates_ + 1)));
+}
+
+void SiblingBlock::teach_links(const Workspace& work, const float* targets) {
+  for (std::uint32_t c = 0; c < columns_; ++c) {
+    Link& link = links_[c];
+    const float margin = work.margins[c];
+    const float score = link.slope * margin + link.intercept;
+    const float gradient = -targets[c] / (1.0F + std::exp(targets[c] * score));
+    const float slope_gradient = gradient * margin;
+    link.slope_sum += slope_gradient * slope_gradient;
+    link.intercept_sum += gradient * gradient;
+    link.slope -= slope_gradient / std::sqrt(1.0F + link.slope_sum);
+    link.intercept -= gradient / std::sqrt(1.0F + link.intercept_sum);
+  }
+}
+
+void SiblingBlock::predict(const Features& x, Workspace& work, float* probabilities) const {
+  const std::uint32_t columns = children();
+  find_rows(x, work);
+  prepare(work, columns);
+  float* margins = work.margins.data();
+  kernels().margins(work.rows.data(), work.values.data(), work.rows.size(), columns, margins);
+  if (options_.kind == LearnerKind::sgd) {
+    const float scale = inverse_scale();
+    for (std::uint32_t c = 0; c < columns; ++c) margins[c] *= scale;
+  }
+  if (!links_.empty()) {
+    for (std::uint32_t c = 0; c < columns; ++c) margins[c] = links_[c].slope * margins[c] + links_[c].intercept;
+  }
+  kernels().sigmoid(margins, columns, probabilities);
+}
+
+}  // namespace labelgrove
