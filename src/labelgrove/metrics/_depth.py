@@ -1,0 +1,48 @@
+"""How far down a label tree the answers lie."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from labelgrove._errors import DataError
+from labelgrove.metrics._score import Interval, Score, estimate, mean_of
+
+
+def expected_depth(depth: npt.ArrayLike, *, interval: Interval = None) -> Score:
+    """Mean depth of the deepest label returned (expected depth at k of Baharav et al. 2021).
+
+    Parameters
+    ----------
+    depth : array (n_rows,)
+        For every row, the depth in the tree of the deepest of its top-k labels; a search reports
+        it on request.
+    interval : float or Bootstrap, optional
+        Level of a bootstrap interval over rows, kept in the result's ``interval``.
+
+    Returns
+    -------
+    Score
+        A float of 0 or more.
+
+    Raises
+    ------
+    DataError
+        When `depth` is empty, not one-dimensional, or holds something else than numbers >= 0.
+    ParameterError
+        When `interval` lies outside its domain.
+
+    Examples
+    --------
+    >>> expected_depth([3, 5, 4, 4])
+    4.0
+    """
+    values = np.asarray(depth)
+    if values.ndim != 1 or values.size == 0 or values.dtype.kind not in "iuf":
+        raise DataError("depth: expected a non-empty one-dimensional array of numbers")
+    values = values.astype(np.float64)
+    good = np.isfinite(values) & (values >= 0)
+    if not good.all():
+        row = int(np.argmin(good))
+        raise DataError(f"depth, row {row}: {values[row]} found where 0 or more was expected")
+    return estimate(mean_of(values), values.size, interval)

@@ -1,0 +1,109 @@
+"""Parting the labels into frequent, middling and rare ones."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from scipy.sparse import issparse
+
+from labelgrove._errors import DataError, ParameterError
+from labelgrove.metrics._inputs import IntArray, as_indicator
+
+
+@dataclass(frozen=True)
+class FrequencySplit:
+    """Column ids of the frequent, the middling and the rare labels.
+
+    Attributes
+    ----------
+    head, torso, tail : int64 arrays
+        Each in increasing order of id; together they hold every label once.
+    """
+
+    head: IntArray
+    torso: IntArray
+    tail: IntArray
+
+
+def frequency_split(
+    labels: Any, *, by: str = "volume", at: tuple[float, float] | None = None
+) -> FrequencySplit:
+    """Split the labels into head, torso and tail by how often they occur.
+
+    Give the parts to the ``labels`` parameter of any metric to see how it does on each.
+
+    Parameters
+    ----------
+    labels : sparse matrix (n_rows, n_labels) or array (n_labels,)
+        Labels, 0/1 (the training set's, as a rule), or how often each occurs.
+    by : {"volume", "count"}, default="volume"
+        "volume": the labels, most frequent first (ties: smaller id first), fill the head until
+        the occurrences before them make up the share ``at[0]`` of all, then the torso until
+        ``at[1]``. "count": labels with fewer than ``at[0]`` occurrences are the tail, those with
+        ``at[1]`` or more the head.
+    at : tuple of two numbers, optional
+        The two borders; by default (1/3, 2/3), three parts of about equal volume, for "volume",
+        and (10, 100) for "count".
+
+    Returns
+    -------
+    FrequencySplit
+        Labels that never occur belong to the tail.
+
+    Raises
+    ------
+    DataError
+        When `labels` cannot be used.
+    ParameterError
+        When `by` is unknown, or `at` is not increasing or outside its domain.
+
+    Examples
+    --------
+    >>> split = frequency_split([1, 50, 0, 29, 20], at=(0.5, 0.8))
+    >>> split.head.tolist(), split.torso.tolist(), split.tail.tolist()
+    ([1], [3, 4], [0, 2])
+    """
+    counts = _counts(labels)
+    if by == "volume":
+        low, high = _borders((1 / 3, 2 / 3) if at is None else at, 1.0)
+        part = _by_volume(counts, low, high)
+    elif by == "count":
+        low, high = _borders((10, 100) if at is None else at, float("inf"))
+        part = np.where(counts >= high, 0, np.where(counts >= low, 1, 2))
+    else:
+        raise ParameterError(f"by={by!r}: expected 'volume' or 'count'")
+    return FrequencySplit(*(np.flatnonzero(part == i).astype(np.int64) for i in range(3)))
+
+
+def _by_volume(counts: IntArray, low: float, high: float) -> IntArray:
+    """Part number (0 head, 1 torso, 2 tail) of every label."""
+    order = np.argsort(-counts, kind="stable")
+    sorted_counts = counts[order]
+    before = np.cumsum(sorted_counts) - sorted_counts
+    total = counts.sum()
+    part = np.empty(counts.size, dtype=np.int64)
+    part[order] = np.where(before < low * total, 0, np.where(before < high * total, 1, 2))
+    part[counts == 0] = 2
+    return part
+
+
+def _borders(at: tuple[float, float], largest: float) -> tuple[float, float]:
+    low, high = at
+    if not 0 <= low <= high <= largest:
+        raise ParameterError(f"at={at!r}: expected two increasing numbers from 0 to {largest:g}")
+    return float(low), float(high)
+
+
+def _counts(labels: Any) -> IntArray:
+    if issparse(labels):
+        matrix = as_indicator(labels, "labels")
+        return np.bincount(matrix.indices, minlength=matrix.shape[1]).astype(np.int64)
+    counts: npt.NDArray[Any] = np.asarray(labels)
+    if counts.ndim != 1 or counts.size == 0 or counts.dtype.kind not in "iu":
+        raise DataError("labels: expected a sparse matrix or a one-dimensional array of counts")
+    if counts.min() < 0:
+        raise DataError(f"labels: label {counts.argmin()} has the negative count {counts.min()}")
+    return counts.astype(np.int64)

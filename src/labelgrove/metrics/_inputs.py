@@ -1,0 +1,221 @@
+"""The one door into the metrics: labels and predictions as users hold them, checked."""
+
+from __future__ import annotations
+
+from operator import index
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from scipy.sparse import csr_array, issparse
+
+from labelgrove._errors import DataError, ParameterError
+
+IntArray = npt.NDArray[np.int64]
+
+MISSING = -1
+"""The id that stands in a ranking where a row has no further prediction."""
+
+
+def canonical_csr(matrix: Any, name: str) -> csr_array:
+    """Return a sparse matrix as CSR with sorted, unique, finite, non-zero entries.
+
+    A zero that happens to be stored means the same as one that is not, and is dropped. The
+    caller's arrays are never changed.
+    """
+    if not issparse(matrix):
+        raise DataError(
+            f"{name} is a {type(matrix).__name__}: expected a SciPy sparse matrix of shape "
+            "(n_rows, n_labels), such as scipy.sparse.csr_array(your_array)"
+        )
+    if matrix.ndim != 2:
+        raise DataError(f"{name} has {matrix.ndim} dimension(s): expected (n_rows, n_labels)")
+    csr = csr_array(matrix)
+    if 0 in csr.shape:
+        raise DataError(f"{name} has shape {csr.shape}: there is nothing to measure")
+    _check_columns(csr, name)
+    _check_finite(csr, name)
+    if not csr.has_canonical_format:
+        csr = csr_array(csr, copy=True)
+        csr.sum_duplicates()
+    return keep_entries(csr, csr.data != 0)
+
+
+def _check_columns(csr: csr_array, name: str) -> None:
+    outside = (csr.indices < 0) | (csr.indices >= csr.shape[1])
+    if outside.any():
+        entry = int(np.argmax(outside))
+        raise DataError(
+            f"{name}, row {row_of(csr, entry)}: column {csr.indices[entry]} is not one of "
+            f"the {csr.shape[1]} columns"
+        )
+
+
+def _check_finite(csr: csr_array, name: str) -> None:
+    if csr.data.dtype.kind not in "fiub":
+        raise DataError(f"{name} holds values of type {csr.data.dtype}: expected numbers")
+    finite = np.isfinite(csr.data)
+    if not finite.all():
+        entry = int(np.argmin(finite))
+        raise DataError(
+            f"{name}, row {row_of(csr, entry)}, column {csr.indices[entry]}: "
+            f"{csr.data[entry]} found where a finite number was expected"
+        )
+
+
+def row_of(csr: csr_array, entry: int) -> int:
+    """Return the row of a stored entry, for messages."""
+    return int(np.searchsorted(csr.indptr, entry, side="right")) - 1
+
+
+def rows_of(csr: csr_array) -> IntArray:
+    """Return the row of every stored entry, shape (nnz,)."""
+    return np.repeat(np.arange(csr.shape[0], dtype=np.int64), np.diff(csr.indptr))
+
+
+def keep_entries(csr: csr_array, keep: npt.NDArray[np.bool_]) -> csr_array:
+    """Return the matrix with only the marked stored entries; a canonical one stays canonical."""
+    if keep.all():
+        return csr
+    kept_before = np.concatenate(([0], np.cumsum(keep)))
+    parts = (csr.data[keep], csr.indices[keep], kept_before[csr.indptr])
+    return csr_array(parts, shape=csr.shape)
+
+
+def as_indicator(matrix: Any, name: str) -> csr_array:
+    """Return a 0/1 sparse matrix as canonical CSR whose stored values are all float64 ones."""
+    csr = canonical_csr(matrix, name)
+    wrong = csr.data != 1
+    if wrong.any():
+        entry = int(np.argmax(wrong))
+        raise DataError(
+            f"{name}, row {row_of(csr, entry)}, column {csr.indices[entry]}: "
+            f"{csr.data[entry]} found where 0 or 1 was expected"
+        )
+    return csr_array((np.ones(csr.nnz), csr.indices, csr.indptr), shape=csr.shape)
+
+
+def restrict(csr: csr_array, labels: npt.ArrayLike | None) -> csr_array:
+    """Keep only the entries of the given columns; None keeps all."""
+    if labels is None:
+        return csr
+    chosen = np.zeros(csr.shape[1], dtype=np.bool_)
+    chosen[label_ids(labels, csr.shape[1])] = True
+    return keep_entries(csr, chosen[csr.indices])
+
+
+def label_ids(labels: npt.ArrayLike, n_labels: int) -> IntArray:
+    """Return `labels` as an array of distinct column ids, in the order given."""
+    ids = np.asarray(labels)
+    if ids.ndim != 1 or (ids.size and ids.dtype.kind not in "iu"):
+        raise ParameterError("labels: expected a one-dimensional array of column ids")
+    outside = (ids < 0) | (ids >= n_labels)
+    if outside.any():
+        raise ParameterError(
+            f"labels: id {ids[np.argmax(outside)]} is not one of the {n_labels} columns"
+        )
+    if np.unique(ids).size != ids.size:
+        raise ParameterError("labels: a column id is given more than once")
+    return ids.astype(np.int64)
+
+
+def check_k(k: int) -> int:
+    """Return `k` as an int after checking that it is a positive whole number."""
+    try:
+        value = index(k)
+    except TypeError:
+        value = 0
+    if value < 1:
+        raise ParameterError(f"k={k!r}: expected a positive whole number")
+    return value
+
+
+def as_ranking(prediction: Any, shape: tuple[int, int], k: int) -> IntArray:
+    """Return the best `k` label ids of every row, best first, shape (n_rows, k).
+
+    Parameters
+    ----------
+    prediction : integer array (n_rows, at least k) or sparse matrix (n_rows, n_labels)
+        Ranked ids with -1 in missing places, or scores: higher is better, ties go to the smaller
+        column, and a score of zero, stored or not, is no prediction.
+    shape : tuple of two ints
+        Shape of the true labels.
+    k : int
+        Places wanted.
+    """
+    if issparse(prediction):
+        scores = canonical_csr(prediction, "prediction")
+        if scores.shape != shape:
+            raise DataError(f"prediction has shape {scores.shape}: expected {shape}, as Y_true has")
+        return top_columns(scores, k)
+    return _check_ranking(prediction, shape, k)
+
+
+def top_columns(scores: csr_array, k: int) -> IntArray:
+    """Return the columns of the `k` largest stored values of every row of a canonical CSR."""
+    rows = rows_of(scores)
+    # A stable sort of entries that are sorted by column: ties stay with the smaller column.
+    order = np.lexsort((-scores.data.astype(np.float64, copy=False), rows))
+    place = np.arange(scores.nnz, dtype=np.int64) - scores.indptr[rows]
+    within = place < k
+    top = np.full((scores.shape[0], k), MISSING, dtype=np.int64)
+    top[rows[within], place[within]] = scores.indices[order[within]]
+    return top
+
+
+def _check_ranking(prediction: Any, shape: tuple[int, int], k: int) -> IntArray:
+    try:
+        ids = np.asarray(prediction)
+    except ValueError:
+        raise DataError(
+            "prediction: rows of different lengths; fill missing places with -1"
+        ) from None
+    if ids.ndim != 2 or ids.dtype.kind not in "iu":
+        raise DataError(
+            f"prediction is an array of shape {ids.shape} and type {ids.dtype}: expected integer "
+            "label ids of shape (n_rows, k), or scores as a SciPy sparse matrix"
+        )
+    if ids.shape[0] != shape[0]:
+        raise DataError(f"prediction has {ids.shape[0]} rows: expected {shape[0]}, as Y_true has")
+    if ids.shape[1] < k:
+        raise DataError(
+            f"prediction has {ids.shape[1]} places a row: expected at least k={k}; "
+            "fill missing places with -1"
+        )
+    outside = (ids < MISSING) | (ids >= shape[1])
+    if outside.any():
+        row, place = np.unravel_index(int(np.argmax(outside)), ids.shape)
+        raise DataError(
+            f"prediction, row {row}, place {place}: label id {ids[row, place]} found where an id "
+            f"below {shape[1]}, or -1, was expected"
+        )
+    ids = ids[:, :k].astype(np.int64)
+    in_order = np.sort(ids, axis=1)
+    repeated = (in_order[:, 1:] == in_order[:, :-1]) & (in_order[:, 1:] != MISSING)
+    if repeated.any():
+        row, place = np.unravel_index(int(np.argmax(repeated)), repeated.shape)
+        raise DataError(
+            f"prediction, row {row}: label id {in_order[row, place]} stands there twice"
+        )
+    return ids
+
+
+def as_sets(prediction: Any, shape: tuple[int, int]) -> csr_array:
+    """Return predicted label sets as an indicator: a 0/1 sparse matrix, or all ids of a ranking."""
+    if issparse(prediction):
+        predicted = as_indicator(prediction, "Y_pred")
+        if predicted.shape != shape:
+            raise DataError(f"Y_pred has shape {predicted.shape}: expected {shape}, as Y_true has")
+        return predicted
+    ids = np.asarray(prediction)
+    width = ids.shape[1] if ids.ndim == 2 else 1
+    return ranking_indicator(as_ranking(ids, shape, width), shape[1])
+
+
+def ranking_indicator(ids: IntArray, n_labels: int) -> csr_array:
+    """Return checked rankings as a 0/1 CSR of shape (n_rows, n_labels)."""
+    in_order = np.sort(ids, axis=1)
+    given = in_order != MISSING
+    indptr = np.concatenate(([0], np.cumsum(given.sum(axis=1))))
+    parts = (np.ones(indptr[-1]), in_order[given], indptr)
+    return csr_array(parts, shape=(ids.shape[0], n_labels))

@@ -1,0 +1,118 @@
+"""Metrics for examples that have exactly one label."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Hashable
+from typing import Any
+
+import numpy as np
+
+from labelgrove._errors import DataError
+from labelgrove.metrics._score import Finish, FloatArray, Interval, Score, estimate, mean_of
+
+
+def accuracy(y_true: Any, y_pred: Any, *, interval: Interval = None) -> Score:
+    """Share of examples whose predicted label is the true one.
+
+    Parameters
+    ----------
+    y_true, y_pred : sequence or array (n_rows,)
+        One label a row: strings or integers.
+    interval : float or Bootstrap, optional
+        Level of a bootstrap interval over rows, kept in the result's ``interval``.
+
+    Returns
+    -------
+    Score
+        A float in [0, 1].
+
+    Raises
+    ------
+    DataError
+        When the two are not one-dimensional, of equal length, and non-empty.
+    ParameterError
+        When `interval` lies outside its domain.
+
+    Examples
+    --------
+    >>> accuracy(["rose", "oak", "oak", "elm"], ["rose", "oak", "elm", "elm"])
+    0.75
+    """
+    true, predicted = _label_pairs(y_true, y_pred)
+    right = np.array([a == b for a, b in zip(true, predicted, strict=True)], dtype=np.float64)
+    return estimate(mean_of(right), right.size, interval)
+
+
+def entropy_reduction(
+    y_true: Any,
+    y_pred: Any,
+    *,
+    constant: Hashable | None = None,
+    interval: Interval = None,
+) -> Score:
+    """How many bits better than the constant predictor: log2(Acc) - log2(Acc_const).
+
+    The measure of Section 5.2 of Jasinska-Kobus et al. (2021), where Acc_const is the accuracy of
+    a predictor that always gives the same answer.
+
+    Parameters
+    ----------
+    y_true, y_pred : sequence or array (n_rows,)
+        One label a row: strings or integers.
+    constant : label, optional
+        The constant predictor's answer; by default the most frequent label of `y_true`, which is
+        the best constant there is.
+    interval : float or Bootstrap, optional
+        As for `accuracy`; the constant is the same in all resamples.
+
+    Returns
+    -------
+    Score
+        0 for the constant predictor itself, log2 of the number of classes at most when they are
+        balanced, minus infinity when no prediction is right.
+
+    Raises
+    ------
+    DataError, ParameterError
+        As for `accuracy`.
+
+    Examples
+    --------
+    >>> entropy_reduction(["a", "b", "c", "a"], ["a", "b", "c", "a"])
+    1.0
+    """
+    true, predicted = _label_pairs(y_true, y_pred)
+    answer = Counter(true).most_common(1)[0][0] if constant is None else constant
+    right = np.array([a == b for a, b in zip(true, predicted, strict=True)], dtype=np.float64)
+    constant_right = np.array([a == answer for a in true], dtype=np.float64)
+    return estimate(_bits_gained(right, constant_right), right.size, interval)
+
+
+def _bits_gained(right: FloatArray, constant_right: FloatArray) -> Finish:
+    accuracy_of, constant_accuracy_of = mean_of(right), mean_of(constant_right)
+    return lambda weight: log2_ratio(accuracy_of(weight), constant_accuracy_of(weight))
+
+
+def log2_ratio(above: float, below: float) -> float:
+    """Return log2(above) - log2(below) for numbers of 0 or more, in the extended reals."""
+    if above == 0.0:
+        return -math.inf if below > 0.0 else math.nan
+    return math.log2(above) - math.log2(below) if below > 0.0 else math.inf
+
+
+def _label_pairs(y_true: Any, y_pred: Any) -> tuple[list[Any], list[Any]]:
+    true, predicted = _one_dimension(y_true, "y_true"), _one_dimension(y_pred, "y_pred")
+    if len(true) != len(predicted):
+        raise DataError(f"y_pred has {len(predicted)} rows: expected {len(true)}, as y_true has")
+    if not true:
+        raise DataError("y_true has no rows: there is nothing to measure")
+    return true, predicted
+
+
+def _one_dimension(labels: Any, name: str) -> list[Any]:
+    if isinstance(labels, str | bytes) or np.ndim(labels) != 1:
+        raise DataError(f"{name}: expected a one-dimensional sequence, one label a row")
+    values: list[Any] = np.asarray(labels, dtype=object).tolist()
+    return values

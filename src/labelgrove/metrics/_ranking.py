@@ -1,0 +1,276 @@
+"""Metrics of a ranking: whether what stands in the first k places is relevant."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from labelgrove.metrics._hits import RankedHits, discounts, match
+from labelgrove.metrics._score import (
+    Finish,
+    FloatArray,
+    Interval,
+    Score,
+    check_zero_division,
+    divide,
+    estimate,
+    mean_of,
+)
+
+
+def precision_at_k(
+    Y_true: Any,
+    prediction: Any,
+    k: int = 5,
+    *,
+    labels: npt.ArrayLike | None = None,
+    interval: Interval = None,
+) -> Score:
+    """Mean share of the first `k` places that hold a relevant label (P@k).
+
+    A missing place counts as a miss, and so does every place of a row without labels, as in the
+    XMLRepository's tables.
+
+    Parameters
+    ----------
+    Y_true : sparse matrix (n_rows, n_labels)
+        True labels, 0/1.
+    prediction : integer array (n_rows, at least k) or sparse matrix (n_rows, n_labels)
+        Ranked label ids, best first, -1 in missing places; or scores, where ties go to the
+        smaller column and a zero is no prediction.
+    k : int, default=5
+        Number of places.
+    labels : array of column ids, optional
+        Only these labels count as relevant. The precisions of the parts of a partition of the
+        labels (head, torso, tail) add up to the whole.
+    interval : float or Bootstrap, optional
+        Level of a bootstrap interval over rows, kept in the result's ``interval``.
+
+    Returns
+    -------
+    Score
+        A float in [0, 1].
+
+    Raises
+    ------
+    DataError
+        When `Y_true` or `prediction` cannot be used; the message names the row.
+    ParameterError
+        When `k`, `labels` or `interval` lies outside its domain.
+
+    Examples
+    --------
+    >>> from scipy.sparse import csr_array
+    >>> Y_true = csr_array([[1, 0, 1], [0, 1, 0]])
+    >>> precision_at_k(Y_true, [[0, 1], [1, -1]], k=2)
+    0.5
+    """
+    hits = match(Y_true, prediction, k, labels)
+    return estimate(precision_finish(hits, k), hits.n_rows, interval)
+
+
+def recall_at_k(
+    Y_true: Any,
+    prediction: Any,
+    k: int = 5,
+    *,
+    labels: npt.ArrayLike | None = None,
+    zero_division: float = 0.0,
+    interval: Interval = None,
+) -> Score:
+    """Mean share of a row's relevant labels that stand in the first `k` places (R@k).
+
+    Parameters
+    ----------
+    Y_true, prediction, k, labels, interval
+        As for `precision_at_k`.
+    zero_division : {0, 1, nan}, default=0
+        Value of a row without relevant labels; nan leaves such rows out of the mean.
+
+    Returns
+    -------
+    Score
+        A float in [0, 1].
+
+    Raises
+    ------
+    DataError, ParameterError
+        As for `precision_at_k`.
+
+    Examples
+    --------
+    >>> from scipy.sparse import csr_array
+    >>> recall_at_k(csr_array([[1, 0, 1], [0, 1, 0]]), [[0, 1], [1, -1]], k=2)
+    0.75
+    """
+    hits = match(Y_true, prediction, k, labels)
+    finish = recall_finish(hits, k, check_zero_division(zero_division))
+    return estimate(finish, hits.n_rows, interval)
+
+
+def ndcg_at_k(
+    Y_true: Any,
+    prediction: Any,
+    k: int = 5,
+    *,
+    labels: npt.ArrayLike | None = None,
+    zero_division: float = 0.0,
+    interval: Interval = None,
+) -> Score:
+    """Mean normalised discounted cumulative gain of the first `k` places (nDCG@k).
+
+    A hit in place r is worth 1/log2(r + 1); a row's sum is divided by that of the best ranking,
+    which has min(k, number of relevant labels) hits.
+
+    Parameters
+    ----------
+    Y_true, prediction, k, labels, interval
+        As for `precision_at_k`.
+    zero_division : {0, 1, nan}, default=0
+        Value of a row without relevant labels; nan leaves such rows out of the mean.
+
+    Returns
+    -------
+    Score
+        A float in [0, 1].
+
+    Raises
+    ------
+    DataError, ParameterError
+        As for `precision_at_k`.
+
+    Examples
+    --------
+    >>> from scipy.sparse import csr_array
+    >>> round(ndcg_at_k(csr_array([[1, 0, 1], [0, 1, 0]]), [[1, 0], [1, -1]], k=2), 4)
+    0.6934
+    """
+    hits = match(Y_true, prediction, k, labels)
+    finish = ndcg_finish(hits, k, check_zero_division(zero_division))
+    return estimate(finish, hits.n_rows, interval)
+
+
+def coverage_at_k(
+    Y_true: Any,
+    prediction: Any,
+    k: int = 5,
+    *,
+    labels: npt.ArrayLike | None = None,
+    zero_division: float = 0.0,
+    interval: Interval = None,
+) -> Score:
+    """Share of the labels present in `Y_true` that are found at least once in the first `k` places.
+
+    A label is found when it stands in the first `k` places of a row to which it belongs.
+
+    Parameters
+    ----------
+    Y_true, prediction, k, labels, interval
+        As for `precision_at_k`.
+    zero_division : {0, 1, nan}, default=0
+        Value when `Y_true` holds no relevant label at all.
+
+    Returns
+    -------
+    Score
+        A float in [0, 1].
+
+    Raises
+    ------
+    DataError, ParameterError
+        As for `precision_at_k`.
+
+    Examples
+    --------
+    >>> from scipy.sparse import csr_array
+    >>> coverage_at_k(csr_array([[1, 0, 1], [1, 0, 0]]), [[0, 1], [0, -1]], k=2)
+    0.5
+    """
+    hits = match(Y_true, prediction, k, labels)
+    finish = coverage_finish(hits, k, check_zero_division(zero_division))
+    return estimate(finish, hits.n_rows, interval)
+
+
+def abandonment_at_k(
+    Y_true: Any,
+    prediction: Any,
+    k: int = 5,
+    *,
+    labels: npt.ArrayLike | None = None,
+    interval: Interval = None,
+) -> Score:
+    """Share of rows with no relevant label in the first `k` places; lower is better.
+
+    It is the share of people who look at `k` suggestions and find none of use. Rows without
+    relevant labels count as abandoned. (Some programs print one minus this under the same name.)
+
+    Parameters
+    ----------
+    Y_true, prediction, k, labels, interval
+        As for `precision_at_k`.
+
+    Returns
+    -------
+    Score
+        A float in [0, 1].
+
+    Raises
+    ------
+    DataError, ParameterError
+        As for `precision_at_k`.
+
+    Examples
+    --------
+    >>> from scipy.sparse import csr_array
+    >>> abandonment_at_k(csr_array([[1, 0, 1], [0, 1, 0]]), [[0, 1], [2, -1]], k=2)
+    0.5
+    """
+    hits = match(Y_true, prediction, k, labels)
+    return estimate(abandonment_finish(hits, k), hits.n_rows, interval)
+
+
+def precision_finish(hits: RankedHits, k: int) -> Finish:
+    return mean_of(hits.hit[:, :k].sum(axis=1) / k)
+
+
+def recall_finish(hits: RankedHits, k: int, zero_division: float) -> Finish:
+    found = hits.hit[:, :k].sum(axis=1).astype(np.float64)
+    return mean_of(divide(found, hits.n_relevant.astype(np.float64), zero_division))
+
+
+def ideal_gain(hits: RankedHits, k: int) -> FloatArray:
+    """Return the best possible discounted gain of every row in `k` places, shape (n,)."""
+    best = np.concatenate(([0.0], np.cumsum(discounts(k))))
+    return np.asarray(best[np.minimum(k, hits.n_relevant)], dtype=np.float64)
+
+
+def ndcg_finish(hits: RankedHits, k: int, zero_division: float) -> Finish:
+    gain = hits.hit[:, :k] @ discounts(k)
+    return mean_of(divide(gain, ideal_gain(hits, k), zero_division))
+
+
+def coverage_finish(hits: RankedHits, k: int, zero_division: float) -> Finish:
+    truth = hits.truth
+    rows, places = np.nonzero(hits.hit[:, :k])
+    found_ids = hits.ids[rows, places]
+
+    def finish(weight: FloatArray | None) -> float:
+        present = np.zeros(truth.shape[1], dtype=np.bool_)
+        found = np.zeros(truth.shape[1], dtype=np.bool_)
+        if weight is None:
+            present[truth.indices] = True
+            found[found_ids] = True
+        else:
+            drawn = weight > 0
+            present[truth.indices[np.repeat(drawn, np.diff(truth.indptr))]] = True
+            found[found_ids[drawn[rows]]] = True
+        n_present = np.count_nonzero(present)
+        return np.count_nonzero(found) / n_present if n_present else zero_division
+
+    return finish
+
+
+def abandonment_finish(hits: RankedHits, k: int) -> Finish:
+    return mean_of(np.asarray(~hits.hit[:, :k].any(axis=1), dtype=np.float64))

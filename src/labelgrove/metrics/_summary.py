@@ -1,0 +1,135 @@
+"""Many metrics at once: the input is checked and matched a single time."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import numpy.typing as npt
+
+from labelgrove._errors import ParameterError
+from labelgrove.metrics._hits import match
+from labelgrove.metrics._inputs import check_k
+from labelgrove.metrics._overlap import compare
+from labelgrove.metrics._propensity_scored import (
+    check_weights,
+    psndcg_finish,
+    psp_finish,
+    raw_psndcg_finish,
+    raw_psp_finish,
+)
+from labelgrove.metrics._ranking import (
+    abandonment_finish,
+    coverage_finish,
+    ndcg_finish,
+    precision_finish,
+    recall_finish,
+)
+from labelgrove.metrics._score import Finish, Interval, Score, check_zero_division, estimate
+from labelgrove.metrics._sets import AVERAGES, averaged_finish, hamming_finish
+
+
+def ranking_metrics(
+    Y_true: Any,
+    prediction: Any,
+    ks: Iterable[int] = (1, 3, 5),
+    *,
+    inverse_propensities: npt.ArrayLike | None = None,
+    labels: npt.ArrayLike | None = None,
+    zero_division: float = 0.0,
+    interval: Interval = None,
+) -> dict[str, Score]:
+    """Every ranking metric at every `k`, by the names that the command line uses.
+
+    Parameters
+    ----------
+    Y_true, prediction, labels, interval
+        As for `precision_at_k`.
+    ks : iterable of int, default=(1, 3, 5)
+        Numbers of places.
+    inverse_propensities : array (n_labels,), optional
+        Weights of the labels; with them the propensity-scored metrics are given too.
+    zero_division : {0, 1, nan}, default=0
+        As for the single metrics.
+
+    Returns
+    -------
+    dict of str to Score
+        "p@k", "r@k", "ndcg@k", "coverage@k" and "abandonment@k" for every k; with
+        `inverse_propensities` also "psp@k", "psndcg@k", "raw_psp@k" and "raw_psndcg@k".
+
+    Raises
+    ------
+    DataError, ParameterError
+        As for the single metrics.
+
+    Examples
+    --------
+    >>> from scipy.sparse import csr_array
+    >>> found = ranking_metrics(csr_array([[1, 0, 1], [0, 1, 0]]), [[0, 1], [1, -1]], ks=(1, 2))
+    >>> found["p@1"], found["p@2"], found["r@2"]
+    (1.0, 0.5, 0.75)
+    """
+    ks = sorted({check_k(k) for k in ks})
+    if not ks:
+        raise ParameterError("ks is empty: expected at least one number of places")
+    zero = check_zero_division(zero_division)
+    hits = match(Y_true, prediction, ks[-1], labels)
+    finishes: dict[str, Finish] = {}
+    for k in ks:
+        finishes[f"p@{k}"] = precision_finish(hits, k)
+        finishes[f"r@{k}"] = recall_finish(hits, k, zero)
+        finishes[f"ndcg@{k}"] = ndcg_finish(hits, k, zero)
+        finishes[f"coverage@{k}"] = coverage_finish(hits, k, zero)
+        finishes[f"abandonment@{k}"] = abandonment_finish(hits, k)
+    if inverse_propensities is not None:
+        q = check_weights(inverse_propensities, hits)
+        for k in ks:
+            finishes[f"psp@{k}"] = psp_finish(hits, k, q, zero)
+            finishes[f"psndcg@{k}"] = psndcg_finish(hits, k, q, zero)
+            finishes[f"raw_psp@{k}"] = raw_psp_finish(hits, k, q)
+            finishes[f"raw_psndcg@{k}"] = raw_psndcg_finish(hits, k, q, zero)
+    return {name: estimate(finish, hits.n_rows, interval) for name, finish in finishes.items()}
+
+
+def set_metrics(
+    Y_true: Any,
+    Y_pred: Any,
+    *,
+    labels: npt.ArrayLike | None = None,
+    zero_division: float = 0.0,
+    interval: Interval = None,
+) -> dict[str, Score]:
+    """Every metric of predicted label sets, by the names that the command line uses.
+
+    Parameters
+    ----------
+    Y_true, Y_pred, labels, zero_division, interval
+        As for `f_measure`.
+
+    Returns
+    -------
+    dict of str to Score
+        "macro_precision", "macro_recall", "macro_f1", the same for "micro" and "instance", and
+        "hamming_loss".
+
+    Raises
+    ------
+    DataError, ParameterError
+        As for `f_measure`.
+
+    Examples
+    --------
+    >>> from scipy.sparse import csr_array
+    >>> found = set_metrics(csr_array([[1, 0], [1, 1]]), csr_array([[1, 1], [1, 0]]))
+    >>> found["macro_f1"], found["hamming_loss"]
+    (0.5, 0.5)
+    """
+    overlap = compare(Y_true, Y_pred, labels)
+    finishes = {
+        f"{average}_{name}": averaged_finish(overlap, average, kind, zero_division)
+        for average in AVERAGES
+        for name, kind in (("precision", "precision"), ("recall", "recall"), ("f1", "f"))
+    }
+    finishes["hamming_loss"] = hamming_finish(overlap)
+    return {name: estimate(finish, overlap.n_rows, interval) for name, finish in finishes.items()}
