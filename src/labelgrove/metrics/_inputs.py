@@ -153,13 +153,21 @@ def as_ranking(prediction: Any, shape: tuple[int, int], k: int) -> IntArray:
 
 def top_columns(scores: csr_array, k: int) -> IntArray:
     """Return the columns of the `k` largest stored values of every row of a canonical CSR."""
-    rows = rows_of(scores)
-    # A stable sort of entries that are sorted by column: ties stay with the smaller column.
-    order = np.lexsort((-scores.data.astype(np.float64, copy=False), rows))
-    place = np.arange(scores.nnz, dtype=np.int64) - scores.indptr[rows]
-    within = place < k
+    length = np.diff(scores.indptr)
     top = np.full((scores.shape[0], k), MISSING, dtype=np.int64)
-    top[rows[within], place[within]] = scores.indices[order[within]]
+    # Rows of about the same length are sorted together, as one dense block of at most twice
+    # their entries: many times faster than sorting all entries by (row, value) at once.
+    of_class = np.frexp(np.maximum(length - 1, 0))[1]
+    for size in np.unique(of_class[length > 0]):
+        rows = np.flatnonzero((of_class == size) & (length > 0))
+        place = np.arange(2 ** int(size))
+        given = place < length[rows, np.newaxis]
+        entry = np.where(given, scores.indptr[rows, np.newaxis] + place, 0)
+        descending = np.where(given, -scores.data[entry].astype(np.float64), np.inf)
+        # A stable sort of entries that are in order of column: ties stay with the smaller one.
+        best = np.argsort(descending, axis=1, kind="stable")[:, :k]
+        columns = scores.indices[np.take_along_axis(entry, best, axis=1)]
+        top[rows, : best.shape[1]] = np.where(best < length[rows, np.newaxis], columns, MISSING)
     return top
 
 

@@ -4,25 +4,17 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
 import numpy.typing as npt
-from scipy.sparse import csr_array
 
-from labelgrove._errors import DataError
-from labelgrove.metrics._hits import RankedHits, discounts, match
-from labelgrove.metrics._inputs import MISSING, top_columns
-from labelgrove.metrics._ranking import ideal_gain
-from labelgrove.metrics._score import (
-    Finish,
-    FloatArray,
-    Interval,
-    Score,
-    check_zero_division,
-    divide,
-    estimate,
-    mean_of,
-    ratio_of,
+from labelgrove.metrics._gains import (
+    psndcg_finish,
+    psp_finish,
+    raw_psndcg_finish,
+    raw_psp_finish,
+    weigh,
 )
+from labelgrove.metrics._hits import match
+from labelgrove.metrics._score import Interval, Score, check_zero_division, estimate
 
 
 def psp_at_k(
@@ -66,8 +58,8 @@ def psp_at_k(
     0.25
     """
     hits = match(Y_true, prediction, k, labels)
-    q = check_weights(inverse_propensities, hits)
-    finish = psp_finish(hits, k, q, check_zero_division(zero_division))
+    gains = weigh(hits, inverse_propensities)
+    finish = psp_finish(gains, k, check_zero_division(zero_division))
     return estimate(finish, hits.n_rows, interval)
 
 
@@ -107,8 +99,8 @@ def raw_psp_at_k(
     2.0
     """
     hits = match(Y_true, prediction, k, labels)
-    q = check_weights(inverse_propensities, hits)
-    return estimate(raw_psp_finish(hits, k, q), hits.n_rows, interval)
+    gains = weigh(hits, inverse_propensities)
+    return estimate(raw_psp_finish(gains, k), hits.n_rows, interval)
 
 
 def psndcg_at_k(
@@ -149,8 +141,8 @@ def psndcg_at_k(
     0.25
     """
     hits = match(Y_true, prediction, k, labels)
-    q = check_weights(inverse_propensities, hits)
-    finish = psndcg_finish(hits, k, q, check_zero_division(zero_division))
+    gains = weigh(hits, inverse_propensities)
+    finish = psndcg_finish(gains, k, check_zero_division(zero_division))
     return estimate(finish, hits.n_rows, interval)
 
 
@@ -193,56 +185,6 @@ def raw_psndcg_at_k(
     2.0
     """
     hits = match(Y_true, prediction, k, labels)
-    q = check_weights(inverse_propensities, hits)
-    finish = raw_psndcg_finish(hits, k, q, check_zero_division(zero_division))
+    gains = weigh(hits, inverse_propensities)
+    finish = raw_psndcg_finish(gains, k, check_zero_division(zero_division))
     return estimate(finish, hits.n_rows, interval)
-
-
-def check_weights(inverse_propensities: npt.ArrayLike, hits: RankedHits) -> FloatArray:
-    """Return the labels' weights as float64 (n_labels,), all positive and finite."""
-    q = np.asarray(inverse_propensities, dtype=np.float64)
-    n_labels = hits.truth.shape[1]
-    if q.shape != (n_labels,):
-        raise DataError(f"inverse_propensities has shape {q.shape}: expected ({n_labels},)")
-    good = np.isfinite(q) & (q > 0)
-    if not good.all():
-        label = int(np.argmin(good))
-        raise DataError(
-            f"inverse_propensities: {q[label]} found for label {label} where a positive number "
-            "was expected"
-        )
-    return q
-
-
-def _gains(hits: RankedHits, k: int, q: FloatArray) -> FloatArray:
-    """Weigh every hit in its place, 0 elsewhere; shape (n, k)."""
-    return np.where(hits.hit[:, :k], q[hits.ids[:, :k]], 0.0)
-
-
-def _best_gains(hits: RankedHits, k: int, q: FloatArray) -> FloatArray:
-    """Weigh likewise the best possible ranking of every row; shape (n, k)."""
-    truth = hits.truth
-    weighted = csr_array((q[truth.indices], truth.indices, truth.indptr), shape=truth.shape)
-    ids = top_columns(weighted, k)
-    return np.where(ids != MISSING, q[ids], 0.0)
-
-
-def psp_finish(hits: RankedHits, k: int, q: FloatArray, zero_division: float) -> Finish:
-    gained = _gains(hits, k, q).sum(axis=1)
-    return ratio_of(gained, _best_gains(hits, k, q).sum(axis=1), zero_division)
-
-
-def raw_psp_finish(hits: RankedHits, k: int, q: FloatArray) -> Finish:
-    return mean_of(_gains(hits, k, q).sum(axis=1) / k)
-
-
-def psndcg_finish(hits: RankedHits, k: int, q: FloatArray, zero_division: float) -> Finish:
-    ideal = ideal_gain(hits, k)
-    gained = divide(_gains(hits, k, q) @ discounts(k), ideal, 0.0)
-    best = divide(_best_gains(hits, k, q) @ discounts(k), ideal, 0.0)
-    return ratio_of(gained, best, zero_division)
-
-
-def raw_psndcg_finish(hits: RankedHits, k: int, q: FloatArray, zero_division: float) -> Finish:
-    gained = _gains(hits, k, q) @ discounts(k)
-    return mean_of(divide(gained, ideal_gain(hits, k), zero_division))

@@ -8,16 +8,16 @@ from typing import Any
 import numpy.typing as npt
 
 from labelgrove._errors import ParameterError
-from labelgrove.metrics._hits import match
-from labelgrove.metrics._inputs import check_k
-from labelgrove.metrics._overlap import compare
-from labelgrove.metrics._propensity_scored import (
-    check_weights,
+from labelgrove.metrics._gains import (
     psndcg_finish,
     psp_finish,
     raw_psndcg_finish,
     raw_psp_finish,
+    weigh,
 )
+from labelgrove.metrics._hits import match
+from labelgrove.metrics._inputs import check_k
+from labelgrove.metrics._overlap import compare
 from labelgrove.metrics._ranking import (
     abandonment_finish,
     coverage_finish,
@@ -83,12 +83,12 @@ def ranking_metrics(
         finishes[f"coverage@{k}"] = coverage_finish(hits, k, zero)
         finishes[f"abandonment@{k}"] = abandonment_finish(hits, k)
     if inverse_propensities is not None:
-        q = check_weights(inverse_propensities, hits)
+        gains = weigh(hits, inverse_propensities)
         for k in ks:
-            finishes[f"psp@{k}"] = psp_finish(hits, k, q, zero)
-            finishes[f"psndcg@{k}"] = psndcg_finish(hits, k, q, zero)
-            finishes[f"raw_psp@{k}"] = raw_psp_finish(hits, k, q)
-            finishes[f"raw_psndcg@{k}"] = raw_psndcg_finish(hits, k, q, zero)
+            finishes[f"psp@{k}"] = psp_finish(gains, k, zero)
+            finishes[f"psndcg@{k}"] = psndcg_finish(gains, k, zero)
+            finishes[f"raw_psp@{k}"] = raw_psp_finish(gains, k)
+            finishes[f"raw_psndcg@{k}"] = raw_psndcg_finish(gains, k, zero)
     return {name: estimate(finish, hits.n_rows, interval) for name, finish in finishes.items()}
 
 
