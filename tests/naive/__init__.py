@@ -1,0 +1,18 @@
+"""Slow, obvious, plain-Python twins of the engine, to be read beside the papers.
+
+No module here knows the engine or NumPy: floats, dicts and lists only.
+
+======================  ==========================================================================
+``naive.learners``      binary learners of a node: AdaGrad, SGD with lazy L2, diagonal AROW
+``naive.label_tree``    the tree alone: the three variants of Figure 1, silent leaves, ghosts
+``naive.replay``        the examples a node remembers, and which of them it learns from again
+``naive.policy``        Algorithm 8 and its relatives: where a new label goes
+``naive.iplt``          Algorithms 1 and 9: learn on a tree that is given
+``naive.oplt``          Algorithms 2-7: learn while the tree grows
+``naive.search``        Algorithm 10 and the other ways to predict
+``naive.streams``       random streams of observations for property tests
+======================  ==========================================================================
+
+"OPLT" without more is Jasinska-Kobus et al. (2021), *Online probabilistic label trees*; "PLT" is
+Jasinska et al. (2016), *Extreme F-measure maximization using sparse probability estimates*.
+"""

@@ -1,0 +1,90 @@
+"""IPLT: incremental learning on a tree that is given (OPLT, Algorithms 1 and 9)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Mapping
+
+from .label_tree import Label, LabelTree, Node
+from .learners import Instance, Learner
+from .replay import NodeMemory, Replay
+
+NewClassifier = Callable[[], Learner]
+Observation = tuple[Instance, Collection[Label]]
+
+SUPER_ROOT: Node = -1
+"""The place above the root: its only child is the root, and every example reaches it."""
+
+
+def assign_to_nodes(tree: LabelTree, labels: Iterable[Label]) -> tuple[set[Node], set[Node]]:
+    """Give the positive and the negative nodes of an example (Algorithm 9).
+
+    A ghost, having no leaf of its own, starts at the node whose child it was.
+    """
+    P: set[Node] = set()  # line 1
+    N: set[Node] = {tree.root}
+    for j in labels:  # line 2
+        v: Node | None = tree.ghosts[j] if j in tree.ghosts else tree.leaf_of[j]  # line 3
+        while v is not None and v not in P:  # line 4
+            P.add(v)  # line 5
+            N.discard(v)  # line 6
+            for child in tree.children[v]:  # line 7
+                if child not in P:  # line 8
+                    N.add(child)  # line 9
+            v = tree.parent[v]  # line 10
+    return P, N  # line 11
+
+
+def sign(positive: bool) -> int:
+    return 1 if positive else -1
+
+
+class IPLT:
+    """A fixed tree with a classifier in each node, as Algorithm 1 trains them.
+
+    ``H[v]`` estimates P(some label below v | some label below v's parent, x). Beyond the paper:
+
+    * per-node replay: each parent (the super-root included) remembers the examples that reached it
+      and, after each new one, its children learn from some of them again;
+    * ``Theta[v]``, for the nodes asked for: what an auxiliary classifier would hold had it been
+      there all along, i.e. a classifier that learns a positive from each example positive at v.
+    """
+
+    def __init__(
+        self,
+        tree: LabelTree,
+        new_classifier: NewClassifier,
+        replay: Replay | None = None,
+        theta_nodes: Collection[Node] = (),
+    ) -> None:
+        replay = replay or Replay()
+        self.tree = tree
+        self.H = {v: new_classifier() for v in tree.nodes()}  # Algorithm 1, lines 1-2
+        self.Theta = {v: new_classifier() for v in theta_nodes}
+        remembering = [v for v in tree.nodes() if not tree.is_leaf(v) or v in self.Theta]
+        self.memory = {v: NodeMemory(replay) for v in [SUPER_ROOT, *remembering]}
+
+    def train(self, observations: Iterable[Observation]) -> Mapping[Node, Learner]:
+        for x, labels in observations:  # line 3
+            self.learn(x, labels)
+        return self.H  # line 7
+
+    def learn(self, x: Instance, labels: Iterable[Label]) -> None:
+        P, N = assign_to_nodes(self.tree, labels)  # line 4
+        for v in P:  # line 5
+            self.H[v].update(x, +1)
+            if v in self.Theta:
+                self.Theta[v].update(x, +1)
+        for v in N:  # line 6
+            self.H[v].update(x, -1)
+        for v in [SUPER_ROOT, *P]:
+            if v in self.memory:
+                self._remember_and_replay(v, x, P)
+
+    def _remember_and_replay(self, v: Node, x: Instance, P: set[Node]) -> None:
+        children = [self.tree.root] if v == SUPER_ROOT else self.tree.children[v]
+        self.memory[v].add(x, frozenset(P.intersection(children)))
+        for entry in self.memory[v].drawn():
+            for child in children:
+                self.H[child].update(entry.x, sign(child in entry.positives))
+            if v in self.Theta:
+                self.Theta[v].update(entry.x, +1)

@@ -1,0 +1,197 @@
+"""The binary learners that sit in the nodes, each a few lines of plain arithmetic.
+
+All of them can be copied and negated. ``negated()`` is INVERSECLASSIFIER of OPLT, Algorithm 6: the
+learner that would stand here had every past update carried the opposite label. Everything is
+computed from y * margin, so the negated learner is exact to the last bit, for ever after.
+"""
+
+from __future__ import annotations
+
+import copy
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, fields
+from typing import Any, Protocol, Self
+
+Feature = int | str
+Instance = Mapping[Any, float]  # from Feature
+Weights = dict[Feature, float]
+Link = Callable[[float, float], float]
+
+BIAS = "bias"
+
+
+def instance(features: Instance) -> dict[Feature, float]:
+    """Scale to unit length, then add the bias, a constant feature of value 1.
+
+    >>> instance({3: 3.0, 4: 4.0})
+    {3: 0.6, 4: 0.8, 'bias': 1.0}
+    """
+    length = math.sqrt(sum(value * value for value in features.values()))
+    scaled = {f: value / length for f, value in features.items()} if length > 0 else dict(features)
+    return {**scaled, BIAS: 1.0}
+
+
+def sigma(m: float) -> float:
+    """Give 1 / (1 + exp(-m)) without overflow."""
+    if m >= 0:
+        return 1.0 / (1.0 + math.exp(-m))
+    return math.exp(m) / (1.0 + math.exp(m))
+
+
+def sigma_of_twice(margin: float, variance: float) -> float:
+    """Turn an AROW score into a probability: sigma(2m), whatever the variance."""
+    return sigma(2.0 * margin)
+
+
+def negative(weights: Weights) -> Weights:
+    """Negate every weight; ``0.0 - w`` and not ``-w``, because learning never makes a -0.0."""
+    return {f: 0.0 - w for f, w in weights.items()}
+
+
+def dot(weights: Weights, x: Instance) -> float:
+    return sum((weights.get(f, 0.0) * value for f, value in x.items()), 0.0)
+
+
+class Learner(Protocol):
+    """What a node needs: A_online of Algorithm 1 together with the state that it updates."""
+
+    def update(self, x: Instance, y: int) -> None:
+        """Learn from ``x`` with label ``y``, +1 or -1."""
+
+    def margin(self, x: Instance) -> float:
+        """Give w.x."""
+
+    def probability(self, x: Instance) -> float:
+        """Give the estimate of P(y = 1 | x)."""
+
+    def copy(self) -> Self:
+        """Give an independent learner of equal state."""
+
+    def negated(self) -> Self:
+        """Give an independent learner as if every past label had been the opposite."""
+
+
+@dataclass
+class AdaGrad:
+    """Logistic loss, steps by AdaGrad (OPLT, section 5): eta = 1, epsilon = 0.01."""
+
+    eta: float = 1.0
+    epsilon: float = 0.01
+    w: Weights = field(default_factory=dict)
+    G: Weights = field(default_factory=dict)  # sum of squared gradients
+
+    def margin(self, x: Instance) -> float:
+        return dot(self.w, x)
+
+    def probability(self, x: Instance) -> float:
+        return sigma(self.margin(x))
+
+    def update(self, x: Instance, y: int) -> None:
+        pull = -y * sigma(-y * self.margin(x))  # derivative of log(1 + exp(-y m)) by m
+        for f, value in x.items():
+            g = pull * value
+            self.G[f] = self.G.get(f, 0.0) + g * g
+            self.w[f] = self.w.get(f, 0.0) - self.eta * g / math.sqrt(self.epsilon + self.G[f])
+
+    def copy(self) -> Self:
+        return copy.deepcopy(self)
+
+    def negated(self) -> Self:
+        other = self.copy()
+        other.w = negative(other.w)
+        return other
+
+
+@dataclass
+class LazySGD:
+    """Logistic loss, plain SGD with L2 in its lazy form (PLT, Appendix B).
+
+    The eager step is w_{t+1} = (w_t - gamma_t g_t) / (1 + lambda gamma_t). The paper keeps
+    w~_t = Pi_t w_t, so that features absent from x need no work. Its Pi_t must be read as the
+    product of the factors that w_t has been divided by, i.e. up to t - 1 (the printed upper limit t
+    is a slip: with it the step would divide by 1 + lambda gamma_{t+1}).
+    """
+
+    gamma: float = 1.0
+    lam: float = 1e-4
+    scaled: Weights = field(default_factory=dict)  # w~
+    Pi: float = 1.0
+    t: int = 0  # updates so far
+
+    def weights(self) -> Weights:
+        return {f: w / self.Pi for f, w in self.scaled.items()}
+
+    def margin(self, x: Instance) -> float:
+        return dot(self.scaled, x) / self.Pi
+
+    def probability(self, x: Instance) -> float:
+        return sigma(self.margin(x))
+
+    def update(self, x: Instance, y: int) -> None:
+        pull = -y * sigma(-y * self.margin(x))
+        self.t += 1
+        gamma_t = self.gamma / (1.0 + self.lam * self.gamma * self.t)
+        for f, value in x.items():
+            g = pull * value
+            self.scaled[f] = self.scaled.get(f, 0.0) - self.Pi * gamma_t * g
+        self.Pi *= 1.0 + self.lam * gamma_t
+
+    def copy(self) -> Self:
+        return copy.deepcopy(self)
+
+    def negated(self) -> Self:
+        other = self.copy()
+        other.scaled = negative(other.scaled)
+        return other
+
+
+@dataclass
+class AROW:
+    """Adaptive regularisation of weights, diagonal, squared hinge, in its variance form.
+
+    S is the variance of each weight, 1 where nothing was learnt; design.md's precision is 1/S.
+    """
+
+    r: float = 1.0
+    link: Link = field(default=sigma_of_twice, compare=False)  # (margin, variance) -> probability
+    w: Weights = field(default_factory=dict)
+    S: Weights = field(default_factory=dict)
+
+    def margin(self, x: Instance) -> float:
+        return dot(self.w, x)
+
+    def variance(self, x: Instance) -> float:
+        return sum((value * value * self.S.get(f, 1.0) for f, value in x.items()), 0.0)
+
+    def probability(self, x: Instance) -> float:
+        return self.link(self.margin(x), self.variance(x))
+
+    def update(self, x: Instance, y: int) -> None:
+        loss = 1.0 - y * self.margin(x)
+        if loss <= 0.0:
+            return
+        beta = loss / (self.variance(x) + self.r)
+        for f, value in x.items():
+            S = self.S.get(f, 1.0)
+            self.w[f] = self.w.get(f, 0.0) + beta * y * value * S
+            self.S[f] = S / (1.0 + S * value * value / self.r)
+
+    def copy(self) -> Self:
+        return copy.deepcopy(self)
+
+    def negated(self) -> Self:
+        other = self.copy()
+        other.w = negative(other.w)
+        return other
+
+
+def bits(learner: Any) -> dict[str, Any]:
+    """Give the whole state with every float spelt out exactly, so that +0.0 differs from -0.0."""
+
+    def exact(value: Any) -> Any:
+        if isinstance(value, dict):
+            return {key: exact(item) for key, item in value.items()}
+        return value.hex() if isinstance(value, float) else value
+
+    return {f.name: exact(getattr(learner, f.name)) for f in fields(learner) if f.compare}

@@ -1,0 +1,90 @@
+"""Per-node replay: what a node remembers, and what it learns from again.
+
+A node's memory holds the examples that were positive there, each with the children that were
+positive too. Which example is learnt again depends on a seed and on *how many* examples have come,
+never on which node it is: so a node slipped in later, whose examples are its parent's, would have
+drawn the very same ones.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from .label_tree import Node
+from .learners import Instance
+
+Hash = Callable[..., int]
+
+_MASK = (1 << 64) - 1
+
+
+def mix(*numbers: int) -> int:
+    """Hash integers to 64 bits, by the SplitMix64 finaliser; tests may inject any other hash."""
+    state = 0
+    for number in numbers:
+        state = (state + number + 0x9E3779B97F4A7C15) & _MASK
+        state = ((state ^ (state >> 30)) * 0xBF58476D1CE4E5B9) & _MASK
+        state = ((state ^ (state >> 27)) * 0x94D049BB133111EB) & _MASK
+        state ^= state >> 31
+    return state
+
+
+@dataclass(frozen=True)
+class Replay:
+    """How often a node learns again after each example, and from how many it may choose."""
+
+    times: int = 0
+    memory: int | None = None  # M: examples that a node remembers; None is all of them
+    seed: int = 0
+    draw_hash: Hash = mix  # of seed, n, r
+    slot_hash: Hash = mix  # of seed, n
+
+
+@dataclass(frozen=True)
+class Entry:
+    """An example that reached a node, with those of its children that were positive."""
+
+    x: Instance
+    positives: frozenset[Node]
+
+
+@dataclass
+class NodeMemory:
+    """The examples that reached one node: all of them, or a reservoir of at most M."""
+
+    replay: Replay
+    n: int = 0  # how many have reached the node
+    entries: list[Entry] = field(default_factory=list)
+
+    def add(self, x: Instance, positives: frozenset[Node]) -> None:
+        """Remember the n-th example, unless memory is full and its slot lies outside."""
+        self.n += 1
+        entry = Entry(x, positives)
+        memory = self.replay.memory
+        if memory is None or self.n <= memory:
+            self.entries.append(entry)
+            return
+        slot = self.replay.slot_hash(self.replay.seed, self.n) % self.n
+        if slot < memory:
+            self.entries[slot] = entry
+
+    def drawn(self) -> list[Entry]:
+        """Give what is learnt again after the n-th example; it may be among them itself."""
+        if not self.entries:  # M = 0: nothing is remembered
+            return []
+        replay = self.replay
+        draws = (replay.draw_hash(replay.seed, self.n, r) for r in range(replay.times))
+        return [self.entries[draw % len(self.entries)] for draw in draws]
+
+    def copy(self) -> NodeMemory:
+        return NodeMemory(self.replay, self.n, list(self.entries))
+
+    def with_positive(self, node: Node) -> NodeMemory:
+        """Give the same examples, ``node`` the one child and positive in all (INSERTNODE)."""
+        entries = [Entry(e.x, frozenset({node})) for e in self.entries]
+        return NodeMemory(self.replay, self.n, entries)
+
+    def forget_positive(self, node: Node) -> None:
+        """Make ``node`` negative in all: its label was removed and another takes its place."""
+        self.entries = [Entry(e.x, e.positives - {node}) for e in self.entries]

@@ -1,0 +1,71 @@
+"""Random streams for property tests: observations with labels that come, go and come again."""
+
+from __future__ import annotations
+
+import random
+from dataclasses import dataclass
+
+from hypothesis import strategies as st
+
+from .iplt import Observation
+from .learners import Feature, Instance, instance
+from .oplt import OPLT
+
+
+@dataclass(frozen=True)
+class Learn:
+    """An observation with its label names, in the order of the row."""
+
+    x: Instance
+    names: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Remove:
+    """The removal of one of the labels alive at that time, if there is one."""
+
+    which: int
+
+
+Event = Learn | Remove
+
+
+def play(model: OPLT, event: Event) -> Observation | None:
+    """Let the model live through an event; give what IPLT is to see of it."""
+    if isinstance(event, Learn):
+        return event.x, model.learn(event.x, event.names)
+    if model.label_ids:
+        model.remove(list(model.label_ids)[event.which % len(model.label_ids)])
+    return None
+
+
+def instances() -> st.SearchStrategy[dict[Feature, float]]:
+    """Sparse instances of up to six features, of unit length and with the bias."""
+    values = st.floats(-2, 2, width=32).filter(lambda value: abs(value) > 1e-3)
+    return st.dictionaries(st.integers(0, 5), values, max_size=4).map(instance)
+
+
+def events(names: int = 12, max_labels: int = 4) -> st.SearchStrategy[Event]:
+    """Mostly observations, none, one or several labels each; now and then a removal."""
+    row = st.lists(st.integers(0, names - 1), max_size=max_labels).map(tuple)
+    learn = st.builds(Learn, instances(), row)
+    remove = st.builds(Remove, st.integers(0, names - 1))
+    return st.one_of(learn, learn, learn, remove)
+
+
+def streams(max_size: int = 12) -> st.SearchStrategy[list[Event]]:
+    return st.lists(events(), min_size=1, max_size=max_size)
+
+
+def random_stream(seed: int, length: int, names: int = 40, removals: float = 0.2) -> list[Event]:
+    """Give a longer stream in which the names grow rarer, reproducible from its seed."""
+    rng = random.Random(seed)
+    stream: list[Event] = []
+    for _ in range(length):
+        if rng.random() < removals:
+            stream.append(Remove(rng.randrange(names)))
+            continue
+        features = {f: rng.uniform(-1, 1) for f in rng.sample(range(12), rng.randint(0, 4))}
+        row = tuple(int(names * rng.random() ** 2) for _ in range(rng.randint(0, 4)))
+        stream.append(Learn(instance(features), row))
+    return stream
