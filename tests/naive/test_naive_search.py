@@ -11,6 +11,7 @@ from naive.learners import AdaGrad, instance
 from naive.oplt import OPLT
 from naive.policy import policy_named
 from naive.search import Eta, above_threshold, beam, exhaustive, top_k
+from naive.streams import play, random_stream
 
 # Coarse values make ties; 1.0 makes a child tie with its parent, 0.0 a whole subtree with another.
 PROBABILITIES = st.sampled_from([0.0, 0.25, 0.5, 1.0, 1.0, 0.3, 0.7])
