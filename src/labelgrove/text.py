@@ -1,0 +1,253 @@
+"""Text to sparse rows without a vocabulary: hashed words, ready for a stream that never ends."""
+
+from __future__ import annotations
+
+import re
+import reprlib
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import chain
+from typing import Any
+
+import numpy as np
+from scipy.sparse import csr_array
+from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.feature_extraction.text import HashingVectorizer
+from sklearn.preprocessing import normalize
+
+from labelgrove._errors import DataError, ParameterError
+
+_MOST_FEATURES = 2**31 - 1  # ids of columns are 32-bit
+_LONGEST_NGRAM = 8
+
+
+class HashedText(TransformerMixin, BaseEstimator):
+    r"""Turn texts into rows of hashed word counts: 1 + log(count), scaled to unit length.
+
+    The column of a word (or run of words) is a hash of it, so nothing is learnt, no vocabulary is
+    kept, new words are welcome at any time, and the transformer is nothing but its parameters.
+    The price is that words may share a column. With w distinct words and m columns a word is
+    alone in its column with probability exp(-w/m): 200 000 words in the default 2**20 columns
+    leave 83 % of them alone. More columns cost nothing in a sparse row, but tables that a model
+    keeps for every column, where it has any, grow with them.
+
+    Parameters
+    ----------
+    n_features : int, default=2**20
+        Number of columns, 1 to 2**31 - 1.
+    ngram_range : tuple of two ints, default=(1, 1)
+        Shortest and longest runs of words that become features: (1, 2) adds pairs. At most 8.
+    lowercase : bool, default=True
+        Whether upper and lower case are the same.
+    token_pattern : str, default=r"(?u)\b\w\w+\b"
+        Regular expression of a word: two word characters or more, as in scikit-learn. With one
+        group in it, the group is the word.
+
+    Examples
+    --------
+    >>> X = HashedText(n_features=2**10).fit_transform(["a heap of words", "words, words, words"])
+    >>> X.shape, X.dtype, X[[1]].nnz
+    ((2, 1024), dtype('float32'), 1)
+    >>> HashedText.from_dict(HashedText(ngram_range=(1, 2)).to_dict())
+    HashedText(ngram_range=(1, 2))
+    """
+
+    def __init__(
+        self,
+        n_features: int = 2**20,
+        *,
+        ngram_range: tuple[int, int] = (1, 1),
+        lowercase: bool = True,
+        token_pattern: str = r"(?u)\b\w\w+\b",  # noqa: S107 (a word, not a password)
+    ) -> None:
+        self.n_features = n_features
+        self.ngram_range = ngram_range
+        self.lowercase = lowercase
+        self.token_pattern = token_pattern
+
+    def fit(self, texts: Iterable[str], y: object = None) -> HashedText:  # noqa: ARG002
+        """Check the parameters; there is nothing to learn.
+
+        Parameters
+        ----------
+        texts, y : ignored
+
+        Returns
+        -------
+        HashedText
+            This transformer.
+
+        Raises
+        ------
+        ParameterError
+            When a parameter lies outside its domain.
+        """
+        self._check_parameters()
+        return self
+
+    def partial_fit(self, texts: Iterable[str], y: object = None) -> HashedText:
+        """Check the parameters, as `fit` does.
+
+        Parameters
+        ----------
+        texts, y : ignored
+
+        Returns
+        -------
+        HashedText
+            This transformer.
+
+        Raises
+        ------
+        ParameterError
+            When a parameter lies outside its domain.
+        """
+        return self.fit(texts, y)
+
+    def transform(self, texts: Iterable[str]) -> csr_array:
+        """Turn texts into rows.
+
+        Parameters
+        ----------
+        texts : iterable of str
+            One text a row; an iterator is read once and never held as a whole.
+
+        Returns
+        -------
+        csr_array (n_texts, n_features), float32
+            Rows of unit length; a text without a single word is an empty row.
+
+        Raises
+        ------
+        DataError
+            When `texts` is a single string or no iterable, or a row of it is not a string; the
+            message names the row.
+        ParameterError
+            When a parameter lies outside its domain.
+        """
+        self._check_parameters()
+        if isinstance(texts, str | bytes) or not isinstance(texts, Iterable):
+            raise DataError(
+                f"texts is a {type(texts).__name__}: expected a list of strings, one a row"
+            )
+        rows = _checked(texts)
+        first = next(rows, None)
+        if first is None:  # scikit-learn's vectoriser insists on a row
+            return csr_array((0, self.n_features), dtype=np.float32)
+        counts = csr_array(self._vectorizer().transform(chain((first,), rows)))
+        counts.data = 1.0 + np.log(counts.data)
+        scaled = normalize(counts, norm="l2", copy=False)
+        return csr_array(scaled, dtype=np.float32)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the parameters as values that JSON can hold, for `from_dict`.
+
+        Returns
+        -------
+        dict of str to int, bool, str or list of int
+
+        Raises
+        ------
+        ParameterError
+            When a parameter lies outside its domain.
+        """
+        self._check_parameters()
+        return {
+            "n_features": int(self.n_features),
+            "ngram_range": [int(length) for length in self.ngram_range],
+            "lowercase": self.lowercase,
+            "token_pattern": self.token_pattern,
+        }
+
+    @classmethod
+    def from_dict(cls, parameters: Mapping[str, Any]) -> HashedText:
+        """Build the transformer that `to_dict` described.
+
+        Parameters
+        ----------
+        parameters : mapping of str to value
+            What `to_dict` gave, perhaps by way of JSON. Parameters left out have their defaults.
+
+        Returns
+        -------
+        HashedText
+
+        Raises
+        ------
+        ParameterError
+            When a parameter is unknown, of the wrong type or outside its domain. Values are
+            checked before anything is done with them; yet a regular expression can be slow to
+            match by its very making, so look at the `token_pattern` of a stranger.
+        """
+        unknown = sorted(set(parameters) - set(cls().get_params()))
+        if unknown:
+            raise ParameterError(f"{unknown[0]!r} is not a parameter of {cls.__name__}")
+        values = dict(parameters)
+        if isinstance(values.get("ngram_range"), list):
+            values["ngram_range"] = tuple(values["ngram_range"])
+        text = cls(**values)
+        text._check_parameters()
+        return text
+
+    def _check_parameters(self) -> None:
+        if not _is_int(self.n_features) or not 1 <= self.n_features <= _MOST_FEATURES:
+            raise ParameterError(
+                f"n_features={self.n_features!r}: expected a whole number from 1 to 2**31 - 1"
+            )
+        lengths: Any = self.ngram_range
+        if (
+            not isinstance(lengths, tuple)
+            or len(lengths) != 2
+            or not all(_is_int(length) for length in lengths)
+            or not 1 <= lengths[0] <= lengths[1] <= _LONGEST_NGRAM
+        ):
+            raise ParameterError(
+                f"ngram_range={lengths!r}: expected two increasing whole numbers from 1 to "
+                f"{_LONGEST_NGRAM}"
+            )
+        if not isinstance(self.lowercase, bool):
+            raise ParameterError(f"lowercase={self.lowercase!r}: expected True or False")
+        self._check_pattern()
+
+    def _check_pattern(self) -> None:
+        pattern: Any = self.token_pattern
+        try:
+            groups = re.compile(pattern).groups
+        except (TypeError, re.error, RecursionError, OverflowError) as error:
+            raise ParameterError(
+                f"token_pattern={pattern!r}: expected a regular expression ({error})"
+            ) from None
+        if groups > 1 or not isinstance(pattern, str):
+            raise ParameterError(
+                f"token_pattern={pattern!r}: expected a string with at most one group"
+            )
+
+    def _vectorizer(self) -> HashingVectorizer:
+        return HashingVectorizer(
+            n_features=self.n_features,
+            ngram_range=self.ngram_range,
+            lowercase=self.lowercase,
+            token_pattern=self.token_pattern,
+            alternate_sign=False,
+            norm=None,
+            dtype=np.float64,
+        )
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.string = True
+        tags.input_tags.two_d_array = False
+        tags.requires_fit = False
+        return tags
+
+
+def _checked(texts: Iterable[Any]) -> Iterator[str]:
+    for row, text in enumerate(texts):
+        if not isinstance(text, str):
+            raise DataError(
+                f"texts, row {row}: {reprlib.repr(text)} found where a string was expected"
+            )
+        yield text
+
+
+def _is_int(value: object) -> bool:
+    return isinstance(value, int | np.integer) and not isinstance(value, bool)
