@@ -53,7 +53,7 @@ tsan: build/tsan/.configured  ## the tests of the core under ThreadSanitizer
 
 .PHONY: tidy
 tidy: build/tidy/.configured  ## clang-tidy over the core and the bindings
-	$(BIN)/cmake --build --preset tidy
+	$(BIN)/cmake --build --preset tidy -- -k 0
 
 .PHONY: bench
 bench: build  ## measure, and write docs/benchmarks.md
@@ -67,9 +67,9 @@ docs: build  ## the documentation, into docs/_build/html
 wheel: $(VENV)/.ready  ## source archive and wheel, into dist, tried in an environment of their own
 	rm -rf dist build/wheel
 	$(BIN)/python -m build --outdir dist
-	$(PYTHON) -m venv build/wheel
+	$(BIN)/python -m venv build/wheel
 	build/wheel/bin/pip install -q dist/*.whl
-	cd build/wheel && bin/python -c "import labelgrove; print(labelgrove.__version__, labelgrove.__file__)"
+	cd build/wheel && bin/python -c "import labelgrove, labelgrove._core; print(labelgrove.__version__, labelgrove.__file__)"
 
 .PHONY: clean
 clean:  ## remove everything that was built, the environment included

@@ -22,7 +22,8 @@ bool wanted(std::string_view name, int argc, char** argv) {
 void run(const Case& test) {
   try {
     test.run();
-  } catch (const CaseAborted&) {  // recorded by REQUIRE
+  } catch (const CaseAborted&) {
+    return;  // REQUIRE has recorded it
   } catch (const std::exception& error) {
     fail(test.name, 0, std::string("exception: ") + error.what());
   }
