@@ -1,0 +1,231 @@
+"""Docstrings of installed packages as a data set: names, labels, masks, order, rough sources."""
+
+from __future__ import annotations
+
+import importlib.util
+import subprocess
+import sys
+import textwrap
+from collections.abc import Iterator
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+
+from labelgrove import DataError, ParameterError, datasets
+from labelgrove.datasets import PythonDoc, iter_python_docs, load_python_docs
+
+FILES = {
+    "grove/__init__.py": '"""The package about trees and what grows below them."""',
+    "grove/birch.py": '''
+        """Birches, which grow fast and need much light."""
+
+        class Birch:
+            """A birch of the GROVE, made by grove.birch.Birch with a white bark."""
+
+            def grow(self):
+                """Let it grow: call grow once a year and mind the _birch roots."""
+
+                class Ring:
+                    """One year's ring, seen within the wood of the stem."""
+
+            def short(self):
+                """Too short."""
+
+            def silent(self):
+                pass
+
+        if True:
+            async def plant(where):
+                """Plant one where the ground is open and not too wet."""
+        else:
+            try:
+                def plant(where):
+                    """Plant one elsewhere, on the dry side of the hill."""
+            except ValueError:
+                def water():
+                    """Give it water from the brook at the edge."""
+        ''',
+    "grove/a_copy.py": '''
+        """Birches, which grow fast and need much light."""
+        ''',
+    "grove/deep/__init__.py": "",
+    "grove/deep/root.py": '"""Roots, which nobody sees and everybody needs."""',
+    "grove/tests/test_birch.py": '"""Tests are no documentation, so this is left out."""',
+    "grove/test_oak.py": '"""Tests are no documentation, so this is left out."""',
+    "grove/conftest.py": '"""Tests are no documentation, so this is left out."""',
+    "grove/not-a-module/x.py": '"""This folder cannot be imported, so it is left out."""',
+    "lonely.py": '"""A module all alone, without any package about it."""',
+}
+
+
+@pytest.fixture
+def grove(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    for name, content in FILES.items():
+        path = tmp_path / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(textwrap.dedent(content), encoding="utf-8")
+    monkeypatch.syspath_prepend(tmp_path)
+    importlib.invalidate_caches()
+    yield tmp_path
+    assert not {"grove", "grove.birch", "lonely"} & set(sys.modules)  # parsed, never imported
+
+
+def by_name(docs: list[PythonDoc]) -> dict[str, PythonDoc]:
+    return {doc.name: doc for doc in docs}
+
+
+def test_names_come_file_by_file_from_top_to_bottom(grove: Path) -> None:
+    assert [doc.name for doc in iter_python_docs(["grove", "lonely"])] == [
+        "grove",
+        "grove.a_copy",
+        "grove.birch.Birch",
+        "grove.birch.Birch.grow",
+        "grove.birch.Birch.grow.Ring",
+        "grove.birch.plant",
+        "grove.birch.plant",
+        "grove.birch.water",
+        "grove.deep.root",
+        "lonely",
+    ]
+
+
+def test_labels_are_packages_modules_and_classes(grove: Path) -> None:
+    docs = by_name(list(iter_python_docs(["grove", "lonely"])))
+    module = ("grove", "grove.birch")
+    assert docs["grove"].labels == ("grove",)
+    assert docs["grove.birch.plant"].labels == module
+    assert docs["grove.birch.Birch"].labels == (*module, "grove.birch.Birch")
+    assert docs["grove.birch.Birch.grow"].labels == (*module, "grove.birch.Birch")
+    ring = docs["grove.birch.Birch.grow.Ring"]
+    assert ring.labels == (*module, "grove.birch.Birch", "grove.birch.Birch.Ring")
+    assert docs["grove.deep.root"].labels == ("grove", "grove.deep", "grove.deep.root")
+    assert docs["lonely"].labels == ("lonely",)
+
+
+def test_every_part_of_the_path_is_masked(grove: Path) -> None:
+    docs = by_name(list(iter_python_docs(["grove"])))
+    expected = "A _ of the _, made by _._._ with a white bark."
+    assert docs["grove.birch.Birch"].text == expected
+    expected = "Let it _: call _ once a year and mind the _ roots."
+    assert docs["grove.birch.Birch.grow"].text == expected
+
+
+def test_no_text_occurs_twice_and_short_ones_not_at_all(grove: Path) -> None:
+    docs = list(iter_python_docs(["grove"]))
+    assert len({doc.text for doc in docs}) == len(docs)
+    assert "grove.birch" not in by_name(docs)  # its text stands in a_copy before
+    assert "grove.birch.Birch.short" in by_name(list(iter_python_docs(["grove"], min_words=1)))
+
+
+def test_held_out_names_are_the_same_in_any_order(grove: Path) -> None:
+    in_order = list(iter_python_docs(["json", "asyncio", "grove"]))
+    shuffled = list(iter_python_docs(["json", "asyncio", "grove"], order="shuffled"))
+    assert shuffled != in_order
+    assert sorted(shuffled, key=repr) == sorted(in_order, key=repr)
+    assert shuffled == list(iter_python_docs(["json", "asyncio", "grove"], order="shuffled"))
+    other = iter_python_docs(["json", "asyncio", "grove"], order="shuffled", random_state=1)
+    assert shuffled != list(other)
+    assert 0.05 < sum(doc.held_out for doc in in_order) / len(in_order) < 0.2
+
+
+def test_the_split_does_not_move_between_releases() -> None:
+    names = [f"package.module.f{number}" for number in range(60)]
+    held_out = [name.rpartition("f")[2] for name in names if datasets._is_held_out(name)]
+    assert held_out == ["4", "23", "25", "38", "39"]
+
+
+def test_loading_parts_the_stream(grove: Path) -> None:
+    docs = list(iter_python_docs(["grove", "json"]))
+    train, test = load_python_docs(["grove", "json"])
+    assert len(train) + len(test) == len(docs)
+    for part, held_out in ((train, False), (test, True)):
+        wanted = [doc for doc in docs if doc.held_out is held_out]
+        assert part.names == [doc.name for doc in wanted]
+        assert part.texts == [doc.text for doc in wanted]
+        assert part.labels == [doc.labels for doc in wanted]
+
+
+def test_rough_sources_are_passed_over(grove: Path) -> None:
+    rough = {
+        "syntax.py": b"def (: pass",
+        "latin.py": '"""Ein Märchen aus uralten Zeiten ohne Vermerk."""'.encode("latin-1"),
+        "nul.py": b'"""Holds a nul byte, which no source may."""\0',
+        "unknown.py": b'# -*- coding: klingon -*-\n"""Nobody can decode what stands in here."""',
+        "deep.py": b"(" * 5000 + b")" * 5000,
+        "empty.py": b"",
+    }
+    for name, content in rough.items():
+        (grove / "grove" / name).write_bytes(content)
+    (grove / "grove" / "folder.py").mkdir()
+    before = len(list(iter_python_docs(["grove"])))
+    good = {
+        "declared.py": '# coding: latin-1\n"""Ein Märchen aus uralten Zeiten."""'.encode("latin-1"),
+        "marked.py": b'\xef\xbb\xbf"""Begins with a mark of its byte order."""',
+        "escape.py": rb'"""Half a character \ud800 and a bad escape \d in here."""',
+        "chain.py": (
+            b"if x: pass\n" + b"elif x: pass\n" * 60 + b"else:\n"
+            b'    def end():\n        """Stands at the end of a long chain."""\n'
+        ),
+    }
+    for name, content in good.items():
+        (grove / "grove" / name).write_bytes(content)
+    docs = by_name(list(iter_python_docs(["grove"])))
+    assert len(docs) == before - 1 + len(good)  # `plant` stands twice in the list before
+    assert docs["grove.declared"].text == "Ein Märchen aus uralten Zeiten."
+    assert "? and a bad" in docs["grove.escape"].text
+    assert "grove.chain.end" in docs
+
+
+def test_missing_packages_are_passed_over_unless_all_are_missing(grove: Path) -> None:
+    assert list(iter_python_docs(["no_such_thing", "lonely", "sys"]))
+    with pytest.raises(DataError, match="no Python source file found of any of no_such_thing, sys"):
+        list(iter_python_docs(["no_such_thing", "sys"]))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"packages": "json"}, "packages='json': expected a sequence of names"),
+        ({"packages": ["os.path"]}, "'os.path' found where a top-level name was expected"),
+        ({"order": "random"}, "order='random': expected 'files' or 'shuffled'"),
+        ({"min_words": 0}, "min_words=0: expected a positive whole number"),
+    ],
+)
+def test_parameters_outside_their_domain_are_refused(
+    arguments: dict[str, object], message: str
+) -> None:
+    with pytest.raises(ParameterError, match=message):
+        next(iter_python_docs(**({"packages": ["json"]} | arguments)))
+
+
+def test_a_whole_package_is_read_without_importing_it() -> None:
+    program = textwrap.dedent("""
+        import sys
+        from labelgrove.datasets import iter_python_docs
+        before = set(sys.modules)
+        docs = list(iter_python_docs(["wsgiref", "turtledemo"]))
+        assert len(docs) > 20
+        new = {name.partition(".")[0] for name in set(sys.modules) - before}
+        assert not new & {"wsgiref", "turtledemo", "turtle", "tkinter"}, new
+    """)
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, check=False)
+    assert done.returncode == 0, done.stderr.decode()
+
+
+@pytest.mark.slow
+def test_installed_packages_have_many_labels_and_keep_adding_them() -> None:
+    train, test = load_python_docs(["numpy"])
+    seen: set[str] = set()
+    growth = []
+    for number, labels in enumerate(train.labels, 1):
+        seen.update(labels)
+        if number % (len(train) // 4) == 0:
+            growth.append(len(seen))
+    assert len(train) > 800
+    assert len(test) > 80
+    assert len(seen) > 200
+    assert all(later > 1.1 * earlier for earlier, later in pairwise(growth))
+    assert {"numpy", "numpy.linalg", "numpy.lib"} <= seen
+    for name, text in zip(train.names, train.texts, strict=True):
+        assert name.rsplit(".", 1)[-1] not in text.split(), name
