@@ -1,0 +1,19 @@
+"""Readers and writers of the field's data formats, streaming and strict.
+
+Every reader hands out chunks of :class:`Examples`; whatever is malformed is named with file and
+line in a :class:`labelgrove.FileFormatError`.
+"""
+
+from labelgrove.data._examples import Examples
+from labelgrove.data._reader import ExampleReader, open_examples, read_examples
+from labelgrove.data._sniff import FORMATS
+from labelgrove.data._writer import write_examples
+
+__all__ = [
+    "FORMATS",
+    "ExampleReader",
+    "Examples",
+    "open_examples",
+    "read_examples",
+    "write_examples",
+]

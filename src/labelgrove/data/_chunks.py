@@ -1,0 +1,136 @@
+"""From pieces (what one block of a file gave) to chunks of the size that was asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csr_array
+
+from labelgrove.data._examples import Examples
+
+#: A text weighs one entry for this many characters when chunks are cut.
+_CHARACTERS_PER_ENTRY = 8
+
+
+@dataclass(frozen=True, eq=False)
+class SparseRows:
+    """CSR rows without a width: int32 ids sorted and unique in each row, float32 values."""
+
+    indptr: NDArray[np.int64]
+    indices: NDArray[np.int32]
+    values: NDArray[np.float32]
+
+    def slice(self, start: int, stop: int) -> SparseRows:
+        """Rows `start` to `stop`, as views."""
+        low, high = self.indptr[start], self.indptr[stop]
+        return SparseRows(
+            self.indptr[start : stop + 1] - low, self.indices[low:high], self.values[low:high]
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class Piece:
+    """Consecutive rows as a format's parser hands them out: features or text, never both."""
+
+    labels: list[tuple[Any, ...]]
+    lines: NDArray[np.int64]
+    features: SparseRows | None = None
+    text: list[str] | None = None
+
+    @property
+    def n_rows(self) -> int:
+        """Number of rows."""
+        return len(self.labels)
+
+    def entries(self) -> NDArray[np.int64]:
+        """Return the running total of the rows' weights: features (or text) and labels."""
+        weights = np.fromiter(map(len, self.labels), np.int64, self.n_rows)
+        if self.features is not None:
+            weights += np.diff(self.features.indptr)
+        elif self.text is not None:
+            characters = np.fromiter(map(len, self.text), np.int64, self.n_rows)
+            weights += characters // _CHARACTERS_PER_ENTRY
+        return np.cumsum(weights)
+
+    def slice(self, start: int, stop: int) -> Piece:
+        """Rows `start` to `stop`."""
+        return Piece(
+            self.labels[start:stop],
+            self.lines[start:stop],
+            self.features.slice(start, stop) if self.features is not None else None,
+            self.text[start:stop] if self.text is not None else None,
+        )
+
+
+def rechunk(
+    pieces: Iterator[Piece], chunk_size: int, max_entries: int, width: int | None
+) -> Iterator[Examples]:
+    """Regroup pieces into chunks; where they are cut depends on the rows alone.
+
+    A chunk ends at `chunk_size` rows, or before the row that would take it beyond `max_entries`
+    features and labels; a single row above that is a chunk of its own. `width` is the declared
+    number of features; None lets the chunks widen as larger ids appear.
+    """
+    held: list[Piece] = []
+    rows = entries = seen_width = 0
+    for piece in pieces:
+        total = piece.entries()
+        start = 0
+        while start < piece.n_rows:
+            before = int(total[start - 1]) if start else 0
+            fitting = int(np.searchsorted(total, before + max_entries - entries, side="right"))
+            take = min(chunk_size - rows, fitting - start)
+            if take <= 0 and not held:
+                take = 1
+            if take > 0:
+                held.append(piece.slice(start, start + take))
+                rows += take
+                start += take
+                entries += int(total[start - 1]) - before
+            if rows == chunk_size or start < piece.n_rows:
+                seen_width = max(seen_width, _width(held))
+                yield join(held, seen_width if width is None else width)
+                held, rows, entries = [], 0, 0
+    if held:
+        yield join(held, max(seen_width, _width(held)) if width is None else width)
+
+
+def join(pieces: list[Piece], width: int) -> Examples:
+    """One Examples of all rows of one or more pieces, `width` columns wide."""
+    labels = [row for piece in pieces for row in piece.labels]
+    lines = np.concatenate([piece.lines for piece in pieces])
+    first_line = int(lines[0]) if len(lines) else 0
+    parts = [piece.features for piece in pieces if piece.features is not None]
+    if not parts:
+        text = [text for piece in pieces for text in piece.text or ()]
+        return Examples(None, text, labels, first_line, lines)
+    X = _matrix(parts, width)
+    return Examples(X, None, labels, first_line, lines)
+
+
+def _matrix(parts: list[SparseRows], width: int) -> csr_array:
+    """Rows of all parts below one another; 64-bit ids only where 32 bits cannot count them."""
+    counts = np.concatenate([np.diff(part.indptr) for part in parts])
+    indptr = np.zeros(len(counts) + 1, np.int64)
+    np.cumsum(counts, out=indptr[1:])
+    index_type = np.int32 if indptr[-1] <= np.iinfo(np.int32).max else np.int64
+    indices = np.concatenate([part.indices for part in parts]).astype(index_type, copy=False)
+    values = np.concatenate([part.values for part in parts])
+    X = csr_array((values, indices, indptr.astype(index_type)), shape=(len(counts), width))
+    X.has_sorted_indices = True
+    X.has_canonical_format = True
+    return X
+
+
+def _width(pieces: list[Piece]) -> int:
+    """One more than the largest feature id."""
+    largest = (
+        int(piece.features.indices.max())
+        for piece in pieces
+        if piece.features is not None and len(piece.features.indices)
+    )
+    return max(largest, default=-1) + 1

@@ -1,0 +1,52 @@
+"""The format of fastText: ``__label__a __label__b text``.
+
+Every word that begins with ``__label__`` is a label, also behind the text; blanks around the text
+are not kept. Empty lines are skipped; a row without labels is its text, and a line of one blank is
+a row without either.
+"""
+
+from __future__ import annotations
+
+import re
+
+from labelgrove.data._contents import Contents
+from labelgrove.data._lines import LineSource
+from labelgrove.data._rows import RowError
+from labelgrove.data._text_rows import text_pieces
+
+PREFIX = "__label__"
+
+#: What separates words in fastText itself; no other Unicode blank does.
+BLANKS = " \t\v\f\r\0"
+_WORD = re.compile(f"[^{BLANKS}]+")
+_LEADING = re.compile(f"[{BLANKS}]*{PREFIX}([^{BLANKS}]*)")
+
+
+def read_fasttext(source: LineSource) -> Contents:
+    """Open a fastText file.
+
+    Raises
+    ------
+    FileFormatError
+        While reading, at a line that is not UTF-8 or has a label without a name.
+    """
+    return Contents(text_pieces(source, parse_line), is_text=True, labels_are_int=False)
+
+
+def parse_line(line: str) -> tuple[tuple[str, ...], str]:
+    """Labels and text of a line; raises RowError at a label without a name."""
+    labels: list[str] = []
+    end = 0
+    while found := _LEADING.match(line, end):
+        labels.append(found[1])
+        end = found.end()
+    text = line[end:]
+    if PREFIX in text:
+        words = _WORD.findall(text)
+        behind = [word for word in words if word.startswith(PREFIX)]
+        if behind:
+            labels += [word.removeprefix(PREFIX) for word in behind]
+            text = " ".join(word for word in words if not word.startswith(PREFIX))
+    if "" in labels:
+        raise RowError(f"'{PREFIX}' has no name behind it; expected {PREFIX}name")
+    return tuple(dict.fromkeys(labels)), text.strip(BLANKS)

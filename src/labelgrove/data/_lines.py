@@ -1,0 +1,112 @@
+"""Blocks of whole lines, numbered, from a stream of bytes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from labelgrove._errors import FileFormatError
+from labelgrove.data._limits import MAX_LINE_BYTES
+from labelgrove.data._open import DamagedStreamError
+
+_BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+
+
+class Block(NamedTuple):
+    r"""Whole lines joined by ``\n``, the last one without its line break."""
+
+    first_line: int
+    data: bytes
+
+
+class LineSource:
+    r"""Cut a stream into blocks of whole lines; read it once.
+
+    Windows line ends become ``\n`` and a UTF-8 byte order mark is dropped.
+
+    Parameters
+    ----------
+    path : str
+        The name to give in errors.
+    pieces : iterator of bytes
+        The content, in non-empty pieces.
+    max_line_bytes : int
+        A longer line is an error.
+    """
+
+    def __init__(
+        self, path: str, pieces: Iterator[bytes], *, max_line_bytes: int = MAX_LINE_BYTES
+    ) -> None:
+        self.path = path
+        self._pieces = pieces
+        self._max_line_bytes = max_line_bytes
+        self._head = b""
+
+    def peek(self, size: int) -> bytes:
+        """Return the first `size` bytes (fewer at the end of the file), which stay to be read."""
+        try:
+            while len(self._head) < size + len(_BYTE_ORDER_MARK):
+                self._head += next(self._pieces)
+        except StopIteration:
+            pass
+        except DamagedStreamError as error:
+            if not self._head:
+                raise FileFormatError(self.path, 1, str(error)) from None
+            self._pieces = _raising(error)  # whole lines before the damage are still delivered
+        return self._head.removeprefix(_BYTE_ORDER_MARK)[:size]
+
+    def blocks(self) -> Iterator[Block]:
+        """All lines, block by block.
+
+        Raises
+        ------
+        FileFormatError
+            If a line is too long or the stream is damaged; whole lines before it come first.
+        """
+        self.peek(0)
+        line = 1
+        unfinished: list[bytes] = []
+        size = 0
+        content = self._content()
+        while (piece := self._next(content, line)) is not None:
+            cut = piece.rfind(b"\n")
+            if size + (piece.find(b"\n") if cut >= 0 else len(piece)) > self._max_line_bytes:
+                raise FileFormatError(
+                    self.path,
+                    line,
+                    f"the line is longer than {self._max_line_bytes} bytes; "
+                    "is this a text file with one example a line?",
+                )
+            if cut < 0:
+                unfinished.append(piece)
+                size += len(piece)
+                continue
+            data = b"".join([*unfinished, piece[:cut]])
+            yield Block(line, _with_plain_line_ends(data))
+            line += data.count(b"\n") + 1
+            unfinished = [piece[cut + 1 :]]
+            size = len(unfinished[0])
+        if size:
+            yield Block(line, _with_plain_line_ends(b"".join(unfinished)))
+
+    def _content(self) -> Iterator[bytes]:
+        yield self._head.removeprefix(_BYTE_ORDER_MARK)
+        yield from self._pieces
+
+    def _next(self, content: Iterator[bytes], line: int) -> bytes | None:
+        try:
+            return next(content, None)
+        except DamagedStreamError as error:
+            raise FileFormatError(self.path, line, str(error)) from None
+
+
+def _raising(error: DamagedStreamError) -> Iterator[bytes]:
+    yield from ()
+    raise error
+
+
+def _with_plain_line_ends(data: bytes) -> bytes:
+    r"""Replace ``\r\n`` by ``\n``; the last line of `data` has lost its ``\n`` already."""
+    if b"\r" in data:
+        data = data.replace(b"\r\n", b"\n").removesuffix(b"\r")
+    return data

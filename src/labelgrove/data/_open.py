@@ -1,0 +1,155 @@
+"""Bytes in: plain, gzip or xz, from a file or standard input, never more at once than a block."""
+
+from __future__ import annotations
+
+import lzma
+import sys
+import zlib
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from pathlib import Path
+from typing import BinaryIO, Protocol
+
+from labelgrove.data._limits import BLOCK_BYTES, XZ_MEMORY_BYTES
+
+STDIN = "<stdin>"
+_MAGIC = {b"\x1f\x8b": "gzip", b"\xfd7zXZ\x00": "xz"}
+_SUFFIXES = {".gz": "gzip", ".xz": "xz"}
+
+
+class DamagedStreamError(Exception):
+    """A compressed stream that is cut short or corrupt; the reader adds the place."""
+
+
+def split_compression(path: str) -> tuple[str, str | None]:
+    """Return the path without .gz or .xz, and which compression that suffix means."""
+    suffix = Path(path).suffix
+    kind = _SUFFIXES.get(suffix.lower())
+    return (path.removesuffix(suffix), kind) if kind else (path, None)
+
+
+def open_pieces(path: str, resources: ExitStack) -> Iterator[bytes]:
+    """Read the decompressed content of `path` (``-`` is standard input) in pieces of bounded size.
+
+    The name decides whether the content is compressed; where the name says nothing the first
+    bytes do, since no text in UTF-8 begins like a gzip or xz file. What was opened is
+    closed with `resources`.
+
+    Raises
+    ------
+    OSError
+        If the file cannot be opened or read.
+    DamagedStreamError
+        While iterating, if the compressed content is damaged or ends too early.
+    """
+    raw = _raw_pieces(_binary(path, resources))
+    head = b""
+    for piece in raw:
+        head += piece
+        if len(head) >= max(map(len, _MAGIC)):
+            break
+    kind = split_compression(path)[1] if path != "-" else None
+    if kind is None:
+        kind = next((name for magic, name in _MAGIC.items() if head.startswith(magic)), None)
+    content = _chain(head, raw)
+    if kind is None:
+        return content
+    return _decompressed(content, _Gzip if kind == "gzip" else _Xz, kind)
+
+
+def _binary(path: str, resources: ExitStack) -> BinaryIO:
+    return sys.stdin.buffer if path == "-" else resources.enter_context(Path(path).open("rb"))
+
+
+def _raw_pieces(stream: BinaryIO) -> Iterator[bytes]:
+    # read1 returns what a pipe has to give; read would wait until a whole block has come.
+    read: Callable[[int], bytes] = getattr(stream, "read1", stream.read)
+    while piece := read(BLOCK_BYTES):
+        yield piece
+
+
+def _chain(head: bytes, rest: Iterator[bytes]) -> Iterator[bytes]:
+    if head:
+        yield head
+    yield from rest
+
+
+class _Decoder(Protocol):
+    """One gzip member or xz stream being decompressed."""
+
+    def feed(self, data: bytes) -> bytes: ...
+
+    @property
+    def hungry(self) -> bool: ...
+
+    @property
+    def finished(self) -> bool: ...
+
+    @property
+    def left_over(self) -> bytes: ...
+
+
+class _Gzip:
+    def __init__(self) -> None:
+        self._decoder = zlib.decompressobj(wbits=31)  # 31: with gzip's header and checksum
+
+    def feed(self, data: bytes) -> bytes:
+        return self._decoder.decompress(self._decoder.unconsumed_tail + data, BLOCK_BYTES)
+
+    @property
+    def hungry(self) -> bool:
+        return not self._decoder.unconsumed_tail
+
+    @property
+    def finished(self) -> bool:
+        return self._decoder.eof
+
+    @property
+    def left_over(self) -> bytes:
+        return self._decoder.unused_data
+
+
+class _Xz:
+    def __init__(self) -> None:
+        self._decoder = lzma.LZMADecompressor(lzma.FORMAT_XZ, memlimit=XZ_MEMORY_BYTES)
+
+    def feed(self, data: bytes) -> bytes:
+        return self._decoder.decompress(data, BLOCK_BYTES)
+
+    @property
+    def hungry(self) -> bool:
+        return self._decoder.needs_input
+
+    @property
+    def finished(self) -> bool:
+        return self._decoder.eof
+
+    @property
+    def left_over(self) -> bytes:
+        return self._decoder.unused_data
+
+
+def _decompressed(
+    raw: Iterator[bytes], new_decoder: Callable[[], _Decoder], kind: str
+) -> Iterator[bytes]:
+    """Content of one or more members one after another, zero bytes between them ignored.
+
+    The standard library's file objects are not used: that for xz takes whatever follows the
+    first stream and is no stream for the end of the file, so that damage there goes unnoticed.
+    """
+    data = next(raw, b"")
+    while data:
+        decoder = new_decoder()
+        while not decoder.finished:
+            try:
+                content = decoder.feed(data)
+            except (zlib.error, lzma.LZMAError) as error:
+                raise DamagedStreamError(f"the {kind} stream is damaged ({error})") from None
+            if content:
+                yield content
+            data = next(raw, b"") if decoder.hungry and not decoder.finished else b""
+            if not (content or data or decoder.finished) and decoder.hungry:
+                raise DamagedStreamError(f"the file is cut short: its {kind} stream has no end")
+        data = decoder.left_over.lstrip(b"\0")
+        while not data and (piece := next(raw, b"")):
+            data = piece.lstrip(b"\0")

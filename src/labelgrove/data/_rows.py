@@ -1,0 +1,119 @@
+"""Parsing of one sparse row with a reason for everything that is refused: the slow path."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from labelgrove.data._limits import FLOAT32_OVERFLOW, MAX_ID
+
+_NUMBER = re.compile(rb"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?")
+_NOT_FINITE = re.compile(rb"[+-]?(?:nan|inf|infinity)", re.IGNORECASE)
+_SHOWN = 40
+
+
+class RowError(Exception):
+    """What is wrong with a row; the reader adds the place."""
+
+
+@dataclass(frozen=True)
+class Bounds:
+    """Numbers of features and labels that the header declares, where there is one."""
+
+    features: int | None = None
+    labels: int | None = None
+
+    @property
+    def feature_limit(self) -> int:
+        """Feature ids must be below this."""
+        return MAX_ID + 1 if self.features is None else self.features
+
+    @property
+    def label_limit(self) -> int:
+        """Label ids must be below this."""
+        return MAX_ID + 1 if self.labels is None else self.labels
+
+
+def shown(token: bytes | str) -> str:
+    """`token` in quotes for a message, cut where it is long."""
+    text = token.decode("utf-8", "backslashreplace") if isinstance(token, bytes) else token
+    return repr(text if len(text) <= _SHOWN else text[: _SHOWN - 3] + "...")
+
+
+def parse_labels(field: bytes, bounds: Bounds) -> tuple[int, ...]:
+    """Labels of ``1,5,3``, in that order, repetitions dropped; none if the field is empty.
+
+    Raises
+    ------
+    RowError
+        If the field is anything else or a label is too large.
+    """
+    if not field:
+        return ()
+    if b":" in field:
+        raise RowError(
+            f"found {shown(field)} where the labels should be; expected labels such as 3,17, or a "
+            "blank at the start of a row without labels"
+        )
+    labels = [_identifier(token, "label", bounds.labels) for token in field.split(b",")]
+    return tuple(dict.fromkeys(labels))
+
+
+def parse_feature_row(
+    row: bytes, bounds: Bounds, values_required: bool
+) -> tuple[list[int], list[float]]:
+    """Features of ``id:value id:value`` in order of their ids.
+
+    Raises
+    ------
+    RowError
+        If a feature is malformed, out of range or repeated.
+    """
+    features: dict[int, float] = {}
+    for token in row.split(b" "):
+        if not token:
+            continue
+        name, colon, number = token.partition(b":")
+        if not colon and values_required:
+            raise RowError(f"feature {shown(token)} has no value; expected id:value")
+        feature = _identifier(name, "feature", bounds.features, token)
+        if feature in features:
+            raise RowError(
+                f"feature {feature} occurs twice; expected every feature at most once in a row"
+            )
+        features[feature] = _value(number, feature) if colon else 1.0
+    ids = sorted(features)
+    return ids, [features[feature] for feature in ids]
+
+
+def _identifier(token: bytes, what: str, declared: int | None, context: bytes = b"") -> int:
+    """Read a feature or label id below what the header declares, or else up to MAX_ID."""
+    if not token.isdigit():
+        raise RowError(
+            f"{shown(context or token)} is not a {what}; expected an integer from 0 to {MAX_ID}"
+        )
+    digits = token.lstrip(b"0") or b"0"
+    number = int(digits) if len(digits) <= len(str(MAX_ID)) else MAX_ID + 1
+    if number > MAX_ID:
+        raise RowError(f"{what} {shown(digits)} is too large; expected at most {MAX_ID}")
+    if declared is not None and number >= declared:
+        largest = f"0 to {declared - 1}" if declared else "none at all"
+        raise RowError(
+            f"{what} {number} is beyond the {declared} {what}s that the header declares ({largest})"
+        )
+    return number
+
+
+def _value(token: bytes, feature: int) -> float:
+    """Read a finite number that fits a float32."""
+    if not _NUMBER.fullmatch(token):
+        if _NOT_FINITE.fullmatch(token):
+            raise RowError(f"feature {feature} has the value {shown(token)}; expected a finite one")
+        raise RowError(f"feature {feature} has the value {shown(token)}; expected a number")
+    value = float(token)
+    if abs(value) >= FLOAT32_OVERFLOW:
+        raise RowError(
+            f"feature {feature} has the value {shown(token)}; expected one that a float32 can hold "
+            "(below 3.4e38)"
+        )
+    return value

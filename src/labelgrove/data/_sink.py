@@ -1,0 +1,66 @@
+"""Bytes out: compressed as the name says, and into place only when all is written."""
+
+from __future__ import annotations
+
+import gzip
+import lzma
+import os
+import secrets
+import shutil
+import sys
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import BinaryIO, cast
+
+from labelgrove.data._open import split_compression
+
+
+@contextmanager
+def open_sink(path: str) -> Iterator[BinaryIO]:
+    """Open a stream to write to; ``-`` is standard output.
+
+    A file appears, or takes the place of an older one, when the block is left without error;
+    otherwise nothing is left behind. What is no regular file (a pipe, a device) is written to
+    directly.
+    """
+    if path == "-":
+        yield sys.stdout.buffer
+        sys.stdout.buffer.flush()
+    elif Path(path).exists() and not Path(path).is_file():
+        with Path(path).open("wb") as device, _compressed(device, path) as stream:
+            yield stream
+    else:
+        with _replacement(Path(path).resolve()) as raw, _compressed(raw, path) as stream:
+            yield stream
+
+
+@contextmanager
+def _replacement(target: Path) -> Iterator[BinaryIO]:
+    """Open a temporary file beside `target` that takes its place in the end."""
+    temporary = target.with_name(f".{target.name}.{secrets.token_hex(4)}.tmp")
+    try:
+        with temporary.open("xb") as raw:
+            yield raw
+            raw.flush()
+            os.fsync(raw.fileno())
+        if target.exists():
+            shutil.copymode(target, temporary)
+        temporary.replace(target)
+    except BaseException:
+        temporary.unlink(missing_ok=True)
+        raise
+
+
+@contextmanager
+def _compressed(raw: BinaryIO, path: str) -> Iterator[BinaryIO]:
+    kind = split_compression(path)[1]
+    with ExitStack() as resources:
+        if kind == "gzip":
+            # No name and no time: the same examples give the same bytes.
+            member = gzip.GzipFile(filename="", mode="wb", fileobj=raw, mtime=0)
+            yield cast(BinaryIO, resources.enter_context(member))
+        elif kind == "xz":
+            yield cast(BinaryIO, resources.enter_context(lzma.LZMAFile(raw, "wb")))
+        else:
+            yield raw

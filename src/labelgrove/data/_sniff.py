@@ -1,0 +1,96 @@
+"""Which format a file has, from its name or, where that says nothing, from how it begins."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from labelgrove._errors import FileFormatError, ParameterError
+from labelgrove.data._lines import LineSource
+from labelgrove.data._open import split_compression
+from labelgrove.data._xmlc import match_header
+
+#: Names of the formats, as the argument `format` takes them.
+FORMATS = ("xmlc", "svmlight", "fasttext", "jsonl", "npz")
+
+_SUFFIXES = {
+    ".xmlc": "xmlc",
+    ".svm": "svmlight",
+    ".svmlight": "svmlight",
+    ".libsvm": "svmlight",
+    ".ft": "fasttext",
+    ".fasttext": "fasttext",
+    ".jsonl": "jsonl",
+    ".ndjson": "jsonl",
+    ".npz": "npz",
+}
+_HEAD_BYTES = 1 << 16
+_LABEL = b"__label__"
+_FEATURE = rb"\d+:[-+.\d]\S*"
+_SVMLIGHT_ROW = re.compile(rb"#|" + _FEATURE + rb"(?:[ \t]|$)|[-+]\d+[ \t]+" + _FEATURE)
+_XMLC_ROW = re.compile(rb"(?:\d+(?:,\d+)*)?(?:[ \t]+\d+(?::\S*)?)*[ \t]*")
+
+
+def check_format(name: str) -> str:
+    """`name`, if it is one of FORMATS.
+
+    Raises
+    ------
+    ParameterError
+        If it is not.
+    """
+    if name not in FORMATS:
+        raise ParameterError(f"format is {name!r}; expected one of {', '.join(FORMATS)}")
+    return name
+
+
+def format_from_name(path: str) -> str | None:
+    """Return the format that the name's suffix means, a .gz or .xz behind it left aside.
+
+    Raises
+    ------
+    ParameterError
+        For .npz.gz and .npz.xz: such files are compressed inside.
+    """
+    stem, compression = split_compression(path)
+    found = _SUFFIXES.get(Path(stem).suffix.lower())
+    if found == "npz" and compression:
+        raise ParameterError(f"{path}: expected a .npz file as it is, not compressed once more")
+    return found
+
+
+def format_from_content(source: LineSource) -> str:
+    """Return the format that the beginning of the file looks like.
+
+    Rows of numbers that both xmlc and svmlight may hold are taken for xmlc.
+
+    Raises
+    ------
+    FileFormatError
+        If it looks like none.
+    """
+    head = source.peek(_HEAD_BYTES)
+    found = _looks_like(head)
+    if found is None:
+        raise FileFormatError(
+            source.path,
+            1,
+            "neither the name nor the content tells the format; expected format to be one of "
+            f"{', '.join(FORMATS)}",
+        )
+    return found
+
+
+def _looks_like(head: bytes) -> str | None:
+    if match_header(head):
+        return "xmlc"
+    whole_lines = head.rpartition(b"\n")[0] or head
+    lines = [line.rstrip(b"\r") for line in whole_lines.split(b"\n")]
+    first = next((line for line in lines if line.strip()), b" ")
+    if first.lstrip().startswith((b"{", b"[")):
+        return "jsonl"
+    if any(line.lstrip().startswith(_LABEL) for line in lines):
+        return "fasttext"
+    if _SVMLIGHT_ROW.match(first):
+        return "svmlight"
+    return "xmlc" if _XMLC_ROW.fullmatch(first) else None

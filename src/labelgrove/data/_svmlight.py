@@ -1,0 +1,55 @@
+"""The multi-label svmlight (libsvm) format.
+
+    3,17 1:0.5 21:1.25          labels, then features id:value
+    4:1 9:2                     no labels (so written by some programs)
+     4:1 9:2                    no labels (so written by others, and by this one)
+    # remark                    from # to the end of the line is skipped, and so are empty lines
+
+Ids are taken as they stand, counted from 0 or from 1. A line that begins with a blank is a row
+without labels, even if nothing follows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from labelgrove.data._chunks import Piece
+from labelgrove.data._contents import Contents
+from labelgrove.data._lines import LineSource
+from labelgrove.data._rows import Bounds
+from labelgrove.data._sparse_text import Dialect, Lines, numbered, parse_lines
+
+
+def read_svmlight(source: LineSource) -> Contents:
+    """Open a svmlight file.
+
+    Raises
+    ------
+    FileFormatError
+        While reading, at every malformed row.
+    """
+    return Contents(_pieces(source), is_text=False, labels_are_int=True)
+
+
+def split_row(line: bytes) -> tuple[bytes, bytes]:
+    """Label field and feature part."""
+    field, _, row = line.partition(b" ")
+    return (b"", line) if b":" in field else (field, row)
+
+
+DIALECT = Dialect(values_required=True, split=split_row)
+
+
+def _pieces(source: LineSource) -> Iterator[Piece]:
+    for first_line, data in source.blocks():
+        lines = numbered(first_line, data)
+        if b"#" in data:
+            lines = [(number, _without_remark(line)) for number, line in lines]
+        rows: Lines = [row for row in lines if row[1]]
+        yield from parse_lines(rows, DIALECT, Bounds(), source.path)
+
+
+def _without_remark(line: bytes) -> bytes:
+    """Return the line up to ``#``; nothing at all if the remark is all there is."""
+    row, mark, _ = line.partition(b"#")
+    return b"" if mark and not row.strip() else row

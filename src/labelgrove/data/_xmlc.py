@@ -1,0 +1,120 @@
+"""The format of the Extreme Classification Repository.
+
+    N D K                       numbers of rows, features and labels; this line may be absent
+    3,17 0:0.5 21:1.25          labels, then features id:value
+     4:1 9                      no labels: a blank comes first; 9 alone means 9:1
+
+Ids count from 0. Blanks or tabs separate. A line of exactly three non-negative integers at the
+top is the header, even where it might be a row of one label and two features without values. An
+empty line is an error, save at the end of the file: since rows are often matched by position
+with another file, none must be skipped in silence.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from labelgrove._errors import FileFormatError
+from labelgrove.data._chunks import Piece
+from labelgrove.data._contents import Contents
+from labelgrove.data._limits import MAX_ID
+from labelgrove.data._lines import LineSource
+from labelgrove.data._rows import Bounds, RowError, shown
+from labelgrove.data._sparse_text import Dialect, Lines, numbered, parse_lines
+
+_HEADER = re.compile(rb"(\d+)[ \t]+(\d+)[ \t]+(\d+)[ \t]*\r?")
+_HEADER_BYTES = 4096  # a header is far shorter than what is looked at
+_MAX_DIGITS = 19
+
+
+def read_xmlc(source: LineSource) -> Contents:
+    """Open an XMLRepository file.
+
+    Raises
+    ------
+    FileFormatError
+        If the header declares more than ids can count; while reading, at every malformed row,
+        and at the end if the number of rows is not the header's.
+    """
+    header = match_header(source.peek(_HEADER_BYTES))
+    if header is None:
+        return Contents(_pieces(source, Bounds(), None), is_text=False, labels_are_int=True)
+    rows, features, labels = (_count(source.path, digits) for digits in header)
+    for number, what in ((features, "features"), (labels, "labels")):
+        if number > MAX_ID + 1:
+            raise FileFormatError(
+                source.path,
+                1,
+                f"the header declares {number} {what}; expected at most {MAX_ID + 1}",
+            )
+    return Contents(
+        _pieces(source, Bounds(features, labels), rows),
+        is_text=False,
+        labels_are_int=True,
+        declared_rows=rows,
+        declared_features=features,
+        declared_labels=labels,
+    )
+
+
+def match_header(head: bytes) -> tuple[bytes, bytes, bytes] | None:
+    """Return the three numbers of the header, if the first line of `head` is one."""
+    found = _HEADER.fullmatch(head.partition(b"\n")[0])
+    return (found[1], found[2], found[3]) if found else None
+
+
+def split_row(line: bytes) -> tuple[bytes, bytes]:
+    """Label field and feature part; raises RowError if the line is empty."""
+    if not line:
+        raise RowError(
+            "the line is empty; expected an example (one without labels and features is a line of "
+            "one blank)"
+        )
+    field, _, row = line.partition(b" ")
+    return field, row
+
+
+DIALECT = Dialect(values_required=False, split=split_row)
+
+
+def _count(path: str, digits: bytes) -> int:
+    if len(digits) > _MAX_DIGITS:
+        raise FileFormatError(
+            path,
+            1,
+            f"the header holds {shown(digits)}; expected a number of at most {_MAX_DIGITS} digits",
+        )
+    return int(digits)
+
+
+def _pieces(source: LineSource, bounds: Bounds, declared_rows: int | None) -> Iterator[Piece]:
+    rows = last_line = 0
+    empty: Lines = []  # empty lines met last: an error as soon as something follows them
+    for first_line, data in source.blocks():
+        lines = numbered(first_line, data)
+        last_line = lines[-1][0]
+        if first_line == 1 and declared_rows is not None:
+            del lines[0]
+        trailing = _trailing_empty(lines)
+        if empty and trailing < len(lines):
+            lines, trailing = empty[:1], 0  # parsed for the sake of its error
+        for piece in parse_lines(lines[: len(lines) - trailing], DIALECT, bounds, source.path):
+            rows += piece.n_rows
+            yield piece
+        empty += lines[len(lines) - trailing :][: 1 - len(empty)]
+    if declared_rows is not None and rows != declared_rows:
+        raise FileFormatError(
+            source.path,
+            last_line,
+            f"the file ends after {rows} examples; expected the {declared_rows} that its header "
+            "declares",
+        )
+
+
+def _trailing_empty(lines: Lines) -> int:
+    """How many lines at the end of `lines` are empty."""
+    count = 0
+    while count < len(lines) and not lines[-1 - count][1]:
+        count += 1
+    return count

@@ -1,0 +1,116 @@
+"""The vectorised parser gives what the careful one gives, or gives up."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from labelgrove.data import _svmlight, _xmlc
+from labelgrove.data._chunks import Piece
+from labelgrove.data._numbers import NotPlainError
+from labelgrove.data._rows import Bounds, RowError
+from labelgrove.data._sparse_text import Dialect, numbered, parse_fast, parse_slow
+
+DIALECTS = st.sampled_from([_xmlc.DIALECT, _svmlight.DIALECT])
+BOUNDS = st.sampled_from([Bounds(), Bounds(), Bounds(10, 10), Bounds(0, 0)])
+
+digits = st.integers(0, 12).map(str) | st.integers(0, 2**31).map(str) | st.just("007")
+numbers = (
+    st.floats(width=32).map(repr)
+    | st.floats(allow_nan=False, allow_infinity=False).map(repr)
+    | st.decimals(-1000, 1000, places=5).map(str)
+    | st.integers(-(10**20), 10**20).map(str)
+    | st.from_regex(r"\A[+-]?[0-9]{0,9}\.?[0-9]{0,9}([eE][+-]?[0-9]{1,2})?\Z")
+)
+features = st.builds("{}:{}".format, digits, numbers)
+clean_rows = st.builds(
+    lambda labels, row: f"{','.join(labels)} {' '.join(row)}",
+    st.lists(digits, max_size=3),
+    st.lists(features | digits, max_size=5),
+)
+noise = st.text("0123456789:,.+-eE \tnaif_\r\v#", max_size=12)
+any_rows = clean_rows | noise | st.builds("{}{}".format, clean_rows, noise)
+
+
+def assert_equal(fast: Piece, slow: Piece) -> None:
+    assert fast.labels == slow.labels
+    assert fast.lines.tolist() == slow.lines.tolist()
+    assert fast.features is not None
+    assert slow.features is not None
+    assert fast.features.indptr.tolist() == slow.features.indptr.tolist()
+    assert fast.features.indices.tolist() == slow.features.indices.tolist()
+    assert fast.features.values.view(np.uint32).tolist() == (
+        slow.features.values.view(np.uint32).tolist()
+    )
+
+
+@settings(max_examples=500)
+@given(
+    st.lists(clean_rows, min_size=1, max_size=3) | st.lists(any_rows, min_size=1), DIALECTS, BOUNDS
+)
+def test_equal_wherever_the_fast_one_answers(
+    rows: list[str], dialect: Dialect, bounds: Bounds
+) -> None:
+    lines = numbered(5, "\n".join(rows).encode())
+    slow, problem = parse_slow(lines, dialect, bounds)
+    try:
+        fast = parse_fast(lines, dialect, bounds)
+    except (NotPlainError, RowError):
+        return
+    assert problem is None
+    assert_equal(fast, slow)
+
+
+plain_values = st.floats(0, 1e6, width=32).map(lambda value: f"{value:.6g}") | numbers.filter(
+    lambda text: abs(float(text)) < 1e38 if text.strip("+-.0123456789") == "" else False
+).filter(lambda text: any(character.isdigit() for character in text))
+
+
+@given(
+    st.lists(
+        st.tuples(
+            st.lists(st.integers(0, 999), max_size=3),
+            st.dictionaries(st.integers(0, 999), plain_values, max_size=6),
+        ),
+        min_size=1,
+        max_size=5,
+    )
+)
+def test_plain_rows_take_the_fast_path(rows: list) -> None:
+    lines = [
+        ",".join(map(str, labels)) + " " + " ".join(f"{i}:{v}" for i, v in row.items())
+        for labels, row in rows
+    ]
+    block = numbered(1, "\n".join(lines).encode())
+    slow, problem = parse_slow(block, _svmlight.DIALECT, Bounds(1000, 1000))
+    assert problem is None
+    assert_equal(parse_fast(block, _svmlight.DIALECT, Bounds(1000, 1000)), slow)
+
+
+@given(st.lists(st.floats(width=64, allow_nan=False, allow_infinity=False), min_size=1))
+def test_decimals_round_as_numpy_rounds_them(values: list[float]) -> None:
+    texts = [
+        text
+        for value in values
+        for text in (repr(value), f"{value:.15g}", f"{value:.5f}", f"{value % 1:.14f}")
+        if abs(float(text)) < 3.4e38
+    ]
+    block = numbered(1, "\n".join(f"1 0:{text}" for text in texts).encode())
+    if not texts:
+        return
+    piece = parse_fast(block, _xmlc.DIALECT, Bounds())
+    with np.errstate(under="ignore"):
+        expected = np.array([float(text) for text in texts]).astype(np.float32)
+    assert piece.features is not None
+    np.testing.assert_array_equal(piece.features.values, expected)
+
+
+@pytest.mark.parametrize(
+    "row",
+    ["1 2:3 2:4", "1 5", "x 1:1", "1 1:nan", "1 1:1e39", "1 1:-", "1 1:.", "1 1:1.2.3", "1 -1:1"],
+)
+def test_the_fast_path_refuses(row: str) -> None:
+    with pytest.raises(NotPlainError):
+        parse_fast([(1, row.encode())], _svmlight.DIALECT, Bounds())

@@ -1,0 +1,69 @@
+"""JSON lines."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from labelgrove import FileFormatError
+from labelgrove.data import open_examples
+
+
+def test_text_title_and_both(read) -> None:
+    examples = read(
+        '{"text": "a", "labels": ["x", 7, "x"]}\n\n'
+        '{"labels": [], "title": "b", "more": {"left": "aside"}}\n'
+        '{"text": "c", "title": "b", "labels": ["\\u00e9", -3]}\n',
+        name="f.jsonl",
+    )
+    assert examples.text == ["a", "b", "b\nc"]
+    assert examples.labels == [("x", "7"), (), ("é", "-3")]
+    assert examples.lines.tolist() == [1, 3, 4]
+
+
+def test_labels_may_be_absent_only_where_that_is_said(tmp_path: Path, read) -> None:
+    content = '{"text": "a"}\n'
+    with pytest.raises(FileFormatError, match=r":1: there is no 'labels'"):
+        read(content, "jsonl", name="f")
+    with open_examples(tmp_path / "f", "jsonl", labels_required=False) as reader:
+        assert [chunk.labels for chunk in reader] == [[()]]
+
+
+GOOD = '{"text": "a", "labels": ["x"]}\n'
+MALFORMED = [
+    ('{"text": "a", "labels": ["x"]', "not JSON"),
+    ("nonsense", "not JSON"),
+    (" ", "not JSON"),
+    ('["a"]', "found an array; expected a JSON object"),
+    ('"a"', "found a string; expected a JSON object"),
+    ("17", "found a number; expected a JSON object"),
+    ("null", "found null; expected a JSON object"),
+    ('{"labels": ["x"]}', "there is no 'text' (and no 'title')"),
+    ('{"text": 3, "labels": ["x"]}', "'text' is a number; expected a string"),
+    ('{"text": null, "labels": ["x"]}', "'text' is null; expected a string"),
+    ('{"title": ["a"], "text": "a", "labels": ["x"]}', "'title' is an array; expected a string"),
+    ('{"text": "a", "labels": "abc"}', "'labels' is a string; expected an array"),
+    ('{"text": "a", "labels": 3}', "'labels' is a number; expected an array"),
+    ('{"text": "a", "labels": {"x": 1}}', "'labels' is an object; expected an array"),
+    ('{"text": "a", "labels": ["x", 1.0]}', "label 2 is not whole; expected a string or"),
+    ('{"text": "a", "labels": [NaN]}', "label 1 is not whole"),
+    ('{"text": "a", "labels": [true]}', "label 1 is true or false"),
+    ('{"text": "a", "labels": [null]}', "label 1 is null"),
+    ('{"text": "a", "labels": [["x"]]}', "label 1 is an array"),
+    ('{"text": "a", "labels": ["x", ""]}', "label 2 is an empty string"),
+    ('{"text": "a\\ud800", "labels": ["x"]}', "half of a surrogate pair"),
+    ('{"text": "a", "labels": ["\\udc00"]}', "half of a surrogate pair"),
+    ('{"text": "a", "labels": [' + "9" * 5000 + "]}", "JSON that cannot be read"),
+    ("[" * 100_000, "JSON that cannot be read"),
+    (b'{"text": "\xe9", "labels": ["x"]}', "byte 11 of the line is not UTF-8"),
+]
+
+
+@pytest.mark.parametrize(("row", "message"), MALFORMED)
+def test_malformed(read, row: str | bytes, message: str) -> None:
+    line = row if isinstance(row, bytes) else row.encode()
+    with pytest.raises(FileFormatError) as caught:
+        read(GOOD.encode() * 2 + line + b"\n" + GOOD.encode(), "jsonl")
+    assert caught.value.line == 3
+    assert message in str(caught.value)

@@ -1,0 +1,162 @@
+"""Compression, standard input, lines too long, and what an opened reader may be asked for."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import lzma
+import os
+import sys
+import threading
+import zlib
+from pathlib import Path
+
+import pytest
+
+from labelgrove import DataError, FileFormatError, ParameterError
+from labelgrove.data import _open, open_examples, read_examples
+from labelgrove.data._lines import LineSource
+
+ROWS = b"".join(b"%d %d:0.%d\n" % (i % 7, i % 1000, i) for i in range(20_000))
+COMPRESS = {"gz": gzip.compress, "xz": lzma.compress}
+
+
+@pytest.mark.parametrize("kind", COMPRESS)
+@pytest.mark.parametrize("name", ["f.txt.{}", "f.txt"])
+def test_compressed_by_name_or_by_content(read, kind: str, name: str) -> None:
+    examples = read(COMPRESS[kind](ROWS), name=name.format(kind))
+    assert examples.n_rows == 20_000
+    assert (examples.X != read(ROWS).X).nnz == 0
+
+
+@pytest.mark.parametrize("kind", COMPRESS)
+def test_members_one_after_another_with_padding(read, kind: str) -> None:
+    compress = COMPRESS[kind]
+    content = compress(ROWS) + b"\0" * 8 + compress(b"") + compress(b"5 5:5\n") + b"\0" * 4
+    assert read(content, "xmlc", f"f.{kind}").n_rows == 20_001
+
+
+@pytest.mark.parametrize("kind", COMPRESS)
+@pytest.mark.parametrize("kept", [1, 5, 11, 30, 10_000, -1])
+def test_cut_short(read, kind: str, kept: int) -> None:
+    with pytest.raises(FileFormatError, match=r":\d+: .*(cut short|damaged)") as caught:
+        read(COMPRESS[kind](ROWS)[:kept], "xmlc", f"f.{kind}")
+    if kept == -1:
+        assert caught.value.line > 10_000
+
+
+@pytest.mark.parametrize("kind", COMPRESS)
+def test_whole_lines_before_the_cut_are_delivered(tmp_path: Path, kind: str) -> None:
+    path = tmp_path / f"f.{kind}"
+    path.write_bytes(COMPRESS[kind](ROWS)[:-1])
+    rows = 0
+    with open_examples(path, "xmlc", chunk_size=7) as reader, pytest.raises(FileFormatError):
+        for chunk in reader:
+            rows += chunk.n_rows
+    assert rows > 19_000
+
+
+@pytest.mark.parametrize("kind", COMPRESS)
+def test_damaged_and_followed_by_rubbish(read, kind: str) -> None:
+    content = bytearray(COMPRESS[kind](ROWS))
+    content[len(content) // 2] ^= 0xFF
+    for damaged in (bytes(content), COMPRESS[kind](ROWS) + b"rubbish", b"1 2:3\n"):
+        with pytest.raises(FileFormatError, match="damaged|cut short"):
+            read(damaged, "xmlc", f"f.{kind}")
+
+
+@pytest.mark.parametrize("kind", COMPRESS)
+def test_empty_and_compressed_emptiness(read, kind: str) -> None:
+    for content in (b"", COMPRESS[kind](b"")):
+        with pytest.raises(FileFormatError, match="the file is empty"):
+            read(content, "xmlc", f"f.{kind}")
+
+
+def test_xz_may_not_ask_for_any_amount_of_memory(read) -> None:
+    # The largest dictionary that the format can name, 4 GiB, asked for by a file of 76 bytes.
+    content = bytearray(lzma.compress(b"1 2:3\n"))
+    assert content[16] <= 40
+    header_size = (content[12] + 1) * 4
+    content[16] = 40
+    header = content[12 : 12 + header_size - 4]
+    content[12 + header_size - 4 : 12 + header_size] = zlib.crc32(header).to_bytes(4, "little")
+    with pytest.raises(FileFormatError, match="Memory usage limit"):
+        read(bytes(content), "xmlc", "f.xz")
+
+
+@pytest.mark.parametrize("kind", COMPRESS)
+def test_line_that_never_ends_is_stopped_before_it_fills_the_memory(read, kind: str) -> None:
+    with pytest.raises(FileFormatError, match=r":2: the line is longer than 33554432 bytes"):
+        read(COMPRESS[kind](b"1 2:3\n" + b"7" * 40_000_000), "xmlc", f"f.{kind}")
+
+
+@pytest.mark.parametrize("sizes", [1, 2, 3, 7, 1000])
+def test_lines_do_not_depend_on_the_pieces(sizes: int) -> None:
+    content = b"\xef\xbb\xbfone\r\n\ntwo\nthree\r\n\r\nfour"
+    pieces = (content[i : i + sizes] for i in range(0, len(content), sizes))
+    source = LineSource("f", pieces)
+    assert source.peek(5) == b"one\r\n"
+    lines = {}
+    for first, data in source.blocks():
+        lines.update(enumerate(data.split(b"\n"), first))
+    assert lines == dict(enumerate([b"one", b"", b"two", b"three", b"", b"four"], 1))
+
+
+def test_length_limit_counts_one_line() -> None:
+    pieces = [b"aaaa\nbb", b"bb\n", b"cc", b"ccc", b"\n"]
+    assert len(list(LineSource("f", iter(pieces), max_line_bytes=5).blocks())) == 3
+    with pytest.raises(FileFormatError, match=r"f:3: the line is longer than 4 bytes"):
+        list(LineSource("f", iter(pieces), max_line_bytes=4).blocks())
+
+
+@pytest.mark.parametrize("compress", [bytes, gzip.compress, lzma.compress])
+def test_standard_input(monkeypatch: pytest.MonkeyPatch, compress) -> None:
+    stdin = io.TextIOWrapper(io.BytesIO(compress(b"2 5 5\n1 2:3\n4 x\n")))
+    monkeypatch.setattr(sys, "stdin", stdin)
+    with open_examples("-", chunk_size=1) as reader, pytest.raises(FileFormatError) as caught:
+        assert reader.format == "xmlc"
+        assert reader.path == "<stdin>"
+        for chunk in reader:
+            assert chunk.labels == [(1,)]
+    assert str(caught.value).startswith("<stdin>:3: ")
+    assert not stdin.closed
+
+
+def test_pipe_is_read_as_it_comes() -> None:
+    read_end, write_end = os.pipe()
+    with os.fdopen(read_end, "rb") as reader, os.fdopen(write_end, "wb", buffering=0) as writer:
+        pieces = _open._raw_pieces(reader)
+        threading.Thread(target=writer.write, args=(b"1 2:3\n",)).start()
+        assert next(pieces) == b"1 2:3\n"
+
+
+def test_reader_is_read_once(tmp_path: Path) -> None:
+    path = tmp_path / "f"
+    path.write_text("1 2:3\n")
+    with open_examples(path) as reader:
+        assert len(list(reader)) == 1
+        with pytest.raises(DataError, match="open it once more"):
+            iter(reader)
+    with pytest.raises(DataError, match="open it once more"):
+        iter(reader)
+
+
+def test_parameters_out_of_their_domain(tmp_path: Path) -> None:
+    path = tmp_path / "f"
+    path.write_text("1 2:3\n")
+    for value in (0, -1, 2.5, True, None):
+        with pytest.raises(ParameterError, match="chunk_size is"):
+            open_examples(path, chunk_size=value)
+    with pytest.raises(ParameterError, match="max_chunk_nnz is 0; expected a positive integer"):
+        open_examples(path, max_chunk_nnz=0)
+    with pytest.raises(ParameterError, match="format is 'csv'; expected one of xmlc"):
+        open_examples(path, "csv")
+    with pytest.raises(ParameterError, match="standard input"):
+        open_examples("-", "npz")
+
+
+def test_missing_file_is_the_systems_error(tmp_path: Path) -> None:
+    with pytest.raises(FileNotFoundError):
+        read_examples(tmp_path / "absent.txt")
+    with pytest.raises(OSError, match="directory|denied"):
+        read_examples(tmp_path)

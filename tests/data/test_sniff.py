@@ -1,0 +1,75 @@
+"""The format told from name and content."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from labelgrove import FileFormatError, ParameterError
+from labelgrove.data._lines import LineSource
+from labelgrove.data._sniff import format_from_content, format_from_name
+
+
+@pytest.mark.parametrize(
+    ("name", "format"),
+    [
+        ("a.jsonl", "jsonl"),
+        ("a.JSONL.GZ", "jsonl"),
+        ("a.ndjson.xz", "jsonl"),
+        ("dir.npz/a.svm", "svmlight"),
+        ("a.libsvm.gz", "svmlight"),
+        ("a.svmlight", "svmlight"),
+        ("a.ft", "fasttext"),
+        ("a.fasttext", "fasttext"),
+        ("a.xmlc", "xmlc"),
+        ("X.trn.npz", "npz"),
+        ("a.txt", None),
+        ("a.gz", None),
+        ("jsonl", None),
+        ("-", None),
+    ],
+)
+def test_name(name: str, format: str | None) -> None:
+    assert format_from_name(name) == format
+
+
+def test_npz_is_not_compressed_twice() -> None:
+    with pytest.raises(ParameterError, match="not compressed once more"):
+        format_from_name(str(Path("X.npz.gz")))
+
+
+@pytest.mark.parametrize(
+    ("content", "format"),
+    [
+        ("12 34 5\n", "xmlc"),
+        ("12 34 5\r\n1 2:3\r\n", "xmlc"),
+        ("1,2 3:0.5\n", "xmlc"),
+        (" 3:0.5 4\n", "xmlc"),
+        ("1,2\n", "xmlc"),
+        ("1\t2:1 3:1\n", "xmlc"),
+        (" \n1 2:3\n", "xmlc"),
+        ("3:0.5 7:1\n", "svmlight"),
+        ("# remark\n1 2:3\n", "svmlight"),
+        ("+1 3:0.5\n", "svmlight"),
+        ("-1 3:0.5\n", "svmlight"),
+        ('{"text": 1}\n', "jsonl"),
+        ("\ufeff{}\n", "jsonl"),
+        ("\n\n[1]\n", "jsonl"),
+        ("__label__a b\n", "fasttext"),
+        ("no labels\n__label__a b\n", "fasttext"),
+    ],
+)
+def test_content(content: str, format: str) -> None:
+    assert format_from_content(LineSource("f", iter([content.encode()]))) == format
+
+
+@pytest.mark.parametrize("content", ["plain words\n", "2020 was a year\n", "a,b,c\n", "\x00\x01"])
+def test_content_that_looks_like_nothing(content: str) -> None:
+    with pytest.raises(FileFormatError, match="neither the name nor the content tells the format"):
+        format_from_content(LineSource("f", iter([content.encode()])))
+
+
+def test_long_first_line_is_looked_at_in_part() -> None:
+    row = b"1 " + b" ".join(b"%d:1" % i for i in range(50_000)) + b"\n"
+    assert format_from_content(LineSource("f", iter([row]))) == "xmlc"
