@@ -47,4 +47,6 @@ if(LABELGROVE_SANITIZE)
   add_compile_options(-fsanitize=${LABELGROVE_SANITIZE} -fno-sanitize-recover=all
                       -fno-omit-frame-pointer -g)
   add_link_options(-fsanitize=${LABELGROVE_SANITIZE})
+  # The standard library checks its indices too.
+  add_compile_definitions(_GLIBCXX_ASSERTIONS)
 endif()

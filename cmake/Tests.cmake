@@ -6,6 +6,13 @@ add_executable(core_tests ${test_sources})
 target_include_directories(core_tests PRIVATE "${PROJECT_SOURCE_DIR}/core/tests")
 target_link_libraries(core_tests PRIVATE labelgrove_core labelgrove_flags)
 add_test(NAME core_tests COMMAND core_tests)
+# The kernels of lesser processors, too; core_tests itself runs the best that there are.
+foreach(variant IN ITEMS baseline avx2)
+  if(TARGET labelgrove_kernels_${variant} AND TARGET labelgrove_kernels_avx2)
+    add_test(NAME core_tests_${variant} COMMAND core_tests)
+    set_tests_properties(core_tests_${variant} PROPERTIES ENVIRONMENT LABELGROVE_CPU=${variant})
+  endif()
+endforeach()
 
 # Sanitizers emit shared symbols of their own.
 if(TARGET labelgrove_kernels_avx2 AND CMAKE_NM AND NOT MSVC AND NOT LABELGROVE_SANITIZE)
