@@ -41,7 +41,7 @@ void OnlinePlt::take_in(const Features& x, std::span<const LabelId> labels) {
   const ExampleId example = store_.add(x, options_.normalize ? unit_scale(x) : 1.0F);
   NodeId selected = kNone;  // Algorithm 8 runs once for an observation, then goes on from the node it selected
   for (const LabelId label : labels) {
-    if (label >= tree_.label_count()) grow(store_.view(example), label, selected);
+    if (tree_.leaf_of(label) == kNone) grow(store_.view(example), label, selected);
   }
   assign(example, labels);
   store_.release(example);
@@ -50,12 +50,13 @@ void OnlinePlt::take_in(const Features& x, std::span<const LabelId> labels) {
 
 // UPDATETREE (Algorithm 4) for one new label.
 void OnlinePlt::grow(const Features& x, LabelId label, NodeId& selected) {
-  if (tree_.label_count() == 0) {
+  if (tree_[kRoot].is_leaf() && tree_[kRoot].label == kNone) {
     tree_.give_label(kRoot, label);
     return;
   }
-  const bool cpet = options_.policy == Policy::cpet;
-  NodeId v = selected == kNone ? descend(x, kRoot) : (cpet ? descend(x, selected) : selected);
+  // A node that the observation's last label has filled (possible in given trees only) is left downwards.
+  NodeId v = selected == kNone ? descend(x, kRoot) : selected;
+  if (selected != kNone && tree_[v].leaf_children != 1) v = descend(x, v);
   if (tree_[v].leaf_children == 1) {  // line 8
     const auto& children = tree_[v].children;
     v = *std::find_if(children.begin(), children.end(), [this](NodeId child) { return tree_[child].is_leaf(); });

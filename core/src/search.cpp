@@ -4,6 +4,15 @@
 #include <functional>
 
 namespace labelgrove {
+namespace {
+
+void sort_found(std::vector<Scored>& found) {
+  std::sort(found.begin(), found.end(), [](const Scored& a, const Scored& b) {
+    return a.probability != b.probability ? a.probability > b.probability : a.label < b.label;
+  });
+}
+
+}  // namespace
 
 Scope::Scope(const LabelTree& tree, std::span<const LabelId> allowed)
     : tree_(tree), restricted_(true), open_(tree.size(), 0) {
@@ -93,36 +102,31 @@ void Searcher::above_threshold(const Features& x, std::vector<Scored>& found) {
       else found.push_back({child.rank - 1, child.probability});
     });
   }
-  std::sort(found.begin(), found.end(), [](const Scored& a, const Scored& b) {
-    return a.probability != b.probability ? a.probability > b.probability : a.label < b.label;
-  });
+  sort_found(found);
 }
 
 void Searcher::beam(const Features& x, std::size_t k, std::size_t width, std::vector<Scored>& found) {
   found.clear();
   start();
-  const auto better = [](const Item& a, const Item& b) { return worse(b, a); };
-  for (bool opened = true; opened;) {
-    opened = false;
-    next_.clear();
-    for (const Item& candidate : queue_) {
-      if (candidate.rank > 0) {
-        next_.push_back(candidate);
-        continue;
-      }
-      opened = true;
-      open_node(x, candidate, [&](const Item& child) { next_.push_back(child); });
+  const auto better = [](const Item& a, const Item& b) {
+    return a.probability != b.probability ? a.probability > b.probability : a.node < b.node;
+  };
+  while (!queue_.empty()) {
+    if (queue_.size() > width) {
+      std::nth_element(queue_.begin(), queue_.begin() + static_cast<std::ptrdiff_t>(width), queue_.end(), better);
+      queue_.resize(width);
     }
-    if (next_.size() > width) {
-      std::nth_element(next_.begin(), next_.begin() + static_cast<std::ptrdiff_t>(width), next_.end(), better);
-      next_.resize(width);
+    next_.clear();
+    for (const Item& inner : queue_) {
+      open_node(x, inner, [&](const Item& child) {
+        if (child.rank == 0) next_.push_back(child);
+        else found.push_back({child.rank - 1, child.probability});
+      });
     }
     queue_.swap(next_);
   }
-  std::sort(queue_.begin(), queue_.end(), better);
-  for (std::size_t i = 0; i < std::min(k, queue_.size()); ++i) {
-    found.push_back({queue_[i].rank - 1, queue_[i].probability});
-  }
+  sort_found(found);
+  if (found.size() > k) found.resize(k);
 }
 
 }  // namespace labelgrove

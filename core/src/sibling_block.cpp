@@ -10,7 +10,7 @@ namespace labelgrove {
 namespace {
 
 constexpr std::uint32_t kBiasRow = 0;
-constexpr Link kNewLink{2.0F, 0.0F, 0.0F, 0.0F};
+constexpr Link kNewLink{3.0F, 0.0F, 0.0F, 0.0F};
 
 // Rooms for columns: powers of two up to a vector, then whole vectors of 8 with an eighth to spare, so that a block that
 // grows a column at a time moves its rows seldom and never holds more than an eighth in slack.
@@ -93,19 +93,29 @@ void SiblingBlock::make_room(std::uint32_t columns) {
   if (columns > stride_) move_to_stride(room_for(columns + (columns > 64 ? columns / 8 : 0)));
 }
 
+// In place: the pages that the rows lie in are in the cache and the process has them already, fresh ones cost more than
+// all the moving. Rows move from the far end on, so that none is overwritten before it has moved.
 void SiblingBlock::move_to_stride(std::uint32_t stride) {
-  RowStorage old = std::move(storage_);
-  const std::size_t old_floats = row_floats();
+  const std::size_t parts = state_ ? 2 : 1;
   const std::uint32_t old_stride = stride_;
-  storage_ = RowStorage();
-  stride_ = stride;
-  storage_.reserve(rows() * row_floats());
-  for (std::uint32_t r = 0; r < rows(); ++r) {
-    start_row(r);
-    const float* from = old.data() + r * old_floats;
-    std::copy_n(from, columns_, row(r));
-    if (state_) std::copy_n(from + old_stride, columns_, row(r) + stride_);
+  const std::uint32_t kept = std::min({columns_, stride, old_stride});
+  storage_.reserve(rows() * parts * stride);
+  float* data = storage_.data();
+  const auto move = [&](std::size_t r, std::size_t part) {
+    float* to = data + (r * parts + part) * stride;
+    std::memmove(to, data + (r * parts + part) * old_stride, kept * sizeof(float));
+    std::fill_n(to + kept, stride - kept, part == 0 ? 0.0F : options_.initial_state());
+  };
+  if (stride > old_stride) {
+    for (std::size_t r = rows(); r-- > 0;) {
+      for (std::size_t part = parts; part-- > 0;) move(r, part);
+    }
+  } else {
+    for (std::size_t r = 0; r < rows(); ++r) {
+      for (std::size_t part = 0; part < parts; ++part) move(r, part);
+    }
   }
+  stride_ = stride;
 }
 
 void SiblingBlock::copy_column(std::uint32_t from, std::uint32_t to, bool negated) {
@@ -199,7 +209,7 @@ void SiblingBlock::find_or_insert_rows(const Features& x, Workspace& work) {
   }
 }
 
-void SiblingBlock::learn(const Features& x, std::span<const std::uint32_t> positives, bool fresh, Workspace& work) {
+void SiblingBlock::learn(const Features& x, std::span<const std::uint32_t> positives, bool /*fresh*/, Workspace& work) {
   find_or_insert_rows(x, work);
   const Kernels& kernel = kernels();
   const std::size_t n = work.rows.size();
@@ -234,7 +244,6 @@ void SiblingBlock::learn(const Features& x, std::span<const std::uint32_t> posit
     }
     case LearnerKind::arow: {
       kernel.margins_and_variances(rows, values, n, columns, stride_, margins, work.variances.data());
-      if (fresh) teach_links(work, targets);
       for (std::uint32_t c = 0; c < columns; ++c) {
         const float loss = 1.0F - targets[c] * margins[c];
         steps[c] = loss > 0.0F ? targets[c] * (loss / (work.variances[c] + options_.r)) : 0.0F;

@@ -10,6 +10,9 @@ from labelgrove._errors import (
     NotLearnedError,
     ParameterError,
 )
+from labelgrove.models import OnlinePLTClassifier, SearchStats
+from labelgrove.models._archive import load
+from labelgrove.trees import LabelTree
 
 __version__ = "0.1.0"
 
@@ -17,10 +20,14 @@ __all__ = [
     "DataError",
     "FileFormatError",
     "LabelGroveError",
+    "LabelTree",
     "LearningInterrupted",
     "MissingDependencyError",
     "ModelFileError",
     "NotLearnedError",
+    "OnlinePLTClassifier",
     "ParameterError",
+    "SearchStats",
     "__version__",
+    "load",
 ]

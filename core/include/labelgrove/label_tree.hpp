@@ -45,7 +45,7 @@ class LabelTree {
   NodeId size() const { return static_cast<NodeId>(nodes_.size()); }
   // The leaf of a label, kNone if it has none (any more).
   NodeId leaf_of(LabelId label) const { return label < leaf_of_.size() ? leaf_of_[label] : kNone; }
-  // How many labels were ever in the tree; a label that is not below is new.
+  // All labels that were ever in the tree are below.
   LabelId label_count() const { return static_cast<LabelId>(leaf_of_.size()); }
   std::uint32_t depth_of(NodeId v) const;  // the root has depth 0
 

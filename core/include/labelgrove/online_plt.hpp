@@ -52,9 +52,9 @@ class OnlinePlt {
 
   void save(ArrayWriter& out, bool for_prediction) const;
 
-  // Takes the next example of the stream in, its labels numbered in order of arrival: one that is not below
-  // tree().label_count() is new. The model is whole again only after work_off(). REQUIRES: can_learn(); ids of x increase,
-  // values are finite, labels are distinct.
+  // Takes the next example of the stream in; a label without a leaf is new. The model is whole again only after
+  // work_off(). REQUIRES: can_learn(); ids of x increase, values are finite; labels are distinct, below kNone - 1, and not
+  // among those that were removed.
   void take_in(const Features& x, std::span<const LabelId> labels);
   // Learns what the examples taken in have left to be learnt.
   void work_off(unsigned threads);

@@ -57,8 +57,8 @@ class Searcher {
   void top_k(const Features& x, std::size_t k, std::vector<Scored>& found);
   // All labels whose probability is at least their threshold. Exact. REQUIRES: scope has thresholds.
   void above_threshold(const Features& x, std::vector<Scored>& found);
-  // At most k labels among those that a beam of `width` nodes reaches. Leaves that were reached stay in the beam and
-  // compete with the nodes that are still to be opened.
+  // The k best of all leaves that a beam reaches: level by level, the `width` most probable inner nodes are opened, among
+  // equals the older node. Leaves take no place in the beam.
   void beam(const Features& x, std::size_t k, std::size_t width, std::vector<Scored>& found);
 
   const SearchStats& stats() const { return stats_; }

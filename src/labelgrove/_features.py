@@ -1,0 +1,99 @@
+"""Names of features for examples given as dicts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from labelgrove._errors import DataError
+
+
+class FeatureNames:
+    """Feature names and their ids, in order of arrival.
+
+    A value that is a string stands for a category: ``{"colour": "red"}`` is the feature
+    ``"colour=red"`` with value 1, as in scikit-learn's ``DictVectorizer``.
+
+    Parameters
+    ----------
+    names : iterable of str
+        The names known so far, in order of their ids.
+
+    Examples
+    --------
+    >>> names = FeatureNames()
+    >>> indptr, ids, values, n = names.to_csr([{"a": 1.0, "b": 2.0}, {"b": 3.0}], grow=True)
+    >>> ids.tolist(), values.tolist(), n
+    ([0, 1, 1], [1.0, 2.0, 3.0], 2)
+    """
+
+    def __init__(self, names: Iterable[str] = ()) -> None:
+        self._ids = {name: i for i, name in enumerate(names)}
+
+    def __len__(self) -> int:
+        return len(self._ids)
+
+    def names(self) -> list[str]:
+        """All names, in order of their ids."""
+        return list(self._ids)
+
+    def truncate(self, count: int) -> None:
+        """Forget all but the first ``count`` names."""
+        for name in self.names()[count:]:
+            del self._ids[name]
+
+    def to_csr(
+        self, rows: Sequence[Mapping[str, Any]], *, grow: bool
+    ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.uint32], npt.NDArray[np.float64], int]:
+        """Rows as (indptr, ids, values, number of features); ids may be unsorted.
+
+        Raises
+        ------
+        DataError
+            If a row is no mapping, a name no string, or a value neither number nor string.
+        """
+        known = len(self)
+        try:
+            return self._to_csr(rows, grow)
+        except BaseException:
+            self.truncate(known)
+            raise
+
+    def _to_csr(
+        self, rows: Sequence[Mapping[str, Any]], grow: bool
+    ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.uint32], npt.NDArray[np.float64], int]:
+        indptr = [0]
+        ids: list[int] = []
+        values: list[float] = []
+        for i, row in enumerate(rows):
+            if not isinstance(row, Mapping):
+                raise DataError(f"X: row {i}: expected a dict, found {type(row).__name__}")
+            for name, value in row.items():
+                key, number = _feature(i, name, value)
+                at = self._ids.setdefault(key, len(self._ids)) if grow else self._ids.get(key)
+                if at is not None:
+                    ids.append(at)
+                    values.append(number)
+            indptr.append(len(ids))
+        return (
+            np.array(indptr, np.int64),
+            np.array(ids, np.uint32),
+            np.array(values, np.float64),
+            max(len(self), 1),
+        )
+
+
+def _feature(row: int, name: object, value: object) -> tuple[str, float]:
+    if not isinstance(name, str):
+        raise DataError(f"X: row {row}: feature names must be strings, found {name!r}")
+    if isinstance(value, str):
+        return f"{name}={value}", 1.0
+    if isinstance(value, (int, float, np.integer, np.floating, np.bool_)):
+        return name, float(value)
+    raise DataError(
+        f"X: row {row}, feature {name!r}: expected a number or a string, "
+        f"found {type(value).__name__}"
+    )

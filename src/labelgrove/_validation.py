@@ -1,0 +1,171 @@
+"""The one door in: friendly input becomes the validated rows that the core takes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import scipy.sparse as sp
+from sklearn.utils import check_array
+
+from labelgrove import _core
+from labelgrove._errors import DataError
+from labelgrove._features import FeatureNames
+
+MAX_FEATURE = 2**31 - 2
+"""Largest feature id: ids are 31-bit, and one is kept free."""
+
+_FAULT_INDPTR, _FAULT_RANGE, _FAULT_ORDER, _FAULT_NOT_FINITE = 1, 2, 3, 4
+
+
+@dataclass(frozen=True)
+class Rows:
+    """Validated examples, as the core takes them.
+
+    Attributes
+    ----------
+    indptr : ndarray of int64, shape (n + 1,), or (0,) for dense rows
+    ids : ndarray of uint32
+        Feature ids, increasing in every row; for dense rows 0, 1, 2, … once.
+    values : ndarray of float32
+        Finite; for dense rows all rows one after another.
+    n_rows, n_features : int
+        ``n_features`` is the number of columns that X had.
+    dense : bool
+    """
+
+    indptr: npt.NDArray[np.int64]
+    ids: npt.NDArray[np.uint32]
+    values: npt.NDArray[np.float32]
+    n_rows: int
+    n_features: int
+    dense: bool
+
+    @property
+    def arrays(
+        self,
+    ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.uint32], npt.NDArray[np.float32]]:
+        """The three arrays in the order in which the core takes them."""
+        return self.indptr, self.ids, self.values
+
+
+def is_dict_rows(X: Any) -> bool:
+    """Whether X is a sequence of ``{feature: value}`` mappings."""
+    return isinstance(X, Sequence) and len(X) > 0 and isinstance(X[0], Mapping)
+
+
+def check_rows(X: Any, *, names: FeatureNames | None = None, grow: bool = False) -> Rows:
+    """Validate X and bring it into the form that the core takes.
+
+    Parameters
+    ----------
+    X : sparse array or matrix, array-like of shape (n, d), or list of dicts
+        Any integer index type, any real number type; unsorted indices are sorted, repeated ones
+        summed.
+    names : FeatureNames, optional
+        What dict keys mean. Needed for dicts only.
+    grow : bool
+        Whether unknown dict keys become new features (learning) or are left out (prediction).
+
+    Returns
+    -------
+    Rows
+
+    Raises
+    ------
+    DataError
+        If X is not two-dimensional, is empty, or holds NaN, an infinity, or a column that is out
+        of range; the message names row and column.
+    """
+    if is_dict_rows(X):
+        if names is None:
+            raise DataError(
+                "X: rows are dicts, but the model has learnt from arrays; expected an array"
+            )
+        return _check_arrays(*names.to_csr(X, grow=grow))
+    if sp.issparse(X):
+        return _check_sparse(X)
+    return _check_dense(X)
+
+
+def _check_sparse(X: Any) -> Rows:
+    if X.ndim != 2:
+        raise DataError(f"X: expected 2 dimensions, found {X.ndim}")
+    if X.dtype.kind == "c":
+        raise DataError("X: Complex data not supported")
+    if X.shape[0] == 0:
+        raise DataError(
+            f"X: Found array with 0 sample(s) (shape={X.shape}) while a minimum of 1 is required"
+        )
+    csr = X if X.format == "csr" else X.tocsr()
+    if csr.shape[1] > MAX_FEATURE + 1 and csr.nnz and csr.indices.max() > MAX_FEATURE:
+        raise DataError(
+            f"X: column {int(csr.indices.max())} is out of range; the largest is {MAX_FEATURE}"
+        )
+    indices = csr.indices
+    ids = (
+        indices.view(np.uint32)  # negative ids become huge ones, which the core's check finds
+        if indices.dtype == np.int32
+        else np.where(indices < 0, MAX_FEATURE + 1, indices).astype(np.uint32)
+    )
+    return _check_arrays(csr.indptr, ids, csr.data, csr.shape[1])
+
+
+def _check_arrays(indptr: Any, ids: Any, data: Any, n_features: int) -> Rows:
+    indptr = np.ascontiguousarray(indptr, dtype=np.int64)
+    ids = np.ascontiguousarray(ids, dtype=np.uint32)
+    values = _as_float32(data)
+    columns = min(n_features, MAX_FEATURE + 1)
+    fault, row, position = _core.check_rows(indptr, ids, values, columns)
+    if fault == _FAULT_ORDER:
+        matrix = sp.csr_array(
+            (values.copy(), ids.astype(np.int64), indptr), shape=(len(indptr) - 1, n_features)
+        )
+        matrix.sum_duplicates()
+        return _check_arrays(matrix.indptr, matrix.indices, matrix.data, n_features)
+    if fault == _FAULT_INDPTR:
+        raise DataError(f"X: row {row}: the row pointers of the sparse array are damaged")
+    if fault == _FAULT_RANGE:
+        raise DataError(
+            f"X: row {row}: column {int(ids[position].astype(np.int32))} is out of range; "
+            f"expected 0 to {columns - 1}"
+        )
+    if fault == _FAULT_NOT_FINITE:
+        raise _not_finite(row, int(ids[position]), data[position])
+    return Rows(indptr, ids, values, len(indptr) - 1, n_features, dense=False)
+
+
+def _check_dense(X: Any) -> Rows:
+    try:
+        array = check_array(
+            X, dtype="numeric", ensure_all_finite=False, ensure_min_features=1, estimator=None
+        )
+    except ValueError as error:
+        raise DataError(f"X: {error}") from error
+    values = np.ascontiguousarray(_as_float32(array))
+    if not np.isfinite(values).all():
+        row, column = np.argwhere(~np.isfinite(values))[0]
+        raise _not_finite(int(row), int(column), array[row, column])
+    n, d = values.shape
+    if d > MAX_FEATURE + 1:
+        raise DataError(f"X: {d} columns; at most {MAX_FEATURE + 1} are possible")
+    ids = np.arange(d, dtype=np.uint32)
+    return Rows(np.empty(0, np.int64), ids, values.reshape(-1), n, d, dense=True)
+
+
+def _as_float32(data: Any) -> npt.NDArray[np.float32]:
+    if data.dtype == np.float32:
+        return np.ascontiguousarray(data)
+    with np.errstate(over="ignore"):  # what overflows is found, and named, as an infinity
+        return np.ascontiguousarray(data, dtype=np.float32)
+
+
+def _not_finite(row: int, column: int, value: Any) -> DataError:
+    found = "NaN" if np.isnan(value) else f"{value}, which is infinity in 32 bits"
+    return DataError(
+        f"X: row {row}, column {column}: found {found}; expected a finite number "
+        "(Input X contains NaN or infinity)"
+    )

@@ -1,0 +1,135 @@
+"""Parameters of the online label tree: presets, domains, and what the core is told."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import asdict, dataclass
+from numbers import Integral, Real
+from typing import Any
+
+from sklearn.utils import check_random_state
+
+from labelgrove._errors import ParameterError
+
+LEARNERS = {"adagrad": 0, "sgd": 1, "arow": 2}
+POLICIES = {"fixed": 0, "best-greedy": 1, "random": 2, "cpet": 3, "complete": 4}
+
+PRESETS: dict[str, dict[str, Any]] = {
+    # Jasinska-Kobus et al. (2021), section 5, to the letter.
+    "paper": {"learner": "adagrad", "arity": 2, "max_leaves": 100, "replay": 0, "replay_memory": 0},
+    # What measured best: docs/benchmarks.md, "Which learner".
+    "default": {"learner": "arow", "arity": 2, "max_leaves": 100, "replay": 1, "replay_memory": 0},
+}
+
+
+@dataclass(frozen=True)
+class EngineOptions:
+    """All that the core must know, every preset resolved and every value checked."""
+
+    learner: int
+    rate: float
+    epsilon: float
+    l2: float
+    r: float
+    policy: int
+    alpha: float
+    arity: int
+    max_leaves: int
+    replay: int
+    replay_memory: int
+    normalize: bool
+    seed: int
+
+    def to_dict(self) -> dict[str, Any]:
+        """As the core takes it, and as the model file keeps it."""
+        return asdict(self)
+
+    @classmethod
+    def from_parameters(cls, parameters: dict[str, Any]) -> EngineOptions:
+        """Resolve and check an estimator's parameters.
+
+        Raises
+        ------
+        ParameterError
+            Naming the parameter, its value and its domain.
+        """
+        preset = _choice(parameters, "preset", PRESETS)
+        given = {name: value for name, value in parameters.items() if value is not None}
+        p = {**parameters, **PRESETS[preset], **given}
+        learner = _choice(p, "learner", LEARNERS)
+        arity = _integer(p, "arity", 2)
+        rate = p["learning_rate"]
+        return cls(
+            learner=LEARNERS[learner],
+            rate=1.0 if rate is None else _real(p, "learning_rate", 0.0, exclusive=True),
+            epsilon=_real(p, "epsilon", 0.0, exclusive=True),
+            l2=_real(p, "l2", 0.0),
+            r=_real(p, "r", 0.0, exclusive=True),
+            policy=POLICIES[_choice(p, "policy", POLICIES)],
+            alpha=_real(p, "alpha", 0.0, 1.0),
+            arity=arity,
+            max_leaves=_integer(p, "max_leaves", arity),
+            replay=_integer(p, "replay", 0, 1000),
+            replay_memory=_integer(p, "replay_memory", 0),
+            normalize=bool(p["normalize"]),
+            seed=seed_from(p["random_state"]),
+        )
+
+
+def seed_from(random_state: Any) -> int:
+    """A 64-bit seed: an int as it is; None and generators are asked for one."""
+    if isinstance(random_state, Integral) and not isinstance(random_state, bool):
+        if not 0 <= int(random_state) < 2**64:
+            raise ParameterError(
+                f"random_state={random_state!r}: expected 0 to 2**64 - 1, None or a RandomState"
+            )
+        return int(random_state)
+    try:
+        return int(check_random_state(random_state).randint(2**31 - 1))
+    except ValueError as error:
+        raise ParameterError(f"random_state={random_state!r}: {error}") from error
+
+
+def thread_count(n_jobs: int | None) -> int:
+    """Threads for ``n_jobs``: None is 1, -1 all processors, -2 all but one, …."""
+    if n_jobs is None:
+        return 1
+    if not isinstance(n_jobs, Integral) or int(n_jobs) == 0:
+        raise ParameterError(f"n_jobs={n_jobs!r}: expected a positive or negative integer, or None")
+    if n_jobs > 0:
+        return min(int(n_jobs), 1024)
+    available = (
+        len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    )
+    return max(1, available + 1 + int(n_jobs))
+
+
+def _choice(parameters: dict[str, Any], name: str, domain: dict[str, Any]) -> str:
+    value = parameters[name]
+    if not isinstance(value, str) or value not in domain:
+        raise ParameterError(f"{name}={value!r}: expected one of {', '.join(map(repr, domain))}")
+    return value
+
+
+def _integer(parameters: dict[str, Any], name: str, least: int, most: int = 2**31 - 1) -> int:
+    value = parameters[name]
+    if isinstance(value, bool) or not isinstance(value, Integral) or not least <= value <= most:
+        raise ParameterError(f"{name}={value!r}: expected an integer from {least} to {most}")
+    return int(value)
+
+
+def _real(
+    parameters: dict[str, Any],
+    name: str,
+    least: float,
+    most: float = float("inf"),
+    *,
+    exclusive: bool = False,
+) -> float:
+    value = parameters[name]
+    inside = isinstance(value, Real) and least <= value <= most and abs(value) < float("inf")
+    if isinstance(value, bool) or not inside or (exclusive and value == least):
+        domain = f"above {least:g}" if exclusive else f"at least {least:g}"
+        upper = "" if most == float("inf") else f", at most {most:g}"
+        raise ParameterError(f"{name}={value!r}: expected a finite number {domain}{upper}")
+    return float(value)
