@@ -1,0 +1,121 @@
+"""Read a 0/1 indicator: one row an example, one column a label."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from labelgrove._errors import DataError
+
+Indicator = tuple[npt.NDArray[np.int64], npt.NDArray[np.int64], int]
+"""indptr, the columns of the ones (ascending within a row), and the number of columns."""
+
+_MAX_COLUMNS = 2**31 - 1
+
+
+def dense_indicator(Y: npt.NDArray[Any]) -> Indicator:
+    """Return the ones of a 2-D array.
+
+    Raises
+    ------
+    DataError
+        A cell that is neither 0 nor 1, with its row and column.
+    """
+    if Y.dtype.kind == "O":
+        wrong = np.array([[not _is_zero_or_one(cell) for cell in row] for row in Y], bool)
+    elif Y.dtype.kind in "biuf":
+        wrong = (Y != 0) & (Y != 1)
+    else:
+        raise DataError(
+            f"Y is a 2-D array of {Y.dtype}: expected an indicator of 0 and 1; a collection of "
+            "labels per row is given as a list of lists: Y.tolist()"
+        )
+    if wrong.any():
+        row, column = np.unravel_index(int(np.argmax(wrong)), wrong.shape)
+        raise _not_an_indicator(int(row), int(column), Y[row, column])
+    rows, columns = np.nonzero(Y)
+    return _by_rows(rows, columns, Y.shape)
+
+
+def sparse_indicator(Y: Any) -> Indicator:
+    """Return the ones of a SciPy sparse matrix or array of any format; a repeated one counts once.
+
+    The caller's matrix is never changed.
+
+    Raises
+    ------
+    DataError
+        A stored value that is neither 0 nor 1, or an entry outside the matrix.
+    """
+    if Y.ndim != 2:
+        raise DataError(f"Y is sparse with {Y.ndim} dimension(s): expected (n_rows, n_labels)")
+    if Y.dtype.kind not in "biuf":
+        raise DataError(f"Y is sparse with values of type {Y.dtype}: expected 0 and 1")
+    rows, columns, values = _triples(Y)
+    for name, ids, size in (("row", rows, Y.shape[0]), ("column", columns, Y.shape[1])):
+        outside = np.flatnonzero((ids < 0) | (ids >= size))
+        if outside.size:
+            raise DataError(
+                f"Y is damaged: it stores an entry in {name} {ids[outside[0]]} and has {size}"
+            )
+    wrong = np.flatnonzero((values != 0) & (values != 1))
+    if wrong.size:
+        first = wrong[0]
+        raise _not_an_indicator(int(rows[first]), int(columns[first]), values[first])
+    ones = values != 0
+    return _by_rows(rows[ones], columns[ones], Y.shape)
+
+
+def _triples(Y: Any) -> tuple[npt.NDArray[Any], npt.NDArray[Any], npt.NDArray[Any]]:
+    """Return row, column and value of every stored entry, trusting nothing that was put together.
+
+    SciPy's own conversions between the compressed formats write where the indices point to, so a
+    matrix is only taken apart here, never converted.
+    """
+    if Y.format in {"csr", "csc"}:
+        indptr = np.asarray(Y.indptr)
+        n_major = Y.shape[0 if Y.format == "csr" else 1]
+        stored = min(len(Y.indices), len(Y.data))
+        if len(indptr) != n_major + 1 or indptr[0] != 0 or indptr[-1] > stored:
+            raise DataError(f"Y is damaged: its indptr does not fit its shape {Y.shape}")
+        counts = np.diff(indptr)
+        if counts.size and counts.min() < 0:
+            raise DataError(f"Y is damaged: its indptr falls at {int(np.argmin(counts))}")
+        major = np.repeat(np.arange(n_major, dtype=np.int64), counts)
+        minor = Y.indices[: len(major)]
+        pair = (major, minor) if Y.format == "csr" else (minor, major)
+        return (*pair, Y.data[: len(major)])
+    coo = Y if Y.format == "coo" else Y.tocoo()
+    return coo.row, coo.col, coo.data
+
+
+def _by_rows(
+    rows: npt.NDArray[Any], columns: npt.NDArray[Any], shape: tuple[int, int]
+) -> Indicator:
+    n_rows, n_columns = shape
+    if n_columns > _MAX_COLUMNS:
+        raise DataError(f"Y has {n_columns} columns: expected at most {_MAX_COLUMNS} labels")
+    columns = columns.astype(np.int64)
+    later = (rows[1:] > rows[:-1]) | ((rows[1:] == rows[:-1]) & (columns[1:] > columns[:-1]))
+    if not later.all():
+        order = np.lexsort((columns, rows))
+        rows, columns = rows[order], columns[order]
+        first = np.ones(len(rows), bool)
+        first[1:] = (rows[1:] != rows[:-1]) | (columns[1:] != columns[:-1])
+        rows, columns = rows[first], columns[first]
+    indptr = np.zeros(n_rows + 1, np.int64)
+    np.cumsum(np.bincount(rows, minlength=n_rows), out=indptr[1:])
+    return indptr, columns, n_columns
+
+
+def _is_zero_or_one(cell: Any) -> bool:
+    return isinstance(cell, int | float | np.bool_ | np.number) and cell in {0, 1}
+
+
+def _not_an_indicator(row: int, column: int, value: Any) -> DataError:
+    return DataError(
+        f"Y, row {row}, column {column}: {value}, expected 0 or 1; a 2-D Y is an indicator with "
+        "one column a label (labels themselves are given as a list with a collection a row)"
+    )

@@ -1,0 +1,117 @@
+"""The labels of a model as arrays of its file, and back with every check."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from itertools import compress, pairwise
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from labelgrove._errors import ModelFileError
+from labelgrove._names import Names, object_array
+
+RETIRED = "labels.retired"
+INTS = "labels.ints"
+TEXT = "labels.text"
+OFFSETS = "labels.offsets"
+
+MAX_LABELS = 2**31 - 1
+"""Ids fit into 32 bits."""
+
+
+def labels_to_arrays(names: Names, active: npt.NDArray[np.bool_]) -> dict[str, Names]:
+    """Return names and state of all ids as arrays that a model file can hold.
+
+    Parameters
+    ----------
+    names : ndarray of object (str) or int64, shape (n,)
+        The name of every id; str must be encodable as UTF-8.
+    active : ndarray of bool, shape (n,)
+        Whether a label is in use.
+    """
+    arrays: dict[str, Names] = {RETIRED: (~active).astype(np.uint8)}
+    if not names.size:
+        return arrays
+    if names.dtype != object:
+        return arrays | {INTS: names.copy()}
+    encoded = [name.encode() for name in names.tolist()]
+    offsets = np.zeros(len(encoded) + 1, np.uint64)
+    np.cumsum(np.fromiter(map(len, encoded), np.uint64, len(encoded)), out=offsets[1:])
+    return arrays | {TEXT: np.frombuffer(b"".join(encoded), np.uint8), OFFSETS: offsets}
+
+
+def labels_from_arrays(
+    arrays: Mapping[str, Names],
+) -> tuple[Names, npt.NDArray[np.bool_], dict[Any, int]]:
+    """Return what `labels_to_arrays` was given, and the id of every name in use.
+
+    Raises
+    ------
+    ModelFileError
+        An array that is missing, of the wrong type or shape, or whose content cannot be.
+    """
+    retired = _take(arrays, RETIRED, np.uint8)
+    if retired.size > MAX_LABELS:
+        raise ModelFileError(f"{RETIRED} has {retired.size} labels: expected at most {MAX_LABELS}")
+    if retired.size and retired.max() > 1:
+        wrong = int(np.argmax(retired > 1))
+        raise ModelFileError(f"{RETIRED}[{wrong}] is {retired[wrong]}: expected 0 or 1")
+    names = _read_names(arrays)
+    if len(names) != len(retired):
+        raise ModelFileError(f"there are {len(names)} labels, but {RETIRED} has {len(retired)}")
+    active = retired == 0
+    flags: list[bool] = active.tolist()
+    in_use = list(compress(names.tolist(), flags))
+    index = dict(zip(in_use, compress(range(len(names)), flags), strict=True))
+    if len(index) != len(in_use):
+        # A repeated name kept its last id, so the first one differs from what the index says.
+        ids = compress(range(len(names)), flags)
+        twice = next(name for name, i in zip(in_use, ids, strict=True) if index[name] != i)
+        raise ModelFileError(f"two labels in use are named {twice!r}")
+    return names, active, index
+
+
+def _read_names(arrays: Mapping[str, Names]) -> Names:
+    if INTS in arrays:
+        if TEXT in arrays or OFFSETS in arrays:
+            raise ModelFileError(f"there are both {INTS} and {TEXT}: expected one of them")
+        return _take(arrays, INTS, np.int64).copy()
+    if TEXT not in arrays and OFFSETS not in arrays:
+        return np.empty(0, object)
+    text, offsets = _take(arrays, TEXT, np.uint8), _take(arrays, OFFSETS, np.uint64)
+    if not offsets.size or offsets[0] != 0 or offsets[-1] != text.size:
+        raise ModelFileError(f"{OFFSETS} must begin with 0 and end with {text.size}")
+    falls = offsets[1:] < offsets[:-1]
+    if falls.any():
+        wrong = int(np.argmax(falls))
+        raise ModelFileError(
+            f"{OFFSETS}[{wrong + 1}] is {offsets[wrong + 1]}, less than the {offsets[wrong]} "
+            "before it"
+        )
+    return object_array(_decode(text.tobytes(), offsets.tolist()))
+
+
+def _decode(text: bytes, offsets: list[int]) -> list[str]:
+    if text.isascii():  # bytes and characters are the same: cut the text, not the bytes
+        whole = text.decode()
+        return [whole[first:last] for first, last in pairwise(offsets)]
+    names: list[str] = []
+    try:
+        for first, last in pairwise(offsets):
+            names.append(text[first:last].decode())
+    except UnicodeDecodeError as error:
+        raise ModelFileError(f"{TEXT}: the name of label {len(names)} is no UTF-8") from error
+    return names
+
+
+def _take(arrays: Mapping[str, Names], name: str, dtype: npt.DTypeLike) -> Names:
+    if name not in arrays:
+        raise ModelFileError(f"there is no array {name}")
+    array = arrays[name]
+    if array.dtype != np.dtype(dtype) or array.ndim != 1:
+        raise ModelFileError(
+            f"{name} is {array.ndim}-D of {array.dtype}: expected 1-D of {np.dtype(dtype)}"
+        )
+    return array

@@ -1,0 +1,353 @@
+"""Labels by name and by id: ids count in order of arrival and are never given twice."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import repeat
+from typing import Any, Final, Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from labelgrove._errors import DataError, ParameterError
+from labelgrove._label_arrays import MAX_LABELS, labels_from_arrays, labels_to_arrays
+from labelgrove._names import (
+    Names,
+    Place,
+    as_names,
+    as_vector,
+    check_savable,
+    label_type,
+    place_in_list,
+    place_in_rows,
+    type_name,
+)
+from labelgrove._targets import Targets, parse_targets
+
+__all__ = ["LabelRegistry", "Targets", "parse_targets"]
+
+Ids = npt.NDArray[np.int32]
+
+UNKNOWN: Final = -1
+"""Stands in place of an id for a label that is not known."""
+
+
+class LabelRegistry:
+    """Names of labels and their ids.
+
+    The n-th label to arrive has id n - 1 for ever. Names are all str or all 64-bit integers; the
+    first one decides. A label can be retired: its name is then unknown, its id stays taken, and
+    the name may arrive again under a new id.
+
+    Examples
+    --------
+    >>> registry = LabelRegistry()
+    >>> indptr, ids = registry.ids_for([["tax", "law"], ["law"], []])
+    >>> indptr.tolist(), ids.tolist(), registry.names.tolist()
+    ([0, 2, 3, 3], [0, 1, 1], ['tax', 'law'])
+    >>> registry.retire([0])
+    >>> registry.ids_of(["tax", "law"]).tolist()
+    [-1, 1]
+    >>> registry.add("tax")
+    2
+    """
+
+    def __init__(self) -> None:
+        self._size = 0
+        # Arrays have room to grow; what lies before `_size` is only written to in a fresh copy,
+        # so that what `names` and `active` once returned never changes.
+        self._names: Names = np.empty(0, object)
+        self._active = np.empty(0, bool)
+        self._index: dict[str, int] | dict[int, int] | dict[Any, int] = {}
+        # Columns of indicators that need no look: all of 0..width-1 have arrived some time.
+        self._width = 0
+
+    def __len__(self) -> int:
+        return self._size
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._index
+
+    @property
+    def label_type(self) -> Literal["str", "int"] | None:
+        """Type of all names; None before the first one."""
+        return label_type(self._names[: self._size])
+
+    @property
+    def names(self) -> Names:
+        """Names of all ids, retired ones included: object (str) or int64, read-only.
+
+        The array stays as it is when the registry changes.
+        """
+        return _read_only(self._names[: self._size])
+
+    @property
+    def active(self) -> npt.NDArray[np.bool_]:
+        """For every id whether the label is in use; read-only, stays as it is."""
+        return _read_only(self._active[: self._size])
+
+    @property
+    def n_active(self) -> int:
+        """Number of labels in use."""
+        return len(self._index)
+
+    def add(self, name: str | int) -> int:
+        """Return the id of a name, which is added if it is new.
+
+        Raises
+        ------
+        DataError
+            Not a str or integer, or of another type than the names before.
+        """
+        return int(self.ids_of([name], add=True)[0])
+
+    def ids_of(self, names: Sequence[Any] | Names, *, add: bool = False) -> Ids:
+        """Return one id for each of some names.
+
+        Parameters
+        ----------
+        names : sequence or 1-D ndarray
+            Names, in any form that a vector of classes may have.
+        add : bool
+            Whether names that are new get the next ids; otherwise -1 stands in their place.
+
+        Returns
+        -------
+        ndarray of int32, shape (len(names),)
+
+        Raises
+        ------
+        DataError
+            A name that cannot be one, or of another type than the names before. Nothing is added.
+        """
+        flat = as_names(as_vector(names), place=place_in_list, classes=True)
+        return self._ids(flat, place_in_list, add)
+
+    def ids_for(self, Y: Any, *, add: bool = True) -> tuple[npt.NDArray[np.int64], Ids]:
+        """Return the ids of every row's labels.
+
+        New labels get their ids in the order in which they stand in `Y`. The columns of an
+        indicator are the labels 0, 1, 2...; with `add` every column that has never been a label
+        becomes one, also if it is empty, so that a fresh registry's ids are the columns.
+
+        Parameters
+        ----------
+        Y : Targets or anything that `parse_targets` reads
+            The rows' labels.
+        add : bool
+            Whether labels that are new get the next ids; otherwise -1 stands in place of each.
+
+        Returns
+        -------
+        indptr : ndarray of int64, shape (n_rows + 1,)
+            Row i has the ids `ids[indptr[i]:indptr[i + 1]]`.
+        ids : ndarray of int32
+            Ascending within a row, and none twice (except -1).
+
+        Raises
+        ------
+        DataError
+            As `parse_targets`, or labels of another type than the names before. Nothing is added.
+        """
+        targets = Y if isinstance(Y, Targets) else parse_targets(Y)
+        before = self._size
+        try:
+            if add and targets.n_columns is not None:
+                self._add_columns(targets.n_columns)
+            ids = self._ids(targets.labels, place_in_rows(targets.indptr), add)
+            return targets.indptr, _sorted_in_rows(targets.indptr, ids)
+        except BaseException:  # an interruption too: the labels of half a call are of no use
+            self.truncate(before)
+            raise
+
+    def truncate(self, n: int) -> None:
+        """Forget all labels from id `n` on, as if they had never arrived.
+
+        Parameters
+        ----------
+        n : int
+            How many ids remain: a length that the registry had before, with nothing retired or
+            renamed since.
+
+        Raises
+        ------
+        ParameterError
+            There are fewer than `n` labels.
+        """
+        if not 0 <= n <= self._size:
+            raise ParameterError(f"n is {n}: expected 0 to {self._size}, the number of labels")
+        if n == self._size:
+            return
+        for name in self._names[n : self._size].tolist():
+            if self._index.get(name, UNKNOWN) >= n:  # else it was retired
+                del self._index[name]
+        # Fresh arrays, since later labels will stand where others stood in arrays handed out.
+        self._names = self._names[:n].copy() if n else np.empty(0, object)
+        self._active = self._active[:n].copy()
+        self._size = n
+        self._width = 0
+
+    def retire(self, ids: Iterable[int] | npt.NDArray[Any]) -> None:
+        """Take labels out of use for good; their names become unknown, their ids stay taken.
+
+        Raises
+        ------
+        DataError
+            An id that is not in use; then nothing is retired.
+        """
+        chosen = np.unique(np.fromiter(ids, np.int64))
+        wrong = [i for i in chosen.tolist() if not (0 <= i < self._size and self._active[i])]
+        if wrong:
+            raise DataError(f"label id {wrong[0]} is not in use: only labels in use can be retired")
+        active = self._active.copy()
+        active[chosen] = False
+        for name in self._names[chosen].tolist():
+            del self._index[name]
+        self._active = active
+
+    def rename(self, new_names: Mapping[Any, Any]) -> None:
+        """Give labels other names; ids stay.
+
+        Parameters
+        ----------
+        new_names : mapping
+            Old name to new name. All at once, so that names may be swapped.
+
+        Raises
+        ------
+        DataError
+            An unknown old name, a new name that is in use or of the wrong type; then no label is
+            renamed.
+        """
+        old = self.ids_of(list(new_names)).tolist()
+        for name, i in zip(new_names, old, strict=True):
+            if i == UNKNOWN:
+                raise DataError(f"label {name!r} cannot be renamed: no label has this name")
+        new = as_names(list(new_names.values()), place=place_in_list, classes=True)
+        self._check_type(new, place_in_list)
+        check_savable(new.tolist(), lambda _: "a new name")
+        holders, taken = set(old), set[Any]()
+        for name in new.tolist():
+            if name in taken:
+                raise DataError(f"two labels cannot both be renamed to {name!r}")
+            if name in self._index and self._index[name] not in holders:
+                raise DataError(f"label {name!r} is in use: rename or retire that one first")
+            taken.add(name)
+        names, index = self._names.copy(), dict(self._index)
+        for i in old:
+            del index[names[i]]
+        names[old] = new
+        index.update(zip(new.tolist(), old, strict=True))
+        self._names, self._index = names, index
+        self._width = 0
+
+    def copy(self) -> LabelRegistry:
+        """Return an independent registry with the same labels."""
+        twin = LabelRegistry()
+        twin._size, twin._width = self._size, self._width
+        twin._names = self._names[: self._size].copy()
+        twin._active = self._active[: self._size].copy()
+        twin._index = dict(self._index)
+        return twin
+
+    def to_arrays(self) -> dict[str, Names]:
+        """Return the registry as arrays for a model file (docs/format.md, "Labels")."""
+        return labels_to_arrays(self.names, self.active)
+
+    @classmethod
+    def from_arrays(cls, arrays: Mapping[str, Names]) -> LabelRegistry:
+        """Return the registry that `to_arrays` wrote down; checks everything.
+
+        Raises
+        ------
+        ModelFileError
+            Arrays that are missing, of the wrong type, or do not fit together.
+        """
+        registry = cls()
+        registry._names, registry._active, registry._index = labels_from_arrays(arrays)
+        registry._size = len(registry._names)
+        return registry
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return LabelRegistry.from_arrays, (self.to_arrays(),)
+
+    def __deepcopy__(self, memo: Any) -> LabelRegistry:
+        return self.copy()
+
+    def _ids(self, names: Names, place: Place, add: bool) -> Ids:
+        self._check_type(names, place)
+        plain = names.tolist()
+        ids = self._look_up(plain)
+        new = np.flatnonzero(ids == UNKNOWN) if add else ids[:0]
+        if new.size:
+            arrived = plain if new.size == len(plain) else names[new].tolist()
+            fresh = list(dict.fromkeys(arrived))
+            check_savable(fresh, lambda name: place(plain.index(name)))
+            first = self._size
+            self._append(fresh, names.dtype)
+            once = len(fresh) == len(arrived)
+            ids[new] = range(first, self._size) if once else self._look_up(arrived)
+        return ids
+
+    def _look_up(self, plain: list[Any]) -> Ids:
+        known: Iterable[int] = map(self._index.get, plain, repeat(UNKNOWN))
+        return np.fromiter(known, np.int32, len(plain))
+
+    def _check_type(self, names: Names, place: Place) -> None:
+        if names.size and self._size and names.dtype != self._names.dtype:
+            raise DataError(
+                f"{place(0)}: label {names[0]!r} is {type_name(names[0])}, but the labels so far "
+                f"(such as {self._names[0]!r}) are of the other type"
+            )
+
+    def _append(self, fresh: list[Any], dtype: np.dtype[Any]) -> None:
+        """Add names, all of them new and different."""
+        first, size = self._size, self._size + len(fresh)
+        if size > MAX_LABELS:
+            raise DataError(f"there would be {size} labels: expected at most {MAX_LABELS}")
+        if size > len(self._names):
+            room = max(size, 2 * len(self._names), 16)
+            names = _grown(self._names[:first].astype(dtype, copy=False), room)
+            active = _grown(self._active[:first], room)
+            self._names, self._active = names, active
+        self._names[first:size] = fresh
+        self._active[first:size] = True
+        try:
+            self._size = size
+            self._index.update(zip(fresh, range(first, size), strict=True))
+        except BaseException:  # an interruption too: a name and its id come together or not at all
+            self.truncate(first)
+            raise
+
+    def _add_columns(self, n_columns: int) -> None:
+        """Let every column of an indicator be a label, unless it is one or was retired."""
+        if n_columns <= self._width:
+            return
+        columns = np.arange(self._width, n_columns, dtype=np.int64)
+        self._check_type(columns, lambda _: "Y, an indicator")
+        self.ids_of(np.setdiff1d(columns, self._names[: self._size].astype(np.int64)), add=True)
+        self._width = n_columns
+
+
+def _grown(array: npt.NDArray[Any], room: int) -> npt.NDArray[Any]:
+    grown = np.empty(room, array.dtype)
+    grown[: len(array)] = array
+    return grown
+
+
+def _read_only(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    view = array.view()
+    view.flags.writeable = False
+    return view
+
+
+def _sorted_in_rows(indptr: npt.NDArray[np.int64], ids: Ids) -> Ids:
+    falls = ids[1:] < ids[:-1]
+    starts = indptr[(indptr > 0) & (indptr < len(ids))]
+    falls[starts - 1] = False  # from one row to the next
+    if not falls.any():
+        return ids
+    # Row and id in one number, which sorts several times faster than the pair.
+    rows = np.repeat(np.arange(len(indptr) - 1, dtype=np.int64), np.diff(indptr))
+    keys = np.sort(rows << 32 | ids.astype(np.int64) - UNKNOWN)
+    return ((keys & 0xFFFFFFFF) + UNKNOWN).astype(np.int32)

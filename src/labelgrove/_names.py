@@ -1,0 +1,174 @@
+"""Names of labels: what may be one, and how each form becomes a plain str or int."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from labelgrove._errors import DataError
+
+Names = npt.NDArray[Any]
+"""Labels in an array: int64, or object holding str."""
+
+Place = Callable[[int], str]
+"""Says where the i-th label stands, to begin a message with."""
+
+_INT64 = np.iinfo(np.int64)
+
+
+def as_names(values: Sequence[Any] | Names, *, place: Place, classes: bool) -> Names:
+    """Return labels as an int64 array, or as an object array of plain str.
+
+    Parameters
+    ----------
+    values : sequence or 1-D ndarray
+        Labels: all str, or all integers that 64 bits hold.
+    place : callable
+        Says where the i-th value stands.
+    classes : bool
+        Whether truth values and floats of whole numbers count as integers, as scikit-learn has it
+        for a vector of classes.
+
+    Returns
+    -------
+    ndarray of int64 or object, shape (len(values),)
+        The labels; of type object when there are none.
+
+    Raises
+    ------
+    DataError
+        A value that is no label, or labels of two types.
+    """
+    if isinstance(values, np.ndarray):
+        if values.dtype.kind == "i" or (values.dtype.kind == "b" and classes):
+            return values.astype(np.int64)
+        if values.dtype.kind == "f" and classes:
+            return _whole_floats(values, place)
+    plain: Sequence[Any] = values.tolist() if isinstance(values, np.ndarray) else values
+    kinds = set(map(type, plain))
+    if kinds - {str, int}:
+        plain = [_plain(value, i, place, classes) for i, value in enumerate(plain)]
+        kinds = set(map(type, plain))
+    if len(kinds) > 1:
+        other = next(i for i, value in enumerate(plain) if type(value) is not type(plain[0]))
+        raise DataError(
+            f"{place(other)}: label {plain[other]!r} is {type_name(plain[other])}, but "
+            f"{plain[0]!r} ({place(0)}) is {type_name(plain[0])}; labels are all strings or all "
+            "integers"
+        )
+    return _int_array(plain, place) if kinds == {int} else object_array(plain)
+
+
+def object_array(names: Sequence[Any]) -> Names:
+    """Return str as a 1-D object array, each the same object as before."""
+    array = np.empty(len(names), object)
+    array[:] = names
+    return array
+
+
+def label_type(names: Names) -> Literal["str", "int"] | None:
+    """Return the type of some labels; None when there are none."""
+    if not names.size:
+        return None
+    return "str" if names.dtype == object else "int"
+
+
+def place_in_rows(indptr: npt.NDArray[np.int64]) -> Place:
+    """Return a function that names the row of the i-th label of rows laid end to end."""
+    return lambda i: f"Y, row {np.searchsorted(indptr, i, side='right') - 1}"
+
+
+def as_vector(names: Any) -> Sequence[Any] | Names:
+    """Return a flat list of labels, never the characters of one."""
+    if not isinstance(names, Sequence | np.ndarray) and hasattr(names, "__array__"):
+        names = np.asarray(names)
+    flat = isinstance(names, Sequence) and not isinstance(names, str | bytes | bytearray)
+    if flat or (isinstance(names, np.ndarray) and names.ndim == 1):
+        vector: Sequence[Any] | Names = names
+        return vector
+    raise DataError(f"expected a list of labels, not {names!r:.100}")
+
+
+def place_in_list(i: int) -> str:
+    """Name the place of a label in a flat list of labels."""
+    return f"label {i} of the list"
+
+
+def check_savable(names: list[Any], where: Callable[[str], str]) -> None:
+    """Refuse what UTF-8 cannot hold now, not when the model is saved after hours of learning."""
+    try:
+        "".join(names).encode() if names and isinstance(names[0], str) else None
+    except UnicodeEncodeError:
+        for name in names:
+            if not name.isascii() and any("\ud800" <= character <= "\udfff" for character in name):
+                raise DataError(
+                    f"{where(name)}: label {name!r} holds half of a surrogate pair, which is no "
+                    "character"
+                ) from None
+
+
+def _plain(value: Any, i: int, place: Place, classes: bool) -> str | int:
+    """Return one label as exactly str or int."""
+    if isinstance(value, str):
+        return str.__str__(value)  # of numpy.str_ or an enumeration of strings, the text itself
+    if isinstance(value, bool | np.bool_):
+        if classes:
+            return int(value)
+        raise DataError(
+            f"{place(i)}: {value} is a truth value, no label; pass an indicator as an array of "
+            "shape (n_rows, n_labels)"
+        )
+    if isinstance(value, int | np.integer):
+        return int(value)
+    if isinstance(value, float | np.floating) and classes:
+        return _whole_float(float(value), i, place)
+    if value is None or value != value:  # noqa: PLR0124 -- NaN and its kin differ from themselves
+        raise DataError(
+            f"{place(i)}: the label is missing ({value!r}): Input y contains NaN or None"
+        )
+    raise DataError(
+        f"{place(i)}: {value!r} is of type {type(value).__name__}: expected a label, a string or "
+        "an integer"
+    )
+
+
+def _whole_float(value: float, i: int, place: Place) -> int:
+    if math.isnan(value):
+        raise DataError(f"{place(i)}: Input y contains NaN: expected a label for each row")
+    if math.isinf(value):
+        raise DataError(f"{place(i)}: Input y contains infinity: expected a label for each row")
+    if not value.is_integer():
+        raise DataError(
+            f"Unknown label type: continuous ({place(i)} holds {value!r}): expected strings, "
+            "integers or floats of whole numbers"
+        )
+    return int(value)
+
+
+def _whole_floats(values: Names, place: Place) -> Names:
+    with np.errstate(invalid="ignore"):
+        names = values.astype(np.int64)
+    # Two to the power of 63 overflows, and the float nearest to the largest int64 is just that.
+    good = (names == values) & (np.abs(values) < 2.0**63)
+    for i in np.flatnonzero(~good)[:1].tolist():
+        return _int_array([_whole_float(float(value), i, place) for value in values[i:]], place)
+    return names
+
+
+def _int_array(values: Sequence[int], place: Place) -> Names:
+    try:
+        return np.array(values, np.int64)
+    except OverflowError:
+        wrong = next(i for i, v in enumerate(values) if not _INT64.min <= v <= _INT64.max)
+        raise DataError(
+            f"{place(wrong)}: label {values[wrong]} does not fit into 64 bits"
+        ) from None
+
+
+def type_name(value: Any) -> str:
+    """Return what a message calls the type of a label."""
+    return "a string" if isinstance(value, str) else "an integer"

@@ -1,0 +1,230 @@
+"""Read the targets that a user hands in: which rows carry which labels, and of what kind."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence, Set
+from dataclasses import dataclass
+from itertools import chain, pairwise
+from typing import Any, Literal
+from warnings import warn
+
+import numpy as np
+import numpy.typing as npt
+from scipy.sparse import issparse
+from sklearn.exceptions import DataConversionWarning
+
+from labelgrove._errors import DataError
+from labelgrove._indicator import dense_indicator, sparse_indicator
+from labelgrove._names import Names, as_names, label_type, object_array, place_in_rows
+
+TargetKind = Literal["multiclass", "multilabel", "indicator"]
+
+_EXPECTED = (
+    "a 1-D array of labels, a list with a collection of labels per row, or a 0/1 indicator "
+    "(array or SciPy sparse) of shape (n_rows, n_labels)"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Targets:
+    """Labels of every row, as given, before they are known as ids.
+
+    Attributes
+    ----------
+    kind : {"multiclass", "multilabel", "indicator"}
+        How they were given: one label a row, a collection a row, or columns of a 0/1 matrix.
+        (A list without any row is called "multilabel": look at `n_rows`.)
+    indptr : ndarray of int64, shape (n_rows + 1,)
+        Row i has the labels `labels[indptr[i]:indptr[i + 1]]`.
+    labels : ndarray of object (str) or int64
+        Labels in the row's order, none twice in a row; for an indicator its columns, ascending.
+    n_columns : int or None
+        Width of the indicator, else None.
+    """
+
+    kind: TargetKind
+    indptr: npt.NDArray[np.int64]
+    labels: Names
+    n_columns: int | None = None
+
+    @property
+    def n_rows(self) -> int:
+        """Number of rows."""
+        return len(self.indptr) - 1
+
+    @property
+    def label_type(self) -> Literal["str", "int"] | None:
+        """Type of the labels; None where there is no label at all."""
+        return label_type(self.labels)
+
+    def row(self, i: int) -> list[str] | list[int]:
+        """Return the labels of one row."""
+        names: list[Any] = self.labels[self.indptr[i] : self.indptr[i + 1]].tolist()
+        return names
+
+
+def parse_targets(Y: Any, n_rows: int | None = None) -> Targets:
+    """Read targets in any form that users have them; refuse what could be meant otherwise.
+
+    Parameters
+    ----------
+    Y : array-like or sparse
+        One of
+
+        - 1-D array, Series or list of labels (str, int, bool, or floats of whole numbers as
+          scikit-learn has them): multi-class, one label a row. A column of shape (n, 1) is read
+          as that, with a `DataConversionWarning`.
+        - list, tuple or object array of collections (list, tuple, set, 1-D array...) of str or of
+          int: multi-label. Sets are read in sorted order, a repeated label counts once.
+        - 2-D array, DataFrame, or SciPy sparse of 0 and 1: an indicator, one column a label.
+    n_rows : int, optional
+        Number of rows of X, to be compared.
+
+    Returns
+    -------
+    Targets
+        The labels of every row.
+
+    Raises
+    ------
+    DataError
+        Names the row (counted from 0) and what is there: labels of two types, a bare label among
+        collections, NaN, fractions ("Unknown label type: continuous"), values other than 0 and 1.
+
+    Examples
+    --------
+    >>> targets = parse_targets([["law", "tax"], [], ["tax"]])
+    >>> targets.kind, targets.indptr.tolist(), targets.labels.tolist()
+    ('multilabel', [0, 2, 2, 3], ['law', 'tax', 'tax'])
+    >>> parse_targets(["law", "tax"]).kind
+    'multiclass'
+    """
+    targets = _parse(Y)
+    if n_rows is not None and targets.n_rows != n_rows:
+        hint = "; to give one row several labels, put them in a list of their own: [[...]]"
+        raise DataError(
+            f"X has {n_rows} rows and Y has {targets.n_rows}: expected one entry of Y for each row "
+            f"of X{hint if n_rows == 1 and isinstance(Y, list | tuple) else ''}"
+        )
+    return targets
+
+
+def _parse(Y: Any) -> Targets:
+    if Y is None:
+        raise DataError(f"learning requires y to be passed, but the target y is None: {_EXPECTED}")
+    if issparse(Y):
+        return Targets("indicator", *sparse_indicator(Y))
+    if isinstance(Y, Sequence) and not isinstance(Y, str | bytes | bytearray):
+        return _from_rows(Y if isinstance(Y, list | tuple) else list(Y))
+    if hasattr(Y, "__array__"):
+        if isinstance(Y, np.ma.MaskedArray) and np.ma.is_masked(Y):
+            raise DataError("Y has masked entries: every row needs its labels")
+        return _from_array(np.asarray(Y))
+    raise DataError(f"Y is a {type(Y).__name__}: expected {_EXPECTED}")
+
+
+def _from_array(Y: npt.NDArray[Any]) -> Targets:
+    if Y.ndim == 2 and Y.shape[1] == 1:
+        warn(
+            "A column-vector y was passed when a 1d array was expected: it is read as one label a "
+            "row; pass y.ravel() to say so",
+            DataConversionWarning,
+            stacklevel=5,  # the caller of the estimator's method that called parse_targets
+        )
+        Y = Y[:, 0]
+    if Y.ndim == 2:
+        return Targets("indicator", *dense_indicator(Y))
+    if Y.ndim != 1:
+        raise DataError(f"Y has {Y.ndim} dimensions: expected {_EXPECTED}")
+    if Y.dtype.kind == "O":
+        return _from_rows(Y.tolist())
+    return _multiclass(Y)
+
+
+def _from_rows(rows: Sequence[Any]) -> Targets:
+    """Tell a list of labels from a list of collections; a mix of both is refused."""
+    collections = {kind for kind in set(map(type, rows)) if _is_collection(kind)}
+    if not collections and rows:
+        return _multiclass(rows)
+    if not collections.issuperset(map(type, rows)):
+        row = next(i for i, entry in enumerate(rows) if type(entry) not in collections)
+        raise DataError(
+            f"Y, row {row}: {_describe(rows[row])}, while other rows are collections of labels; "
+            "put a single label in a list of its own, and give [] to a row without labels"
+        )
+    return _multilabel(rows)
+
+
+def _is_collection(kind: type) -> bool:
+    return issubclass(kind, Sequence | Set | np.ndarray) and not issubclass(
+        kind, str | bytes | bytearray | Mapping
+    )
+
+
+def _describe(entry: Any) -> str:
+    if isinstance(entry, str | int | float | np.generic):
+        return f"a single label ({entry!r})"
+    return "nothing (None)" if entry is None else f"a {type(entry).__name__}"
+
+
+def _multiclass(values: Sequence[Any] | Names) -> Targets:
+    names = as_names(values, place=lambda i: f"Y, row {i}", classes=True)
+    return Targets("multiclass", np.arange(len(names) + 1, dtype=np.int64), names)
+
+
+def _multilabel(rows: Sequence[Any]) -> Targets:
+    lists = [_as_list(entry, row) for row, entry in enumerate(rows)]
+    indptr = _indptr(lists)
+    flat = list(chain.from_iterable(lists))
+    names = as_names(flat, place=place_in_rows(indptr), classes=False)
+    plain, bounds = names.tolist(), indptr.tolist()
+    sets = {kind for kind in set(map(type, rows)) if issubclass(kind, Set)}
+    tidied: dict[int, list[Any]] = {}
+    for row in np.flatnonzero(np.diff(indptr) > 1).tolist():
+        part = plain[bounds[row] : bounds[row + 1]]
+        # The order of a set is an accident, and must not decide which label arrives first.
+        tidy = sorted(part) if type(rows[row]) in sets else list(dict.fromkeys(part))
+        if tidy != part:
+            tidied[row] = tidy
+    if not tidied:
+        return Targets("multilabel", indptr, names)
+    _refuse_zeros_and_ones(names, indptr, tidied)
+    for row, (first, last) in enumerate(pairwise(bounds)):
+        lists[row] = tidied[row] if row in tidied else plain[first:last]
+    plain = list(chain.from_iterable(lists))
+    names = np.array(plain, np.int64) if names.dtype != object else object_array(plain)
+    return Targets("multilabel", _indptr(lists), names)
+
+
+def _refuse_zeros_and_ones(
+    names: Names, indptr: npt.NDArray[np.int64], tidied: Mapping[int, list[Any]]
+) -> None:
+    """Refuse the rows of an indicator given as lists: they would pass as the labels 0 and 1."""
+    lengths = np.diff(indptr)
+    repeats = any(len(tidy) < lengths[row] for row, tidy in tidied.items())
+    same_length = lengths.min() == lengths.max()
+    if repeats and same_length and names.dtype != object and set(names.tolist()) <= {0, 1}:
+        raise DataError(
+            f"Y is a list of rows of {lengths[0]} zeros and ones: as a list of collections its "
+            "labels would be 0 and 1; pass an indicator as an array: numpy.asarray(Y)"
+        )
+
+
+def _as_list(entry: Any, row: int) -> Sequence[Any]:
+    """Return a row's collection as a list or tuple."""
+    if isinstance(entry, list | tuple):
+        return entry
+    if not isinstance(entry, np.ndarray):
+        return list(entry)
+    if entry.ndim != 1:
+        raise DataError(f"Y, row {row}: an array of {entry.ndim} dimensions, expected one")
+    if not entry.size:
+        return ()  # whatever its type: numpy.array([]) is an array of floats
+    names: list[Any] = entry.tolist()
+    return names
+
+
+def _indptr(rows: Sequence[Sequence[Any]]) -> npt.NDArray[np.int64]:
+    indptr = np.zeros(len(rows) + 1, np.int64)
+    np.cumsum(np.fromiter(map(len, rows), np.int64, len(rows)), out=indptr[1:])
+    return indptr

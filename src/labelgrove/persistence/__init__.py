@@ -1,0 +1,7 @@
+"""The model file: one safe, versioned, memory-mapped container (see docs/format.md)."""
+
+from labelgrove.persistence._container import FORMAT_VERSION
+from labelgrove.persistence._read import StoredModel, read_model
+from labelgrove.persistence._write import write_model
+
+__all__ = ["FORMAT_VERSION", "StoredModel", "read_model", "write_model"]

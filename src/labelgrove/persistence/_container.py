@@ -1,0 +1,230 @@
+"""Layout of a model file: what stands at which byte, and every check of it.
+
+The container is safetensors: eight bytes with the length N of the header (little-endian), N bytes
+of JSON, then the bytes of the arrays without a gap. Our additions keep within that format: JSON of
+our own in the container's `__metadata__`, checksums, and an order of the arrays that aligns each
+to the size of its items. Nothing here touches a file. docs/format.md is the specification.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping
+from typing import Any, Final
+
+import numpy as np
+
+from labelgrove._errors import ModelFileError
+from labelgrove.persistence._entry import CODES, DTYPES, AnyArray, Entry, checksum
+from labelgrove.persistence._json import clip, dump_json, load_json
+
+FORMAT_VERSION: Final = 1
+"""The version of the format that this library writes, and the newest that it reads."""
+
+ALIGNMENT: Final = 64
+"""The data start at a multiple of this: a cache line, and the width of AVX-512."""
+
+MAX_HEADER_BYTES: Final = 4 * 1024 * 1024
+"""A header is parsed as a whole, so it is bounded; whatever grows with the model is an array."""
+
+METADATA: Final = "__metadata__"
+HEADER_KEY: Final = "labelgrove"
+CHECKSUM_KEY: Final = "labelgrove.crc32"
+
+# The longest side of an array: 128 TiB of bytes, so that no product of two overflows unseen.
+_MAX_SIDE = 2**47
+
+
+def lay_out(arrays: Mapping[str, AnyArray]) -> list[Entry]:
+    """Give every array its place: widest items first, then by name.
+
+    Widths are powers of two, so each array starts at a multiple of its own item size although the
+    container allows no gaps.
+
+    Raises
+    ------
+    ModelFileError
+        A name that cannot be stored, or an array that is not 1-D or 2-D of one of the seven types.
+    """
+    for name, array in arrays.items():
+        _check_storable(name, array)
+    entries = []
+    begin = 0
+    for name in sorted(arrays, key=lambda name: (-arrays[name].dtype.itemsize, name)):
+        array = arrays[name]
+        code = CODES[array.dtype.kind, array.dtype.itemsize]
+        entries.append(Entry(name, code, array.shape, begin, begin + array.nbytes))
+        begin += array.nbytes
+    return entries
+
+
+def encode_header(
+    header: Mapping[str, Any], entries: list[Entry], sums: Mapping[str, str]
+) -> bytes:
+    """Return the file's first bytes: length, JSON, and blanks up to the start of the data.
+
+    Parameters
+    ----------
+    header : mapping
+        Our own part, JSON values only.
+    entries : list of Entry
+        The arrays in the order of their bytes.
+    sums : mapping of str to str
+        The checksum of every array, by name.
+
+    Raises
+    ------
+    ModelFileError
+        The header is no JSON (NaN and infinities are not), or longer than `MAX_HEADER_BYTES`.
+    """
+    text = dump_json(header)
+    outer: dict[str, Any] = {
+        METADATA: {
+            HEADER_KEY: text,
+            CHECKSUM_KEY: dump_json({"arrays": sums, "header": checksum(text.encode())}),
+        }
+    }
+    for entry in entries:
+        offsets = [entry.begin, entry.end]
+        outer[entry.name] = {"dtype": entry.code, "shape": entry.shape, "data_offsets": offsets}
+    # The order of the keys is ours here: readers of the container get the arrays in file order.
+    body = json.dumps(outer, ensure_ascii=False, separators=(",", ":")).encode()
+    body += b" " * (-(8 + len(body)) % ALIGNMENT)
+    if len(body) > MAX_HEADER_BYTES:
+        raise ModelFileError(
+            f"the header would take {len(body)} bytes and a model file allows {MAX_HEADER_BYTES}: "
+            "what grows with the model belongs into arrays"
+        )
+    return len(body).to_bytes(8, "little") + body
+
+
+def decode_header(
+    body: bytes, data_size: int
+) -> tuple[dict[str, Any], list[Entry], dict[str, str]]:
+    """Take the header's JSON apart and check everything that can be checked without the data.
+
+    Parameters
+    ----------
+    body : bytes
+        The JSON, as many bytes as the file's first eight bytes say.
+    data_size : int
+        Number of bytes in the file behind the header.
+
+    Returns
+    -------
+    header : dict
+        Our own part, of a version that this library reads.
+    entries : list of Entry
+        The arrays; together they cover the data exactly, without gap or overlap.
+    sums : dict of str to str
+        The checksum of every array.
+
+    Raises
+    ------
+    ModelFileError
+        Whatever is wrong, in one sentence (without the file's name, which is not known here).
+    """
+    outer = load_json(body, "the header")
+    metadata = outer.pop(METADATA, None)
+    if not isinstance(metadata, dict) or not isinstance(metadata.get(HEADER_KEY), str):
+        raise ModelFileError(
+            "this is a safetensors file, but not a model of LabelGrove: its __metadata__ holds no "
+            f'text under "{HEADER_KEY}"'
+        )
+    text = metadata[HEADER_KEY].encode()
+    header = load_json(text, f'"{HEADER_KEY}" in __metadata__')
+    check_version(header)
+    entries = [_decode_entry(name, value, data_size) for name, value in outer.items()]
+    entries.sort(key=lambda entry: (entry.begin, entry.end))
+    _check_cover(entries, data_size)
+    return header, entries, _decode_checksums(metadata.get(CHECKSUM_KEY), text, entries)
+
+
+def _check_storable(name: Any, array: Any) -> None:
+    if not isinstance(name, str) or not name or name == METADATA:
+        raise ModelFileError(f"an array cannot be stored under the name {name!r}")
+    if not isinstance(array, np.ndarray) or array.ndim not in {1, 2}:
+        what = f"{array.ndim}-D" if isinstance(array, np.ndarray) else type(array).__name__
+        raise ModelFileError(f"array {name!r} is {what}: a model file holds 1-D and 2-D arrays")
+    if (array.dtype.kind, array.dtype.itemsize) not in CODES:
+        raise ModelFileError(
+            f"array {name!r} has dtype {array.dtype}: a model file holds {', '.join(DTYPES)}"
+        )
+
+
+def check_version(header: Mapping[str, Any]) -> None:
+    """Refuse a header without format, library or algorithm, and a format that we do not know."""
+    version, library = header.get("format"), header.get("library")
+    if type(version) is not int or not isinstance(library, str):
+        raise ModelFileError('the header must name its "format" (an integer) and its "library"')
+    if version != FORMAT_VERSION:
+        raise ModelFileError(
+            f"this file has format version {clip(version)}, written by LabelGrove {clip(library)}, "
+            f"and this LabelGrove reads format version {FORMAT_VERSION}: open it with LabelGrove "
+            f"{clip(library)}"
+        )
+    algorithm = header.get("algorithm")
+    if not isinstance(algorithm, str) or not algorithm:
+        raise ModelFileError('the header must name its "algorithm"')
+
+
+def _decode_entry(name: str, value: Any, data_size: int) -> Entry:
+    """Read one array's description; every number is checked against the data that are there."""
+    place = f"array {clip(name)}"
+    if not isinstance(value, dict) or value.keys() != {"dtype", "shape", "data_offsets"}:
+        raise ModelFileError(f"{place}: expected dtype, shape and data_offsets and nothing else")
+    code, shape, offsets = value["dtype"], value["shape"], value["data_offsets"]
+    if not isinstance(code, str) or code not in DTYPES:
+        raise ModelFileError(f"{place} has dtype {clip(code)}: expected one of {', '.join(DTYPES)}")
+    if not _is_list_of_sizes(shape) or len(shape) not in {1, 2} or max(shape) > _MAX_SIDE:
+        raise ModelFileError(f"{place} has shape {clip(shape)}: expected one or two sizes")
+    if not _is_list_of_sizes(offsets) or len(offsets) != 2:
+        raise ModelFileError(f"{place} has data_offsets {clip(offsets)}: expected begin and end")
+    begin, end = offsets
+    itemsize = DTYPES[code].itemsize
+    if not begin <= end <= data_size:
+        raise ModelFileError(
+            f"{place} lies at bytes {begin} to {end} of the data, which have {data_size}: the "
+            "file is cut short or its header is damaged"
+        )
+    if math.prod(shape) * itemsize != end - begin:
+        raise ModelFileError(
+            f"{place} has {end - begin} bytes, but its shape {clip(shape)} of {code} needs "
+            f"{math.prod(shape) * itemsize}"
+        )
+    if begin % itemsize:
+        raise ModelFileError(f"{place} starts at byte {begin}, no multiple of its {itemsize}")
+    return Entry(name, code, tuple(shape), begin, end)
+
+
+def _is_list_of_sizes(value: Any) -> bool:
+    # bool is an int to Python, yet `true` is no size.
+    return isinstance(value, list) and all(type(item) is int and item >= 0 for item in value)
+
+
+def _check_cover(entries: list[Entry], data_size: int) -> None:
+    reached = 0
+    for entry in entries:
+        if entry.begin != reached:
+            raise ModelFileError(
+                f"array {clip(entry.name)} starts at byte {entry.begin} of the data, but those "
+                f"before it end at {reached}: arrays must not overlap nor leave gaps"
+            )
+        reached = entry.end
+    if reached != data_size:
+        raise ModelFileError(
+            f"the arrays end at byte {reached} of the data, which have {data_size}"
+        )
+
+
+def _decode_checksums(text: Any, header: bytes, entries: list[Entry]) -> dict[str, str]:
+    sums = load_json(text.encode(), "the checksums") if isinstance(text, str) else {}
+    arrays = sums.get("arrays")
+    if not isinstance(arrays, dict) or arrays.keys() != {entry.name for entry in entries}:
+        raise ModelFileError(
+            f'"{CHECKSUM_KEY}" in __metadata__ must hold the checksum of every array and no other'
+        )
+    if sums.get("header") != checksum(header):
+        raise ModelFileError("the header does not match its checksum: the file is damaged")
+    return arrays

@@ -1,0 +1,74 @@
+"""One array of a model file: its type, its place, its bytes and their checksum."""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+
+AnyArray = npt.NDArray[Any]
+
+_PIECE_BYTES = 8 * 1024 * 1024
+
+DTYPES: Final[Mapping[str, np.dtype[Any]]] = {
+    "U8": np.dtype("<u1"),
+    "I32": np.dtype("<i4"),
+    "U32": np.dtype("<u4"),
+    "I64": np.dtype("<i8"),
+    "U64": np.dtype("<u8"),
+    "F32": np.dtype("<f4"),
+    "F64": np.dtype("<f8"),
+}
+CODES: Final = {(dtype.kind, dtype.itemsize): code for code, dtype in DTYPES.items()}
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One array as the header describes it; `begin` and `end` count from the start of the data."""
+
+    name: str
+    code: str
+    shape: tuple[int, ...]
+    begin: int
+    end: int
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """The type of the items as they lie in the file: little-endian."""
+        return DTYPES[self.code]
+
+
+def pieces(array: AnyArray) -> Iterator[memoryview]:
+    """Yield the bytes of an array as they lie in the file, as views of single bytes.
+
+    An array that is C-contiguous and little-endian is yielded whole, without a copy; any other is
+    copied in pieces of some megabytes, never as a whole.
+    """
+    if not array.size:
+        return
+    stored = DTYPES[CODES[array.dtype.kind, array.dtype.itemsize]]
+    if array.flags.c_contiguous and array.dtype == stored:
+        yield array.reshape(-1).view(np.uint8).data
+        return
+    rows = max(1, _PIECE_BYTES * len(array) // array.nbytes)
+    for first in range(0, len(array), rows):
+        part = np.ascontiguousarray(array[first : first + rows], dtype=stored)
+        yield part.reshape(-1).view(np.uint8).data
+
+
+def checksum(data: bytes, start: int = 0) -> str:
+    """Return the CRC-32 of some bytes as eight hexadecimal digits."""
+    return f"{zlib.crc32(data, start):08x}"
+
+
+def array_checksum(entry: Entry, array: AnyArray) -> str:
+    """Return the checksum of an array: over its name, type and shape, then its bytes."""
+    label = f"{entry.name} {entry.code} {list(entry.shape)}"
+    value = zlib.crc32(label.encode())
+    for piece in pieces(array):
+        value = zlib.crc32(piece, value)
+    return f"{value:08x}"

@@ -1,0 +1,227 @@
+"""Open a model file that may come from a stranger: nothing in it is used before it is checked."""
+
+from __future__ import annotations
+
+import mmap
+import os
+import stat
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, BinaryIO
+
+import numpy as np
+import numpy.typing as npt
+
+from labelgrove._errors import ModelFileError
+from labelgrove.persistence._container import MAX_HEADER_BYTES, decode_header
+from labelgrove.persistence._entry import AnyArray, Entry, array_checksum
+from labelgrove.persistence._json import clip, naming
+
+
+class StoredArrays(Mapping[str, AnyArray]):
+    """The arrays of a model file by name: read-only, in place, checked when first asked for."""
+
+    def __init__(
+        self,
+        path: str,
+        entries: list[Entry],
+        data: memoryview,
+        sums: Mapping[str, str],
+        *,
+        verify: bool,
+    ) -> None:
+        self._path = path
+        self._entries = {entry.name: entry for entry in entries}
+        self._data = data
+        self._sums = sums
+        self._unchecked = set(self._entries) if verify else set()
+
+    def __len__(self) -> int:
+        return len(self._entries)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._entries)
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._entries
+
+    def __getitem__(self, name: str) -> AnyArray:
+        entry = self._entries[name]
+        part = self._data[entry.begin : entry.end]
+        array = np.frombuffer(part, dtype=entry.dtype).reshape(entry.shape)
+        if name in self._unchecked:
+            if array_checksum(entry, array) != self._sums[name]:
+                raise ModelFileError(
+                    f"{self._path}: array {clip(name)} does not match its checksum: the file is "
+                    "damaged"
+                )
+            self._unchecked.discard(name)
+        if not array.dtype.isnative:
+            array = array.astype(array.dtype.newbyteorder("="))
+            array.flags.writeable = False
+        return array
+
+
+@dataclass(frozen=True)
+class StoredModel:
+    """A model file that was opened and whose frame was found sound.
+
+    Attributes
+    ----------
+    path : str
+        The file as the caller named it.
+    header : dict
+        What the model says about itself: "format", "library", "algorithm" and more.
+    arrays : mapping of str to ndarray
+        Read-only arrays. They lie in the file and are read when they are used; an array's checksum
+        is compared when the array is first asked for. They stay valid when the file is replaced
+        or this object is gone.
+    """
+
+    path: str
+    header: dict[str, Any]
+    arrays: Mapping[str, AnyArray]
+
+    def take(
+        self, name: str, dtype: npt.DTypeLike, shape: tuple[int | None, ...] = (None,)
+    ) -> AnyArray:
+        """Return an array, or say how it differs from what is expected.
+
+        Parameters
+        ----------
+        name : str
+            The array's name.
+        dtype : dtype
+            The expected type of its items.
+        shape : tuple of int or None
+            The expected sizes; None stands for any size.
+
+        Returns
+        -------
+        ndarray
+            Read-only.
+
+        Raises
+        ------
+        ModelFileError
+            No such array, or one of another type or shape, or damaged.
+        """
+        with self.checking():
+            if name not in self.arrays:
+                raise ModelFileError(f"the file holds no array {name!r}")
+            array = self.arrays[name]
+            if array.dtype != np.dtype(dtype):
+                raise ModelFileError(
+                    f"array {name!r} has dtype {array.dtype}: expected {np.dtype(dtype)}"
+                )
+            agrees = [want in {None, size} for size, want in zip(array.shape, shape, strict=False)]
+            if array.ndim != len(shape) or not all(agrees):
+                wanted = " x ".join("any" if size is None else str(size) for size in shape)
+                raise ModelFileError(
+                    f"array {name!r} has shape {array.shape}: expected {len(shape)}-D, {wanted}"
+                )
+            return array
+
+    @contextmanager
+    def checking(self) -> Iterator[None]:
+        """Turn any complaint about the file's content into a ModelFileError that names the file.
+
+        For the block that builds a model from the arrays: what its checks find wrong comes from
+        the file, whichever part of the library notices it.
+
+        Raises
+        ------
+        ModelFileError
+            In place of any `ValueError`, `LookupError`, `TypeError` or `ArithmeticError`.
+        """
+        try:
+            yield
+        except (ValueError, LookupError, TypeError, ArithmeticError) as error:
+            if isinstance(error, ModelFileError) and str(error).startswith(f"{self.path}: "):
+                raise
+            raise ModelFileError(f"{self.path}: {error}") from error
+
+
+def read_model(
+    path: str | os.PathLike[str], *, mapped: bool = True, verify: bool = True
+) -> StoredModel:
+    """Open a model file; safe whoever made it.
+
+    Nothing in the file is executed, every size is checked against the file's length before it is
+    used, and no more memory is asked for than the header needs (at most 4 MiB of text).
+
+    Parameters
+    ----------
+    path : str or os.PathLike
+        The file.
+    mapped : bool
+        True maps the file into memory: arrays are read as they are used, and several processes
+        share them. Then the file may be replaced (as `write_model` does) but must not be cut
+        short or overwritten in place while the arrays are in use; and Windows refuses to replace
+        it. False reads the whole file into memory and lets go of it.
+    verify : bool
+        Whether to compare an array's checksum when it is first asked for, which reads the array
+        once. The header's is compared in any case.
+
+    Returns
+    -------
+    StoredModel
+        Header and arrays.
+
+    Raises
+    ------
+    ModelFileError
+        The file is no model, of an unknown version, cut short or damaged; names file and fault.
+    OSError
+        The file cannot be opened or read.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> import numpy as np
+    >>> from pathlib import Path
+    >>> from labelgrove.persistence import read_model, write_model
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = Path(folder) / "model.lg"
+    ...     write_model(path, {"algorithm": "demo", "alpha": 0.5}, {"ids": np.arange(3)})
+    ...     stored = read_model(path)
+    >>> stored.header["alpha"], stored.arrays["ids"]
+    (0.5, array([0, 1, 2]))
+    """
+    place = Path(path)
+    name = os.fspath(path)
+    with naming(name):
+        if not stat.S_ISREG(place.stat().st_mode):  # opening a pipe would wait for ever
+            raise ModelFileError("this is no ordinary file")
+        with place.open("rb") as file:
+            return _read(file, name, mapped=mapped, verify=verify)
+
+
+def _read(file: BinaryIO, path: str, *, mapped: bool, verify: bool) -> StoredModel:
+    size = os.fstat(file.fileno()).st_size
+    if size < 8:
+        raise ModelFileError(f"a model file has at least 8 bytes, this one has {size}")
+    length = int.from_bytes(file.read(8), "little")
+    if length > min(size - 8, MAX_HEADER_BYTES):
+        raise ModelFileError(
+            f"its first 8 bytes ask for a header of {length} bytes, but {size - 8} follow (and "
+            f"{MAX_HEADER_BYTES} are allowed): it is no model of LabelGrove, or it is cut short"
+        )
+    start = 8 + length
+    header, entries, sums = decode_header(file.read(length), size - start)
+    content = _content(file, size, mapped=mapped)[start:]
+    if len(content) != size - start:
+        raise ModelFileError("the file became shorter while it was read")
+    return StoredModel(path, header, StoredArrays(path, entries, content, sums, verify=verify))
+
+
+def _content(file: BinaryIO, size: int, *, mapped: bool) -> memoryview:
+    if not mapped:
+        file.seek(0)
+        return np.fromfile(file, np.uint8, size).data.toreadonly()
+    try:
+        return memoryview(mmap.mmap(file.fileno(), size, access=mmap.ACCESS_READ))
+    except ValueError as error:
+        raise ModelFileError(f"the file cannot be mapped: {error}") from error

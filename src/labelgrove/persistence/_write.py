@@ -1,0 +1,137 @@
+"""Write a model file so that a crash leaves the old model or the new one, never half of one."""
+
+from __future__ import annotations
+
+import errno
+import os
+import secrets
+import stat
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any, BinaryIO
+
+import labelgrove
+from labelgrove._errors import ModelFileError
+from labelgrove.persistence._container import (
+    FORMAT_VERSION,
+    check_version,
+    encode_header,
+    lay_out,
+)
+from labelgrove.persistence._entry import AnyArray, array_checksum, pieces
+from labelgrove.persistence._json import naming
+
+# Not every file system can flush a folder; then the rename itself is all that can be had.
+_UNSUPPORTED = {errno.EINVAL, errno.ENOTSUP, errno.EBADF, errno.EACCES, errno.EPERM, errno.EISDIR}
+
+
+def write_model(
+    path: str | os.PathLike[str], header: Mapping[str, Any], arrays: Mapping[str, AnyArray]
+) -> None:
+    """Save a model as one file, replacing an older one in one step.
+
+    The bytes go to a temporary file in the same folder, which is flushed to the disk and then
+    renamed over `path`. When anything fails, or the program is stopped, the older file stands as
+    it was. Equal input gives equal bytes. Arrays are written from where they lie, without a copy.
+
+    Parameters
+    ----------
+    path : str or os.PathLike
+        The file. Where it is a symbolic link, the file that it points to is replaced; an older
+        file's permissions are kept.
+    header : mapping
+        JSON values, at least "algorithm"; "format" and "library" (the version of LabelGrove) are
+        added.
+    arrays : mapping of str to ndarray
+        1-D or 2-D arrays of uint8, int32, uint32, int64, uint64, float32 or float64.
+
+    Raises
+    ------
+    ModelFileError
+        Header or arrays that the format cannot hold, or a `path` that is no ordinary file.
+    OSError
+        The file cannot be written: no such folder, no permission, no space; names `path`.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> import numpy as np
+    >>> from pathlib import Path
+    >>> from labelgrove.persistence import read_model, write_model
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = Path(folder) / "model.lg"
+    ...     write_model(path, {"algorithm": "demo"}, {"weights": np.zeros(3, np.float32)})
+    ...     stored = read_model(path)
+    ...     stored.take("weights", np.float32)
+    array([0., 0., 0.], dtype=float32)
+    """
+    name = os.fspath(path)
+    try:
+        with naming(name):
+            _write(Path(path), header, arrays)
+    except OSError as error:
+        if error.errno is None:
+            raise
+        # The temporary file's name would puzzle: name the one that was asked for.
+        raise OSError(error.errno, error.strerror, name) from error
+
+
+def _write(path: Path, header: Mapping[str, Any], arrays: Mapping[str, AnyArray]) -> None:
+    full = {"format": FORMAT_VERSION, "library": labelgrove.__version__, **header}
+    check_version(full)
+    entries = lay_out(arrays)
+    sums = {entry.name: array_checksum(entry, arrays[entry.name]) for entry in entries}
+    head = encode_header(full, entries, sums)
+    with replacing(path) as file:
+        file.write(head)
+        for entry in entries:
+            for piece in pieces(arrays[entry.name]):
+                file.write(piece)
+
+
+@contextmanager
+def replacing(path: Path) -> Iterator[BinaryIO]:
+    """Open a new file that takes the place of `path` when the block ends without an error.
+
+    Raises
+    ------
+    ModelFileError
+        `path` is a folder, a device or the like.
+    OSError
+        The file cannot be written.
+    """
+    target = path.resolve()  # a symbolic link stays, what it points to is replaced
+    mode = target.stat().st_mode if target.exists() else None
+    if mode is not None and not stat.S_ISREG(mode):
+        raise ModelFileError("a model can only replace an ordinary file")
+    partial = target.with_name(f".{secrets.token_hex(8)}.partial")
+    try:
+        with partial.open("xb") as file:
+            if mode is not None:
+                with suppress(OSError):  # a file system without permissions
+                    partial.chmod(stat.S_IMODE(mode))
+            yield file
+            file.flush()
+            os.fsync(file.fileno())
+        partial.replace(target)
+    except BaseException:
+        with suppress(OSError):
+            partial.unlink(missing_ok=True)
+        raise
+    _sync_folder(target.parent)
+
+
+def _sync_folder(folder: Path) -> None:
+    """Make the rename itself last through a power cut, where the system can."""
+    if os.name == "nt":  # Windows opens no folders; its renames are journalled
+        return
+    try:
+        descriptor = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
+    except OSError as error:
+        if error.errno not in _UNSUPPORTED:
+            raise
