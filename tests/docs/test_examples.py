@@ -28,7 +28,9 @@ def runnable_code(page: Path) -> str:
 WITH_CODE = [page for page in PAGES if runnable_code(page).strip()]
 
 
-@pytest.mark.parametrize("page", WITH_CODE, ids=lambda page: str(page.relative_to(ROOT)))
+@pytest.mark.parametrize(
+    "page", WITH_CODE, ids=[page.relative_to(ROOT).as_posix() for page in WITH_CODE]
+)
 def test_python_blocks_of_page_run(
     page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
