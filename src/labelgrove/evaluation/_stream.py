@@ -1,0 +1,86 @@
+"""Single examples out of whatever holds them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy.sparse import csr_array, issparse
+
+from labelgrove._errors import DataError
+from labelgrove.evaluation._targets import MULTICLASS, Row, as_row, read_targets, task_of
+
+
+@dataclass(frozen=True)
+class Example:
+    """One example, ready for a model's methods.
+
+    Attributes
+    ----------
+    X : one row, as `partial_fit` and `predict_topk` take it
+    Y : its labels, as `partial_fit` takes them
+    labels : tuple of labels
+    task : {"multilabel", "multiclass"}
+    """
+
+    X: Any
+    Y: Any
+    labels: Row
+    task: str
+
+
+def examples_of(stream: Any) -> Iterator[Example]:
+    """Yield the examples of a pair (X, Y) or of an iterable of pairs (x, labels)."""
+    if isinstance(stream, tuple) and len(stream) == 2 and not isinstance(stream[0], tuple):
+        return _rows_of_arrays(*stream)
+    if not isinstance(stream, Iterable):
+        raise DataError(
+            f"stream is a {type(stream).__name__}: expected a pair (X, Y) or an iterable of pairs"
+        )
+    return _pairs(stream)
+
+
+def _rows_of_arrays(X: Any, Y: Any) -> Iterator[Example]:
+    task, rows = read_targets(Y)
+    n_rows = X.shape[0] if hasattr(X, "shape") else len(X)
+    if n_rows != len(rows):
+        raise DataError(f"Y has {len(rows)} rows: expected {n_rows}, as X has")
+    X = csr_array(X) if issparse(X) else X
+    Y = csr_array(Y) if issparse(Y) else Y  # one format that can be cut row by row
+    for i, labels in enumerate(rows):
+        yield Example(X[i : i + 1], Y[i : i + 1], labels, task)
+
+
+def _pairs(stream: Iterable[Any]) -> Iterator[Example]:
+    expected = None
+    for i, pair in enumerate(stream):
+        try:
+            x, labels = pair
+        except (TypeError, ValueError):
+            raise DataError(f"stream, example {i}: expected a pair (x, labels)") from None
+        task = task_of(labels)
+        expected = task if expected is None else expected
+        if task != expected:
+            raise DataError(
+                f"stream, example {i}: single labels and collections of labels are mixed; "
+                "expected one or the other throughout"
+            )
+        row = as_row(labels, f"stream, example {i}")
+        Y: Any = list(row) if task == MULTICLASS else [list(row)]
+        yield Example(_one_row(x, i), Y, row, task)
+
+
+def _one_row(x: Any, i: int) -> Any:
+    """Return a single example's features as a batch of one row."""
+    if isinstance(x, Mapping | str):
+        return [x]
+    if issparse(x):
+        row = x.reshape((1, -1)) if x.ndim == 1 else x
+    else:
+        array = np.asarray(x)
+        row = array.reshape(1, -1) if array.ndim == 1 else array
+    if row.ndim != 2 or row.shape[0] != 1:
+        raise DataError(f"stream, example {i}: x of shape {row.shape} found, expected a single row")
+    return row

@@ -1,0 +1,376 @@
+"""Progressive validation and held-out evaluation, with small models whose answers are plain."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Iterator
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.sparse import csc_array, csr_array, csr_matrix, issparse
+
+from labelgrove import DataError, NotLearnedError, ParameterError, metrics
+from labelgrove.evaluation import (
+    ProgressPoint,
+    evaluate,
+    iter_progressive,
+    progressive_validation,
+)
+
+
+class Popular:
+    """Predicts the most frequent labels so far, ties in order of arrival; remembers its calls."""
+
+    def __init__(self) -> None:
+        self.counts: Counter[Any] = Counter()
+        self.calls: list[str] = []
+        self.rows: list[Any] = []
+
+    @property
+    def classes_(self) -> np.ndarray:
+        return np.array(list(self.counts))
+
+    def partial_fit(self, X: Any, Y: Any) -> Popular:
+        assert _height(X) == 1
+        self.calls.append("learn")
+        self.rows.append((X, Y))
+        for labels in _label_lists(Y):
+            self.counts.update(labels)
+        return self
+
+    def predict_topk(self, X: Any, k: int = 5) -> tuple[np.ndarray, np.ndarray]:
+        self.calls.append("predict")
+        if not self.counts:
+            raise NotLearnedError("nothing learnt yet")
+        best = [label for label, _ in self.counts.most_common(k)]
+        empty = -1 if isinstance(best[0], int) else None
+        row = np.array(best + [empty] * (k - len(best)), dtype=object if empty is None else int)
+        score = np.array([1.0 - i / 10 for i in range(len(best))] + [np.nan] * (k - len(best)))
+        n = _height(X)
+        return np.tile(row, (n, 1)), np.tile(score.astype(np.float32), (n, 1))
+
+
+def _height(X: Any) -> int:
+    return int(X.shape[0]) if hasattr(X, "shape") else len(X)
+
+
+def _label_lists(Y: Any) -> list[list[Any]]:
+    if issparse(Y):
+        return [row.indices.tolist() for row in csr_array(Y)]
+    return [[y] if isinstance(y, str | int | np.integer) else list(y) for y in Y]
+
+
+def naive_course(rows: list[list[str]], k: int, window: int) -> Iterator[tuple[Any, ...]]:
+    """P@1..k of `Popular` after every example, over all and over the latest."""
+    counts: Counter[str] = Counter()
+    hits: list[list[bool]] = []
+    for labels in rows:
+        best = [label for label, _ in counts.most_common(k)]
+        hits.append([label in labels for label in best] + [False] * (k - len(best)))
+        counts.update(dict.fromkeys(labels, 1))
+        recent = hits[-window:]
+        yield (
+            len(counts),
+            [sum(sum(h[:j]) for h in hits) / (j * len(hits)) for j in range(1, k + 1)],
+            [sum(sum(h[:j]) for h in recent) / (j * len(recent)) for j in range(1, k + 1)],
+        )
+
+
+ROWS = st.lists(st.lists(st.sampled_from("abcdef"), max_size=4), min_size=1, max_size=40)
+
+
+@given(ROWS, st.integers(1, 4), st.integers(1, 10))
+def test_the_course_is_what_the_definitions_say(rows: list[list[str]], k: int, window: int) -> None:
+    points = list(
+        iter_progressive(Popular(), (({"x": 1.0}, row) for row in rows), k, window=window, every=1)
+    )
+    expected = list(naive_course(rows, k, window))
+    assert [point.examples for point in points] == list(range(1, len(rows) + 1))
+    for point, (n_labels, precision, recent) in zip(points, expected, strict=True):
+        assert point.task == "multilabel"
+        assert point.n_labels == n_labels
+        assert point.precision == pytest.approx(precision)
+        assert point.recent_precision == pytest.approx(recent)
+        assert math.isnan(point.entropy_reduction)
+
+
+@given(st.lists(st.sampled_from("abc"), min_size=1, max_size=40))
+def test_multi_class_gives_accuracy_and_entropy_reduction(classes: list[str]) -> None:
+    X = np.zeros((len(classes), 2))
+    result = progressive_validation(Popular(), (X, classes), 2, every=1)
+    assert result.task == "multiclass"
+    guesses: list[str] = []
+    for i in range(len(classes)):
+        before = Counter(classes[:i]).most_common(1)
+        guesses.append(before[0][0] if before else "")
+        seen = classes[: i + 1]
+        assert result.accuracy[i] == pytest.approx(metrics.accuracy(seen, guesses))
+        bits = metrics.entropy_reduction(seen, guesses)
+        assert result.entropy_reduction[i] == pytest.approx(bits)
+
+
+def test_every_example_is_predicted_before_it_is_learnt() -> None:
+    clf = Popular()
+    progressive_validation(clf, [({"x": 1.0}, ["a"])] * 5)
+    assert clf.calls == ["predict", "learn"] * 5
+
+
+def test_checkpoints_are_powers_of_two_multiples_and_the_end() -> None:
+    stream = [({"x": 1.0}, ["a"])] * 21
+    assert progressive_validation(Popular(), stream).examples.tolist() == [1, 2, 4, 8, 16, 21]
+    result = progressive_validation(Popular(), stream, every=10)
+    assert result.examples.tolist() == [1, 2, 4, 8, 10, 16, 20, 21]
+    assert progressive_validation(Popular(), stream[:16]).examples.tolist() == [1, 2, 4, 8, 16]
+
+
+def test_the_model_learns_no_further_than_the_point_that_was_asked_for() -> None:
+    clf = Popular()
+    points = iter_progressive(clf, [({"x": 1.0}, ["a"])] * 9)
+    for n in (1, 2, 4, 8, 9):
+        assert next(points).examples == n
+        assert clf.calls.count("learn") == n
+
+
+def test_the_callback_sees_what_the_result_holds() -> None:
+    seen: list[ProgressPoint] = []
+    rows = [["a"], ["a", "b"], ["b"], [], ["c"]]
+    stream = [({"x": 1.0}, row) for row in rows]
+    result = progressive_validation(Popular(), stream, 3, window=2, callback=seen.append)
+    assert [point.examples for point in seen] == result.examples.tolist()
+    assert [point.accuracy for point in seen] == result.accuracy.tolist()
+    assert [point.recent_accuracy for point in seen] == result.recent_accuracy.tolist()
+    assert [list(point.precision) for point in seen] == result.precision.tolist()
+    assert result.precision.shape == result.recent_precision.shape == (4, 3)
+    assert result.n_labels.tolist() == [1, 2, 2, 3]
+    assert (np.diff(result.seconds) >= 0).all()
+
+
+def test_a_model_that_knows_something_is_asked_from_the_first_example_on() -> None:
+    clf = Popular().partial_fit([{}], [["a"]])
+    result = progressive_validation(clf, [({"x": 1.0}, ["a"])], 1)
+    assert result.accuracy.tolist() == [1.0]
+
+
+def test_a_model_that_has_learnt_may_not_say_that_it_has_not() -> None:
+    class Forgetful(Popular):
+        def predict_topk(self, X: Any, k: int = 5) -> Any:
+            raise NotLearnedError("nothing learnt yet")
+
+    with pytest.raises(NotLearnedError):
+        progressive_validation(Forgetful(), [({}, ["a"])] * 2)
+
+
+DENSE = np.array([[1.0, 0.0], [0.0, 2.0], [3.0, 0.0]])
+
+
+@pytest.mark.parametrize(
+    "X",
+    [
+        DENSE,
+        csr_array(DENSE),
+        csr_matrix(DENSE),
+        csc_array(DENSE),
+        DENSE.tolist(),
+        [{"a": 1.0}, {"b": 2.0}, {"a": 3.0}],
+    ],
+)
+@pytest.mark.parametrize(
+    "Y",
+    [
+        csr_array([[1, 0], [0, 1], [1, 1]]),
+        csc_array([[1, 0], [0, 1], [1, 1]]),
+        np.array([[1, 0], [0, 1], [1, 1]]),
+        [[0], [1], [0, 1]],
+        [{0}, {1}, {0, 1}],
+        [np.array([0]), np.array([1]), np.array([0, 1])],
+    ],
+)
+def test_arrays_of_any_kind_are_cut_into_rows(X: Any, Y: Any) -> None:
+    if isinstance(Y, np.ndarray):
+        Y = csr_array(Y)
+    clf = Popular()
+    result = progressive_validation(clf, (X, Y), 2)
+    assert result.examples.tolist() == [1, 2, 3]
+    assert result.precision[-1].tolist() == pytest.approx([1 / 3, 2 / 6])
+    assert [_height(y) for _, y in clf.rows] == [1, 1, 1]
+    if issparse(X):
+        np.testing.assert_array_equal([x.toarray()[0] for x, _ in clf.rows], DENSE)
+
+
+@pytest.mark.parametrize("y", [[1, 2, 1], np.array([1, 2, 1], dtype=np.int32), ("a", "b", "a")])
+def test_single_labels_of_any_kind_are_classes(y: Any) -> None:
+    clf = Popular()
+    result = progressive_validation(clf, (DENSE, y), 1)
+    assert result.task == "multiclass"
+    assert result.n_labels[-1] == 2
+    assert all(len(given) == 1 for _, given in clf.rows)
+
+
+@pytest.mark.parametrize(
+    "x",
+    [
+        np.array([1.0, 2.0]),
+        [1.0, 2.0],
+        np.array([[1.0, 2.0]]),
+        csr_array([[1.0, 2.0]]),
+        {"a": 1.0},
+        "some text",
+    ],
+)
+@pytest.mark.parametrize(
+    ("labels", "task", "given"),
+    [
+        ("oak", "multiclass", ["oak"]),
+        (np.int64(7), "multiclass", [7]),
+        (["oak", "elm", "oak"], "multilabel", [["oak", "elm"]]),
+        ({7}, "multilabel", [[7]]),
+        ((), "multilabel", [[]]),
+    ],
+)
+def test_single_examples_of_any_kind_become_batches_of_one(
+    x: Any, labels: Any, task: str, given: Any
+) -> None:
+    clf = Popular()
+    result = progressive_validation(clf, iter([(x, labels)]))
+    assert result.task == task
+    X, Y = clf.rows[0]
+    assert _height(X) == 1
+    assert given == Y
+    assert progressive_validation(Popular(), ((x, labels), (x, labels))).examples[-1] == 2
+
+
+@pytest.mark.parametrize(
+    ("stream", "message"),
+    [
+        ([], "stream holds no examples"),
+        ((np.zeros((0, 2)), []), "stream holds no examples"),
+        (7, "stream is a int: expected a pair"),
+        ([({}, ["a"]), ({}, ["a"], 1)], r"example 1: expected a pair \(x, labels\)"),
+        ([({}, ["a"]), ({}, "a")], "example 1: single labels and collections of labels are mixed"),
+        ([({}, [0.5])], "example 0: 0.5 found where a string or a whole number was expected"),
+        ([({}, None)], "example 0: None found where a string"),
+        ([(np.zeros((2, 2)), ["a"])], r"example 0: x of shape \(2, 2\) found"),
+        ((DENSE, [["a"]]), "Y has 1 rows: expected 3, as X has"),
+        ((DENSE, [["a"], "b", ["c"]]), "Y, row 1: a single label found where a collection"),
+        ((DENSE, "abc"), "Y is a str: expected an indicator matrix"),
+        ((DENSE, csr_array([[1], [2], [0]])), "Y, row 1, column 0: 2 found where 0 or 1"),
+    ],
+)
+def test_bad_streams_are_named(stream: Any, message: str) -> None:
+    with pytest.raises(DataError, match=message):
+        progressive_validation(Popular(), stream)
+
+
+@pytest.mark.parametrize("wrong", [{"k": 0}, {"window": 0}, {"every": 0}, {"every": 2.5}])
+def test_parameters_outside_their_domain_are_refused(wrong: dict[str, Any]) -> None:
+    with pytest.raises(ParameterError, match=next(iter(wrong))):
+        progressive_validation(Popular(), [({}, ["a"])], **wrong)
+
+
+class Fixed:
+    """Gives the answers that it was made with."""
+
+    def __init__(self, labels: Any, scores: Any = None, classes: Any = ()) -> None:
+        self.labels = np.asarray(labels)
+        self.scores = np.ones(self.labels.shape) if scores is None else np.asarray(scores)
+        self.classes_ = np.asarray(classes)
+
+    def predict_topk(self, X: Any, k: int = 5) -> tuple[np.ndarray, np.ndarray]:
+        return self.labels[:, :k], self.scores[:, :k]
+
+
+TREES = Fixed(
+    [["oak", "elm", "ash"], ["elm", "oak", None], ["ash", None, None]],
+    [[0.9, 0.5, 0.1], [0.4, 0.2, np.nan], [0.3, np.nan, np.nan]],
+    ["oak", "elm", "ash"],
+)
+TRUE = [["oak", "ash"], ["oak", "yew"], ["fir", "yew"]]
+
+
+def test_held_out_figures_agree_with_the_metrics() -> None:
+    found = evaluate(TREES, DENSE, TRUE, ks=(1, 3))
+    Y = csr_array([[1, 0, 1, 0, 0], [1, 0, 0, 1, 0], [0, 0, 0, 1, 1]])
+    ranking = [[0, 1, 2], [1, 0, -1], [2, -1, -1]]
+    expected = metrics.ranking_metrics(Y, ranking, (1, 3))
+    for name in ("p@1", "p@3", "r@1", "r@3", "ndcg@1", "ndcg@3"):
+        assert found[name] == expected[name], name
+    assert found["p@1"] == pytest.approx(1 / 3)
+    assert found["examples"] == 3
+    assert found["unknown_labels"] == 2  # yew and fir
+    assert found["examples_per_second"] == pytest.approx(3 / found["seconds"])
+    assert not {"psp@1", "accuracy", "classifiers_per_example"} & set(found)
+
+
+def test_propensities_come_from_the_training_labels() -> None:
+    Y_train = [["oak"], ["oak", "elm"], ["oak", "ash"], ["elm"]]
+    found = evaluate(TREES, DENSE, TRUE, ks=[1, 3], Y_train=Y_train, A=0.6, B=2.6)
+    q = metrics.inverse_propensity([3, 2, 1, 0, 0], n_examples=4, A=0.6, B=2.6)
+    Y = csr_array([[1, 0, 1, 0, 0], [1, 0, 0, 1, 0], [0, 0, 0, 1, 1]])
+    ranking = [[0, 1, 2], [1, 0, -1], [2, -1, -1]]
+    assert found["psp@1"] == metrics.psp_at_k(Y, ranking, q, 1)
+    assert found["psndcg@3"] == metrics.psndcg_at_k(Y, ranking, q, 3)
+    counts = {"oak": 3, "elm": 2, "ash": 1}
+    again = evaluate(TREES, DENSE, TRUE, ks=[1, 3], label_counts=counts, n_train=4, A=0.6, B=2.6)
+    assert again["psp@3"] == found["psp@3"]
+
+
+def test_integer_labels_matrices_and_classes() -> None:
+    clf = Fixed([[2, 0], [1, -1]], [[0.5, 0.4], [0.3, np.nan]], [1, 2, 0])
+    Y = csr_array([[1, 0, 1, 0], [0, 0, 0, 1]])
+    found = evaluate(clf, csr_array((2, 9)), Y, ks=[1, 2], Y_train=csr_array(np.eye(4)))
+    assert (found["p@1"], found["p@2"], found["unknown_labels"]) == (0.5, 0.5, 1)
+    assert found["psp@2"] > 0
+    found = evaluate(clf, [{}, {}], np.array([2, 1]), ks=[1])
+    assert found["accuracy"] == found["p@1"] == 1.0
+
+
+def test_a_place_without_a_score_is_empty_even_where_minus_one_is_a_label() -> None:
+    clf = Fixed([[-1, 5], [5, -1]], [[0.5, 0.4], [0.5, np.nan]], [-1, 5])
+    found = evaluate(clf, DENSE[:2], [[-1], [-1]], ks=[2])
+    assert found["r@2"] == 0.5
+
+
+def test_what_the_search_reports_is_passed_on() -> None:
+    class Reporting(Fixed):
+        def predict_topk(self, X: Any, k: int = 5, *, return_stats: bool = False) -> Any:
+            stats = SimpleNamespace(classifiers=np.array([4, 6, 8]), depth=np.array([1, 2, 2]))
+            return (*super().predict_topk(X, k), stats)[: 3 if return_stats else 2]
+
+    found = evaluate(Reporting(TREES.labels, TREES.scores), DENSE, TRUE, ks=[1], interval=0.9)
+    assert found["classifiers_per_example"] == 6.0
+    assert found["expected_depth"] == pytest.approx(5 / 3)
+    assert found["unknown_labels"] == 4
+    assert found["p@1"].interval is not None  # type: ignore[attr-defined]
+
+
+def test_rows_without_labels_and_models_without_classes() -> None:
+    clf = Fixed([[None], [None]], [[np.nan], [np.nan]])
+    found = evaluate(clf, DENSE[:2], [[], []], ks=[1], zero_division=1)
+    assert (found["p@1"], found["r@1"], found["unknown_labels"]) == (0.0, 1.0, 0)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "error", "message"),
+    [
+        ({"ks": []}, ParameterError, "ks is empty"),
+        ({"ks": [0]}, ParameterError, "k=0: expected a positive whole number"),
+        ({"Y": TRUE[:2]}, DataError, "Y has 2 rows: expected 3"),
+        ({"X": [], "Y": []}, DataError, "X has no rows"),
+        ({"ks": [4]}, DataError, r"labels of shape \(3, 3\) .* expected \(3, 4\) for both"),
+        ({"label_counts": {}}, ParameterError, "expected both or neither"),
+        ({"n_train": 7}, ParameterError, "expected both or neither"),
+        ({"Y_train": TRUE, "n_train": 7}, ParameterError, "Y_train is given"),
+        ({"Y_train": [["a"], 1.5]}, DataError, "Y_train, row 1: a single label found"),
+    ],
+)
+def test_bad_calls_are_named(
+    arguments: dict[str, Any], error: type[Exception], message: str
+) -> None:
+    call = {"X": DENSE, "Y": TRUE, "ks": [1]} | arguments
+    with pytest.raises(error, match=message):
+        evaluate(TREES, **call)
