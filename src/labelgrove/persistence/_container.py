@@ -142,7 +142,7 @@ def decode_header(
 
 
 def _check_storable(name: Any, array: Any) -> None:
-    if not isinstance(name, str) or not name or name == METADATA:
+    if not isinstance(name, str) or not name or name == METADATA or not _is_unicode(name):
         raise ModelFileError(f"an array cannot be stored under the name {name!r}")
     if not isinstance(array, np.ndarray) or array.ndim not in {1, 2}:
         what = f"{array.ndim}-D" if isinstance(array, np.ndarray) else type(array).__name__
@@ -151,6 +151,14 @@ def _check_storable(name: Any, array: Any) -> None:
         raise ModelFileError(
             f"array {name!r} has dtype {array.dtype}: a model file holds {', '.join(DTYPES)}"
         )
+
+
+def _is_unicode(name: str) -> bool:
+    try:
+        name.encode()
+    except UnicodeEncodeError:  # half of a surrogate pair
+        return False
+    return True
 
 
 def check_version(header: Mapping[str, Any]) -> None:
