@@ -1,58 +1,69 @@
 #include "labelgrove/feature_map.hpp"
 
+#include <algorithm>
 #include <bit>
 #include <utility>
 
 namespace labelgrove {
 namespace {
 
-constexpr std::size_t kFirstSlots = 16;
+constexpr std::size_t kFewestSlots = 16;
 
-// Robin Hood keeps probes short up to a high load; 7/8 leaves at most one slot in eight empty after a doubling is due.
-constexpr bool too_full(std::size_t used, std::size_t slots) { return used * 8 > slots * 7; }
+// Robin Hood keeps probes short up to a high load.
+std::size_t slots_for(std::size_t features) { return std::max(kFewestSlots, std::bit_ceil(features + features / 7 + 1)); }
 
 }  // namespace
 
-std::uint32_t FeatureMap::find_or_insert(FeatureId feature) {
-  const std::uint32_t found = find(feature);
-  if (found != kNone) return found;
+std::uint32_t FeatureMap::insert(FeatureId feature) {
   const std::uint32_t row = size();
-  if (features_.size() == features_.capacity()) features_.reserve(features_.size() + features_.size() / 4 + 16);
+  if (features_.size() == features_.capacity()) features_.reserve(features_.size() + features_.size() / 8 + 16);
   features_.push_back(feature);
-  if (feature == row && identical_ == row) {
-    ++identical_;
-    return row;
+  largest_ = std::max(largest_, feature);
+  const std::size_t slots = slots_for(features_.size());
+  const bool direct_is_smaller = (std::size_t{largest_} + 1) * sizeof(rows_[0]) <= slots * sizeof(Slot);
+  if (direct_) {
+    if (feature < rows_.size()) {
+      rows_[feature] = row;
+    } else if (direct_is_smaller) {
+      index_directly();
+    } else {
+      hash_into(slots);
+    }
+  } else if (slots > slots_.size()) {
+    if (direct_is_smaller) index_directly();
+    else hash_into(slots);
+  } else {
+    place({feature, row});
   }
-  const std::size_t hashed = features_.size() - identical_;
-  if (too_full(hashed, table_.size())) rehash(table_.empty() ? kFirstSlots : table_.size() * 2);
-  place({feature, row});
   return row;
 }
 
-void FeatureMap::reserve(std::size_t features) {
-  std::size_t slots = table_.empty() ? kFirstSlots : table_.size();
-  while (too_full(features, slots)) slots *= 2;
-  features_.reserve(features);
-  if (slots > table_.size()) rehash(slots);
-}
-
 std::size_t FeatureMap::bytes() const {
-  return features_.capacity() * sizeof(FeatureId) + table_.capacity() * sizeof(Slot);
+  return features_.capacity() * sizeof(FeatureId) + rows_.capacity() * sizeof(rows_[0]) + slots_.capacity() * sizeof(Slot);
 }
 
-void FeatureMap::rehash(std::size_t slots) {
-  const std::vector<Slot> old = std::exchange(table_, std::vector<Slot>(slots));
+void FeatureMap::index_directly() {
+  direct_ = true;
+  slots_ = {};
+  // A quarter to spare, for features that arrive in order.
+  std::vector<std::uint32_t> rows(std::size_t{largest_} + largest_ / 4 + 1, kNone);
+  for (std::uint32_t row = 0; row < size(); ++row) rows[features_[row]] = row;
+  rows_ = std::move(rows);
+}
+
+void FeatureMap::hash_into(std::size_t slots) {
+  direct_ = false;
+  rows_ = {};
+  slots_ = std::vector<Slot>(slots);
   mask_ = static_cast<std::uint32_t>(slots - 1);
   shift_ = static_cast<std::uint32_t>(32 - std::countr_zero(slots));
-  for (const Slot slot : old) {
-    if (slot.row != kNone) place(slot);
-  }
+  for (std::uint32_t row = 0; row < size(); ++row) place({features_[row], row});
 }
 
 void FeatureMap::place(Slot slot) {
   std::uint32_t at = home(slot.feature);
   for (std::uint32_t distance = 0;; ++distance, at = (at + 1) & mask_) {
-    Slot& resident = table_[at];
+    Slot& resident = slots_[at];
     if (resident.row == kNone) {
       resident = slot;
       return;

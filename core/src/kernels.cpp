@@ -28,23 +28,41 @@ constexpr int kLanes = 8;
 constexpr int kLanes = 4;
 #endif
 
+// N floats, in a vector of at least four: narrower ones would live in memory.
 template <int N>
 struct Pack {
-  typedef float Type __attribute__((vector_size(N * sizeof(float))));
-  typedef std::int32_t Int __attribute__((vector_size(N * sizeof(float))));
+  static constexpr std::size_t kBytes = (N < 4 ? 4 : N) * sizeof(float);
+  typedef float Type __attribute__((vector_size(kBytes)));
+  typedef std::int32_t Int __attribute__((vector_size(kBytes)));
 };
 template <int N>
 using V = typename Pack<N>::Type;
+typedef double Pair __attribute__((vector_size(16)));  // carries two floats in its first half
 
 template <int N>
 inline V<N> load(const float* p) {
-  V<N> v;
-  std::memcpy(&v, p, sizeof v);
-  return v;
+  if constexpr (N == 1) {
+    return V<N>{p[0], 0.0F, 0.0F, 0.0F};
+  } else if constexpr (N == 2) {
+    double two;
+    std::memcpy(&two, p, sizeof two);
+    return (V<N>)Pair{two, 0.0};
+  } else {
+    V<N> v;
+    std::memcpy(&v, p, sizeof v);
+    return v;
+  }
 }
 template <int N>
 inline void store(float* p, V<N> v) {
-  std::memcpy(p, &v, sizeof v);
+  if constexpr (N == 1) {
+    p[0] = v[0];
+  } else if constexpr (N == 2) {
+    const double two = ((Pair)v)[0];
+    std::memcpy(p, &two, sizeof two);
+  } else {
+    std::memcpy(p, &v, sizeof v);
+  }
 }
 template <int N>
 inline V<N> all(float x) {
@@ -55,26 +73,18 @@ inline V<N> all(float x) {
 template <int N>
 inline V<N> inverse_sqrt(V<N> v) {
 #if defined(__SSE2__)
-  if constexpr (N < 4) {
-    V<4> wide = all<4>(1.0F);
-    std::memcpy(&wide, &v, sizeof v);
-    const V<4> result = inverse_sqrt<4>(wide);
-    std::memcpy(&v, &result, sizeof v);
-    return v;
-  } else {
-    V<N> r;
+  V<N> r;
 #if defined(__AVX512VL__)
-    if constexpr (N == 16) r = (V<N>)_mm512_maskz_rsqrt14_ps(0xffff, (__m512)v);
-    if constexpr (N == 8) r = (V<N>)_mm256_rsqrt14_ps((__m256)v);
-    if constexpr (N == 4) r = (V<N>)_mm_rsqrt14_ps((__m128)v);
+  if constexpr (N == 16) r = (V<N>)_mm512_maskz_rsqrt14_ps(0xffff, (__m512)v);
+  if constexpr (N == 8) r = (V<N>)_mm256_rsqrt14_ps((__m256)v);
+  if constexpr (N <= 4) r = (V<N>)_mm_rsqrt14_ps((__m128)v);
 #else
 #if defined(__AVX2__)
-    if constexpr (N == 8) r = (V<N>)_mm256_rsqrt_ps((__m256)v);
+  if constexpr (N == 8) r = (V<N>)_mm256_rsqrt_ps((__m256)v);
 #endif
-    if constexpr (N == 4) r = (V<N>)_mm_rsqrt_ps((__m128)v);
+  if constexpr (N <= 4) r = (V<N>)_mm_rsqrt_ps((__m128)v);
 #endif
-    return r * (1.5F - (0.5F * v * r) * r);
-  }
+  return r * (1.5F - (0.5F * v * r) * r);
 #else
   for (int i = 0; i < N; ++i) v[i] = 1.0F / std::sqrt(v[i]);
   return v;

@@ -12,10 +12,9 @@ namespace {
 constexpr std::uint32_t kBiasRow = 0;
 constexpr Link kNewLink{3.0F, 0.0F, 0.0F, 0.0F};
 
-// Rooms for columns: powers of two up to a vector, then whole vectors of 8 with an eighth to spare, so that a block that
-// grows a column at a time moves its rows seldom and never holds more than an eighth in slack.
+// Columns that a row has room for: 2, 4 or whole vectors of 8.
 std::uint32_t room_for(std::uint32_t columns) {
-  if (columns <= 2) return std::max(columns, 1U);
+  if (columns <= 2) return 2;
   if (columns <= 4) return 4;
   return (columns + 7) / 8 * 8;
 }
@@ -90,7 +89,7 @@ void SiblingBlock::start_row(std::uint32_t r) {
 }
 
 void SiblingBlock::make_room(std::uint32_t columns) {
-  if (columns > stride_) move_to_stride(room_for(columns + (columns > 64 ? columns / 8 : 0)));
+  if (columns > stride_) move_to_stride(room_for(columns));
 }
 
 // In place: the pages that the rows lie in are in the cache and the process has them already, fresh ones cost more than
@@ -213,7 +212,7 @@ void SiblingBlock::learn(const Features& x, std::span<const std::uint32_t> posit
   find_or_insert_rows(x, work);
   const Kernels& kernel = kernels();
   const std::size_t n = work.rows.size();
-  const std::uint32_t columns = columns_ > 4 ? room_for(columns_) : columns_;  // whole vectors; the rest is as new
+  const std::uint32_t columns = room_for(columns_);  // whole vectors; what lies beyond the last column is as new
   prepare(work, columns);
   float* const* rows = work.rows.data();
   const float* values = work.values.data();

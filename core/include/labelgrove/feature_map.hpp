@@ -1,8 +1,8 @@
-// Which row of a sibling block belongs to a feature: an open-addressing hash table with Robin Hood displacement
-// (Celis et al. 1985), as the OPLT paper uses it.
+// Which row of a sibling block belongs to a feature; rows are numbered in order of arrival.
 //
-// Rows are numbered in order of arrival. As long as features arrive as 0, 1, 2, … (dense rows do), row and feature are
-// the same number and the table stays empty: such features are never hashed.
+// An open-addressing hash table with Robin Hood displacement (Celis et al. 1985), as the OPLT paper uses it, for as long
+// as that is smaller than a plain array over all features up to the largest; such an array from then on. So the blocks
+// near the root, which know most features, and the blocks of dense examples look a feature up without hashing it.
 #pragma once
 
 #include <cstdint>
@@ -17,25 +17,33 @@ class FeatureMap {
  public:
   // The row of `feature`, or kNone.
   std::uint32_t find(FeatureId feature) const {
-    if (feature < identical_) return feature;
-    if (table_.empty()) return kNone;
+    if (direct_) return feature < rows_.size() ? rows_[feature] : kNone;
+    if (slots_.empty()) return kNone;
     std::uint32_t at = home(feature);
     for (std::uint32_t distance = 0;; ++distance, at = (at + 1) & mask_) {
-      const Slot slot = table_[at];
-      if (slot.feature == feature && slot.row != kNone) return slot.row;
-      if (slot.row == kNone || ((at - home(slot.feature)) & mask_) < distance) return kNone;
+      const Slot slot = slots_[at];
+      if (slot.row == kNone) return kNone;
+      if (slot.feature == feature) return slot.row;
+      if (((at - home(slot.feature)) & mask_) < distance) return kNone;
     }
   }
 
   // The row of `feature`, which is size() if the feature is new.
-  std::uint32_t find_or_insert(FeatureId feature);
+  std::uint32_t find_or_insert(FeatureId feature) {
+    const std::uint32_t found = find(feature);
+    return found != kNone ? found : insert(feature);
+  }
 
   // Asks the CPU to fetch what find(feature) will read.
   void prefetch(FeatureId feature) const {
-    if (!table_.empty()) __builtin_prefetch(&table_[home(feature)]);
+    if (direct_) {
+      if (feature < rows_.size()) __builtin_prefetch(&rows_[feature]);
+    } else if (!slots_.empty()) {
+      __builtin_prefetch(&slots_[home(feature)]);
+    }
   }
 
-  void reserve(std::size_t features);
+  void reserve(std::size_t features) { features_.reserve(features); }
 
   std::uint32_t size() const { return static_cast<std::uint32_t>(features_.size()); }
   std::span<const FeatureId> features() const { return features_; }  // in order of rows
@@ -48,12 +56,16 @@ class FeatureMap {
   };
 
   std::uint32_t home(FeatureId feature) const { return (feature * 0x9e3779b1U) >> shift_; }
-  void rehash(std::size_t slots);
+  std::uint32_t insert(FeatureId feature);
+  void index_directly();
+  void hash_into(std::size_t slots);
   void place(Slot slot);
 
   std::vector<FeatureId> features_;
-  std::vector<Slot> table_;
-  std::uint32_t identical_ = 0;
+  FeatureId largest_ = 0;
+  bool direct_ = false;
+  std::vector<std::uint32_t> rows_;  // by feature, if direct_
+  std::vector<Slot> slots_;          // a power of two of them, if not
   std::uint32_t mask_ = 0;
   std::uint32_t shift_ = 31;
 };
