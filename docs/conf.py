@@ -1,6 +1,10 @@
 """How Sphinx builds the documentation; `make docs` runs it with warnings as errors."""
 
+import re
 from importlib.metadata import version as installed_version
+from typing import Any
+
+from sphinx.application import Sphinx
 
 project = "LabelGrove"
 author = "LabelGrove developers"
@@ -26,3 +30,15 @@ napoleon_use_rtype = False
 
 html_theme = "furo"
 html_title = f"{project} {version}"
+
+
+def skip_metadata_requests(
+    app: Sphinx, what: str, name: str, obj: object, skip: bool, options: Any
+) -> bool | None:
+    """Leave out ``set_fit_request`` and its kin, which scikit-learn adds to every estimator."""
+    return True if re.fullmatch(r"set_\w+_request", name) else None
+
+
+def setup(app: Sphinx) -> None:
+    """Connect the above."""
+    app.connect("autodoc-skip-member", skip_metadata_requests)
