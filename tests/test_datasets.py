@@ -153,6 +153,7 @@ def test_rough_sources_are_passed_over(grove: Path) -> None:
         "nul.py": b'"""Holds a nul byte, which no source may."""\0',
         "unknown.py": b'# -*- coding: klingon -*-\n"""Nobody can decode what stands in here."""',
         "deep.py": b"(" * 5000 + b")" * 5000,
+        "deeper.py": b"x = " + b"-" * 5000 + b"1",
         "empty.py": b"",
     }
     for name, content in rough.items():

@@ -41,6 +41,17 @@ def test_a_resample_is_the_metric_of_the_rows_drawn(seed: int) -> None:
         assert score.interval == pytest.approx((drawn[name], drawn[name]), abs=1e-12), name
 
 
+def test_rows_left_out_of_a_mean_are_left_out_of_resamples() -> None:
+    Y = csr_array([[1, 0], [0, 0], [1, 1], [0, 0], [0, 1]])
+    ranking = np.array([[0], [0], [0], [1], [0]])
+    rows = np.random.default_rng(3).integers(0, 5, size=5)
+    assert set(rows) & {1, 3}
+    how = Bootstrap(n_resamples=1, random_state=3)
+    once = metrics.recall_at_k(Y, ranking, 1, zero_division=float("nan"), interval=how)
+    drawn = metrics.recall_at_k(Y[rows], ranking[rows], 1, zero_division=float("nan"))
+    assert once.interval == (pytest.approx(drawn), pytest.approx(drawn))
+
+
 def test_entropy_reduction_is_resampled_with_one_constant() -> None:
     random = np.random.default_rng(0)
     y, guess = random.integers(0, 3, N), random.integers(0, 3, N)

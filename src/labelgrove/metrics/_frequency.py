@@ -86,7 +86,6 @@ def _by_volume(counts: IntArray, low: float, high: float) -> IntArray:
     total = counts.sum()
     part = np.empty(counts.size, dtype=np.int64)
     part[order] = np.where(before < low * total, 0, np.where(before < high * total, 1, 2))
-    part[counts == 0] = 2
     return part
 
 
