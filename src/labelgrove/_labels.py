@@ -295,9 +295,10 @@ class LabelRegistry:
 
     def _check_type(self, names: Names, place: Place) -> None:
         if names.size and self._size and names.dtype != self._names.dtype:
+            other, first = names[:1].tolist()[0], self._names[:1].tolist()[0]
             raise DataError(
-                f"{place(0)}: label {names[0]!r} is {type_name(names[0])}, but the labels so far "
-                f"(such as {self._names[0]!r}) are of the other type"
+                f"{place(0)}: label {other!r} is {type_name(other)}, but the labels so far (such "
+                f"as {first!r}) are of the other type"
             )
 
     def _append(self, fresh: list[Any], dtype: np.dtype[Any]) -> None:

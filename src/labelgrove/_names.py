@@ -150,12 +150,14 @@ def _whole_float(value: float, i: int, place: Place) -> int:
 
 
 def _whole_floats(values: Names, place: Place) -> Names:
+    wide = values.astype(np.float64)
     with np.errstate(invalid="ignore"):
-        names = values.astype(np.int64)
-    # Two to the power of 63 overflows, and the float nearest to the largest int64 is just that.
-    good = (names == values) & (np.abs(values) < 2.0**63)
-    for i in np.flatnonzero(~good)[:1].tolist():
-        return _int_array([_whole_float(float(value), i, place) for value in values[i:]], place)
+        names = wide.astype(np.int64)
+    exact = (names == wide) & (wide == values)
+    good = exact & (wide >= -(2.0**63)) & (wide < 2.0**63)
+    if not good.all():
+        wrong = int(np.argmin(good))
+        raise _too_large(_whole_float(float(wide[wrong]), wrong, place), place(wrong))
     return names
 
 
@@ -164,9 +166,11 @@ def _int_array(values: Sequence[int], place: Place) -> Names:
         return np.array(values, np.int64)
     except OverflowError:
         wrong = next(i for i, v in enumerate(values) if not _INT64.min <= v <= _INT64.max)
-        raise DataError(
-            f"{place(wrong)}: label {values[wrong]} does not fit into 64 bits"
-        ) from None
+        raise _too_large(values[wrong], place(wrong)) from None
+
+
+def _too_large(value: int, where: str) -> DataError:
+    return DataError(f"{where}: label {value} does not fit into 64 bits")
 
 
 def type_name(value: Any) -> str:
