@@ -140,14 +140,14 @@ void search_rows(const Model& model, const Rows& rows, const Scope& scope, unsig
   const std::size_t tasks = (rows.size() + kRowsPerTask - 1) / kRowsPerTask;
   parallel_for(tasks, threads, [&](std::size_t task) {
     Searcher searcher(model.engine.tree(), model.engine.blocks(), scope);
-    std::vector<float> scaled;
+    std::vector<float> unit;
     for (std::size_t row = task * kRowsPerTask; row < std::min(rows.size(), (task + 1) * kRowsPerTask); ++row) {
       Features x = rows[row];
       if (model.engine.options().normalize) {
-        const float scale = unit_scale(x);
-        scaled.resize(x.size);
-        for (std::uint32_t j = 0; j < x.size; ++j) scaled[j] = x.values[j] * scale;
-        x.values = scaled.data();
+        const double scale = unit_scale(x);
+        unit.resize(x.size);
+        for (std::uint32_t j = 0; j < x.size; ++j) unit[j] = scaled(x.values[j], scale);
+        x.values = unit.data();
       }
       search(searcher, row, x);
     }

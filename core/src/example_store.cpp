@@ -9,7 +9,7 @@ std::size_t ExampleStore::payload(const Slot& slot) {
   return slot.size * (sizeof(float) + (slot.ids ? sizeof(FeatureId) : 0));
 }
 
-ExampleId ExampleStore::add(const Features& x, float scale) {
+ExampleId ExampleStore::add(const Features& x, double scale) {
   if (free_.empty() && released_.load(std::memory_order_relaxed) * 2 > slots_.size()) collect();
   ExampleId id;
   if (free_.empty()) {
@@ -22,7 +22,7 @@ ExampleId ExampleStore::add(const Features& x, float scale) {
   Slot& slot = slots_[id];
   slot.size = x.size;
   slot.values = std::make_unique<float[]>(x.size);
-  std::transform(x.values, x.values + x.size, slot.values.get(), [scale](float value) { return value * scale; });
+  std::transform(x.values, x.values + x.size, slot.values.get(), [scale](float value) { return scaled(value, scale); });
   if (is_dense(x)) {
     const std::size_t known = counting_.size();
     if (known < x.size) {

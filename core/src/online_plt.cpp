@@ -38,7 +38,7 @@ void OnlinePlt::set_node(NodeId v, std::unique_ptr<Node> node) {
 // --- learning: OPLT.TRAIN (Algorithm 3) ----------------------------------------------------------------------------------
 
 void OnlinePlt::take_in(const Features& x, std::span<const LabelId> labels) {
-  const ExampleId example = store_.add(x, options_.normalize ? unit_scale(x) : 1.0F);
+  const ExampleId example = store_.add(x, options_.normalize ? unit_scale(x) : 1.0);
   NodeId selected = kNone;  // Algorithm 8 runs once for an observation, then goes on from the node it selected
   for (const LabelId label : labels) {
     if (tree_.leaf_of(label) == kNone) grow(store_.view(example), label, selected);

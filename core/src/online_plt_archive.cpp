@@ -12,6 +12,9 @@
 namespace labelgrove {
 namespace {
 
+// More than anybody will ever learn, few enough for counters not to overflow.
+constexpr std::uint64_t kMostExamples = std::uint64_t{1} << 32 << 8;
+
 void require(bool holds, const std::string& otherwise) {
   if (!holds) throw std::invalid_argument(otherwise);
 }
@@ -159,6 +162,7 @@ OnlinePlt::OnlinePlt(const OnlinePltOptions& options, const ArrayReader& saved, 
       tree_(saved.u32("tree.parent"), saved.u32("tree.label"), saved.bytes("tree.silent"), saved_label_count(saved)),
       can_learn_(!borrow) {
   const auto counters = saved.u64("counters");
+  require(counters[1] <= kMostExamples && counters[2] <= kMostExamples << 20, "a counter of the past is out of range");
   examples_seen_ = counters[1];
   policy_draws_ = counters[2];
   set_node(tree_.size() - 1, nullptr);
@@ -181,6 +185,7 @@ OnlinePlt::OnlinePlt(const OnlinePltOptions& options, const ArrayReader& saved, 
     view.children = static_cast<std::uint32_t>(tree_[v].children.size());
     view.theta = thetas.one() != 0;
     view.updates = updates.one();
+    require(view.updates <= kMostExamples * 1001, "node " + std::to_string(v) + ": the number of updates is out of range");
     view.features = features.take(sizes.one());
     const std::uint64_t columns = view.children + (view.theta ? 1U : 0U);
     const std::uint64_t cells = (view.features.size() + std::uint64_t{1}) * columns;
@@ -243,7 +248,7 @@ void OnlinePlt::load_memory(const ArrayReader& saved, std::span<const NodeId> no
     }
     require(std::ranges::all_of(value, [](float x) { return std::isfinite(x); }),
             "a remembered example holds a number that is not finite");
-    examples.push_back(store_.add({id.data(), value.data(), length}, 1.0F));
+    examples.push_back(store_.add({id.data(), value.data(), length}, 1.0));
   }
   lengths.finish();
   ids.finish();
@@ -259,7 +264,7 @@ void OnlinePlt::load_memory(const ArrayReader& saved, std::span<const NodeId> no
     const std::uint64_t total = reached.one();
     const std::uint32_t size = sizes.one();
     const std::uint64_t bound = options_.replay_memory == 0 ? total : std::min(total, options_.replay_memory);
-    require(size == bound, "node " + std::to_string(v) + ": the number of remembered examples is wrong");
+    require(total <= kMostExamples && size == bound, "node " + std::to_string(v) + ": the number of remembered examples is wrong");
     memory.restore(total);
     for (std::uint32_t e = 0; e < size; ++e) {
       const std::uint32_t example = entries.one();

@@ -10,6 +10,7 @@ from labelgrove._errors import (
     NotLearnedError,
     ParameterError,
 )
+from labelgrove.evaluation import evaluate, progressive_validation
 from labelgrove.models import OnlinePLTClassifier, SearchStats
 from labelgrove.models._archive import load
 from labelgrove.trees import LabelTree
@@ -29,5 +30,7 @@ __all__ = [
     "ParameterError",
     "SearchStats",
     "__version__",
+    "evaluate",
     "load",
+    "progressive_validation",
 ]

@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from labelgrove._errors import DataError
+from labelgrove._sparse import triples
 
 Indicator = tuple[npt.NDArray[np.int64], npt.NDArray[np.int64], int]
 """indptr, the columns of the ones (ascending within a row), and the number of columns."""
@@ -53,7 +54,7 @@ def sparse_indicator(Y: Any) -> Indicator:
         raise DataError(f"Y is sparse with {Y.ndim} dimension(s): expected (n_rows, n_labels)")
     if Y.dtype.kind not in "biuf":
         raise DataError(f"Y is sparse with values of type {Y.dtype}: expected 0 and 1")
-    rows, columns, values = _triples(Y)
+    rows, columns, values = triples(Y, "Y")
     for name, ids, size in (("row", rows, Y.shape[0]), ("column", columns, Y.shape[1])):
         outside = np.flatnonzero((ids < 0) | (ids >= size))
         if outside.size:
@@ -66,29 +67,6 @@ def sparse_indicator(Y: Any) -> Indicator:
         raise _not_an_indicator(int(rows[first]), int(columns[first]), values[first])
     ones = values != 0
     return _by_rows(rows[ones], columns[ones], Y.shape)
-
-
-def _triples(Y: Any) -> tuple[npt.NDArray[Any], npt.NDArray[Any], npt.NDArray[Any]]:
-    """Return row, column and value of every stored entry, trusting nothing that was put together.
-
-    SciPy's own conversions between the compressed formats write where the indices point to, so a
-    matrix is only taken apart here, never converted.
-    """
-    if Y.format in {"csr", "csc"}:
-        indptr = np.asarray(Y.indptr)
-        n_major = Y.shape[0 if Y.format == "csr" else 1]
-        stored = min(len(Y.indices), len(Y.data))
-        if len(indptr) != n_major + 1 or indptr[0] != 0 or indptr[-1] > stored:
-            raise DataError(f"Y is damaged: its indptr does not fit its shape {Y.shape}")
-        counts = np.diff(indptr)
-        if counts.size and counts.min() < 0:
-            raise DataError(f"Y is damaged: its indptr falls at {int(np.argmin(counts))}")
-        major = np.repeat(np.arange(n_major, dtype=np.int64), counts)
-        minor = Y.indices[: len(major)]
-        pair = (major, minor) if Y.format == "csr" else (minor, major)
-        return (*pair, Y.data[: len(major)])
-    coo = Y if Y.format == "coo" else Y.tocoo()
-    return coo.row, coo.col, coo.data
 
 
 def _by_rows(

@@ -14,6 +14,7 @@ from sklearn.utils import check_array
 from labelgrove import _core
 from labelgrove._errors import DataError
 from labelgrove._features import FeatureNames
+from labelgrove._sparse import triples
 
 MAX_FEATURE = 2**31 - 2
 """Largest feature id: ids are 31-bit, and one is kept free."""
@@ -52,6 +53,30 @@ class Rows:
         return self.indptr, self.ids, self.values
 
 
+MAX_MAGNITUDE = 1e9
+"""Largest absolute value where examples are not scaled: squares must fit into 32-bit floats."""
+
+
+def require_magnitude(rows: Rows) -> None:
+    """Refuse values that are too large to be learnt as they are.
+
+    Raises
+    ------
+    DataError
+        Naming the row and column.
+    """
+    large = np.flatnonzero(np.abs(rows.values) > MAX_MAGNITUDE)
+    if large.size:
+        at = int(large[0])
+        width = len(rows.ids)
+        row = at // width if rows.dense else int(np.searchsorted(rows.indptr, at, "right")) - 1
+        column = at % width if rows.dense else int(rows.ids[at])
+        raise DataError(
+            f"X: row {row}, column {column}: found {rows.values[at]:g}; expected at most "
+            f"{MAX_MAGNITUDE:g} where normalize=False"
+        )
+
+
 def is_dict_rows(X: Any) -> bool:
     """Whether X is a sequence of ``{feature: value}`` mappings."""
     return isinstance(X, Sequence) and len(X) > 0 and isinstance(X[0], Mapping)
@@ -86,9 +111,11 @@ def check_rows(X: Any, *, names: FeatureNames | None = None, grow: bool = False)
                 "X: rows are dicts, but the model has learnt from arrays; expected an array"
             )
         return _check_arrays(*names.to_csr(X, grow=grow))
-    if sp.issparse(X):
-        return _check_sparse(X)
-    return _check_dense(X)
+    if names is not None:
+        raise DataError(
+            "X: an array, but the model has learnt from dicts; expected a list of dicts"
+        )
+    return _check_sparse(X) if sp.issparse(X) else _check_dense(X)
 
 
 def _check_sparse(X: Any) -> Rows:
@@ -100,18 +127,29 @@ def _check_sparse(X: Any) -> Rows:
         raise DataError(
             f"X: Found array with 0 sample(s) (shape={X.shape}) while a minimum of 1 is required"
         )
-    csr = X if X.format == "csr" else X.tocsr()
-    if csr.shape[1] > MAX_FEATURE + 1 and csr.nnz and csr.indices.max() > MAX_FEATURE:
-        raise DataError(
-            f"X: column {int(csr.indices.max())} is out of range; the largest is {MAX_FEATURE}"
-        )
-    indices = csr.indices
-    ids = (
-        indices.view(np.uint32)  # negative ids become huge ones, which the core's check finds
-        if indices.dtype == np.int32
-        else np.where(indices < 0, MAX_FEATURE + 1, indices).astype(np.uint32)
-    )
-    return _check_arrays(csr.indptr, ids, csr.data, csr.shape[1])
+    if X.format == "csr":
+        return _check_arrays(X.indptr, _as_ids(X.indices), X.data, X.shape[1])
+    return _from_triples(*triples(X, "X"), X.shape)
+
+
+def _from_triples(rows: Any, columns: Any, values: Any, shape: tuple[int, int]) -> Rows:
+    for name, ids, size in (("row", rows, shape[0]), ("column", columns, shape[1])):
+        outside = np.flatnonzero((ids < 0) | (ids >= size))
+        if outside.size:
+            raise DataError(
+                f"X is damaged: it stores an entry in {name} {ids[outside[0]]} and has {size}"
+            )
+    order = np.argsort(rows, kind="stable")
+    indptr = np.concatenate([[0], np.cumsum(np.bincount(rows, minlength=shape[0]))])
+    return _check_arrays(indptr, _as_ids(columns[order]), values[order], shape[1])
+
+
+def _as_ids(indices: Any) -> npt.NDArray[np.uint32]:
+    if indices.dtype == np.int32:
+        ids: npt.NDArray[np.uint32] = indices.view(np.uint32)  # negative ones become huge: found
+        return ids
+    outside = (indices < 0) | (indices > MAX_FEATURE)
+    return np.where(outside, MAX_FEATURE + 1, indices).astype(np.uint32)
 
 
 def _check_arrays(indptr: Any, ids: Any, data: Any, n_features: int) -> Rows:
@@ -129,9 +167,9 @@ def _check_arrays(indptr: Any, ids: Any, data: Any, n_features: int) -> Rows:
     if fault == _FAULT_INDPTR:
         raise DataError(f"X: row {row}: the row pointers of the sparse array are damaged")
     if fault == _FAULT_RANGE:
+        found = int(ids[position].astype(np.int32))
         raise DataError(
-            f"X: row {row}: column {int(ids[position].astype(np.int32))} is out of range; "
-            f"expected 0 to {columns - 1}"
+            f"X: row {row}: column {found} is out of range; expected 0 to {columns - 1}"
         )
     if fault == _FAULT_NOT_FINITE:
         raise _not_finite(row, int(ids[position]), data[position])

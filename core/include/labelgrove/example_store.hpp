@@ -17,7 +17,7 @@ using ExampleId = std::uint32_t;
 class ExampleStore {
  public:
   // Copies the example, its values times `scale`, and holds one reference to it for the caller.
-  ExampleId add(const Features& x, float scale);
+  ExampleId add(const Features& x, double scale);
   // Valid until the last reference is released or the next add().
   Features view(ExampleId id) const;
 

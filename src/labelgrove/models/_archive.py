@@ -14,9 +14,11 @@ from labelgrove._errors import ModelFileError
 from labelgrove._features import FeatureNames
 from labelgrove._labels import LabelRegistry
 from labelgrove.models._options import EngineOptions
-from labelgrove.persistence import StoredModel, read_model, write_model
+from labelgrove.models._state import Learned
+from labelgrove.persistence import read_model, write_model
 
 if TYPE_CHECKING:
+    from labelgrove.models._base import LabelTreeClassifier
     from labelgrove.models._online_plt import OnlinePLTClassifier
 
 ALGORITHM = "online-plt"
@@ -25,34 +27,36 @@ _KINDS = ("multiclass", "multilabel", "indicator")
 
 
 def model_state(
-    model: OnlinePLTClassifier, for_prediction: bool
+    model: LabelTreeClassifier, *, for_prediction: bool
 ) -> tuple[dict[str, Any], dict[str, npt.NDArray[Any]]]:
     """Everything that makes the model what it is, as a JSON header and named arrays."""
+    learned = model._require_learned()
+    for_prediction = for_prediction or not learned.engine.can_learn
     header = {
         "algorithm": ALGORITHM,
         "parameters": _json_parameters(model.get_params(deep=False)),
-        "engine": model._options.to_dict(),
+        "engine": learned.options.to_dict(),
         "for_prediction": for_prediction,
-        "targets": model._kind,
-        "columns": model._n_columns,
-        "features": model.n_features_in_,
-        "named_features": model._features is not None,
-        "front_end": model.front_end_,
+        "targets": learned.kind,
+        "columns": learned.n_columns,
+        "features": learned.n_features,
+        "named_features": learned.features is not None,
+        "front_end": getattr(model, "front_end_", None),
     }
-    arrays = dict(model._engine.save(for_prediction))
-    arrays |= model._labels.to_arrays()
-    arrays["label.count"] = model._counts
-    if model._features is not None:
+    arrays = dict(learned.engine.save(for_prediction))
+    arrays |= learned.labels.to_arrays()
+    arrays["label.count"] = learned.counts
+    if learned.features is not None:
         names = LabelRegistry()
-        names.ids_of(model._features.names(), add=True)
+        names.ids_of(learned.features.names(), add=True)
         arrays |= {_FEATURE_PREFIX + name: array for name, array in names.to_arrays().items()}
     return header, arrays
 
 
-def model_from_state(
-    model: OnlinePLTClassifier, header: dict[str, Any], arrays: Mapping[str, npt.NDArray[Any]]
-) -> None:
-    """Bring a new estimator into a saved state.
+def learned_from_state(
+    header: Mapping[str, Any], arrays: Mapping[str, npt.NDArray[Any]]
+) -> Learned:
+    """What :func:`model_state` described.
 
     Raises
     ------
@@ -60,25 +64,14 @@ def model_from_state(
         If anything does not hold that must; the message says what.
     """
     try:
-        _restore(model, header, arrays)
+        return _learned(header, arrays)
     except ModelFileError:
         raise
-    except (KeyError, TypeError, ValueError, OverflowError, RuntimeError) as error:
+    except (LookupError, TypeError, ValueError, ArithmeticError, RuntimeError) as error:
         raise ModelFileError(f"the model is damaged: {error}") from error
 
 
-def _restore(
-    model: OnlinePLTClassifier, header: dict[str, Any], arrays: Mapping[str, npt.NDArray[Any]]
-) -> None:
-    parameters = dict(header["parameters"])
-    type(model).__init__(model)
-    model.set_params(**parameters)
-    # What the engine was told must be what the parameters say; the seed alone may have been drawn.
-    resolved = EngineOptions.from_parameters(
-        {**parameters, "random_state": header["engine"]["seed"]}
-    )
-    if resolved.to_dict() != header["engine"]:
-        raise ModelFileError("the header's engine options do not follow from its parameters")
+def _learned(header: Mapping[str, Any], arrays: Mapping[str, npt.NDArray[Any]]) -> Learned:
     labels = LabelRegistry.from_arrays(arrays)
     counts = np.array(arrays["label.count"])
     counters = np.array(arrays["counters"])
@@ -86,48 +79,56 @@ def _restore(
         raise ModelFileError("array 'label.count' must hold one count for every label")
     if counters.dtype != np.uint64 or counters.shape != (3,) or int(counters[0]) > len(labels):
         raise ModelFileError("array 'counters' must hold 3 numbers, the first at most the labels'")
+    options = EngineOptions.from_dict(header["engine"])
     for_prediction = header["for_prediction"] is True
-    model._options = resolved
-    model._engine = _core.OnlinePlt.load(resolved.to_dict(), dict(arrays), for_prediction)
-    if header["targets"] not in _KINDS:
-        raise ModelFileError(f"unknown kind of targets {header['targets']!r}")
-    in_tree, active = _labels_in_tree(model._engine.tree()), np.flatnonzero(labels.active)
-    # Columns of an indicator are labels before they are in the tree.
-    expected = np.intersect1d(in_tree, active) if header["targets"] == "indicator" else active
+    learned = Learned(
+        engine=_core.OnlinePlt.load(options.to_dict(), dict(arrays), for_prediction),
+        options=options,
+        labels=labels,
+        features=_feature_names(arrays) if header["named_features"] else None,
+        kind=header["targets"],
+        n_columns=_natural(header, "columns"),
+        n_features=_natural(header, "features"),
+        counts=counts,
+    )
+    _check_labels(learned)
+    return learned
+
+
+def _check_labels(learned: Learned) -> None:
+    labels = learned.labels
+    if learned.kind not in _KINDS:
+        raise ModelFileError(f"unknown kind of targets {learned.kind!r}")
+    in_tree, active = learned.labels_in_tree(), np.flatnonzero(labels.active)
+    expected = active
+    if learned.kind == "indicator":
+        # Columns are labels before they are in the tree.
+        expected = np.intersect1d(in_tree, active)
+        names = labels.names
+        outside = len(names) > 0 and (
+            names.dtype != np.int64
+            or not 0 <= int(names.min()) <= int(names.max()) < learned.n_columns
+        )
+        if outside:
+            raise ModelFileError("a label of the indicator lies outside its columns")
     if not np.array_equal(in_tree, expected):
         raise ModelFileError("the tree's leaves and the labels do not match")
-    model._labels = labels
-    model._counts = counts
-    model._kind = header["targets"]
-    model._n_columns = _natural(header, "columns")
-    if (
-        model._kind == "indicator"
-        and len(labels)
-        and (
-            labels.names.dtype != np.int64
-            or not 0 <= int(labels.names.min()) <= int(labels.names.max()) < model._n_columns
-        )
-    ):
-        raise ModelFileError("a label of the indicator lies outside its columns")
-    model.n_features_in_ = _natural(header, "features")
-    model._features = None
-    if header["named_features"]:
-        stored = {
-            name.removeprefix(_FEATURE_PREFIX): array
-            for name, array in arrays.items()
-            if name.startswith(_FEATURE_PREFIX)
-        }
-        model._features = FeatureNames(LabelRegistry.from_arrays(stored).names.tolist())
-    front_end = header["front_end"]
-    if front_end is not None and not isinstance(front_end, dict):
-        raise ModelFileError("the header's front_end must be an object or null")
-    model.front_end_ = front_end
 
 
-def save_model(model: OnlinePLTClassifier, path: str | PathLike[str], for_prediction: bool) -> None:
+def _feature_names(arrays: Mapping[str, npt.NDArray[Any]]) -> FeatureNames:
+    stored = {
+        name.removeprefix(_FEATURE_PREFIX): array
+        for name, array in arrays.items()
+        if name.startswith(_FEATURE_PREFIX)
+    }
+    return FeatureNames(LabelRegistry.from_arrays(stored).names.tolist())
+
+
+def save_model(
+    model: LabelTreeClassifier, path: str | PathLike[str], *, for_prediction: bool
+) -> None:
     """Write the model file."""
-    for_prediction = for_prediction or not model._engine.can_learn
-    write_model(path, *model_state(model, for_prediction))
+    write_model(path, *model_state(model, for_prediction=for_prediction))
 
 
 def load(path: str | PathLike[str]) -> OnlinePLTClassifier:
@@ -155,35 +156,45 @@ def load(path: str | PathLike[str]) -> OnlinePLTClassifier:
     """
     from labelgrove.models._online_plt import OnlinePLTClassifier
 
-    stored: StoredModel = read_model(path)
+    stored = read_model(path)
     if stored.header.get("algorithm") != ALGORITHM:
         raise ModelFileError(f"{path}: unknown algorithm {stored.header.get('algorithm')!r}")
     model = OnlinePLTClassifier()
     try:
-        model_from_state(model, stored.header, stored.arrays)
+        model._learned = learned_from_state(stored.header, stored.arrays)
+        model.set_params(**_known_parameters(model, stored.header))
+        model.front_end_ = _front_end(stored.header)
     except ModelFileError as error:
         raise ModelFileError(f"{path}: {error}") from error
     return model
 
 
-def _natural(header: dict[str, Any], name: str) -> int:
+def _known_parameters(model: LabelTreeClassifier, header: Mapping[str, Any]) -> dict[str, Any]:
+    parameters = header.get("parameters")
+    if not isinstance(parameters, dict) or set(parameters) != set(model.get_params(deep=False)):
+        raise ModelFileError("the header's parameters are not those of the estimator")
+    return _json_parameters(parameters)
+
+
+def _front_end(header: Mapping[str, Any]) -> dict[str, Any] | None:
+    front_end = header.get("front_end")
+    if front_end is not None and not isinstance(front_end, dict):
+        raise ModelFileError("the header's front_end must be an object or null")
+    return front_end
+
+
+def _natural(header: Mapping[str, Any], name: str) -> int:
     value = header[name]
     if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value < 2**31:
         raise ModelFileError(f"the header's {name!r} must be a count")
     return value
 
 
-def _labels_in_tree(arrays: dict[str, Any]) -> npt.NDArray[np.int64]:
-    labels = arrays["label"][(arrays["silent"] == 0) & (arrays["label"] != 0xFFFFFFFF)]
-    return np.sort(labels.astype(np.int64))
-
-
 def _json_parameters(parameters: dict[str, Any]) -> dict[str, Any]:
     """Parameters that JSON can hold; the tree and a generator live on in the engine's state."""
     plain: dict[str, Any] = {}
-    for name, value in parameters.items():
-        if isinstance(value, np.generic):
-            value = value.item()
+    for name, given in parameters.items():
+        value = given.item() if isinstance(given, np.generic) else given
         is_plain = value is None or isinstance(value, (bool, int, float, str))
         plain[name] = value if is_plain else None
     return plain

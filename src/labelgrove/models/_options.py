@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
 import os
-from dataclasses import asdict, dataclass
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, fields
 from numbers import Integral, Real
 from typing import Any
 
@@ -45,6 +47,32 @@ class EngineOptions:
         return asdict(self)
 
     @classmethod
+    def from_dict(cls, saved: Mapping[str, Any]) -> EngineOptions:
+        """What :meth:`to_dict` gave, checked again.
+
+        Raises
+        ------
+        ParameterError
+        """
+        names = [field.name for field in fields(cls)]
+        if sorted(saved) != sorted(names):
+            raise ParameterError(f"engine options: expected {', '.join(names)}")
+        learners = {value: name for name, value in LEARNERS.items()}
+        policies = {value: name for name, value in POLICIES.items()}
+        parameters = {
+            **saved,
+            "preset": "default",
+            "learner": learners.get(saved["learner"]),
+            "policy": policies.get(saved["policy"]),
+            "learning_rate": saved["rate"],
+            "random_state": saved["seed"],
+        }
+        options = cls.from_parameters(parameters)
+        if options.to_dict() != dict(saved):
+            raise ParameterError("engine options: found a value of the wrong type")
+        return options
+
+    @classmethod
     def from_parameters(cls, parameters: dict[str, Any]) -> EngineOptions:
         """Resolve and check an estimator's parameters.
 
@@ -57,7 +85,7 @@ class EngineOptions:
         given = {name: value for name, value in parameters.items() if value is not None}
         p = {**parameters, **PRESETS[preset], **given}
         learner = _choice(p, "learner", LEARNERS)
-        arity = _integer(p, "arity", 2)
+        arity = integer("arity", p["arity"], 2)
         rate = p["learning_rate"]
         return cls(
             learner=LEARNERS[learner],
@@ -68,9 +96,9 @@ class EngineOptions:
             policy=POLICIES[_choice(p, "policy", POLICIES)],
             alpha=_real(p, "alpha", 0.0, 1.0),
             arity=arity,
-            max_leaves=_integer(p, "max_leaves", arity),
-            replay=_integer(p, "replay", 0, 1000),
-            replay_memory=_integer(p, "replay_memory", 0),
+            max_leaves=integer("max_leaves", p["max_leaves"], arity),
+            replay=integer("replay", p["replay"], 0, 1000),
+            replay_memory=integer("replay_memory", p["replay_memory"], 0),
             normalize=bool(p["normalize"]),
             seed=seed_from(p["random_state"]),
         )
@@ -111,9 +139,19 @@ def _choice(parameters: dict[str, Any], name: str, domain: dict[str, Any]) -> st
     return value
 
 
-def _integer(parameters: dict[str, Any], name: str, least: int, most: int = 2**31 - 1) -> int:
-    value = parameters[name]
-    if isinstance(value, bool) or not isinstance(value, Integral) or not least <= value <= most:
+def integer(name: str, value: Any, least: int, most: int = 2**31 - 1) -> int:
+    """The value as an int.
+
+    Raises
+    ------
+    ParameterError
+        If it is none, or outside its domain.
+    """
+    if (
+        isinstance(value, bool)
+        or not isinstance(value, Integral)
+        or not least <= int(value) <= most
+    ):
         raise ParameterError(f"{name}={value!r}: expected an integer from {least} to {most}")
     return int(value)
 
@@ -122,14 +160,15 @@ def _real(
     parameters: dict[str, Any],
     name: str,
     least: float,
-    most: float = float("inf"),
+    most: float = math.inf,
     *,
     exclusive: bool = False,
 ) -> float:
     value = parameters[name]
-    inside = isinstance(value, Real) and least <= value <= most and abs(value) < float("inf")
-    if isinstance(value, bool) or not inside or (exclusive and value == least):
+    number = float(value) if isinstance(value, Real) and not isinstance(value, bool) else math.nan
+    inside = least <= number <= most and math.isfinite(number)
+    if not inside or (exclusive and number == least):
         domain = f"above {least:g}" if exclusive else f"at least {least:g}"
-        upper = "" if most == float("inf") else f", at most {most:g}"
+        upper = "" if most == math.inf else f", at most {most:g}"
         raise ParameterError(f"{name}={value!r}: expected a finite number {domain}{upper}")
-    return float(value)
+    return number

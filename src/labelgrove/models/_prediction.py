@@ -10,6 +10,7 @@ import numpy.typing as npt
 import scipy.sparse as sp
 
 from labelgrove._errors import DataError
+from labelgrove.trees import LabelTree
 
 MISSING = np.uint32(0xFFFFFFFF)
 """The core's label id of a place that holds no label."""
@@ -78,6 +79,31 @@ def refuse_if_too_large(n_rows: int, n_classes: int, cell_bytes: int) -> None:
     size = n_rows * n_classes * cell_bytes
     if size > DENSE_LIMIT:
         raise DataError(
-            f"the probabilities of all {n_classes} labels for {n_rows} rows would take "
-            f"{size / 2**30:.1f} GiB; ask for a part with top_k=… or threshold=…"
+            f"scores of {n_classes} labels for {n_rows} rows would take "
+            f"{size / 2**30:.1f} GiB; ask for fewer with top_k=… or threshold=…, or for fewer rows"
         )
+
+
+def tree_snapshot(arrays: dict[str, Any], names: npt.NDArray[Any]) -> LabelTree:
+    """The core's tree, without the node above the root and without silent leaves."""
+    parents = arrays["parent"][1:].astype(np.int64) - 1
+    labels, silent = arrays["label"][1:], arrays["silent"][1:].astype(bool)
+    keep = ~silent
+    # An inner node all of whose leaves have gone goes too, from the bottom upwards.
+    is_leaf = np.ones(len(parents), bool)
+    is_leaf[parents[1:]] = False
+    children_left = np.bincount(parents[1:], minlength=len(parents))
+    gone = list(np.flatnonzero(silent))
+    while gone:
+        parent = parents[gone.pop()]
+        if parent >= 0:
+            children_left[parent] -= 1
+            if children_left[parent] == 0:
+                keep[parent] = False
+                gone.append(parent)
+    keep[0] = True
+    new_id = np.cumsum(keep) - 1
+    kept_parents = parents[keep]
+    kept_parents[1:] = new_id[kept_parents[1:]]
+    leaves = np.flatnonzero(keep & is_leaf & (labels != MISSING))
+    return LabelTree(kept_parents, {int(new_id[v]): names[labels[v]] for v in leaves})

@@ -1,0 +1,142 @@
+"""What a label-tree model has learnt, apart from the estimator's parameters."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from labelgrove import _core
+from labelgrove._errors import DataError, ParameterError
+from labelgrove._features import FeatureNames
+from labelgrove._labels import LabelRegistry
+from labelgrove._validation import Rows, check_rows, require_magnitude
+from labelgrove.models._options import EngineOptions
+from labelgrove.models._prediction import MISSING
+
+
+@dataclass
+class Learned:
+    """The engine, and what its numbers mean.
+
+    Attributes
+    ----------
+    engine : the compiled model
+    options : EngineOptions
+        What the engine was started with; the estimator's parameters may have changed since.
+    labels : LabelRegistry
+        Label ids are the engine's.
+    features : FeatureNames or None
+        Names of features where examples are dicts.
+    kind : {"multiclass", "multilabel", "indicator"}
+    n_columns : int
+        Columns of the indicator.
+    n_features : int
+        Columns of X seen so far.
+    counts : ndarray of int64
+        By label id, how many examples had it.
+    """
+
+    engine: _core.OnlinePlt
+    options: EngineOptions
+    labels: LabelRegistry
+    features: FeatureNames | None
+    kind: str
+    n_columns: int
+    n_features: int
+    counts: npt.NDArray[np.int64]
+
+    def columns(self) -> tuple[npt.NDArray[np.int64], int]:
+        """Column of every label id in results, and how many columns there are."""
+        if self.kind == "indicator":
+            return self.labels.names.astype(np.int64), self.n_columns
+        active = self.labels.active
+        return np.cumsum(active) - 1, int(active.sum())
+
+    def classes(self) -> npt.NDArray[Any]:
+        """Labels that can be predicted, in order of arrival, or columns of the indicator."""
+        if self.kind == "indicator":
+            return np.arange(self.n_columns)
+        names: npt.NDArray[Any] = self.labels.names[self.labels.active]
+        return names
+
+    def label_counts(self) -> npt.NDArray[np.int64]:
+        """How many examples had each class; shape (n_classes,)."""
+        column_of, n_columns = self.columns()
+        counts = np.zeros(n_columns, np.int64)
+        active = self.labels.active
+        counts[column_of[active]] = self.counts[active]
+        return counts
+
+    def count(self, ids: npt.NDArray[np.uint32]) -> None:
+        """Add the labels of examples that have been learnt."""
+        counts = np.bincount(ids.astype(np.int64), minlength=len(self.labels))
+        counts[: len(self.counts)] += self.counts[: len(counts)]
+        self.counts = counts
+
+    def labels_in_tree(self) -> npt.NDArray[np.int64]:
+        """Ids of all labels that have a leaf, increasing."""
+        tree = self.engine.tree()
+        there = (tree["silent"] == 0) & (tree["label"] != MISSING)
+        return np.sort(tree["label"][there].astype(np.int64))
+
+    def check_rows(self, X: Any, *, grow: bool = False) -> Rows:
+        """Validated rows that suit this model.
+
+        Sparse rows may be as narrow or as wide as they like; a dense row that lacks columns is
+        more likely a mistake and is refused.
+        """
+        rows = check_rows(X, names=self.features, grow=grow)
+        if rows.dense and rows.n_features < self.n_features:
+            raise DataError(
+                f"X has {rows.n_features} features, but the model is expecting "
+                f"{self.n_features} features as input"
+            )
+        if not self.options.normalize:
+            require_magnitude(rows)
+        return rows
+
+    def allowed(self, labels: Any) -> npt.NDArray[np.uint32] | None:
+        """Ids of the labels that may be predicted; None for all. Unknown names are left out."""
+        if labels is None:
+            return None
+        ids = self.labels.ids_of(as_collection(labels, "labels"))
+        return ids[ids >= 0].view(np.uint32)
+
+    def thresholds(self, threshold: Any) -> npt.NDArray[np.float32]:
+        """One threshold, or one for every label id, from what the user gave by class."""
+        try:
+            values = np.asarray(threshold, dtype=np.float32)
+        except (TypeError, ValueError) as error:
+            raise ParameterError(
+                f"threshold={threshold!r}: expected a number, or one for each class"
+            ) from error
+        if np.isnan(values).any() or threshold is None:
+            raise ParameterError("threshold: found NaN or None; expected numbers")
+        if values.ndim == 0:
+            return values.reshape(1)
+        column_of, n_columns = self.columns()
+        if values.shape != (n_columns,):
+            raise ParameterError(
+                f"threshold: found shape {values.shape}; expected one number, or one for each of "
+                f"the {n_columns} classes"
+            )
+        active = self.labels.active
+        by_label = np.full(max(len(active), 2), np.inf, np.float32)  # a single one means: for all
+        by_label[: len(active)][active] = values[column_of[active]]
+        return by_label
+
+
+def as_collection(labels: Any, name: str) -> list[Any]:
+    """Labels as a list; a bare string is not a collection of characters.
+
+    Raises
+    ------
+    DataError
+    """
+    if isinstance(labels, (str, bytes)) or not isinstance(labels, Iterable):
+        raise DataError(f"{name}={labels!r}: expected a collection of labels")
+    return list(labels)
