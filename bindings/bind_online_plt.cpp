@@ -1,5 +1,3 @@
-#include <atomic>
-#include <shared_mutex>
 #include <utility>
 
 #include "arrays.hpp"
@@ -72,28 +70,13 @@ struct Rows {
   }
 };
 
-// The engine with what Python adds: arrays that borrowed weights live in, and a guard against use while it learns.
-class Model {
- public:
+// The engine, and the arrays that borrowed weights live in. The estimator lets nobody in while it changes.
+struct Model {
   template <typename... Args>
-  explicit Model(nb::object keep, Args&&... args) : engine(std::forward<Args>(args)...), keep_(std::move(keep)) {}
+  explicit Model(nb::object kept, Args&&... args) : keep(std::move(kept)), engine(std::forward<Args>(args)...) {}
 
-  std::unique_lock<std::shared_mutex> to_change() {
-    std::unique_lock lock(mutex_, std::try_to_lock);
-    if (!lock) throw std::runtime_error("the model is in use by another thread and cannot change now; learn on a copy");
-    return lock;
-  }
-  std::shared_lock<std::shared_mutex> to_read() const {
-    std::shared_lock lock(mutex_, std::try_to_lock);
-    if (!lock) throw std::runtime_error("the model is learning in another thread; predict with a copy");
-    return lock;
-  }
-
+  nb::object keep;
   OnlinePlt engine;
-
- private:
-  nb::object keep_;
-  mutable std::shared_mutex mutex_;
 };
 
 OnlinePltOptions options_from(const nb::dict& given) {
@@ -124,7 +107,6 @@ void learn(Model& model, const In<std::int64_t>& indptr, const In<FeatureId>& id
     throw std::invalid_argument("examples and labels do not fit together");
   }
   if (!model.engine.can_learn()) throw std::runtime_error("this model was loaded for prediction only");
-  const auto lock = model.to_change();
   const nb::gil_scoped_release no_gil;
   for (std::size_t row = begin; row < end; ++row) {
     const auto first = static_cast<std::size_t>(label_indptr.data()[row]);
@@ -167,7 +149,6 @@ nb::tuple top_k(const Model& model, const In<std::int64_t>& indptr, const In<Fea
   auto scores = make_array<float>({n, k});
   auto classifiers = make_array<std::uint32_t>({n});
   auto depths = make_array<std::uint32_t>({n});
-  const auto lock = model.to_read();
   const Scope scope = make_scope(model, allowed);
   {
     const nb::gil_scoped_release no_gil;
@@ -195,7 +176,6 @@ nb::tuple above_threshold(const Model& model, const In<std::int64_t>& indptr, co
   auto depths = make_array<std::uint32_t>({n});
   auto found_indptr = make_array<std::int64_t>({n + 1});
   std::vector<std::vector<Scored>> found(n);
-  const auto lock = model.to_read();
   Scope scope = make_scope(model, allowed);
   scope.set_thresholds(view(thresholds));
   {
@@ -222,7 +202,6 @@ nb::tuple above_threshold(const Model& model, const In<std::int64_t>& indptr, co
 }
 
 nb::dict tree_arrays(const Model& model) {
-  const auto lock = model.to_read();
   const LabelTree& tree = model.engine.tree();
   const std::size_t n = tree.size();
   auto parents = make_array<NodeId>({n});
@@ -264,7 +243,6 @@ void register_online_plt(nb::module_& module) {
       .def(
           "save",
           [](const Model& self, bool for_prediction) {
-            const auto lock = self.to_read();
             nb::dict out;
             DictWriter writer(out);
             self.engine.save(writer, for_prediction);
@@ -277,7 +255,6 @@ void register_online_plt(nb::module_& module) {
       .def(
           "remove_labels",
           [](Model& self, const In<LabelId>& labels) {
-            const auto lock = self.to_change();
             self.engine.remove_labels(view(labels));
           },
           nb::arg("labels").noconvert())
@@ -290,7 +267,6 @@ void register_online_plt(nb::module_& module) {
       .def_prop_ro("label_count", [](const Model& self) { return self.engine.tree().label_count(); })
       .def_prop_ro("can_learn", [](const Model& self) { return self.engine.can_learn(); })
       .def("size", [](const Model& self) {
-        const auto lock = self.to_read();
         const auto size = self.engine.size();
         nb::dict out;
         out["weights"] = size.weights;

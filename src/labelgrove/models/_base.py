@@ -102,7 +102,9 @@ class LabelTreeClassifier(ClassifierMixin, BaseEstimator):
             If X, k, labels or beam_width cannot be used.
         """
         learned = self._require_learned()
-        ids, scores, classifiers, depth = self._top_k(learned.check_rows(X), k, labels, beam_width)
+        with learned.guard.reading():
+            rows = learned.check_rows(X)
+            ids, scores, classifiers, depth = self._top_k(rows, k, labels, beam_width)
         found = ids_to_names(ids, learned.labels.names)
         if return_stats:
             return found, scores, SearchStats(classifiers, depth)
@@ -147,19 +149,20 @@ class LabelTreeClassifier(ClassifierMixin, BaseEstimator):
         if beam_width is not None and top_k is None:
             raise ParameterError("beam_width goes with top_k")
         learned = self._require_learned()
-        rows = learned.check_rows(X)
-        column_of, n_columns = learned.columns()
-        if top_k is not None:
-            ids, scores, _, _ = self._top_k(rows, top_k, labels, beam_width)
-            return ranked_to_csr(ids, scores, column_of, n_columns)
-        if threshold is None:
-            refuse_if_too_large(rows.n_rows, n_columns, 12)
-        indptr, ids, scores, _, _ = learned.engine.above_threshold(
-            *rows.arrays,
-            learned.thresholds(0.0 if threshold is None else threshold),
-            learned.allowed(labels),
-            thread_count(self.n_jobs),
-        )
+        with learned.guard.reading():
+            rows = learned.check_rows(X)
+            column_of, n_columns = learned.columns()
+            if top_k is not None:
+                ids, scores, _, _ = self._top_k(rows, top_k, labels, beam_width)
+                return ranked_to_csr(ids, scores, column_of, n_columns)
+            if threshold is None:
+                refuse_if_too_large(rows.n_rows, n_columns, 12)
+            indptr, ids, scores, _, _ = learned.engine.above_threshold(
+                *rows.arrays,
+                learned.thresholds(0.0 if threshold is None else threshold),
+                learned.allowed(labels),
+                thread_count(self.n_jobs),
+            )
         found = found_to_csr(indptr, ids, scores, column_of, n_columns)
         if threshold is not None or learned.kind != "multiclass":
             return found
@@ -210,11 +213,12 @@ class LabelTreeClassifier(ClassifierMixin, BaseEstimator):
             Between 0 and 1.
         """
         learned = self._require_learned()
-        rows = learned.check_rows(X)
         targets = parse_targets(y)
-        require_same_kind(learned, targets)
-        require_same_length(rows, targets)
-        best = self._top_k(rows, 1, None, None)[0][:, 0]
+        with learned.guard.reading():
+            rows = learned.check_rows(X)
+            require_same_kind(learned, targets)
+            require_same_length(rows, targets)
+            best = self._top_k(rows, 1, None, None)[0][:, 0]
         indptr, ids = learned.labels.ids_for(targets, add=False)
         row_of = np.repeat(np.arange(targets.n_rows), np.diff(indptr))
         hits = np.zeros(targets.n_rows)
@@ -259,6 +263,12 @@ class LabelTreeClassifier(ClassifierMixin, BaseEstimator):
         """
         learned = self._require_learned()
         names = as_collection(labels, "labels")
+        with learned.guard.changing():
+            self._remove(learned, names)
+        return self
+
+    @staticmethod
+    def _remove(learned: Learned, names: list[Any]) -> None:
         ids = learned.labels.ids_of(names)
         if (ids < 0).any():
             raise DataError(f"label {names[int(np.argmin(ids))]!r} is not known; none is removed")
@@ -266,7 +276,6 @@ class LabelTreeClassifier(ClassifierMixin, BaseEstimator):
         in_tree = np.isin(ids, learned.labels_in_tree())
         learned.engine.remove_labels(ids[in_tree].view(np.uint32))
         learned.labels.retire(ids)
-        return self
 
     def rename_labels(self, names: Mapping[Any, Any]) -> Self:
         """Give labels other names; what was learnt about them stays.
@@ -292,7 +301,8 @@ class LabelTreeClassifier(ClassifierMixin, BaseEstimator):
                     raise DataError(
                         f"new name {new!r}: expected a column from 0 to {learned.n_columns - 1}"
                     )
-        learned.labels.rename(names)
+        with learned.guard.changing():
+            learned.labels.rename(names)
         return self
 
     # --- attributes ----------------------------------------------------------------------------
@@ -389,13 +399,14 @@ class LabelTreeClassifier(ClassifierMixin, BaseEstimator):
         OSError
             If the file cannot be written; a file that was there before stays as it was.
         """
-        self._require_learned()
-        save_model(self, path, for_prediction=for_prediction)
+        with self._require_learned().guard.reading():
+            save_model(self, path, for_prediction=for_prediction)
 
     def __getstate__(self) -> dict[str, Any]:
         state = dict(super().__getstate__())
         if self._learned is not None:
-            state["_learned"] = model_state(self, for_prediction=False)
+            with self._learned.guard.reading():
+                state["_learned"] = model_state(self, for_prediction=False)
         return state
 
     def __setstate__(self, state: dict[str, Any]) -> None:

@@ -208,28 +208,12 @@ class OnlinePLTClassifier(LabelTreeClassifier):
         threads = thread_count(self.n_jobs)
         if learned is None:
             learned = self._start(named=is_dict_rows(X))
-        known_labels, known_features = len(learned.labels), len(learned.features or ())
-        try:
-            rows = learned.check_rows(X, grow=True)
-            targets = parse_targets(y)
-            if classes is not None:
-                _require_among(targets, classes)
-            require_same_length(rows, targets)
-            learned.kind = learned.kind or targets.kind
-            require_same_kind(learned, targets)
-            indptr, ids = learned.labels.ids_for(targets, add=True)
-            _require_fixed(learned, known_labels)
-        except BaseException:
-            learned.labels.truncate(known_labels)
-            if learned.features is not None:
-                learned.features.truncate(known_features)
-            raise
-        learned.n_features = max(learned.n_features, rows.n_features)
-        learned.n_columns = max(learned.n_columns, targets.n_columns or 0)
-        if learned is not self._learned:
-            self._learned = learned
-            self.front_end_: dict[str, Any] | None = None
-        _run(learned, rows, indptr, ids.view(np.uint32), passes, threads)
+        with learned.guard.changing():
+            rows, indptr, ids = _take(learned, X, y, classes)
+            if learned is not self._learned:
+                self._learned = learned
+                self.front_end_: dict[str, Any] | None = None
+            _run(learned, rows, indptr, ids, passes, threads)
         return self
 
     def _start(self, *, named: bool) -> Learned:
@@ -254,6 +238,32 @@ class OnlinePLTClassifier(LabelTreeClassifier):
             n_features=0,
             counts=np.zeros(len(labels), np.int64),
         )
+
+
+def _take(
+    learned: Learned, X: Any, y: Any, classes: Any
+) -> tuple[Rows, npt.NDArray[np.int64], npt.NDArray[np.uint32]]:
+    """Validate a call's examples, and make their labels and features known; all or nothing."""
+    known_labels, known_features = len(learned.labels), len(learned.features or ())
+    try:
+        rows = learned.check_rows(X, grow=True)
+        targets = parse_targets(y)
+        if classes is not None:
+            _require_among(targets, classes)
+        require_same_length(rows, targets)
+        if learned.kind:
+            require_same_kind(learned, targets)
+        indptr, ids = learned.labels.ids_for(targets, add=True)
+        _require_fixed(learned, known_labels)
+    except BaseException:
+        learned.labels.truncate(known_labels)
+        if learned.features is not None:
+            learned.features.truncate(known_features)
+        raise
+    learned.kind = targets.kind
+    learned.n_features = max(learned.n_features, rows.n_features)
+    learned.n_columns = max(learned.n_columns, targets.n_columns or 0)
+    return rows, indptr, ids.view(np.uint32)
 
 
 def _run(
