@@ -1,0 +1,17 @@
+"""The command line: ``labelgrove train``, ``learn``, ``predict``, ``eval``, ``info``, ``demo``.
+
+Commands translate words into calls of the library and its results into words; they hold no
+algorithm of their own.
+"""
+
+__all__ = ["main"]
+
+
+def main() -> None:
+    """Run the command line of this process and end it with its status."""
+    try:
+        # Loading takes a moment, in which Ctrl-C must be answered quietly too.
+        from labelgrove.cli._commands import app
+    except KeyboardInterrupt:
+        raise SystemExit(130) from None
+    app()

@@ -1,0 +1,13 @@
+"""The application with all its commands, in the order in which ``--help`` lists them."""
+
+from labelgrove.cli import demo, evaluate, info, learn, predict, train
+from labelgrove.cli._application import app
+
+__all__ = ["app"]
+
+app.command(epilog=train.EPILOG)(train.train)
+app.command()(learn.learn)
+app.command()(predict.predict)
+app.command("eval")(evaluate.evaluate)
+app.command()(info.info)
+app.command()(demo.demo)

@@ -1,0 +1,96 @@
+"""The end of `train` and `learn`: write the model, say what it has learnt."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import typer
+
+from labelgrove._errors import DataError
+from labelgrove.cli import _numbers
+from labelgrove.cli._console import say_error
+from labelgrove.cli._failures import INTERRUPTED
+from labelgrove.cli._learning import Learning
+from labelgrove.cli._models import save_model
+from labelgrove.cli._results import show_pairs, write_json
+
+
+def finish_learning(
+    learning: Learning,
+    path: str,
+    *,
+    known_before: int = 0,
+    for_prediction: bool = False,
+    as_json: bool = False,
+) -> None:
+    """Write the model and report; after Ctrl-C say so and end with its status.
+
+    Parameters
+    ----------
+    learning : Learning
+        What the run has come to.
+    path : str
+        Where the model goes.
+    known_before : int
+        Labels that the model knew before this run.
+    for_prediction : bool
+        Leave out of the file what only learning needs.
+    as_json : bool
+        Report as JSON.
+
+    Raises
+    ------
+    DataError
+        When there was not a single example.
+    OSError
+        When the model cannot be written.
+    typer.Exit
+        With status 130 after Ctrl-C.
+    """
+    if learning.examples == 0:
+        if learning.stopped:
+            say_error("stopped by Ctrl-C before anything was learnt; no model was written")
+            raise typer.Exit(INTERRUPTED)
+        raise DataError("there is not a single example to learn from; no model was written")
+    save_model(learning.model, path, for_prediction=for_prediction)
+    if as_json:
+        write_json(_for_programs(learning, path, known_before))
+    elif not learning.stopped:
+        show_pairs(_for_people(learning, path, known_before))
+    if learning.stopped:
+        say_error(
+            f"stopped by Ctrl-C after {_numbers.count(learning.examples)} examples; "
+            f"what has been learnt from them is saved in {path}"
+        )
+        raise typer.Exit(INTERRUPTED)
+
+
+def _for_programs(learning: Learning, path: str, known_before: int) -> dict[str, object]:
+    return {
+        "model": path,
+        "bytes": Path(path).stat().st_size,
+        "examples": learning.examples,
+        "passes": learning.passes,
+        "labels": learning.n_labels,
+        "new_labels": learning.n_labels - known_before,
+        "progressive_p@1": learning.progressive.value,
+        "seconds": round(learning.seconds, 3),
+        "examples_per_second": round(learning.examples / max(learning.seconds, 1e-9), 1),
+        "interrupted": learning.stopped,
+    }
+
+
+def _for_people(learning: Learning, path: str, known_before: int) -> list[tuple[str, str]]:
+    speed = _numbers.count(round(learning.examples / max(learning.seconds, 1e-9)))
+    time = _numbers.duration(learning.seconds)
+    examples = f"{_numbers.count(learning.examples)} in {time} ({speed} a second)"
+    new = learning.n_labels - known_before
+    labels = _numbers.count(learning.n_labels)
+    if known_before:
+        labels += f" ({_numbers.count(new)} of them new)"
+    return [
+        ("examples", examples),
+        ("labels", labels),
+        ("P@1 while learning", _numbers.percent(learning.progressive.value)),
+        ("model", f"{path} ({_numbers.size(Path(path).stat().st_size)})"),
+    ]

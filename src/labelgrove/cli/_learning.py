@@ -1,0 +1,193 @@
+"""The loop of `train`, `learn` and `demo`: predict a batch, count, learn it, go on."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from time import perf_counter
+from typing import Any
+
+from labelgrove._errors import DataError
+from labelgrove.cli import _numbers
+from labelgrove.cli._models import Model
+from labelgrove.cli._progress import ProgressLine, shown
+from labelgrove.cli._source import CHUNK_ROWS, Source, rows
+from labelgrove.data import Examples
+
+#: Rows that are predicted before a batch of at least so many is learnt.
+SAMPLE = 256
+
+#: Examples up to which batches are small enough to be predicted as a whole.
+ALL_PREDICTED = 16_384
+
+
+@dataclass
+class Progressive:
+    """Progressive P@1: how often the best label, predicted before learning, was right.
+
+    Parameters
+    ----------
+    examples : int
+        Examples so far, predicted themselves or stood for by others of their batch.
+    hits : float
+        How many of them had the label that was predicted, as far as they were predicted.
+    """
+
+    examples: int = 0
+    hits: float = 0.0
+
+    @property
+    def value(self) -> float:
+        """The share of hits; NaN before the first example."""
+        return self.hits / self.examples if self.examples else float("nan")
+
+    def count(self, labels: Sequence[Sequence[Any]], best: Sequence[Any], n_rows: int) -> None:
+        """Count a batch of which the first rows have been predicted.
+
+        Parameters
+        ----------
+        labels : sequence of collections
+            The true labels of these rows.
+        best : sequence
+            The label predicted for each of them; empty when nothing was known yet.
+        n_rows : int
+            Rows of the whole batch, for which the first ones stand.
+        """
+        hits = sum(label in true for true, label in zip(labels, best, strict=False))
+        self.examples += n_rows
+        self.hits += hits * n_rows / max(1, len(best))
+
+
+@dataclass
+class Learning:
+    """What a run of learning has come to.
+
+    Parameters
+    ----------
+    model : Model
+        The model that learns.
+    progressive : Progressive
+        Over the first pass.
+    examples : int
+        Examples learnt, each as often as it was learnt.
+    seconds : float
+        Time spent, reading and predicting included.
+    passes : int
+        Passes completed.
+    stopped : bool
+        True after Ctrl-C.
+    """
+
+    model: Model
+    progressive: Progressive = field(default_factory=Progressive)
+    examples: int = 0
+    seconds: float = 0.0
+    passes: int = 0
+    stopped: bool = False
+
+    @property
+    def n_labels(self) -> int:
+        """Labels known to the model by now."""
+        return int(getattr(self.model.classifier, "n_classes_", 0))
+
+
+def learn_from(model: Model, source: Source, passes: int = 1) -> Learning:
+    """Learn all examples of a source, batch by batch, and show how it goes on a terminal.
+
+    Parameters
+    ----------
+    model : Model
+        Learns in place.
+    source : Source
+        The examples.
+    passes : int, default=1
+        How often to go through them.
+
+    Returns
+    -------
+    Learning
+        Ctrl-C ends learning early, with ``stopped`` set; the model then stands at a whole
+        number of examples.
+
+    Raises
+    ------
+    LabelGroveError
+        Where an example cannot be used.
+    """
+    source.check_passes(passes)
+    state = Learning(model)
+    line = ProgressLine("learning", source.total)
+    begin = perf_counter()
+    before = _examples_seen(model)
+    try:
+        with shown(line):
+            for number in range(1, passes + 1):
+                if passes > 1:
+                    line.restart(f"pass {number}/{passes}", source.total)
+                done = 0
+                for batch in _batches(source, ramp=number == 1):
+                    learn_batch(state, batch, source.path, predict=number == 1)
+                    done += batch.n_rows
+                    line.update(done, facts(state))
+                state.passes = number
+    except KeyboardInterrupt:
+        state.stopped = True
+    state.examples = _examples_seen(model) - before
+    state.seconds = perf_counter() - begin
+    return state
+
+
+def learn_batch(state: Learning, batch: Examples, path: str, *, predict: bool) -> None:
+    """Predict a batch, count the hits, then learn it.
+
+    Parameters
+    ----------
+    state : Learning
+        Counts and model, changed in place.
+    batch : Examples
+        Rows that the model has not seen.
+    path : str
+        Their file's name, for messages.
+    predict : bool
+        False on later passes, when the rows have been seen and a prediction would flatter.
+    """
+    classifier = state.model.classifier
+    X = state.model.rows(batch, path)
+    try:
+        if predict:
+            best = (
+                classifier.predict_topk(X[:SAMPLE], k=1)[0][:, 0].tolist() if state.n_labels else ()
+            )
+            state.progressive.count(batch.labels[:SAMPLE], best, batch.n_rows)
+        classifier.partial_fit(X, batch.labels)
+    except DataError as failure:
+        place = f"{path}, lines {batch.lines[0]} to {batch.lines[-1]}"
+        raise DataError(f"{place}: {failure}") from None
+
+
+def facts(state: Learning) -> list[str]:
+    """Say in short how a run goes, the most important first."""
+    return [
+        f"P@1 {_numbers.percent(state.progressive.value)}",
+        f"{_numbers.count(state.n_labels)} labels",
+    ]
+
+
+def _batches(source: Source, *, ramp: bool) -> Iterator[Examples]:
+    """Give the chunks of a pass; on the first pass those at the beginning in smaller pieces.
+
+    Pieces of 1, 2, 4, … rows at first: without them the whole first chunk would count as missed.
+    """
+    size, seen = 1 if ramp else CHUNK_ROWS, 0
+    for chunk in source.chunks():
+        start = 0
+        while start < chunk.n_rows:
+            whole = start == 0 and size >= chunk.n_rows
+            yield chunk if whole else rows(chunk, slice(start, start + size))
+            start += size
+            size = min(2 * size, SAMPLE if seen + start < ALL_PREDICTED else CHUNK_ROWS)
+        seen += chunk.n_rows
+
+
+def _examples_seen(model: Model) -> int:
+    return int(getattr(model.classifier, "examples_seen_", 0))

@@ -1,0 +1,257 @@
+"""Models as the command line sees them: an estimator and, for text, the front-end before it."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from difflib import get_close_matches
+from pathlib import Path
+from typing import Any
+
+import labelgrove
+from labelgrove import OnlinePLTClassifier
+from labelgrove._errors import DataError, ModelFileError, ParameterError
+from labelgrove.cli._settings import parse_settings, settable_types
+from labelgrove.data import Examples
+from labelgrove.models._options import PRESETS
+from labelgrove.text import HashedText
+
+#: What ``--algorithm`` can name.
+ALGORITHMS = {"online-plt": OnlinePLTClassifier}
+
+#: Parameters of the estimator that have an option of their own.
+_OPTIONS = {"n_jobs": "--jobs", "random_state": "--seed", "epochs": "--passes"}
+
+_FRONT_END = "hashed-text"
+
+
+@dataclass
+class Model:
+    """An estimator and what turns text into its rows.
+
+    Parameters
+    ----------
+    classifier : OnlinePLTClassifier
+        The estimator.
+    front_end : HashedText or None
+        The front-end of a model that reads text.
+    """
+
+    classifier: OnlinePLTClassifier
+    front_end: HashedText | None
+
+    def rows(self, examples: Examples, path: str) -> Any:
+        """Turn examples into the rows that the estimator takes.
+
+        Parameters
+        ----------
+        examples : Examples
+            A chunk of a file.
+        path : str
+            The file's name, for the message when it is of the wrong kind.
+
+        Returns
+        -------
+        csr_array, shape (n, n_features)
+
+        Raises
+        ------
+        DataError
+            When the model reads text and the file holds features, or the other way round.
+        """
+        if self.front_end is None:
+            if examples.X is None:
+                raise DataError(
+                    f"{path} holds text, but the model has learnt from numbered features; "
+                    "give data in the form in which it was trained"
+                )
+            return examples.X
+        if examples.text is None:
+            raise DataError(
+                f"{path} holds numbered features, but the model has learnt from text; "
+                "give data in the form in which it was trained"
+            )
+        return self.front_end.transform(examples.text)
+
+
+def create_model(
+    algorithm: str,
+    assignments: Sequence[str],
+    *,
+    reads_text: bool,
+    passes: int,
+    jobs: int,
+    seed: int,
+) -> Model:
+    """Make a model that has learnt nothing yet.
+
+    Parameters
+    ----------
+    algorithm : str
+        A name of ``ALGORITHMS``.
+    assignments : sequence of str
+        The ``--set`` options.
+    reads_text : bool
+        Whether a text front-end is needed.
+    passes, jobs, seed : int
+        The options of these names.
+
+    Returns
+    -------
+    Model
+
+    Raises
+    ------
+    ParameterError
+        For an unknown algorithm or a setting that is not understood.
+    """
+    estimator = ALGORITHMS.get(algorithm)
+    if estimator is None:
+        close = get_close_matches(algorithm, ALGORITHMS, n=1)
+        hint = f"; did you mean {close[0]}?" if close else ""
+        names = ", ".join(ALGORITHMS)
+        raise ParameterError(f"--algorithm {algorithm}: no such algorithm{hint} (there is {names})")
+    settings = parse_settings(assignments, estimator, HashedText, _OPTIONS)
+    if settings.text and not reads_text:
+        name = next(iter(settings.text))
+        raise ParameterError(f"--set text.{name}: the data holds numbered features, not text")
+    classifier = estimator(**settings.estimator, epochs=passes, n_jobs=jobs, random_state=seed)
+    return Model(classifier, HashedText(**settings.text) if reads_text else None)
+
+
+def load_model(path: str, *, jobs: int | None = None) -> Model:
+    """Open a model file.
+
+    Parameters
+    ----------
+    path : str
+        The file.
+    jobs : int, optional
+        Threads to use from now on; by default as many as when it was trained.
+
+    Returns
+    -------
+    Model
+
+    Raises
+    ------
+    OSError
+        When the file cannot be read.
+    ModelFileError
+        When its content cannot be trusted.
+    """
+    if path == "-":
+        raise ParameterError(
+            "a model cannot be read from standard input: it is mapped into memory, give its file"
+        )
+    if Path(path).is_dir():
+        raise ModelFileError(f"{path}: this is a directory, not a model file")
+    classifier = labelgrove.load(path)
+    if jobs is not None:
+        classifier.set_params(n_jobs=jobs)
+    stored = classifier.front_end_
+    if stored is None:
+        return Model(classifier, None)
+    parameters = dict(stored)
+    if parameters.pop("kind", None) != _FRONT_END:
+        raise ModelFileError(f"{path}: its text front-end is of a kind unknown to this version")
+    try:
+        return Model(classifier, HashedText.from_dict(parameters))
+    except ParameterError as failure:
+        raise ModelFileError(f"{path}: its text front-end is damaged ({failure})") from None
+
+
+def algorithm_of(classifier: OnlinePLTClassifier) -> str:
+    """Give the name that ``--algorithm`` knows an estimator by.
+
+    Parameters
+    ----------
+    classifier : OnlinePLTClassifier
+        An estimator.
+
+    Returns
+    -------
+    str
+        A key of ``ALGORITHMS``, or the class's own name.
+    """
+    kind = type(classifier)
+    return next((name for name, known in ALGORITHMS.items() if known is kind), kind.__name__)
+
+
+def parameters_of(classifier: OnlinePLTClassifier) -> dict[str, Any]:
+    """List the parameters that the command line can set, with what the preset says for None.
+
+    Parameters
+    ----------
+    classifier : OnlinePLTClassifier
+        An estimator.
+
+    Returns
+    -------
+    dict
+        Name to value.
+    """
+    preset = PRESETS.get(classifier.preset, {})
+    given: dict[str, Any] = classifier.get_params(deep=False)
+    return {
+        name: preset.get(name) if given[name] is None else given[name]
+        for name in settable_types(type(classifier)) | _OPTIONS
+        if name in given
+    }
+
+
+def save_model(model: Model, path: str, *, for_prediction: bool = False) -> None:
+    """Write a model file: the old content stays until the new one is complete.
+
+    Parameters
+    ----------
+    model : Model
+        The model.
+    path : str
+        The file.
+    for_prediction : bool
+        Leave out what only learning needs.
+
+    Raises
+    ------
+    OSError
+        When it cannot be written.
+    """
+    front_end = model.front_end
+    model.classifier.front_end_ = (
+        None if front_end is None else {"kind": _FRONT_END, **front_end.to_dict()}
+    )
+    model.classifier.save(path, for_prediction=for_prediction)
+
+
+def check_can_write(path: str) -> None:
+    """Refuse, before hours of learning, a place where no file can be written.
+
+    Parameters
+    ----------
+    path : str
+        Where a model is to be written.
+
+    Raises
+    ------
+    OSError
+        When the folder is missing or may not be written to.
+    ParameterError
+        When the name is that of a folder or of standard output.
+    """
+    if path == "-":
+        raise ParameterError(
+            "a model cannot be written to standard output: it is replaced as a whole file"
+        )
+    target = Path(path)
+    if target.is_dir():
+        raise ParameterError(f"{path}: this is a folder; give the name of a file in it")
+    folder = target.parent
+    if not folder.is_dir():
+        raise FileNotFoundError(2, "no such folder", os.fspath(folder))
+    if not os.access(folder, os.W_OK) or (
+        sys.platform != "win32" and not os.access(folder, os.X_OK)
+    ):
+        raise PermissionError(13, "permission denied", os.fspath(folder))

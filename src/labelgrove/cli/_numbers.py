@@ -1,0 +1,139 @@
+"""Numbers as people read them: thousands separated, time and size in fitting units."""
+
+from __future__ import annotations
+
+import math
+
+_SIZES = ("bytes", "kB", "MB", "GB", "TB", "PB")
+
+
+def count(number: int) -> str:
+    """Write a whole number with its thousands separated.
+
+    Parameters
+    ----------
+    number : int
+        Any whole number.
+
+    Returns
+    -------
+    str
+        The number with commas.
+
+    Examples
+    --------
+    >>> count(1234567)
+    '1,234,567'
+    """
+    return f"{number:,}"
+
+
+def short_count(number: float) -> str:
+    """Write a number that is not negative in at most five characters.
+
+    Parameters
+    ----------
+    number : float
+        At least 0 and below 10**15.
+
+    Returns
+    -------
+    str
+        Three significant digits and one of k, M, G, T where the number is large.
+
+    Examples
+    --------
+    >>> short_count(987), short_count(12404), short_count(999_999), short_count(4_200_000)
+    ('987', '12.4k', '1.00M', '4.20M')
+    """
+    for letter in ("", "k", "M", "G"):
+        # 999.5 would be rounded up to a fourth digit: it belongs to the next letter.
+        if number < 999.5:
+            break
+        number /= 1000
+    else:
+        letter = "T"
+    if not letter:
+        return f"{number:.0f}"
+    digits = 2 if number < 9.995 else 1 if number < 99.95 else 0
+    return f"{number:.{digits}f}{letter}"
+
+
+def duration(seconds: float) -> str:
+    """Write a span of time in the unit that people would use for it.
+
+    Parameters
+    ----------
+    seconds : float
+        At least 0.
+
+    Returns
+    -------
+    str
+        Milliseconds, seconds, minutes or hours.
+
+    Examples
+    --------
+    >>> duration(0.0123), duration(3.21), duration(75), duration(3 * 3600 + 65)
+    ('12 ms', '3.2 s', '1 min 15 s', '3 h 01 min')
+    """
+    if seconds < 0.9995:
+        return f"{seconds * 1000:.0f} ms"
+    if seconds < 59.95:
+        return f"{seconds:.1f} s"
+    minutes, rest = divmod(round(seconds), 60)
+    if minutes < 60:
+        return f"{minutes} min {rest:02d} s"
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours:,} h {minutes:02d} min"
+
+
+def size(number_of_bytes: int) -> str:
+    """Write a number of bytes in decimal units, as file managers do.
+
+    Parameters
+    ----------
+    number_of_bytes : int
+        At least 0.
+
+    Returns
+    -------
+    str
+        Three significant digits and the unit.
+
+    Examples
+    --------
+    >>> size(512), size(31_400), size(31_415_926)
+    ('512 bytes', '31.4 kB', '31.4 MB')
+    """
+    number = float(number_of_bytes)
+    unit = _SIZES[0]
+    for unit in _SIZES:
+        if number < 999.5 or unit == _SIZES[-1]:
+            break
+        number /= 1000
+    if unit == _SIZES[0]:
+        return f"{number_of_bytes} {unit}"
+    digits = 2 if number < 9.995 else 1 if number < 99.95 else 0
+    return f"{number:.{digits}f} {unit}"
+
+
+def percent(fraction: float) -> str:
+    """Write a fraction as per cent with one digit; a dash where there is no value.
+
+    Parameters
+    ----------
+    fraction : float
+        A fraction, or NaN for “not measured”.
+
+    Returns
+    -------
+    str
+        Five to six characters at most, so that columns stay in line.
+
+    Examples
+    --------
+    >>> percent(0.6361), percent(float("nan"))
+    ('63.6%', '–')
+    """
+    return "–" if math.isnan(fraction) else f"{fraction * 100:.1f}%"

@@ -1,0 +1,72 @@
+"""Arguments and options that several commands share, each described once."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from labelgrove.data import FORMATS
+
+_FORMATS = ", ".join(FORMATS)
+
+ModelArgument = Annotated[str, typer.Argument(metavar="MODEL", help="A model file.")]
+
+DataArgument = Annotated[
+    str,
+    typer.Argument(
+        metavar="DATA",
+        help=f"Examples: {_FORMATS}, plain or .gz or .xz; - is standard input.",
+    ),
+]
+
+FormatOption = Annotated[
+    str | None,
+    typer.Option(
+        "--format",
+        metavar="NAME",
+        help=f"Format of DATA where its name does not tell: {_FORMATS}.",
+    ),
+]
+
+LimitOption = Annotated[
+    int | None,
+    typer.Option("--limit", metavar="N", min=1, help="Use the first N examples only."),
+]
+
+JobsOption = Annotated[
+    int,
+    typer.Option("--jobs", metavar="N", help="Threads; -1 for all. The result is the same."),
+]
+
+SameJobsOption = Annotated[
+    int | None,
+    typer.Option(
+        "--jobs",
+        metavar="N",
+        show_default=False,
+        help="Threads; -1 for all. The result is the same. Default: as when it was trained.",
+    ),
+]
+
+BeamOption = Annotated[
+    int | None,
+    typer.Option(
+        "--beam",
+        metavar="W",
+        min=1,
+        help="Search with a beam of this width; by default the search is exact.",
+    ),
+]
+
+ForPredictionOption = Annotated[
+    bool,
+    typer.Option(
+        "--for-prediction",
+        help="Leave out what only learning needs: about half the size, but it cannot learn on.",
+    ),
+]
+
+JsonOption = Annotated[
+    bool, typer.Option("--json", help="Write the result as JSON to standard output.")
+]

@@ -1,0 +1,72 @@
+"""Streams of bytes out: standard output, a file, a compressed file."""
+
+from __future__ import annotations
+
+import gzip
+import lzma
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO, cast
+
+
+class Output:
+    """Where results go; an error in writing bears the name of the file.
+
+    Parameters
+    ----------
+    path : str
+        A file, compressed when it ends in ``.gz`` or ``.xz``; ``-`` is standard output.
+
+    Raises
+    ------
+    OSError
+        When it cannot be opened.
+    """
+
+    def __init__(self, path: str) -> None:
+        self._name = "standard output" if path == "-" else path
+        self._kept_open = path == "-"
+        self._stream: IO[bytes] = sys.stdout.buffer if path == "-" else _open_file(path)
+
+    def write(self, content: bytes) -> None:
+        """Write and hand on at once, so that a reader of a pipe need not wait.
+
+        Parameters
+        ----------
+        content : bytes
+            Whole lines.
+
+        Raises
+        ------
+        OSError
+            When the disk is full or a reader has gone away.
+        """
+        with self._named():
+            self._stream.write(content)
+            self._stream.flush()
+
+    def close(self) -> None:
+        """Close a file; leave standard output open."""
+        if not self._kept_open:
+            with self._named():
+                self._stream.close()
+
+    @contextmanager
+    def _named(self) -> Iterator[None]:
+        try:
+            yield
+        except OSError as failure:
+            # The system does not say by itself which file a failing write was for.
+            if failure.filename is None:
+                failure.filename = self._name
+            raise
+
+
+def _open_file(path: str) -> IO[bytes]:
+    if path.endswith(".gz"):
+        return cast(IO[bytes], gzip.open(path, "wb"))
+    if path.endswith(".xz"):
+        return lzma.open(path, "wb")
+    return Path(path).open("wb")

@@ -1,0 +1,141 @@
+"""A line that says how far a command is; it exists on terminals only and fits their width."""
+
+from __future__ import annotations
+
+import sys
+from collections import deque
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from time import monotonic
+
+from rich.console import Console, ConsoleOptions, RenderResult
+from rich.live import Live
+from rich.progress_bar import ProgressBar
+from rich.table import Table
+from rich.text import Text
+
+from labelgrove.cli import _numbers
+from labelgrove.cli._console import is_terminal, message_console
+
+_WINDOW = 5.0  # seconds over which the speed is taken
+_BAR = (8, 40)  # least and greatest width of the bar
+
+
+class ProgressLine:
+    """How far, how fast and how good, as one line; what does not fit is left out.
+
+    Parameters
+    ----------
+    title : str
+        What is being done, such as ``learning``.
+    total : int, optional
+        Examples to come, where that is known.
+    """
+
+    def __init__(self, title: str, total: int | None = None) -> None:
+        self.title = title
+        self.total = total
+        self.done = 0
+        self._facts: tuple[str, ...] = ()
+        self._marks = deque([(monotonic(), 0)])
+
+    def restart(self, title: str, total: int | None) -> None:
+        """Begin another pass.
+
+        Parameters
+        ----------
+        title : str
+            What is being done now.
+        total : int or None
+            Examples to come.
+        """
+        self.title, self.total, self.done = title, total, 0
+        self._marks = deque([(monotonic(), 0)])
+
+    def update(self, done: int, facts: Sequence[str] = ()) -> None:
+        """Say how many examples are done.
+
+        Parameters
+        ----------
+        done : int
+            Examples since the beginning of this pass.
+        facts : sequence of str
+            What else to show, the most important first.
+        """
+        self.done = done
+        self._facts = tuple(facts)
+        now = monotonic()
+        self._marks.append((now, done))
+        while len(self._marks) > 2 and now - self._marks[0][0] > _WINDOW:
+            self._marks.popleft()
+
+    @property
+    def rate(self) -> float:
+        """Examples a second over the last seconds; 0 before anything is done."""
+        (start, before), (end, after) = self._marks[0], self._marks[-1]
+        return (after - before) / (end - start) if end > start else 0.0
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        width = options.max_width
+        cells = _fitting([Text(cell) for cell in self._cells()], width)
+        row = Table.grid(padding=(0, 2), pad_edge=False)
+        room = width - sum(cell.cell_len + 2 for cell in cells)
+        if self.total and room >= _BAR[0]:
+            bar = ProgressBar(total=self.total, completed=self.done, width=min(room, _BAR[1]))
+            row.add_row(cells[0], bar, *cells[1:])
+        else:
+            row.add_row(*cells)
+        yield row
+
+    def _cells(self) -> list[str]:
+        """All there is to say, in the order of the line, the most important first."""
+        done = _numbers.count(self.done)
+        if self.total:
+            done = f"{done}/{_numbers.count(self.total)}"
+        cells = [self.title, done, *self._facts]
+        if self.rate:
+            cells.append(f"{_numbers.short_count(self.rate)}/s")
+            if self.total and self.done < self.total:
+                left = (self.total - self.done) / self.rate
+                cells.append(f"{_numbers.duration(max(1.0, left))} left")
+        return cells
+
+
+def _fitting(cells: list[Text], width: int) -> list[Text]:
+    """Drop cells from the end until the line fits; cut the last one left."""
+    while len(cells) > 1 and sum(cell.cell_len + 2 for cell in cells) > width:
+        cells = cells[:-1]
+    cells[0].truncate(width, overflow="ellipsis")
+    return cells
+
+
+@contextmanager
+def shown(line: ProgressLine, *, beside_output: bool = False) -> Iterator[None]:
+    """Show the line while the body runs, on a terminal; it is wiped away afterwards.
+
+    Parameters
+    ----------
+    line : ProgressLine
+        What to show.
+    beside_output : bool
+        True when the body writes results to standard output: on a terminal these are to be
+        read, and the line would be drawn between them, so it is not shown there.
+
+    Yields
+    ------
+    None
+        To the body.
+    """
+    hidden = not is_terminal(sys.stderr) or (beside_output and is_terminal(sys.stdout))
+    if hidden:
+        yield
+        return
+    with Live(
+        line,
+        console=message_console(),
+        transient=True,
+        refresh_per_second=8,
+        redirect_stdout=False,
+        redirect_stderr=False,
+    ):
+        yield

@@ -1,0 +1,91 @@
+"""Results for people (aligned names and values) and for programs (one JSON object)."""
+
+from __future__ import annotations
+
+import json
+import math
+import sys
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from rich.console import RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from labelgrove.cli._console import output_console
+
+_NEVER_WRAPPED = 10_000
+
+
+def write_json(result: Mapping[str, Any]) -> None:
+    """Write an object to standard output, as one line of UTF-8.
+
+    Parameters
+    ----------
+    result : mapping
+        Names and values that JSON knows; numbers that it does not know become null.
+    """
+    sys.stdout.buffer.write(encode(result))
+    sys.stdout.flush()
+
+
+def encode(result: Mapping[str, Any]) -> bytes:
+    """Encode an object as one line of JSON.
+
+    Parameters
+    ----------
+    result : mapping
+        As for ``write_json``.
+
+    Returns
+    -------
+    bytes
+        UTF-8, with a line end.
+    """
+    plain = {name: _plain(value) for name, value in result.items()}
+    text = json.dumps(plain, ensure_ascii=False, allow_nan=False)
+    # A lone surrogate (from a file name) has no UTF-8: JSON's own escape stands for it.
+    return text.encode("utf-8", errors="backslashreplace") + b"\n"
+
+
+def show_pairs(pairs: Sequence[tuple[str, str]]) -> None:
+    """Show names and values in two columns on standard output.
+
+    Parameters
+    ----------
+    pairs : sequence of (str, str)
+        In the order wanted.
+    """
+    table = Table.grid(padding=(0, 2))
+    table.add_column(style="dim", no_wrap=True)
+    table.add_column(overflow="fold")
+    for name, value in pairs:
+        table.add_row(name, Text(value))
+    show(table)
+
+
+def show(content: RenderableType) -> None:
+    """Show something on standard output; in files and pipes no line is broken or padded.
+
+    Parameters
+    ----------
+    content : renderable
+        What rich can draw.
+    """
+    console = output_console()
+    if console.is_terminal:
+        console.print(content)
+        return
+    console.width = _NEVER_WRAPPED
+    with console.capture() as drawn:
+        console.print(content)
+    lines = [line.rstrip() for line in drawn.get().splitlines()]
+    sys.stdout.write("\n".join(lines) + "\n")
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    if isinstance(value, dict):
+        return {str(name): _plain(inner) for name, inner in value.items()}
+    return value

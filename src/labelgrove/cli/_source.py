@@ -1,0 +1,192 @@
+"""Labelled examples from a file or standard input: once, several times, shuffled, cut short."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import ExitStack
+from types import TracebackType
+from typing import cast
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from labelgrove._errors import ParameterError
+from labelgrove.data import ExampleReader, Examples, open_examples
+
+AnyLabels = list[tuple[str, ...]] | list[tuple[int, ...]]
+
+#: Rows that are read, predicted and learnt together.
+CHUNK_ROWS = 1024
+
+
+class Source:
+    """A file of labelled examples, to be gone through one or several times.
+
+    Parameters
+    ----------
+    path : str
+        The file; ``-`` is standard input.
+    format : str, optional
+        Its format; by default told from its name.
+    limit : int, optional
+        Use the first so many examples only.
+    shuffle_seed : int, optional
+        Read everything into memory and give each pass in an order of its own, drawn from
+        this seed; by default the order of the file.
+    labels_required : bool
+        False where examples without labels will do.
+
+    Raises
+    ------
+    OSError
+        When the file cannot be opened.
+    LabelGroveError
+        When its format is unknown or its beginning is malformed.
+    """
+
+    def __init__(
+        self,
+        path: str,
+        *,
+        format: str | None = None,
+        limit: int | None = None,
+        shuffle_seed: int | None = None,
+        labels_required: bool = True,
+    ) -> None:
+        self.path = path
+        self._labels_required = labels_required
+        self._format = format
+        self._limit = limit
+        self._random = None if shuffle_seed is None else np.random.default_rng(shuffle_seed)
+        self._kept: Examples | None = None
+        self._files = ExitStack()
+        self._next: ExampleReader | None = self._open()
+        self.is_text = self._next.is_text
+        self.total = self._next.declared_rows
+        if self.total is not None and limit is not None:
+            self.total = min(self.total, limit)
+
+    def __enter__(self) -> Source:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        failure: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._files.close()
+
+    def check_passes(self, passes: int) -> None:
+        """Refuse what standard input cannot do.
+
+        Parameters
+        ----------
+        passes : int
+            How often the examples are wanted.
+
+        Raises
+        ------
+        ParameterError
+            When a stream would have to be read again.
+        """
+        if passes > 1 and self.path == "-" and self._random is None:
+            raise ParameterError(
+                f"--passes {passes}: standard input can be read only once; give a file, "
+                "or --shuffle, which keeps all examples in memory"
+            )
+
+    def chunks(self) -> Iterator[Examples]:
+        """Go through the examples once.
+
+        Yields
+        ------
+        chunk : Examples
+            At most ``CHUNK_ROWS`` rows each.
+
+        Raises
+        ------
+        FileFormatError
+            Where the file is malformed.
+        """
+        parts = self._file_chunks() if self._random is None else self._shuffled_chunks()
+        seen = 0
+        for part in parts:
+            seen += part.n_rows
+            yield part
+        self.total = seen
+
+    def _open(self) -> ExampleReader:
+        reader = open_examples(
+            self.path,
+            self._format,
+            chunk_size=CHUNK_ROWS,
+            labels_required=self._labels_required,
+        )
+        return self._files.enter_context(reader)
+
+    def _file_chunks(self) -> Iterator[Examples]:
+        reader, self._next = self._next or self._open(), None
+        left = self._limit
+        for part in reader:
+            if left is None:
+                yield part
+                continue
+            yield rows(part, slice(0, left))
+            left -= part.n_rows
+            if left <= 0:
+                break
+
+    def _shuffled_chunks(self) -> Iterator[Examples]:
+        assert self._random is not None
+        if self._kept is None:
+            parts = list(self._file_chunks())
+            self._files.close()
+            if not parts:
+                return
+            self._kept = _joined(parts)
+        order = self._random.permutation(self._kept.n_rows)
+        for start in range(0, len(order), CHUNK_ROWS):
+            yield rows(self._kept, order[start : start + CHUNK_ROWS])
+
+
+def rows(examples: Examples, chosen: slice | NDArray[np.int64]) -> Examples:
+    """Take some of the rows.
+
+    Parameters
+    ----------
+    examples : Examples
+        A chunk.
+    chosen : slice or array of int
+        Which rows, in the order wanted.
+
+    Returns
+    -------
+    chunk : Examples
+        These rows alone.
+    """
+    numbers = np.arange(examples.n_rows)[chosen]
+    lines = examples.lines[numbers]
+    return Examples(
+        X=None if examples.X is None else examples.X[chosen],
+        text=None if examples.text is None else [examples.text[i] for i in numbers],
+        labels=cast(AnyLabels, [examples.labels[i] for i in numbers]),
+        first_line=int(lines[0]) if len(lines) else examples.first_line,
+        lines=lines,
+    )
+
+
+def _joined(parts: list[Examples]) -> Examples:
+    """Put chunks together; the widest says how many features there are."""
+    vectors = [part.X for part in parts if part.X is not None]
+    width = max((X.shape[1] for X in vectors), default=0)
+    for X in vectors:
+        X.resize((X.shape[0], width))
+    return Examples(
+        X=sp.vstack(vectors, format="csr") if vectors else None,
+        text=[text for part in parts for text in part.text or ()] if not vectors else None,
+        labels=cast(AnyLabels, [row for part in parts for row in part.labels]),
+        first_line=parts[0].first_line,
+        lines=np.concatenate([part.lines for part in parts]),
+    )

@@ -1,0 +1,100 @@
+"""``labelgrove eval``: how good a model is on examples whose labels are known."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from contextlib import closing
+from typing import Annotated, Any
+
+import typer
+from rich.box import SIMPLE_HEAD
+from rich.console import Group
+from rich.table import Table
+
+from labelgrove.cli import _numbers
+from labelgrove.cli._evaluation import METRICS, PLACES, evaluate_source
+from labelgrove.cli._models import load_model
+from labelgrove.cli._options import (
+    BeamOption,
+    DataArgument,
+    FormatOption,
+    JsonOption,
+    LimitOption,
+    ModelArgument,
+    SameJobsOption,
+)
+from labelgrove.cli._output import Output
+from labelgrove.cli._results import encode, show, show_pairs, write_json
+from labelgrove.cli._source import Source
+
+_NAMES = {"p": "P", "r": "R", "ndcg": "nDCG", "psp": "PSP"}
+
+
+def evaluate(
+    model_file: ModelArgument,
+    data: DataArgument,
+    json: JsonOption = False,
+    metrics_file: Annotated[
+        str | None,
+        typer.Option(
+            "--metrics-file", metavar="FILE", help="Write the result as JSON to FILE too."
+        ),
+    ] = None,
+    beam: BeamOption = None,
+    jobs: SameJobsOption = None,
+    format: FormatOption = None,
+    limit: LimitOption = None,
+) -> None:
+    """Measure MODEL on DATA: P@k, R@k, nDCG@k and PSP@k, and its speed.
+
+    k is 1, 3 and 5, and with --json all figures are fractions.
+    A place without a prediction counts as a miss, and so does every place of an example
+    without labels; true labels that MODEL has never seen count in R@k, nDCG@k and PSP@k.
+    The propensities of PSP@k come from how often MODEL has seen each label.
+    """
+    model = load_model(model_file, jobs=jobs)
+    with Source(data, format=format, limit=limit) as source:
+        result = evaluate_source(model, source, beam=beam)
+    if metrics_file is not None:
+        with closing(Output(metrics_file)) as out:
+            out.write(encode(result))
+    if json:
+        write_json(result)
+    else:
+        show_evaluation(result)
+
+
+def show_evaluation(result: Mapping[str, Any]) -> None:
+    """Show a table of metrics and what else was found, on standard output.
+
+    Parameters
+    ----------
+    result : mapping
+        What ``evaluate_source`` gives.
+    """
+    table = Table(box=SIMPLE_HEAD, pad_edge=False, show_edge=False)
+    table.add_column("")
+    for k in PLACES:
+        table.add_column(f"@{k}", justify="right", no_wrap=True)
+    for metric in METRICS:
+        values = [result.get(f"{metric}@{k}", float("nan")) for k in PLACES]
+        table.add_row(_NAMES[metric], *map(_numbers.percent, values))
+    show(Group(table, ""))
+    show_pairs(_findings(result))
+
+
+def _findings(result: Mapping[str, Any]) -> list[tuple[str, str]]:
+    examples = _numbers.count(result["examples"])
+    if result["examples_without_labels"]:
+        examples += f" ({_numbers.count(result['examples_without_labels'])} without labels)"
+    pairs = [("examples", examples)]
+    if result["unknown_labels"]:
+        share = f"{result['unknown_label_share']:.2%}"
+        number = _numbers.count(result["unknown_labels"])
+        pairs.append(("unknown labels", f"{number} ({share} of all true labels)"))
+    speed = _numbers.count(round(result["examples_per_second"]))
+    pairs.append(
+        ("prediction", f"{_numbers.duration(result['seconds'])} ({speed} examples a second)")
+    )
+    pairs.append(("classifiers", f"{result['classifiers_per_example']:,.1f} evaluated an example"))
+    return pairs

@@ -1,0 +1,110 @@
+"""``labelgrove info``: what is in a model file."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from labelgrove.cli import _numbers
+from labelgrove.cli._models import Model, algorithm_of, load_model, parameters_of
+from labelgrove.cli._options import JsonOption, ModelArgument
+from labelgrove.cli._results import show_pairs, write_json
+
+_MOST_FREQUENT = 5
+
+
+def info(model_file: ModelArgument, json: JsonOption = False) -> None:
+    """Tell what MODEL is and what it has seen."""
+    facts = describe(load_model(model_file), model_file)
+    if json:
+        write_json(facts)
+    else:
+        show_pairs(_for_people(facts))
+
+
+def describe(model: Model, path: str) -> dict[str, Any]:
+    """Collect what there is to know about a model.
+
+    Parameters
+    ----------
+    model : Model
+        The model.
+    path : str
+        Its file.
+
+    Returns
+    -------
+    dict
+        Values that JSON knows.
+    """
+    classifier, tree = model.classifier, model.classifier.tree_
+    leaves = np.fromiter(tree.labels, np.int64)
+    size = classifier.size()
+    counts = classifier.label_counts_
+    frequent = np.argsort(-counts, kind="stable")[:_MOST_FREQUENT]
+    names = classifier.classes_[frequent].tolist()
+    return {
+        "model": path,
+        "algorithm": algorithm_of(classifier),
+        "parameters": parameters_of(classifier),
+        "text": None if model.front_end is None else model.front_end.to_dict(),
+        "examples": int(classifier.examples_seen_),
+        "labels": int(classifier.n_classes_),
+        "most_frequent_labels": dict(zip(map(str, names), counts[frequent].tolist(), strict=True)),
+        "features": int(classifier.n_features_in_),
+        "nodes": int(tree.n_nodes),
+        "depth": int(tree.depth),
+        "mean_depth": float(tree.depths[leaves].mean()) if len(leaves) else 0.0,
+        "weights": int(size["weights"]),
+        "bytes": Path(path).stat().st_size,
+        "model_bytes": int(size["model_bytes"]),
+        "memory_bytes": int(size["memory_bytes"]),
+    }
+
+
+def _for_people(facts: Mapping[str, Any]) -> list[tuple[str, str]]:
+    frequent = facts["most_frequent_labels"].items()
+    pairs = [
+        ("model", f"{facts['model']} ({_numbers.size(facts['bytes'])})"),
+        ("algorithm", facts["algorithm"]),
+        ("parameters", _assignments(facts["parameters"])),
+        ("reads", "numbered features" if facts["text"] is None else "text"),
+    ]
+    if facts["text"] is not None:
+        pairs.append(("text", _assignments(facts["text"])))
+    return [
+        *pairs,
+        ("examples seen", _numbers.count(facts["examples"])),
+        ("labels", _numbers.count(facts["labels"])),
+        ("most frequent", ", ".join(f"{name} ({_numbers.count(n)})" for name, n in frequent)),
+        ("features", f"up to {_numbers.count(facts['features'])}"),
+        ("tree", _tree(facts)),
+        ("weights", _numbers.count(facts["weights"])),
+        ("in memory", _memory(facts)),
+    ]
+
+
+def _assignments(parameters: Mapping[str, Any]) -> str:
+    return ", ".join(f"{name}={_word(value)}" for name, value in parameters.items())
+
+
+def _word(value: Any) -> str:
+    """Write a value as ``--set`` would take it."""
+    if isinstance(value, list | tuple):
+        return ",".join(map(_word, value))
+    return str(value).lower() if value is None or isinstance(value, bool) else str(value)
+
+
+def _tree(facts: Mapping[str, Any]) -> str:
+    nodes = _numbers.count(facts["nodes"])
+    return f"{nodes} nodes, depth {facts['depth']}, leaves at {facts['mean_depth']:.1f} on average"
+
+
+def _memory(facts: Mapping[str, Any]) -> str:
+    total = _numbers.size(facts["model_bytes"] + facts["memory_bytes"])
+    if not facts["memory_bytes"]:
+        return total
+    return f"{total}, {_numbers.size(facts['memory_bytes'])} of it remembered examples"

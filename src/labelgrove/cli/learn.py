@@ -1,0 +1,62 @@
+"""``labelgrove learn``: go on learning with a model that is there."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from labelgrove._errors import ParameterError
+from labelgrove.cli._finish import finish_learning
+from labelgrove.cli._learning import learn_from
+from labelgrove.cli._models import check_can_write, load_model
+from labelgrove.cli._options import (
+    DataArgument,
+    FormatOption,
+    ForPredictionOption,
+    JsonOption,
+    LimitOption,
+    ModelArgument,
+    SameJobsOption,
+)
+from labelgrove.cli._source import Source
+
+
+def learn(
+    model_file: ModelArgument,
+    data: DataArgument,
+    output: Annotated[
+        str | None,
+        typer.Option(
+            "--output",
+            "-o",
+            metavar="MODEL2",
+            show_default=False,
+            help="Where to write the model; by default it takes the place of MODEL.",
+        ),
+    ] = None,
+    jobs: SameJobsOption = None,
+    format: FormatOption = None,
+    limit: LimitOption = None,
+    for_prediction: ForPredictionOption = False,
+    json: JsonOption = False,
+) -> None:
+    """Go on learning with MODEL from DATA; new labels are welcome.
+
+    The result is the same as if MODEL had never been put aside. The old file stays as it is
+    until the new one is complete. Ctrl-C ends the learning early: what has been learnt so far
+    is written.
+    """
+    target = model_file if output is None else output
+    if for_prediction and output is None:
+        raise ParameterError(
+            "--for-prediction needs -o: in the place of MODEL it would end all further learning"
+        )
+    model = load_model(model_file, jobs=jobs)
+    check_can_write(target)
+    known = int(model.classifier.n_classes_)
+    with Source(data, format=format, limit=limit) as source:
+        learning = learn_from(model, source)
+    finish_learning(
+        learning, target, known_before=known, for_prediction=for_prediction, as_json=json
+    )

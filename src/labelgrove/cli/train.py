@@ -1,0 +1,80 @@
+"""``labelgrove train``: learn a new model from a file of examples."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from labelgrove.cli._finish import finish_learning
+from labelgrove.cli._learning import ALL_PREDICTED, SAMPLE, learn_from
+from labelgrove.cli._models import ALGORITHMS, check_can_write, create_model
+from labelgrove.cli._options import (
+    DataArgument,
+    FormatOption,
+    ForPredictionOption,
+    JobsOption,
+    JsonOption,
+    LimitOption,
+)
+from labelgrove.cli._source import CHUNK_ROWS, Source
+
+#: What stands below the options in ``--help``.
+EPILOG = (
+    "Progressive P@1 (“P@1 while learning”): on the first pass every batch of examples (1, 2, 4, … "
+    f"up to {SAMPLE} rows) is predicted just before it is learnt, and the share of examples whose "
+    f"best label was right is counted from the first one on. After {ALL_PREDICTED:,} examples "
+    f"batches have {CHUNK_ROWS:,} rows; their first {SAMPLE} are predicted and stand for all."
+)
+
+
+def train(
+    data: DataArgument,
+    output: Annotated[
+        str, typer.Option("--output", "-o", metavar="MODEL", help="Where to write the model.")
+    ],
+    algorithm: Annotated[
+        str, typer.Option("--algorithm", metavar="NAME", help=f"One of {', '.join(ALGORITHMS)}.")
+    ] = "online-plt",
+    settings: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--set",
+            metavar="NAME=VALUE",
+            help="Set a parameter of the algorithm, or of the text front-end (text.NAME=VALUE).",
+        ),
+    ] = None,
+    passes: Annotated[
+        int, typer.Option("--passes", metavar="N", min=1, help="How often to go through DATA.")
+    ] = 1,
+    jobs: JobsOption = 1,
+    seed: Annotated[
+        int, typer.Option("--seed", metavar="N", min=0, help="Seed of everything random.")
+    ] = 0,
+    format: FormatOption = None,
+    shuffle: Annotated[
+        bool,
+        typer.Option("--shuffle", help="Read all of DATA into memory and shuffle it every pass."),
+    ] = False,
+    limit: LimitOption = None,
+    for_prediction: ForPredictionOption = False,
+    json: JsonOption = False,
+) -> None:
+    """Learn a new model from DATA, one example after another.
+
+    Ctrl-C ends the learning early: what has been learnt so far is written to MODEL.
+    """
+    check_can_write(output)
+    shuffle_seed = seed if shuffle else None
+    with Source(data, format=format, limit=limit, shuffle_seed=shuffle_seed) as source:
+        source.check_passes(passes)
+        model = create_model(
+            algorithm,
+            settings or [],
+            reads_text=source.is_text,
+            passes=passes,
+            jobs=jobs,
+            seed=seed,
+        )
+        learning = learn_from(model, source, passes)
+    finish_learning(learning, output, for_prediction=for_prediction, as_json=json)

@@ -1,0 +1,119 @@
+from __future__ import annotations
+
+import json
+import os
+import random
+import subprocess
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner, Result
+
+from labelgrove.cli._commands import app
+
+LABELS = [f"topic-{number:02d}" for number in range(40)]
+
+Run = Callable[..., Result]
+
+
+def text_examples(number: int, *, labels: Sequence[str] = LABELS, seed: int = 0) -> list[Any]:
+    """Texts whose words tell their labels: five words a label, mixed with common ones."""
+    chance = random.Random(seed)
+    examples = []
+    for _ in range(number):
+        chosen = chance.sample(list(labels), chance.choice([1, 1, 2]))
+        words = [f"{label.replace('-', '')}w{chance.randrange(5)}" for label in chosen * 3]
+        words += [f"common{chance.randrange(30)}" for _ in range(4)]
+        chance.shuffle(words)
+        examples.append({"text": " ".join(words), "labels": chosen})
+    return examples
+
+
+def write_jsonl(path: Path, examples: Sequence[Any]) -> Path:
+    path.write_text("".join(json.dumps(example) + "\n" for example in examples), encoding="utf-8")
+    return path
+
+
+def write_xmlc(path: Path, number: int = 300, *, seed: int = 0, header: bool = True) -> Path:
+    """Rows whose features 3·l, 3·l+1 and 3·l+2 tell label l; some rows have no label."""
+    chance = random.Random(seed)
+    lines = [f"{number} 61 20"] if header else []
+    for row in range(number):
+        labels = [] if row % 25 == 24 else sorted(chance.sample(range(20), chance.choice([1, 2])))
+        features = sorted({3 * label + chance.randrange(3) for label in labels} | {60})
+        values = " ".join(f"{feature}:{chance.choice([0.5, 1, 2])}" for feature in features)
+        lines.append(f"{','.join(map(str, labels))} {values}")
+    path.write_text("\n".join(lines) + "\n")
+    return path
+
+
+@pytest.fixture
+def run() -> Run:
+    """Run a command line in this process."""
+    runner = CliRunner(env={"COLUMNS": "100", "NO_COLOR": None, "FORCE_COLOR": None})
+
+    def invoke(*words: str | Path, status: int = 0, input: str | bytes | None = None) -> Result:  # noqa: A002
+        result = runner.invoke(app, [str(word) for word in words], input=input)
+        assert result.exit_code == status, result.output
+        return result
+
+    return invoke
+
+
+@pytest.fixture
+def make_texts(tmp_path: Path) -> Callable[..., Path]:
+    """Write a file of texts: (name, number, labels=…, seed=…) → path."""
+
+    def make(name: str, number: int, **options: Any) -> Path:
+        return write_jsonl(tmp_path / name, text_examples(number, **options))
+
+    return make
+
+
+@pytest.fixture
+def texts(make_texts: Callable[..., Path]) -> Path:
+    return make_texts("texts.jsonl", 400)
+
+
+@pytest.fixture
+def vectors(tmp_path: Path) -> Path:
+    return write_xmlc(tmp_path / "vectors.txt")
+
+
+@pytest.fixture
+def text_model(run: Run, texts: Path, tmp_path: Path) -> Path:
+    model = tmp_path / "text.lg"
+    run("train", texts, "-o", model)
+    return model
+
+
+@pytest.fixture
+def vector_model(run: Run, vectors: Path, tmp_path: Path) -> Path:
+    model = tmp_path / "vector.lg"
+    run("train", vectors, "-o", model)
+    return model
+
+
+@pytest.fixture
+def start() -> Callable[..., subprocess.Popen[bytes]]:
+    """Start the command line as a process of its own, not on a terminal."""
+
+    def popen(*words: str | Path, **options: Any) -> subprocess.Popen[bytes]:
+        command = [sys.executable, "-m", "labelgrove.cli", *map(str, words)]
+        options = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, **options}
+        return subprocess.Popen(command, **options)
+
+    return popen
+
+
+@pytest.fixture
+def data_folder() -> Path:
+    """The folder of real data sets; the test is skipped where there is none."""
+    default = Path(__file__).parents[2] / ".." / "shared" / "data"
+    folder = Path(os.environ.get("LABELGROVE_DATA", default))
+    if not folder.is_dir():
+        pytest.skip(f"no data sets in {folder}; LABELGROVE_DATA names their folder")
+    return folder

@@ -1,0 +1,109 @@
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import labelgrove
+from labelgrove.data import read_examples
+from labelgrove.evaluation import evaluate
+
+METRICS = [f"{name}@{k}" for name in ("p", "r", "ndcg", "psp") for k in (1, 3, 5)]
+
+
+def measured(run: Any, model: Path, data: Path, *words: str) -> Any:
+    return json.loads(run("eval", model, data, "--json", *words).stdout)
+
+
+def test_the_figures_are_those_of_the_library(
+    run: Any, vectors: Path, vector_model: Path, tmp_path: Path
+) -> None:
+    test = tmp_path / "test.txt"
+    # A label never learnt, and a row without labels, beside rows that are known.
+    test.write_text(vectors.read_text().split("\n", 1)[1].replace("\n3 ", "\n19,77 "))
+    found = measured(run, vector_model, test, "--format", "xmlc")
+    model = labelgrove.load(vector_model)
+    examples = read_examples(test, format="xmlc")
+    expected = evaluate(
+        model,
+        examples.X,
+        examples.labels,
+        label_counts=dict(zip(model.classes_.tolist(), model.label_counts_.tolist(), strict=True)),
+        n_train=model.examples_seen_,
+    )
+    for name in (*METRICS, "classifiers_per_example", "expected_depth"):
+        assert found[name] == pytest.approx(expected[name]), name
+    assert found["unknown_labels"] == expected["unknown_labels"] == 1
+    assert found["examples_without_labels"] == 12
+    assert 0 < found["unknown_label_share"] < 1
+
+
+def test_the_keys_and_their_ranges(run: Any, texts: Path, text_model: Path) -> None:
+    found = measured(run, text_model, texts)
+    assert list(found)[: len(METRICS)] == METRICS
+    assert all(0 <= found[name] <= 1 for name in METRICS)
+    assert found["p@1"] > 0.9
+    assert found["examples"] == 400
+    assert found["seconds"] > 0
+    assert found["total_seconds"] >= found["seconds"]
+    assert found["examples_per_second"] == pytest.approx(400 / found["seconds"], rel=0.05)
+
+
+def test_a_table_for_people(run: Any, texts: Path, text_model: Path) -> None:
+    shown = run("eval", text_model, texts).stdout
+    assert "@1" in shown
+    assert [line.split()[0] for line in shown.splitlines()[2:6]] == ["P", "R", "nDCG", "PSP"]
+    assert "unknown labels" not in shown
+
+
+def test_a_metrics_file_holds_what_json_says(
+    run: Any, texts: Path, text_model: Path, tmp_path: Path
+) -> None:
+    path = tmp_path / "metrics.json"
+    result = run("eval", text_model, texts, "--json", "--metrics-file", path)
+    assert path.read_bytes() == result.stdout_bytes
+
+
+def test_several_passes_do_not_bend_the_propensities(
+    run: Any, vectors: Path, vector_model: Path, tmp_path: Path
+) -> None:
+    run("train", vectors, "-o", tmp_path / "three.lg", "--passes", "3")
+    once, model = labelgrove.load(vector_model), labelgrove.load(tmp_path / "three.lg")
+    assert (model.label_counts_ == 3 * once.label_counts_).all()
+    examples = read_examples(vectors)
+    counts = dict(zip(once.classes_.tolist(), once.label_counts_.tolist(), strict=True))
+    expected = evaluate(model, examples.X, examples.labels, label_counts=counts, n_train=300)
+    found = measured(run, tmp_path / "three.lg", vectors)
+    assert found["psp@3"] == pytest.approx(expected["psp@3"])
+
+
+def test_fewer_labels_than_places(run: Any, tmp_path: Path) -> None:
+    data = tmp_path / "d.txt"
+    data.write_text("".join(f"{i % 2} {i % 2}:1\n" for i in range(10)))
+    run("train", data, "-o", tmp_path / "m.lg", "--format", "xmlc")
+    found = measured(run, tmp_path / "m.lg", data, "--format", "xmlc")
+    assert (found["p@1"], found["p@5"], found["r@5"]) == (1, 0.2, 1)
+
+
+def test_too_few_examples_for_propensities(run: Any, tmp_path: Path) -> None:
+    data = tmp_path / "d.txt"
+    data.write_text("0 0:1\n1 1:1\n")
+    run("train", data, "-o", tmp_path / "m.lg", "--format", "xmlc")
+    found = measured(run, tmp_path / "m.lg", data, "--format", "xmlc")
+    assert "psp@1" not in found
+    assert "–" in run("eval", tmp_path / "m.lg", data, "--format", "xmlc").stdout
+
+
+def test_a_beam_evaluates_fewer_classifiers(run: Any, vectors: Path, tmp_path: Path) -> None:
+    words = ("--set", "max_leaves=2", "--set", "alpha=0.1")
+    run("train", vectors, "-o", tmp_path / "deep.lg", *words)
+    exact = measured(run, tmp_path / "deep.lg", vectors)
+    beam = measured(run, tmp_path / "deep.lg", vectors, "--beam", "1")
+    assert beam["classifiers_per_example"] < exact["classifiers_per_example"]
+
+
+def test_labels_must_be_there(run: Any, text_model: Path) -> None:
+    result = run("eval", text_model, "-", input='{"text": "a b"}\n', status=1)
+    assert "labels" in result.stderr

@@ -1,0 +1,101 @@
+from __future__ import annotations
+
+import errno
+from collections.abc import Callable
+
+import pytest
+import typer
+from typer.testing import CliRunner
+
+from labelgrove import DataError, LearningInterrupted
+from labelgrove.cli._application import Application
+
+runner = CliRunner()
+
+
+def application(failure: Callable[[], BaseException | None]) -> typer.Typer:
+    app = typer.Typer(cls=Application, pretty_exceptions_enable=False)
+
+    @app.callback()
+    def begin() -> None:
+        pass
+
+    @app.command()
+    def run(count: int = 1) -> None:
+        typer.echo("result")
+        if (error := failure()) is not None:
+            raise error
+
+    return app
+
+
+@pytest.mark.parametrize(
+    ("failure", "status", "message"),
+    [
+        (DataError("row 3: found\nnan"), 1, "error: row 3: found nan\n"),
+        (
+            FileNotFoundError(errno.ENOENT, "No such file or directory", "a.txt"),
+            1,
+            "error: a.txt: no such file or directory\n",
+        ),
+        (
+            OSError(errno.ENOSPC, "No space left on device", "m.lg"),
+            1,
+            "error: m.lg: no space left on device\n",
+        ),
+        (KeyboardInterrupt(), 130, "error: stopped by Ctrl-C\n"),
+        (LearningInterrupted("stopped in row 7", 7), 130, "error: stopped in row 7\n"),
+        (MemoryError(), 1, "error: out of memory\n"),
+        (BrokenPipeError(errno.EPIPE, "Broken pipe"), 141, ""),
+    ],
+)
+def test_a_failure_is_one_sentence_and_a_status(
+    failure: BaseException, status: int, message: str
+) -> None:
+    result = runner.invoke(application(lambda: failure), ["run"])
+    assert result.exit_code == status
+    assert result.stderr == message
+    assert result.stdout == "result\n"
+
+
+def test_a_fault_of_our_own_asks_for_a_report() -> None:
+    result = runner.invoke(application(lambda: ZeroDivisionError("division")), ["run"])
+    assert result.exit_code == 1
+    assert result.stderr.startswith("error: this is a fault of LabelGrove itself (ZeroDivision")
+    assert "--debug" in result.stderr
+    assert "Traceback" not in result.stderr
+
+
+@pytest.mark.parametrize("words", [["--debug", "run"], ["run", "--debug"]])
+def test_debug_lets_the_exception_through(words: list[str]) -> None:
+    result = runner.invoke(application(lambda: ZeroDivisionError("division")), words)
+    assert isinstance(result.exception, ZeroDivisionError)
+
+
+def test_debug_of_one_run_is_forgotten_by_the_next() -> None:
+    app = application(lambda: ZeroDivisionError("division"))
+    runner.invoke(app, ["run", "--debug"])
+    assert isinstance(runner.invoke(app, ["run"]).exception, SystemExit)
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["run", "--cuont", "3"], "no such option: --cuont"),
+        (["run", "--count", "many"], "--count"),
+        (["rum"], "no such command 'rum'"),
+        (["run", "surplus"], "surplus"),
+    ],
+)
+def test_a_wrong_command_line_is_one_sentence_too(words: list[str], message: str) -> None:
+    result = runner.invoke(application(lambda: None), words)
+    assert result.exit_code == 2
+    assert message in result.stderr
+    assert "--help'" in result.stderr
+    assert result.stderr.count("\n") == 1
+    assert result.stdout == ""
+
+
+def test_success_has_status_zero() -> None:
+    result = runner.invoke(application(lambda: None), ["run"])
+    assert (result.exit_code, result.stderr) == (0, "")

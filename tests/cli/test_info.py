@@ -1,0 +1,46 @@
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import labelgrove
+
+
+def test_what_is_in_a_text_model(run: Any, text_model: Path) -> None:
+    found = json.loads(run("info", text_model, "--json").stdout)
+    model = labelgrove.load(text_model)
+    assert found["algorithm"] == "online-plt"
+    assert found["parameters"]["learner"] in ("arow", "adagrad", "sgd")
+    assert found["parameters"]["n_jobs"] == 1
+    assert found["text"]["n_features"] == 2**20
+    assert (found["examples"], found["labels"]) == (400, 40)
+    assert found["bytes"] == text_model.stat().st_size
+    assert found["nodes"] == model.tree_.n_nodes
+    assert 0 < found["mean_depth"] <= found["depth"]
+    assert found["weights"] == model.size()["weights"] > 0
+    counts = list(found["most_frequent_labels"].values())
+    assert len(counts) == 5
+    assert counts == sorted(model.label_counts_.tolist(), reverse=True)[:5]
+
+
+def test_for_people(run: Any, text_model: Path, vector_model: Path) -> None:
+    shown = run("info", text_model).stdout
+    for part in ("online-plt", "alpha=0.75", "replay=", "n_features=1048576", "400", "40", "depth"):
+        assert part in shown
+    assert "numbered features" in run("info", vector_model).stdout
+    assert "text " not in run("info", vector_model).stdout
+
+
+def test_integer_labels_are_keys_of_json(run: Any, vector_model: Path) -> None:
+    found = json.loads(run("info", vector_model, "--json").stdout)
+    assert found["text"] is None
+    assert all(name.isdigit() for name in found["most_frequent_labels"])
+
+
+def test_a_damaged_file_is_refused(run: Any, text_model: Path) -> None:
+    content = text_model.read_bytes()
+    text_model.write_bytes(content[: len(content) // 2])
+    result = run("info", text_model, status=1)
+    assert str(text_model) in result.stderr
+    assert result.stderr.count("\n") == 1

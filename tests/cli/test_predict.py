@@ -1,0 +1,155 @@
+from __future__ import annotations
+
+import gzip
+import json
+import lzma
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import labelgrove
+from labelgrove.data import read_examples
+from labelgrove.text import HashedText
+
+
+def rows(output: str | bytes) -> list[Any]:
+    return [json.loads(line) for line in output.splitlines()]
+
+
+def test_the_best_five_in_order_of_the_file(run: Any, texts: Path, text_model: Path) -> None:
+    found = rows(run("predict", text_model, texts).stdout)
+    examples = read_examples(texts)
+    assert examples.text is not None
+    X = HashedText().transform(examples.text)
+    labels, scores = labelgrove.load(text_model).predict_topk(X, k=5)
+    assert [row["labels"] for row in found] == labels.tolist()
+    np.testing.assert_allclose([row["scores"] for row in found], scores, rtol=1e-5)
+
+
+def test_integer_labels_are_json_integers(run: Any, vectors: Path, vector_model: Path) -> None:
+    found = rows(run("predict", vector_model, vectors, "-k", "2").stdout)
+    assert len(found) == 300
+    assert all(type(label) is int for row in found for label in row["labels"])
+
+
+def test_all_above_a_threshold(run: Any, vectors: Path, vector_model: Path) -> None:
+    found = rows(run("predict", vector_model, vectors, "--threshold", "0.05").stdout)
+    best = rows(run("predict", vector_model, vectors, "-k", "20").stdout)
+    for row, ranking in zip(found, best, strict=True):
+        above = [pair for pair in zip(*ranking.values(), strict=True) if pair[1] >= 0.05]
+        assert list(zip(*row.values(), strict=True)) == above
+    assert {len(row["labels"]) for row in found} > {1, 2}
+
+
+def test_a_threshold_with_k_gives_k_at_most(run: Any, vectors: Path, vector_model: Path) -> None:
+    words = ("predict", vector_model, vectors, "--threshold", "0.05")
+    every, few = rows(run(*words).stdout), rows(run(*words, "-k", "2").stdout)
+    assert [row["labels"][:2] for row in every] == [row["labels"] for row in few]
+
+
+def test_more_places_than_labels(run: Any, vectors: Path, vector_model: Path) -> None:
+    found = rows(run("predict", vector_model, vectors, "-k", "50", "--limit", "3").stdout)
+    assert [len(row["labels"]) for row in found] == [20, 20, 20]
+
+
+def test_a_wide_beam_finds_the_best(run: Any, vectors: Path, vector_model: Path) -> None:
+    exact = run("predict", vector_model, vectors).stdout
+    assert run("predict", vector_model, vectors, "--beam", "1000").stdout == exact
+
+
+def test_any_number_of_threads_predicts_the_same(run: Any, texts: Path, text_model: Path) -> None:
+    one = run("predict", text_model, texts, "--jobs", "1").stdout
+    assert run("predict", text_model, texts, "--jobs", "3").stdout == one
+
+
+def test_a_list_of_allowed_labels(run: Any, texts: Path, text_model: Path, tmp_path: Path) -> None:
+    allowed = tmp_path / "allowed.txt"
+    allowed.write_text("\ufefftopic-03\r\n\ntopic-07\nnowhere\n", encoding="utf-8")
+    result = run("predict", text_model, texts, "--labels-file", allowed)
+    assert {label for row in rows(result.stdout) for label in row["labels"]} == {
+        "topic-03",
+        "topic-07",
+    }
+    assert result.stderr.startswith("warning: ")
+    assert "one label is unknown to the model and left out, first 'nowhere'" in result.stderr
+
+
+def test_allowed_labels_that_are_numbers(
+    run: Any, vectors: Path, vector_model: Path, tmp_path: Path
+) -> None:
+    allowed = tmp_path / "allowed.txt"
+    allowed.write_text("3\n 11 \n")
+    found = rows(run("predict", vector_model, vectors, "--labels-file", allowed).stdout)
+    assert {label for row in found for label in row["labels"]} == {3, 11}
+    words = ("predict", vector_model, vectors, "--labels-file", allowed, "--threshold", "0")
+    assert all(sorted(row["labels"]) == [3, 11] for row in rows(run(*words).stdout))
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (b"3\nfour\n", "allowed.txt:2: found 'four'"),
+        (b"3\n\xff\n", "allowed.txt:2: expected text in UTF-8"),
+        (b"77\n", "the model knows none of the 1 labels"),
+        (b"", "the model knows none of the 0 labels"),
+    ],
+)
+def test_a_list_of_labels_that_cannot_be_used(
+    run: Any, vectors: Path, vector_model: Path, tmp_path: Path, content: bytes, message: str
+) -> None:
+    allowed = tmp_path / "allowed.txt"
+    allowed.write_bytes(content)
+    result = run("predict", vector_model, vectors, "--labels-file", allowed, status=1)
+    assert message in result.stderr
+
+
+def test_output_to_files(run: Any, texts: Path, text_model: Path, tmp_path: Path) -> None:
+    shown = run("predict", text_model, texts).stdout_bytes
+    for name, read in (
+        ("p.jsonl", bytes),
+        ("p.jsonl.gz", gzip.decompress),
+        ("p.xz", lzma.decompress),
+    ):
+        result = run("predict", text_model, texts, "-o", tmp_path / name)
+        assert result.stdout == ""
+        assert read((tmp_path / name).read_bytes()) == shown
+
+
+def test_texts_without_labels_will_do(run: Any, text_model: Path) -> None:
+    lines = '{"text": "topic03w1 topic03w2"}\n{"text": "…"}\n'.encode()
+    found = rows(run("predict", text_model, "-", input=lines).stdout)
+    assert found[0]["labels"][0] == "topic-03"
+    assert len(found) == 2
+
+
+def test_labels_are_written_as_they_are(run: Any, tmp_path: Path) -> None:
+    data = tmp_path / "d.jsonl"
+    label = 'Käse "frisch"\n\u2028 🧀'
+    data.write_text(json.dumps({"text": "milk and rennet", "labels": [label]}) + "\n")
+    run("train", data, "-o", tmp_path / "m.lg")
+    output = run("predict", tmp_path / "m.lg", data).stdout_bytes
+    assert output.count(b"\n") == 1
+    assert json.loads(output)["labels"] == [label]
+    assert "🧀".encode() in output
+
+
+@pytest.mark.parametrize(
+    ("words", "status", "message"),
+    [
+        (["--beam", "0"], 2, "--beam"),
+        (["--beam", "9", "--threshold", "0.5"], 1, "--beam goes with -k"),
+        (["-k", "0"], 2, "-k"),
+        (["--threshold", "1.5"], 2, "--threshold"),
+        (["--limit", "0"], 2, "--limit"),
+        (["--labels-file", "nowhere.txt"], 1, "nowhere.txt: no such file"),
+        (["-o", "no/where.jsonl"], 1, "no/where.jsonl: no such file"),
+    ],
+)
+def test_what_cannot_be_asked(
+    run: Any, vectors: Path, vector_model: Path, words: list[str], status: int, message: str
+) -> None:
+    result = run("predict", vector_model, vectors, *words, status=status)
+    assert message in result.stderr
+    assert result.stderr.count("\n") == 1

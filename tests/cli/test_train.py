@@ -1,0 +1,233 @@
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import labelgrove
+from labelgrove.cli._learning import ALL_PREDICTED, SAMPLE, Progressive
+from labelgrove.cli._source import CHUNK_ROWS
+from labelgrove.data import read_examples
+from labelgrove.text import HashedText
+
+
+def test_training_on_text_is_the_estimator_on_hashed_text(
+    run: Any, texts: Path, tmp_path: Path
+) -> None:
+    run("train", texts, "-o", tmp_path / "m.lg", "--seed", "5", "--set", "alpha=0.5")
+    examples = read_examples(texts)
+    assert examples.text is not None
+    X = HashedText().fit_transform(examples.text)
+    expected = labelgrove.OnlinePLTClassifier(alpha=0.5, random_state=5)
+    expected.partial_fit(X, examples.labels)
+    found = labelgrove.load(tmp_path / "m.lg")
+    assert found.get_params() == expected.get_params()
+    for ours, theirs in zip(found.predict_topk(X), expected.predict_topk(X), strict=True):
+        np.testing.assert_array_equal(ours, theirs)
+
+
+def test_the_result_says_what_was_learnt(run: Any, texts: Path, tmp_path: Path) -> None:
+    result = run("train", texts, "-o", tmp_path / "m.lg", "--json")
+    found = json.loads(result.stdout)
+    assert found["model"] == str(tmp_path / "m.lg")
+    assert found["bytes"] == (tmp_path / "m.lg").stat().st_size
+    assert (found["examples"], found["passes"], found["interrupted"]) == (400, 1, False)
+    assert (found["labels"], found["new_labels"]) == (40, 40)
+    assert 0.3 < found["progressive_p@1"] < 1
+    assert found["examples_per_second"] > 0
+    assert result.stderr == ""
+
+
+def test_people_get_a_table_without_trailing_blanks(run: Any, texts: Path, tmp_path: Path) -> None:
+    shown = run("train", texts, "-o", tmp_path / "m.lg").stdout
+    assert "400 in " in shown
+    assert "P@1 while learning" in shown
+    assert all(line == line.rstrip() for line in shown.splitlines())
+
+
+def test_the_same_seed_gives_the_same_bytes(run: Any, texts: Path, tmp_path: Path) -> None:
+    for name in ("a.lg", "b.lg"):
+        run("train", texts, "-o", tmp_path / name, "--shuffle", "--seed", "3", "--passes", "2")
+    assert (tmp_path / "a.lg").read_bytes() == (tmp_path / "b.lg").read_bytes()
+
+
+def test_any_number_of_threads_learns_the_same(run: Any, texts: Path, tmp_path: Path) -> None:
+    models = []
+    for jobs in ("1", "3"):
+        run("train", texts, "-o", tmp_path / "m.lg", "--jobs", jobs)
+        run("learn", tmp_path / "m.lg", texts, "--jobs", "1")
+        models.append((tmp_path / "m.lg").read_bytes())
+    assert models[0] == models[1]
+
+
+def test_shuffling_gives_other_orders_for_other_seeds(
+    run: Any, texts: Path, tmp_path: Path
+) -> None:
+    orders = set()
+    for seed in ("1", "2"):
+        run("train", texts, "-o", tmp_path / "m.lg", "--shuffle", "--seed", seed)
+        orders.add(tuple(labelgrove.load(tmp_path / "m.lg").classes_))
+    assert len(orders) == 2
+    assert {tuple(sorted(order)) for order in orders} == {tuple(sorted(orders.pop()))}
+
+
+def test_several_passes_learn_every_example_as_often(run: Any, texts: Path, tmp_path: Path) -> None:
+    found = json.loads(
+        run("train", texts, "-o", tmp_path / "m.lg", "--passes", "3", "--json").stdout
+    )
+    once = json.loads(run("train", texts, "-o", tmp_path / "m.lg", "--json").stdout)
+    assert (found["examples"], found["passes"]) == (1200, 3)
+    # Later passes see examples again: they must not flatter the progressive figure.
+    assert found["progressive_p@1"] == once["progressive_p@1"]
+
+
+def test_a_limit_takes_the_first_examples(run: Any, texts: Path, tmp_path: Path) -> None:
+    lines = texts.read_text().splitlines(keepends=True)
+    (tmp_path / "first.jsonl").write_text("".join(lines[:70]))
+    run("train", texts, "-o", tmp_path / "a.lg", "--limit", "70")
+    run("train", tmp_path / "first.jsonl", "-o", tmp_path / "b.lg")
+    assert (tmp_path / "a.lg").read_bytes() == (tmp_path / "b.lg").read_bytes()
+
+
+def test_a_limit_comes_before_shuffling(run: Any, texts: Path, tmp_path: Path) -> None:
+    words = ("-o", tmp_path / "m.lg", "--limit", "70", "--shuffle", "--json")
+    assert json.loads(run("train", texts, *words).stdout)["examples"] == 70
+    first = {label for row in read_examples(texts).labels[:70] for label in row}
+    assert set(labelgrove.load(tmp_path / "m.lg").classes_) == first
+
+
+def test_numbered_features_and_labels(run: Any, vectors: Path, tmp_path: Path) -> None:
+    found = json.loads(run("train", vectors, "-o", tmp_path / "m.lg", "--json").stdout)
+    assert (found["examples"], found["labels"]) == (300, 20)
+    model = labelgrove.load(tmp_path / "m.lg")
+    assert model.classes_.dtype.kind == "i"
+    assert model.front_end_ is None
+
+
+def test_shuffling_numbered_features_without_a_header(run: Any, tmp_path: Path) -> None:
+    (tmp_path / "d.txt").write_text("".join(f"{i % 3} {i}:1 {i + 1}:2\n" for i in range(60)))
+    run("train", tmp_path / "d.txt", "-o", tmp_path / "m.lg", "--shuffle", "--format", "xmlc")
+    assert labelgrove.load(tmp_path / "m.lg").examples_seen_ == 60
+
+
+def test_text_parameters_are_stored_with_the_model(run: Any, texts: Path, tmp_path: Path) -> None:
+    run(
+        *("train", texts, "-o", tmp_path / "m.lg"),
+        *("--set", "text.n_features=512", "--set", "text.ngram_range=1,2"),
+    )
+    model = labelgrove.load(tmp_path / "m.lg")
+    assert model.front_end_["n_features"] == 512
+    assert model.front_end_["ngram_range"] == [1, 2]
+    assert model.n_features_in_ == 512
+
+
+def test_standard_input_is_read(run: Any, texts: Path, tmp_path: Path) -> None:
+    run("train", texts, "-o", tmp_path / "a.lg")
+    run("train", "-", "-o", tmp_path / "b.lg", input=texts.read_bytes())
+    assert (tmp_path / "a.lg").read_bytes() == (tmp_path / "b.lg").read_bytes()
+
+
+def test_standard_input_is_read_once_unless_kept(run: Any, texts: Path, tmp_path: Path) -> None:
+    words = ("train", "-", "-o", tmp_path / "m.lg", "--passes", "2")
+    result = run(*words, input=texts.read_bytes(), status=1)
+    assert "standard input can be read only once" in result.stderr
+    run(*words, "--shuffle", input=texts.read_bytes())
+
+
+def test_a_model_for_prediction_is_smaller_and_predicts_the_same(
+    run: Any, texts: Path, text_model: Path, tmp_path: Path
+) -> None:
+    small = tmp_path / "small.lg"
+    run("train", texts, "-o", small, "--for-prediction")
+    assert small.stat().st_size < text_model.stat().st_size
+    assert run("predict", small, texts).stdout == run("predict", text_model, texts).stdout
+    assert "error:" in run("learn", small, texts, status=1).stderr
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["--algorithm", "online-plz"], "no such algorithm; did you mean online-plt?"),
+        (["--set", "alfa=1"], "did you mean alpha?"),
+        (["--set", "alpha=2"], "alpha=2.0: expected"),
+        (["--set", "learner=magic"], "learner='magic': expected one of"),
+        (["--set", "text.n_features=0"], "n_features=0: expected"),
+        (["--set", "tree=oak"], "can only be set from Python"),
+        (["--set", "n_jobs=2"], "option --jobs"),
+        (["--format", "csv"], "csv"),
+        (["--jobs", "0"], "n_jobs=0"),
+    ],
+)
+def test_a_wrong_parameter_is_one_sentence(
+    run: Any, texts: Path, tmp_path: Path, words: list[str], message: str
+) -> None:
+    result = run("train", texts, "-o", tmp_path / "m.lg", *words, status=1)
+    assert result.stderr.startswith("error: ")
+    assert message in result.stderr
+    assert result.stderr.count("\n") == 1
+    assert not (tmp_path / "m.lg").exists()
+
+
+@pytest.mark.parametrize(
+    ("output", "message"),
+    [
+        ("missing/m.lg", "missing: no such folder"),
+        (".", "this is a folder"),
+        ("-", "cannot be written to standard output"),
+    ],
+)
+def test_a_place_that_cannot_be_written_is_refused_before_learning(
+    run: Any, tmp_path: Path, output: str, message: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    # The data is missing too: the complaint must be about the output, which is looked at first.
+    assert message in run("train", "nothing.jsonl", "-o", output, status=1).stderr
+
+
+def test_text_settings_do_not_go_with_numbered_features(
+    run: Any, vectors: Path, tmp_path: Path
+) -> None:
+    words = ("--set", "text.n_features=512")
+    result = run("train", vectors, "-o", tmp_path / "m.lg", *words, status=1)
+    assert "not text" in result.stderr
+
+
+def test_a_malformed_line_is_named_and_nothing_is_written(
+    run: Any, texts: Path, tmp_path: Path
+) -> None:
+    lines = texts.read_text().splitlines()
+    lines[250] = '{"text": 7}'
+    texts.write_text("\n".join(lines))
+    result = run("train", texts, "-o", tmp_path / "m.lg", status=1)
+    assert f"{texts}:251: " in result.stderr
+    assert not (tmp_path / "m.lg").exists()
+
+
+def test_an_empty_file_is_named(run: Any, tmp_path: Path) -> None:
+    (tmp_path / "empty.jsonl").write_text("")
+    result = run("train", tmp_path / "empty.jsonl", "-o", tmp_path / "m.lg", status=1)
+    assert "empty.jsonl" in result.stderr
+
+
+class TestProgressive:
+    def test_the_first_rows_stand_for_their_batch(self) -> None:
+        progressive = Progressive()
+        progressive.count([("a",), ("b",)], ["a", "c"], 10)
+        progressive.count([("a", "b"), ("b", "a")], ["a", "a"], 30)
+        assert progressive.examples == 40
+        assert progressive.value == pytest.approx((5 + 30) / 40)
+
+    def test_without_a_prediction_nothing_is_hit(self) -> None:
+        progressive = Progressive()
+        progressive.count([("a",)], (), 1)
+        assert progressive.value == 0
+
+    def test_before_anything_there_is_no_value(self) -> None:
+        assert np.isnan(Progressive().value)
+
+    def test_batches_fit_into_chunks(self) -> None:
+        assert CHUNK_ROWS % SAMPLE == 0
+        assert ALL_PREDICTED % CHUNK_ROWS == 0
