@@ -235,6 +235,18 @@ def test_truncate_to_nothing_forgets_the_type() -> None:
     assert names.tolist() == ["a", "b"]
 
 
+def test_what_was_handed_out_never_changes() -> None:
+    registry = registry_of("a", "b", "c")
+    names, active = registry.names, registry.active
+    registry.retire([0])
+    registry.rename({"b": "x"})
+    registry.truncate(2)
+    registry.add("d")
+    assert names.tolist() == ["a", "b", "c"]
+    assert active.tolist() == [True, True, True]
+    assert registry.names.tolist() == ["a", "x", "d"]
+
+
 @pytest.mark.parametrize("n", [-1, 3])
 def test_truncate_beyond_the_labels_is_refused(n: int) -> None:
     with pytest.raises(ParameterError, match=f"n is {n}: expected 0 to 2"):

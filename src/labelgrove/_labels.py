@@ -181,9 +181,10 @@ class LabelRegistry:
         for name in self._names[n : self._size].tolist():
             if self._index.get(name, UNKNOWN) >= n:  # else it was retired
                 del self._index[name]
-        # Fresh arrays, since later labels will stand where others stood in arrays handed out.
-        self._names = self._names[:n].copy() if n else np.empty(0, object)
-        self._active = self._active[:n].copy()
+        # Cut, so that labels to come find no room and go to fresh arrays: what stands behind the
+        # cut may have been handed out.
+        self._names = self._names[:n] if n else np.empty(0, object)
+        self._active = self._active[:n]
         self._size = n
         self._width = 0
 
