@@ -108,12 +108,13 @@ void learn(Model& model, const In<std::int64_t>& indptr, const In<FeatureId>& id
   }
   if (!model.engine.can_learn()) throw std::runtime_error("this model was loaded for prediction only");
   const nb::gil_scoped_release no_gil;
-  for (std::size_t row = begin; row < end; ++row) {
+  const auto example = [&](std::size_t row) {
     const auto first = static_cast<std::size_t>(label_indptr.data()[row]);
     const auto last = static_cast<std::size_t>(label_indptr.data()[row + 1]);
-    model.engine.take_in(rows[row], view(labels).subspan(first, last - first));
-  }
-  model.engine.work_off(threads);
+    return OnlinePlt::Example{rows[row], view(labels).subspan(first, last - first)};
+  };
+  if (rows.indptr.empty()) model.engine.expect_dense(static_cast<std::uint32_t>(rows.ids.size()));
+  model.engine.learn(example, begin, end, threads);
 }
 
 // Runs search(searcher, row, x) for all rows, x scaled as in learning.

@@ -2,61 +2,69 @@
 
 #include <algorithm>
 #include <numeric>
+#include <stdexcept>
 
 namespace labelgrove {
 
-std::size_t ExampleStore::payload(const Slot& slot) {
-  return slot.size * (sizeof(float) + (slot.ids ? sizeof(FeatureId) : 0));
+void ExampleStore::expect_dense(std::uint32_t features) {
+  const std::size_t known = counting_.size();
+  if (known >= features) return;
+  counting_.resize(features);
+  std::iota(counting_.begin() + static_cast<std::ptrdiff_t>(known), counting_.end(), static_cast<FeatureId>(known));
 }
 
 ExampleId ExampleStore::add(const Features& x, double scale) {
-  if (free_.empty() && released_.load(std::memory_order_relaxed) * 2 > slots_.size()) collect();
-  ExampleId id;
-  if (free_.empty()) {
-    id = static_cast<ExampleId>(slots_.size());
-    slots_.emplace_back();
-  } else {
-    id = free_.back();
-    free_.pop_back();
-  }
-  Slot& slot = slots_[id];
+  const ExampleId id = vacant_slot();
+  Slot& slot = this->slot(id);
   slot.size = x.size;
   slot.values = std::make_unique<float[]>(x.size);
   std::transform(x.values, x.values + x.size, slot.values.get(), [scale](float value) { return scaled(value, scale); });
-  if (is_dense(x)) {
-    const std::size_t known = counting_.size();
-    if (known < x.size) {
-      counting_.resize(x.size);
-      std::iota(counting_.begin() + static_cast<std::ptrdiff_t>(known), counting_.end(), static_cast<FeatureId>(known));
-    }
-  } else {
+  if (!is_dense(x) || x.size > counting_.size()) {
     slot.ids = std::make_unique<FeatureId[]>(x.size);
     std::copy_n(x.ids, x.size, slot.ids.get());
   }
+  slot.vacant.store(false, std::memory_order_relaxed);
   slot.references.store(1, std::memory_order_relaxed);
   bytes_.fetch_add(payload(slot), std::memory_order_relaxed);
   return id;
 }
 
+ExampleId ExampleStore::vacant_slot() {
+  if (free_.empty() && released_.load(std::memory_order_relaxed) * 2 > size_) {
+    for (ExampleId id = static_cast<ExampleId>(size_); id-- > 0;) {
+      if (slot(id).vacant.exchange(false, std::memory_order_acquire)) {
+        free_.push_back(id);
+        released_.fetch_sub(1, std::memory_order_relaxed);
+      }
+    }
+  }
+  if (!free_.empty()) {
+    const ExampleId id = free_.back();
+    free_.pop_back();
+    return id;
+  }
+  if (size_ >= kNone) throw std::length_error("more examples are remembered than there are numbers for");
+  const auto id = static_cast<ExampleId>(size_);
+  const auto bits = static_cast<unsigned>(std::bit_width(id + (std::uint64_t{1} << kFirstBits))) - 1;
+  auto& chunk = chunks_[bits - kFirstBits];
+  if (!chunk) chunk = std::make_unique<Slot[]>(std::size_t{1} << bits);
+  ++size_;
+  return id;
+}
+
 Features ExampleStore::view(ExampleId id) const {
-  const Slot& slot = slots_[id];
+  const Slot& slot = this->slot(id);
   return {slot.ids ? slot.ids.get() : counting_.data(), slot.values.get(), slot.size};
 }
 
 void ExampleStore::release(ExampleId id) {
-  Slot& slot = slots_[id];
+  Slot& slot = this->slot(id);
   if (slot.references.fetch_sub(1, std::memory_order_acq_rel) != 1) return;
   bytes_.fetch_sub(payload(slot), std::memory_order_relaxed);
   slot.ids.reset();
   slot.values.reset();
   released_.fetch_add(1, std::memory_order_relaxed);
-}
-
-void ExampleStore::collect() {
-  for (ExampleId id = static_cast<ExampleId>(slots_.size()); id-- > 0;) {
-    if (slots_[id].references.load(std::memory_order_relaxed) == 0) free_.push_back(id);
-  }
-  released_.store(0, std::memory_order_relaxed);
+  slot.vacant.store(true, std::memory_order_release);
 }
 
 }  // namespace labelgrove

@@ -2,12 +2,18 @@
 
 #include <algorithm>
 #include <cmath>
-#include <mutex>
+#include <thread>
+#include <utility>
 
 #include "labelgrove/hash.hpp"
 #include "labelgrove/parallel.hpp"
 
 namespace labelgrove {
+namespace {
+
+constexpr std::size_t kWindow = 512;  // examples: enough work to share, little enough to begin early
+
+}  // namespace
 
 OnlinePlt::OnlinePlt(const OnlinePltOptions& options) : OnlinePlt(options, LabelTree()) {}
 
@@ -37,7 +43,32 @@ void OnlinePlt::set_node(NodeId v, std::unique_ptr<Node> node) {
 
 // --- learning: OPLT.TRAIN (Algorithm 3) ----------------------------------------------------------------------------------
 
-void OnlinePlt::take_in(const Features& x, std::span<const LabelId> labels) {
+void OnlinePlt::learn(const std::function<Example(std::size_t)>& examples, std::size_t begin, std::size_t end,
+                      unsigned threads) {
+  usable_ = false;  // until all is done
+  if (threads <= 1) {
+    for (std::size_t i = begin; i < end; ++i) take_in(examples(i));
+    work_off_queues();
+  } else {
+    Crew crew(threads - 1);
+    while (begin < end) {
+      for (const std::size_t stop = std::min(end, begin + kWindow); begin < stop; ++begin) take_in(examples(begin));
+      crew.finish();
+      forget_tasks();
+      seal_queues();
+      crew.start(order_.size(), [this](std::size_t i) {
+        thread_local Workspace work;
+        settle(*order_[i], work);
+      });
+    }
+    crew.finish();
+    forget_tasks();
+  }
+  usable_ = true;
+}
+
+void OnlinePlt::take_in(const Example& given) {
+  const auto& [x, labels] = given;
   const ExampleId example = store_.add(x, options_.normalize ? unit_scale(x) : 1.0);
   NodeId selected = kNone;  // Algorithm 8 runs once for an observation, then goes on from the node it selected
   for (const LabelId label : labels) {
@@ -76,7 +107,7 @@ void OnlinePlt::grow(const Features& x, LabelId label, NodeId& selected) {
   }
 
   if (tree_[v].is_leaf() || tree_[v].children.size() >= options_.max_leaves) {  // line 10
-    work_off_node(v, work_);
+    bring_up_to_date(v);
     const NodeId below = tree_.insert_node(v);
     const Node& old = *nodes_[v];
     auto above = std::make_unique<Node>(old.block.parent_block());
@@ -118,7 +149,7 @@ NodeId OnlinePlt::descend(const Features& x, NodeId v) {
 // Line 6: the child with the best (1 - alpha) eta(x, v') + alpha log((|L_v| / |Ch(v)|) / |L_v'|); the first among equals.
 NodeId OnlinePlt::best_child(const Features& x, NodeId v) {
   const TreeNode& node = tree_[v];
-  work_off_node(v, work_);
+  bring_up_to_date(v);
   probabilities_.resize(node.children.size());
   nodes_[v]->block.predict(x, work_, probabilities_.data());
   const double even_share = static_cast<double>(node.leaves) / static_cast<double>(node.children.size());
@@ -163,10 +194,8 @@ void OnlinePlt::start_leaf_theta(NodeId leaf) {
 
 // Drops a node's classifiers and all examples that only it needs.
 void OnlinePlt::discard(NodeId v) {
+  bring_up_to_date(v);
   const Node& node = *nodes_[v];
-  for (const Event& event : node.queue) {
-    if (event.kind == EventKind::learn) store_.release(event.example);
-  }
   for (std::size_t i = 0; i < node.memory.size(); ++i) store_.release(node.memory.example(i));
   set_node(v, nullptr);
 }
@@ -191,7 +220,7 @@ void OnlinePlt::assign(ExampleId example, std::span<const LabelId> labels) {
     for (; child != reached_.end() && child->first == v; ++child) positives_.push_back(child->second);
     store_.retain(example);
     enqueue(v, {EventKind::learn, example, first, static_cast<std::uint32_t>(positives_.size()) - first});
-    nodes_[v]->cost += store_.view(example).size * std::uint64_t{nodes_[v]->block.columns()};
+    nodes_[v]->cost += store_.view(example).size * (tree_[v].children.size() + 1);
   }
 }
 
@@ -201,12 +230,40 @@ void OnlinePlt::enqueue(NodeId v, Event event) {
   node.queue.push_back(event);
 }
 
-void OnlinePlt::work_off_node(NodeId v, Workspace& work) {
+// All that has reached v so far is learnt.
+void OnlinePlt::bring_up_to_date(NodeId v) {
   Node& node = *nodes_[v];
-  for (const Event& event : node.queue) {
+  if (node.sealed != nullptr) {
+    settle(*node.sealed, work_);
+    node.sealed->node = nullptr;
+    node.sealed = nullptr;
+  }
+  work_off(node, node.queue, positives_, work_);
+  node.queue.clear();
+  node.cost = 0;
+}
+
+// The task is done, by this thread or another.
+void OnlinePlt::settle(Task& task, Workspace& work) {
+  auto ready = Task::State::ready;
+  if (task.state.compare_exchange_strong(ready, Task::State::taken, std::memory_order_acq_rel)) {
+    try {
+      work_off(*task.node, task.events, sealed_positives_, work);
+    } catch (...) {
+      task.state.store(Task::State::done, std::memory_order_release);
+      throw;
+    }
+    task.state.store(Task::State::done, std::memory_order_release);
+  }
+  while (task.state.load(std::memory_order_acquire) != Task::State::done) std::this_thread::yield();
+}
+
+void OnlinePlt::work_off(Node& node, std::span<const Event> events, std::span<const std::uint32_t> positives,
+                         Workspace& work) {
+  for (const Event& event : events) {
     switch (event.kind) {
       case EventKind::learn:
-        learn_one(node, event, work);
+        learn_one(node, event, positives.subspan(event.first, event.count), work);
         break;
       case EventKind::add_leaf:
         node.block.add_leaf();
@@ -220,13 +277,10 @@ void OnlinePlt::work_off_node(NodeId v, Workspace& work) {
         break;
     }
   }
-  node.queue.clear();
-  node.cost = 0;
 }
 
 // UPDATECLASSIFIERS (Algorithm 7) for the children of one node, and its replays.
-void OnlinePlt::learn_one(Node& node, const Event& event, Workspace& work) {
-  const std::span<const std::uint32_t> positives(positives_.data() + event.first, event.count);
+void OnlinePlt::learn_one(Node& node, const Event& event, std::span<const std::uint32_t> positives, Workspace& work) {
   node.block.learn(store_.view(event.example), positives, true, work);
   ExampleId unneeded = event.example;
   if (options_.replay > 0) {
@@ -239,23 +293,38 @@ void OnlinePlt::learn_one(Node& node, const Event& event, Workspace& work) {
   if (unneeded != kNone) store_.release(unneeded);
 }
 
-void OnlinePlt::work_off(unsigned threads) {
-  // A node may have been worked off, left the tree's inner nodes, or been queued again since it was noted.
-  std::sort(waiting_.begin(), waiting_.end());
-  waiting_.erase(std::unique(waiting_.begin(), waiting_.end()), waiting_.end());
-  std::erase_if(waiting_, [this](NodeId v) { return !nodes_[v] || nodes_[v]->queue.empty(); });
-  if (threads > 1) {  // the longest first, so that the threads end together
-    std::stable_sort(waiting_.begin(), waiting_.end(),
-                     [this](NodeId a, NodeId b) { return nodes_[a]->cost > nodes_[b]->cost; });
-    parallel_for(waiting_.size(), threads, [this](std::size_t i) {
-      thread_local Workspace work;
-      work_off_node(waiting_[i], work);
-    });
-  } else {
-    for (const NodeId v : waiting_) work_off_node(v, work_);
+void OnlinePlt::work_off_queues() {
+  for (const NodeId v : waiting_) {
+    if (nodes_[v]) bring_up_to_date(v);  // a node may have gone, or its queue been worked off, since it was noted
   }
   waiting_.clear();
   positives_.clear();
+}
+
+void OnlinePlt::seal_queues() {
+  for (const NodeId v : waiting_) {
+    if (!nodes_[v] || nodes_[v]->queue.empty()) continue;
+    Node& node = *nodes_[v];
+    Task& task = tasks_.emplace_back();
+    task.node = &node;
+    task.events.swap(node.queue);
+    task.cost = std::exchange(node.cost, 0);
+    node.sealed = &task;
+    order_.push_back(&task);
+  }
+  waiting_.clear();
+  sealed_positives_.swap(positives_);
+  positives_.clear();
+  std::stable_sort(order_.begin(), order_.end(), [](const Task* a, const Task* b) { return a->cost > b->cost; });
+}
+
+// REQUIRES: all tasks are done.
+void OnlinePlt::forget_tasks() {
+  for (const Task& task : tasks_) {
+    if (task.node != nullptr) task.node->sealed = nullptr;
+  }
+  tasks_.clear();
+  order_.clear();
 }
 
 void OnlinePlt::remove_labels(std::span<const LabelId> labels) {

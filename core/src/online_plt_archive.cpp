@@ -1,6 +1,5 @@
 // Saving and loading: docs/format.md names every array.
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <functional>
 #include <stdexcept>
@@ -70,7 +69,6 @@ void OnlinePlt::save(ArrayWriter& out, bool for_prediction) const {
   auto updates = out.u64("block.updates", kept.size());
   std::size_t features = 0;
   std::size_t weights = 0;
-  std::size_t columns = 0;
   for (std::size_t i = 0; i < kept.size(); ++i) {
     const SiblingBlock& block = nodes_[kept[i]]->block;
     nodes[i] = kept[i];
@@ -80,14 +78,11 @@ void OnlinePlt::save(ArrayWriter& out, bool for_prediction) const {
     const std::size_t saved = block.children() + std::size_t{thetas[i]};
     features += block.features().size();
     weights += std::size_t{block.rows()} * saved;
-    columns += saved;
   }
   const bool with_state = options_.learner.has_state() && !for_prediction;
-  const bool with_links = options_.learner.kind == LearnerKind::arow;
   FeatureId* next_feature = out.u32("weights.feature", features).data();
   float* next_weight = out.f32("weights.value", weights).data();
   float* next_state = with_state ? out.f32("weights.state", weights).data() : nullptr;
-  float* next_link = with_links ? out.f32("weights.link", columns * kLinkFloats).data() : nullptr;
   for (std::size_t i = 0; i < kept.size(); ++i) {
     const SiblingBlock& block = nodes_[kept[i]]->block;
     const std::uint32_t saved = block.children() + thetas[i];
@@ -97,12 +92,6 @@ void OnlinePlt::save(ArrayWriter& out, bool for_prediction) const {
     if (with_state) {
       block.copy_state(saved, next_state);
       next_state += std::size_t{block.rows()} * saved;
-    }
-    if (with_links) {
-      for (std::uint32_t c = 0; c < saved; ++c) {
-        const Link& link = block.links()[c];
-        next_link = std::copy_n(std::array{link.slope, link.intercept, link.slope_sum, link.intercept_sum}.data(), kLinkFloats, next_link);
-      }
     }
   }
   if (!for_prediction && options_.replay > 0) save_memory(out, kept);
@@ -175,9 +164,7 @@ OnlinePlt::OnlinePlt(const OnlinePltOptions& options, const ArrayReader& saved, 
   Pieces features("weights.feature", saved.u32("weights.feature"));
   Pieces weights("weights.value", saved.f32("weights.value"));
   const bool with_state = options_.learner.has_state() && !borrow;
-  const bool with_links = options_.learner.kind == LearnerKind::arow;
   Pieces states("weights.state", with_state ? saved.f32("weights.state") : std::span<const float>());
-  Pieces links("weights.link", with_links ? saved.f32("weights.link") : std::span<const float>());
   for (std::size_t i = 0; i < n; ++i) {
     const NodeId v = nodes[i];
     require(v < tree_.size() && (i == 0 || nodes[i - 1] < v), "the blocks' nodes must exist and increase");
@@ -203,11 +190,6 @@ OnlinePlt::OnlinePlt(const OnlinePltOptions& options, const ArrayReader& saved, 
       finite(block_state);
       view.state = block_state.data();
     }
-    if (with_links) {
-      const auto block_links = links.take(columns * kLinkFloats);
-      finite(block_links);
-      view.links = block_links.data();
-    }
     require(std::ranges::all_of(view.features, [](FeatureId id) { return id < kNone / 2; }),
             "node " + std::to_string(v) + ": a feature id is out of range");
     set_node(v, std::make_unique<Node>(SiblingBlock(options_.learner, view, borrow)));
@@ -219,7 +201,6 @@ OnlinePlt::OnlinePlt(const OnlinePltOptions& options, const ArrayReader& saved, 
   features.finish();
   weights.finish();
   states.finish();
-  links.finish();
   for (NodeId v = 0; v < tree_.size(); ++v) {
     const bool needed = !tree_[v].is_leaf() || (!borrow && needs_theta(v));
     require(needed == (blocks_[v] != nullptr), "node " + std::to_string(v) + ": its classifiers are missing or not needed");
@@ -237,6 +218,7 @@ void OnlinePlt::load_memory(const ArrayReader& saved, std::span<const NodeId> no
   for (const std::uint8_t is_dense_example : dense) {
     const std::uint32_t length = lengths.one();
     const auto value = values.take(length);
+    if (is_dense_example != 0) store_.expect_dense(length);
     std::span<const FeatureId> id;
     if (is_dense_example != 0) {
       while (counting.size() < length) counting.push_back(static_cast<FeatureId>(counting.size()));

@@ -10,7 +10,13 @@ namespace labelgrove {
 namespace {
 
 constexpr std::uint32_t kBiasRow = 0;
-constexpr Link kNewLink{3.0F, 0.0F, 0.0F, 0.0F};
+
+// AROW's squared hinge wants margins of at least 1 and gives no probability; sigma(3 m) measured best calibrated over
+// several data sets (docs/decisions/arow.md).
+constexpr float kArowSlope = 3.0F;
+// An example that is learnt again moves the weights half as far, and leaves AROW's variances alone: it is no new evidence.
+// Shrinking them once more is what over-fits (docs/decisions/arow.md).
+constexpr float kReplayedR = 2.0F;
 
 // Columns that a row has room for: 2, 4 or whole vectors of 8.
 std::uint32_t room_for(std::uint32_t columns) {
@@ -36,7 +42,6 @@ SiblingBlock::SiblingBlock(const LearnerOptions& options, std::uint32_t children
       stride_(room_for(columns_)),
       theta_(theta),
       state_(options.has_state()) {
-  if (options_.kind == LearnerKind::arow) links_.assign(columns_, kNewLink);
   start_row(kBiasRow);
 }
 
@@ -49,10 +54,6 @@ SiblingBlock::SiblingBlock(const LearnerOptions& options, const BlockView& store
       updates_(stored.updates) {
   map_.reserve(stored.features.size());
   for (const FeatureId feature : stored.features) map_.find_or_insert(feature);
-  if (stored.links != nullptr) {
-    links_.resize(columns_);
-    std::memcpy(links_.data(), stored.links, columns_ * sizeof(Link));
-  }
   if (borrow) {
     borrowed_ = stored.weights;
     return;
@@ -67,8 +68,7 @@ SiblingBlock::SiblingBlock(const LearnerOptions& options, const BlockView& store
 }
 
 std::size_t SiblingBlock::bytes() const {
-  return map_.bytes() + (borrowed_ == nullptr ? rows() * row_floats() * sizeof(float) : 0) +
-         links_.capacity() * sizeof(Link) + sizeof(SiblingBlock);
+  return map_.bytes() + (borrowed_ == nullptr ? rows() * row_floats() * sizeof(float) : 0) + sizeof(SiblingBlock);
 }
 
 void SiblingBlock::copy_weights(std::uint32_t columns, float* out) const {
@@ -124,16 +124,11 @@ void SiblingBlock::copy_column(std::uint32_t from, std::uint32_t to, bool negate
     weights[to] = negated ? 0.0F - weights[from] : weights[from];
     if (state_) weights[stride_ + to] = weights[stride_ + from];
   }
-  if (!links_.empty()) {
-    links_[to] = links_[from];
-    if (negated) links_[to].intercept = 0.0F - links_[to].intercept;
-  }
 }
 
 void SiblingBlock::add_leaf() {
   make_room(columns_ + 1);
   ++columns_;
-  if (!links_.empty()) links_.push_back(kNewLink);
   copy_column(columns_ - 2, columns_ - 1, false);   // theta stays the last column
   copy_column(columns_ - 1, columns_ - 2, true);  // and the new leaf is its inverse
 }
@@ -143,7 +138,6 @@ void SiblingBlock::reset_child(std::uint32_t child) { copy_column(columns_ - 1, 
 void SiblingBlock::drop_theta() {
   theta_ = false;
   --columns_;
-  if (!links_.empty()) links_.pop_back();
   // What lies beyond the last column must be as new, for the next column that takes its place.
   for (std::uint32_t r = 0; r < rows(); ++r) {
     row(r)[columns_] = 0.0F;
@@ -163,7 +157,6 @@ SiblingBlock SiblingBlock::parent_block() const {
     copy[0] = copy[1] = row(r)[theta];
     if (state_) copy[parent.stride_] = copy[parent.stride_ + 1] = row(r)[stride_ + theta];
   }
-  if (!links_.empty()) parent.links_.assign(2, links_[theta]);
   return parent;
 }
 
@@ -208,7 +201,7 @@ void SiblingBlock::find_or_insert_rows(const Features& x, Workspace& work) {
   }
 }
 
-void SiblingBlock::learn(const Features& x, std::span<const std::uint32_t> positives, bool /*fresh*/, Workspace& work) {
+void SiblingBlock::learn(const Features& x, std::span<const std::uint32_t> positives, bool fresh, Workspace& work) {
   find_or_insert_rows(x, work);
   const Kernels& kernel = kernels();
   const std::size_t n = work.rows.size();
@@ -243,12 +236,13 @@ void SiblingBlock::learn(const Features& x, std::span<const std::uint32_t> posit
     }
     case LearnerKind::arow: {
       kernel.margins_and_variances(rows, values, n, columns, stride_, margins, work.variances.data());
+      const float r = fresh ? options_.r : kReplayedR * options_.r;
       for (std::uint32_t c = 0; c < columns; ++c) {
         const float loss = 1.0F - targets[c] * margins[c];
-        steps[c] = loss > 0.0F ? targets[c] * (loss / (work.variances[c] + options_.r)) : 0.0F;
+        steps[c] = loss > 0.0F ? targets[c] * (loss / (work.variances[c] + r)) : 0.0F;
       }
       std::fill(steps + columns_, steps + columns, 0.0F);
-      kernel.arow(rows, values, n, columns, stride_, steps, 1.0F / options_.r);
+      kernel.arow(rows, values, n, columns, stride_, steps, fresh ? 1.0F / options_.r : 0.0F);
       break;
     }
   }
@@ -265,20 +259,6 @@ float SiblingBlock::inverse_scale() const {
   return static_cast<float>((1.0 + decay) / (1.0 + decay * static_cast<double>(updates_ + 1)));
 }
 
-void SiblingBlock::teach_links(const Workspace& work, const float* targets) {
-  for (std::uint32_t c = 0; c < columns_; ++c) {
-    Link& link = links_[c];
-    const float margin = work.margins[c];
-    const float score = link.slope * margin + link.intercept;
-    const float gradient = -targets[c] / (1.0F + std::exp(targets[c] * score));
-    const float slope_gradient = gradient * margin;
-    link.slope_sum += slope_gradient * slope_gradient;
-    link.intercept_sum += gradient * gradient;
-    link.slope -= slope_gradient / std::sqrt(1.0F + link.slope_sum);
-    link.intercept -= gradient / std::sqrt(1.0F + link.intercept_sum);
-  }
-}
-
 void SiblingBlock::predict(const Features& x, Workspace& work, float* probabilities) const {
   const std::uint32_t columns = children();
   find_rows(x, work);
@@ -289,8 +269,8 @@ void SiblingBlock::predict(const Features& x, Workspace& work, float* probabilit
     const float scale = inverse_scale();
     for (std::uint32_t c = 0; c < columns; ++c) margins[c] *= scale;
   }
-  if (!links_.empty()) {
-    for (std::uint32_t c = 0; c < columns; ++c) margins[c] = links_[c].slope * margins[c] + links_[c].intercept;
+  if (options_.kind == LearnerKind::arow) {
+    for (std::uint32_t c = 0; c < columns; ++c) margins[c] *= kArowSlope;
   }
   kernels().sigmoid(margins, columns, probabilities);
 }

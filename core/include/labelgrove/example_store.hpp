@@ -1,10 +1,13 @@
 // The examples that somebody still needs: those of the run being learnt, and those that nodes remember for replay. Each
 // is held once, however many nodes refer to it.
+//
+// One thread adds while others view, retain and release: nothing that they look at ever moves.
 #pragma once
 
+#include <array>
 #include <atomic>
+#include <bit>
 #include <cstdint>
-#include <deque>
 #include <memory>
 #include <vector>
 
@@ -16,16 +19,17 @@ using ExampleId = std::uint32_t;
 
 class ExampleStore {
  public:
+  // Examples without gaps among their first `features` features can be stored without ids. REQUIRES: nobody views.
+  void expect_dense(std::uint32_t features);
+
   // Copies the example, its values times `scale`, and holds one reference to it for the caller.
   ExampleId add(const Features& x, double scale);
-  // Valid until the last reference is released or the next add().
+  // Valid until the last reference is released.
   Features view(ExampleId id) const;
-
-  // May run in several threads at once; add() may not run beside them.
-  void retain(ExampleId id) { slots_[id].references.fetch_add(1, std::memory_order_relaxed); }
+  void retain(ExampleId id) { slot(id).references.fetch_add(1, std::memory_order_relaxed); }
   void release(ExampleId id);
 
-  std::size_t bytes() const { return bytes_.load(std::memory_order_relaxed) + slots_.size() * sizeof(Slot); }
+  std::size_t bytes() const { return bytes_.load(std::memory_order_relaxed) + size_ * sizeof(Slot); }
 
  private:
   struct Slot {
@@ -33,15 +37,26 @@ class ExampleStore {
     std::unique_ptr<float[]> values;
     std::uint32_t size = 0;
     std::atomic<std::uint32_t> references{0};
+    std::atomic<bool> vacant{false};
   };
-  static std::size_t payload(const Slot& slot);
-  void collect();
+  static constexpr unsigned kFirstBits = 10;  // chunk k holds 2^(kFirstBits + k) slots
 
-  std::deque<Slot> slots_;
+  static std::size_t payload(const Slot& slot) {
+    return slot.size * (sizeof(float) + (slot.ids ? sizeof(FeatureId) : 0));
+  }
+  Slot& slot(ExampleId id) const {
+    const std::uint64_t shifted = id + (std::uint64_t{1} << kFirstBits);
+    const auto bits = static_cast<unsigned>(std::bit_width(shifted)) - 1;
+    return chunks_[bits - kFirstBits][shifted - (std::uint64_t{1} << bits)];
+  }
+  ExampleId vacant_slot();
+
+  std::array<std::unique_ptr<Slot[]>, 33 - kFirstBits> chunks_;
+  std::size_t size_ = 0;
   std::vector<ExampleId> free_;
-  std::vector<FeatureId> counting_;  // 0, 1, 2, … for dense examples
+  std::vector<FeatureId> counting_;  // 0, 1, 2, …
   std::atomic<std::size_t> bytes_{0};
-  std::atomic<std::size_t> released_{0};  // slots without references that are not in free_ yet
+  std::atomic<std::size_t> released_{0};  // vacant slots that are not in free_ yet
 };
 
 }  // namespace labelgrove

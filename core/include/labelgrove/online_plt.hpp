@@ -1,12 +1,18 @@
 // Online probabilistic label trees (Jasinska-Kobus et al. 2021): OPLT, and IPLT on a given tree.
 //
-// Learning goes in two steps. The examples of a run are taken in stream order: the tree grows for new labels, and each
-// node that an example reaches gets an event in its queue. Then the queues are worked off, node by node: node classifiers
-// never look at each other, so this may happen in any order and in any number of threads, and the result is the same to
-// the last bit. Only where the policy asks a node for a probability (BEST-GREEDY) is that node's queue worked off at once.
+// Learning goes in two steps. The examples are taken in in stream order: the tree grows for new labels, and each node that
+// an example reaches gets an event in its queue. The queues are worked off node by node: node classifiers never look at
+// each other, so this may happen later, in any order and in any number of threads, and the result is the same to the last
+// bit. Only a node that BEST-GREEDY asks for a probability must have learnt all that has reached it.
+//
+// With several threads the stream is cut into windows: while one thread takes the next window in, the others work off the
+// queues that the last one has left. What the first needs of these it works off itself.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
+#include <deque>
+#include <functional>
 #include <memory>
 #include <span>
 #include <vector>
@@ -52,15 +58,20 @@ class OnlinePlt {
 
   void save(ArrayWriter& out, bool for_prediction) const;
 
-  // Takes the next example of the stream in; a label without a leaf is new. The model is whole again only after
-  // work_off(). REQUIRES: can_learn(); ids of x increase, values are finite; labels are distinct, below kNone - 1, and not
-  // among those that were removed.
-  void take_in(const Features& x, std::span<const LabelId> labels);
-  // Learns what the examples taken in have left to be learnt.
-  void work_off(unsigned threads);
+  // Learns from examples [begin, end) of a stream, in order; `examples(i)` gives the i-th. A label without a leaf is new.
+  // REQUIRES: can_learn(); ids increase, values are finite; labels are distinct, below kNone - 1, and none was removed.
+  // Should memory run out, the model is broken, usable() says so, and nothing else may be asked of it.
+  struct Example {
+    Features x;
+    std::span<const LabelId> labels;
+  };
+  void learn(const std::function<Example(std::size_t)>& examples, std::size_t begin, std::size_t end, unsigned threads);
+  // Examples with all of the first `features` features are to come; they are kept without feature ids.
+  void expect_dense(std::uint32_t features) { store_.expect_dense(features); }
   void remove_labels(std::span<const LabelId> labels);
 
   bool can_learn() const { return can_learn_; }
+  bool usable() const { return usable_; }
   const OnlinePltOptions& options() const { return options_; }
   const LabelTree& tree() const { return tree_; }
   std::uint64_t examples_seen() const { return examples_seen_; }
@@ -82,15 +93,26 @@ class OnlinePlt {
     std::uint32_t first;  // learn: where in positives_ its positive children begin; reset_child: the child
     std::uint32_t count;  // learn: how many
   };
+  struct Task;
   struct Node {
     explicit Node(SiblingBlock b) : block(std::move(b)), theta(block.has_theta()) {}
     SiblingBlock block;
     ReplayMemory memory;
     std::vector<Event> queue;
+    Task* sealed = nullptr;  // what the node has to learn before its queue, perhaps under way in another thread
     bool theta;              // as of the end of the queue
     std::uint64_t cost = 0;  // of working off the queue
   };
+  // The queue of one node, sealed to be worked off by whoever takes it first.
+  struct Task {
+    enum class State : std::uint8_t { ready, taken, done };
+    Node* node = nullptr;  // null again once the thread that takes examples in has seen that it is done
+    std::vector<Event> events;
+    std::uint64_t cost = 0;
+    std::atomic<State> state{State::ready};
+  };
 
+  void take_in(const Example& example);
   void start_classifiers();
   void save_memory(ArrayWriter& out, std::span<const NodeId> kept) const;
   void load_memory(const ArrayReader& saved, std::span<const NodeId> nodes);
@@ -104,8 +126,13 @@ class OnlinePlt {
   void discard(NodeId v);
   void assign(ExampleId example, std::span<const LabelId> labels);
   void enqueue(NodeId v, Event event);
-  void work_off_node(NodeId v, Workspace& work);
-  void learn_one(Node& node, const Event& event, Workspace& work);
+  void bring_up_to_date(NodeId v);
+  void settle(Task& task, Workspace& work);
+  void work_off(Node& node, std::span<const Event> events, std::span<const std::uint32_t> positives, Workspace& work);
+  void learn_one(Node& node, const Event& event, std::span<const std::uint32_t> positives, Workspace& work);
+  void work_off_queues();
+  void seal_queues();
+  void forget_tasks();
 
   OnlinePltOptions options_;
   LabelTree tree_;
@@ -115,10 +142,14 @@ class OnlinePlt {
   std::uint64_t examples_seen_ = 0;
   std::uint64_t policy_draws_ = 0;
   bool can_learn_ = true;
+  bool usable_ = true;
 
-  // Of the run being learnt:
-  std::vector<NodeId> waiting_;             // nodes whose queue is not empty
-  std::vector<std::uint32_t> positives_;    // pool of the events' positive children
+  // Of the examples being learnt:
+  std::vector<NodeId> waiting_;                  // nodes whose queue is not empty
+  std::vector<std::uint32_t> positives_;         // the positive children of events in queues
+  std::vector<std::uint32_t> sealed_positives_;  // likewise, of events in tasks
+  std::deque<Task> tasks_;
+  std::vector<Task*> order_;                     // of tasks_, the longest first
   std::vector<std::uint64_t> visited_;      // by node: the last example that was positive there
   std::vector<NodeId> path_;
   std::vector<std::pair<NodeId, std::uint32_t>> reached_;  // (parent, slot) of every positive node

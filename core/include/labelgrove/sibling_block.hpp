@@ -29,16 +29,6 @@ struct Workspace {
   std::vector<float> targets;
 };
 
-// How a column's margin becomes a probability where the loss itself gives none (AROW): sigma(slope * m + intercept),
-// learnt by AdaGrad from the margins of new examples as they were before their update (Platt scaling, online).
-struct Link {
-  float slope;
-  float intercept;
-  float slope_sum;      // of squared gradients
-  float intercept_sum;
-};
-inline constexpr std::uint32_t kLinkFloats = 4;
-
 // A block as it is stored: rows without slack, row 0 first.
 struct BlockView {
   std::uint32_t children = 0;
@@ -47,7 +37,6 @@ struct BlockView {
   std::span<const FeatureId> features;  // of rows 1, 2, …
   const float* weights = nullptr;       // (features + 1, columns)
   const float* state = nullptr;         // likewise; null where the learner has none or only prediction is wanted
-  const float* links = nullptr;         // (columns, kLinkFloats), AROW only
 };
 
 class SiblingBlock {
@@ -63,7 +52,6 @@ class SiblingBlock {
   std::uint32_t rows() const { return map_.size() + 1; }
   std::uint64_t updates() const { return updates_; }
   const FeatureMap& features() const { return map_; }
-  std::span<const Link> links() const { return links_; }
   // Bytes held: rows in use, keys and table.
   std::size_t bytes() const;
   // Writes (rows(), columns) floats each, of the first columns.
@@ -82,7 +70,7 @@ class SiblingBlock {
 
   // --- learning ------------------------------------------------------------------------------------------------------
   // One step of every column: `positives` are the children with y = +1, the other children have y = -1, theta has
-  // y = +1. Only a fresh example teaches the links; one that is learnt again (replay) does not.
+  // y = +1. `fresh` tells a new example from one that is learnt again (replay), which AROW takes more lightly.
   void learn(const Features& x, std::span<const std::uint32_t> positives, bool fresh, Workspace& work);
 
   // --- prediction ----------------------------------------------------------------------------------------------------
@@ -102,7 +90,6 @@ class SiblingBlock {
   void copy_column(std::uint32_t from, std::uint32_t to, bool negated);
   void find_rows(const Features& x, Workspace& work) const;
   void find_or_insert_rows(const Features& x, Workspace& work);
-  void teach_links(const Workspace& work, const float* targets);
 
   float inverse_scale() const;
 
@@ -114,7 +101,6 @@ class SiblingBlock {
   FeatureMap map_;
   RowStorage storage_;
   const float* borrowed_ = nullptr;
-  std::vector<Link> links_;
   std::uint64_t updates_ = 0;  // how often every column has learnt
 };
 

@@ -20,7 +20,13 @@ PRESETS: dict[str, dict[str, Any]] = {
     # Jasinska-Kobus et al. (2021), section 5, to the letter.
     "paper": {"learner": "adagrad", "arity": 2, "max_leaves": 100, "replay": 0, "replay_memory": 0},
     # What measured best: docs/benchmarks.md, "Which learner".
-    "default": {"learner": "arow", "arity": 2, "max_leaves": 100, "replay": 1, "replay_memory": 0},
+    "default": {
+        "learner": "arow",
+        "arity": 64,
+        "max_leaves": 64,
+        "replay": 1,
+        "replay_memory": 10_000,
+    },
 }
 
 
