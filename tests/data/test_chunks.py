@@ -87,18 +87,19 @@ def test_block_size_does_not_show(
     rng = np.random.default_rng(block)
     rows = [
         f"{rng.integers(9)} " + " ".join(f"{i}:{rng.random():.4g}" for i in range(rng.integers(9)))
-        for _ in range(50)
+        for _ in range(500)
     ]
     path = tmp_path / "f"
-    path.write_text("50 9 9\n" + "\n".join(rows) + "\n")
-    whole = read_examples(path)
+    path.write_text("500 9 9\n" + "\n".join(rows) + "\n")
+    assert path.stat().st_size > 8192  # the first of it is held to look for a header
+    whole = read_examples(path, "xmlc")
     monkeypatch.setattr(_open, "BLOCK_BYTES", block)
-    with open_examples(path, chunk_size=7) as reader:
+    with open_examples(path, "xmlc", chunk_size=70) as reader:
         chunks = list(reader)
-    assert [chunk.n_rows for chunk in chunks] == [7] * 7 + [1]
+    assert [chunk.n_rows for chunk in chunks] == [70] * 7 + [10]
     assert (vstack([chunk.X for chunk in chunks]) != whole.X).nnz == 0
     assert [row for chunk in chunks for row in chunk.labels] == whole.labels
-    assert np.concatenate([chunk.lines for chunk in chunks]).tolist() == list(range(2, 52))
+    assert np.concatenate([chunk.lines for chunk in chunks]).tolist() == list(range(2, 502))
 
 
 def test_examples_hold_features_or_text_and_equal_lengths() -> None:

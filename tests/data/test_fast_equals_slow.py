@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from labelgrove.data import _svmlight, _xmlc
 from labelgrove.data._chunks import Piece
-from labelgrove.data._numbers import NotPlainError
+from labelgrove.data._numbers import NotPlainError, decimals
 from labelgrove.data._rows import Bounds, RowError
 from labelgrove.data._sparse_text import Dialect, numbered, parse_fast, parse_slow
 
@@ -19,6 +19,7 @@ BOUNDS = st.sampled_from([Bounds(), Bounds(), Bounds(10, 10), Bounds(0, 0)])
 digits = st.integers(0, 12).map(str) | st.integers(0, 2**31).map(str) | st.just("007")
 numbers = (
     st.floats(width=32).map(repr)
+    | st.just("-0")
     | st.floats(allow_nan=False, allow_infinity=False).map(repr)
     | st.decimals(-1000, 1000, places=5).map(str)
     | st.integers(-(10**20), 10**20).map(str)
@@ -63,9 +64,12 @@ def test_equal_wherever_the_fast_one_answers(
     assert_equal(fast, slow)
 
 
-plain_values = st.floats(0, 1e6, width=32).map(lambda value: f"{value:.6g}") | numbers.filter(
-    lambda text: abs(float(text)) < 1e38 if text.strip("+-.0123456789") == "" else False
-).filter(lambda text: any(character.isdigit() for character in text))
+plain_values = (
+    st.floats(0, 1e6, width=32).map(lambda value: f"{value:.6g}")
+    | st.decimals(-1000, 1000, places=5).map(str)
+    | st.integers(-(10**20), 10**20).map(str)
+    | st.from_regex(r"\A[+-]?[0-9]{0,9}\.?[0-9]{1,9}\Z")
+)
 
 
 @given(
@@ -89,22 +93,19 @@ def test_plain_rows_take_the_fast_path(rows: list) -> None:
     assert_equal(parse_fast(block, _svmlight.DIALECT, Bounds(1000, 1000)), slow)
 
 
-@given(st.lists(st.floats(width=64, allow_nan=False, allow_infinity=False), min_size=1))
-def test_decimals_round_as_numpy_rounds_them(values: list[float]) -> None:
-    texts = [
-        text
-        for value in values
-        for text in (repr(value), f"{value:.15g}", f"{value:.5f}", f"{value % 1:.14f}")
-        if abs(float(text)) < 3.4e38
-    ]
-    block = numbered(1, "\n".join(f"1 0:{text}" for text in texts).encode())
-    if not texts:
-        return
-    piece = parse_fast(block, _xmlc.DIALECT, Bounds())
-    with np.errstate(under="ignore"):
-        expected = np.array([float(text) for text in texts]).astype(np.float32)
-    assert piece.features is not None
-    np.testing.assert_array_equal(piece.features.values, expected)
+@given(
+    st.lists(st.floats(allow_nan=False, allow_infinity=False) | st.floats(-1e9, 1e9), min_size=1)
+)
+def test_decimals_equal_float(values: list[float]) -> None:
+    formats = ("{!r}", "{:.15g}", "{:.16g}", "{:.17g}", "{:.5f}", "{:+.14f}")
+    texts = [form.format(value) for value in [*values, -0.0] for form in formats]
+    text = " ".join(texts).encode()
+    ends = np.cumsum([len(text) + 1 for text in texts]) - 1
+    starts = ends - [len(text) for text in texts]
+    expected = np.array([float(text) for text in texts])
+    np.testing.assert_array_equal(
+        decimals(text, starts, ends).view(np.uint64), expected.view(np.uint64)
+    )
 
 
 @pytest.mark.parametrize(

@@ -165,6 +165,7 @@ HUGE = "{'descr': '<f8', 'fortran_order': False, 'shape': (1000000000000000000,)
         (archive(data=npy(HUGE.replace("<f8", "|O"))), "the type '|O'; expected plain numbers"),
         (archive(data=npy("{" * 9000)), "a header that cannot be read"),
         (archive(data=npy("(" * 9000 + ")" * 900)), "a header that cannot be read"),
+        (archive(data=npy("-" * 9000 + "1")), "a header that cannot be read"),
         (archive(data=npy("[]")), "a header that cannot be read"),
         (archive(data=npy(HUGE.replace("(1000000000000000000,)", "(-1,)"))), "has the shape"),
         (archive(data=npy(HUGE.replace("(1000000000000000000,)", "3"))), "has the shape"),

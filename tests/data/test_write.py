@@ -66,6 +66,13 @@ def test_what_is_written_of_features(tmp_path: Path, name, format, content: str)
         assert (tmp_path / name).read_text() == content
 
 
+def test_unsorted_and_repeated_entries_are_put_in_order(tmp_path: Path) -> None:
+    untidy = csr_array((np.array([1.0, 2, 3]), np.array([4, 1, 4]), np.array([0, 3])), shape=(1, 5))
+    write_examples(tmp_path / "f", untidy, [(0,)], "svmlight")
+    assert (tmp_path / "f").read_text() == "0 1:2 4:4\n"
+    assert untidy.data.tolist() == [1, 2, 3]
+
+
 @pytest.mark.parametrize(
     ("name", "content"),
     [
@@ -88,6 +95,8 @@ def test_compressed_and_the_same_every_time(tmp_path: Path, suffix: str) -> None
         assert read_examples(path).labels == LABELS
         contents.append(path.read_bytes())
     assert contents[0] == contents[1]
+    if suffix == "gz":
+        assert contents[0][4:8] == bytes(4), "the time of writing is not to be in it"
 
 
 def test_standard_output(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from labelgrove import FileFormatError
-from labelgrove.data import open_examples
+from labelgrove.data import _open, open_examples
 
 
 def test_header_and_rows(tmp_path: Path) -> None:
@@ -65,6 +65,24 @@ def test_row_of_nothing_is_a_blank_and_empty_lines_may_end_the_file(read) -> Non
     examples = read("2 3 3\n \n1 0:1\n\n\r\n\n", "xmlc")
     assert examples.labels == [(), (1,)]
     assert examples.X.indptr.tolist() == [0, 0, 1]
+
+
+def test_careful_path_sorts_and_drops_repetitions_too(read) -> None:
+    examples = read("00000000003,1,3 9:1 2:2\n", "xmlc")  # too many digits for the fast path
+    assert examples.labels == [(3, 1)]
+    assert examples.X.indices.tolist() == [2, 9]
+    assert examples.X.data.tolist() == [2, 1]
+
+
+@pytest.mark.parametrize("block", [1, 4, 7, 1000])
+def test_empty_lines_are_found_across_blocks(
+    read, monkeypatch: pytest.MonkeyPatch, block: int
+) -> None:
+    monkeypatch.setattr(_open, "BLOCK_BYTES", block)
+    rows = "1 2:1\n" * 1000  # more than is looked at for the header
+    assert read(f"{rows}\n\n\n", "xmlc").n_rows == 1000
+    with pytest.raises(FileFormatError, match=":1001: the line is empty"):
+        read(f"{rows}\n\n\n5 6:1\n", "xmlc")
 
 
 def test_last_line_needs_no_line_break(read) -> None:

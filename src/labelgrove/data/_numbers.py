@@ -79,15 +79,12 @@ def parse_features(rows: list[bytes], id_limit: int, values_required: bool) -> S
     ids = _integers(characters, id_starts, id_ends)
     if len(ids) and ids.max() >= id_limit:
         raise NotPlainError
-    if len(value_of) == len(ids):
-        values = _decimals(text, characters, starts[is_value], ends[is_value])
-    elif values_required:
-        raise NotPlainError
-    else:
-        values = np.ones(len(ids), np.float32)
-        id_rank = np.cumsum(is_id) - 1
-        explicit = _decimals(text, characters, starts[is_value], ends[is_value])
-        values[id_rank[value_of - 1]] = explicit
+    values = _float32(decimals(text, starts[is_value], ends[is_value]))
+    if len(values) < len(ids):
+        if values_required:
+            raise NotPlainError
+        explicit, values = values, np.ones(len(ids), np.float32)
+        values[(np.cumsum(is_id) - 1)[value_of - 1]] = explicit
     row_ends = np.flatnonzero(kinds == _NEWLINE)
     indptr = np.searchsorted(id_starts, row_ends)
     return _sorted_rows(indptr, ids.astype(np.int32), values)
@@ -123,10 +120,13 @@ def _integers(characters: Bytes, starts: Positions, ends: Positions) -> NDArray[
     return result
 
 
-def _decimals(
-    text: bytes, characters: Bytes, starts: Positions, ends: Positions
-) -> NDArray[np.float32]:
-    """Finite decimal numbers rounded to float64, then to float32, as `numpy.float32` does."""
+def decimals(text: bytes, starts: Positions, ends: Positions) -> NDArray[np.float64]:
+    """Decimal numbers at these places of `text`, each equal to what `float` makes of it.
+
+    Only the characters ``0123456789.+-eE`` may stand there; raises NotPlainError where they form
+    no number.
+    """
+    characters = np.frombuffer(text, np.uint8)
     first = characters[starts]
     negative = first == ord("-")
     unsigned = starts + (negative | (first == ord("+")))
@@ -161,8 +161,13 @@ def _decimals(
             result[place] = float(text[starts[place] : ends[place]])
         except ValueError:
             raise NotPlainError from None
+    return result
+
+
+def _float32(numbers: NDArray[np.float64]) -> NDArray[np.float32]:
+    """`numbers` rounded once more; those beyond float32 are refused."""
     with np.errstate(over="ignore", under="ignore"):
-        values = result.astype(np.float32)
+        values = numbers.astype(np.float32)
     if not np.isfinite(values).all():
         raise NotPlainError
     return values

@@ -8,7 +8,6 @@ from pathlib import Path
 from labelgrove._errors import FileFormatError, ParameterError
 from labelgrove.data._lines import LineSource
 from labelgrove.data._open import split_compression
-from labelgrove.data._xmlc import match_header
 
 #: Names of the formats, as the argument `format` takes them.
 FORMATS = ("xmlc", "svmlight", "fasttext", "jsonl", "npz")
@@ -82,8 +81,6 @@ def format_from_content(source: LineSource) -> str:
 
 
 def _looks_like(head: bytes) -> str | None:
-    if match_header(head):
-        return "xmlc"
     whole_lines = head.rpartition(b"\n")[0] or head
     lines = [line.rstrip(b"\r") for line in whole_lines.split(b"\n")]
     first = next((line for line in lines if line.strip()), b" ")

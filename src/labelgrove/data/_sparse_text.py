@@ -50,8 +50,7 @@ def parse_lines(lines: Lines, dialect: Dialect, bounds: Bounds, path: str) -> It
         piece = parse_fast(lines, dialect, bounds)
     except (NotPlainError, RowError):
         piece, error = parse_slow(lines, dialect, bounds)
-        if piece.n_rows:
-            yield piece
+        yield piece
         if error is not None:
             raise FileFormatError(path, lines[piece.n_rows][0], str(error)) from None
     else:

@@ -25,8 +25,7 @@ def text_pieces(source: LineSource, parse: ParseLine) -> Iterator[Piece]:
     """
     for block in source.blocks():
         piece, problem = _parse_block(block, parse)
-        if piece.n_rows:
-            yield piece
+        yield piece
         if problem is not None:
             line, reason = problem
             raise FileFormatError(source.path, line, reason)
