@@ -61,7 +61,7 @@ bench: build  ## measure, and write docs/benchmarks.md
 
 .PHONY: docs
 docs: build  ## the documentation, into docs/_build/html
-	$(BIN)/sphinx-build -q -W --keep-going -b html docs docs/_build/html
+	$(BIN)/sphinx-build -q -E -W --keep-going -b html docs docs/_build/html
 
 .PHONY: wheel
 wheel: $(VENV)/.ready  ## source archive and wheel, into dist, tried in an environment of their own

@@ -18,6 +18,8 @@ extensions = [
     "sphinx.ext.napoleon",
 ]
 exclude_patterns = ["_build"]
+# The words of a type, as in "shape (n_labels,)", are looked up like names, and may be two's.
+suppress_warnings = ["ref.python"]
 
 myst_enable_extensions = ["colon_fence", "deflist", "dollarmath"]
 myst_heading_anchors = 3
