@@ -1,0 +1,88 @@
+"""Models as files that somebody has changed on purpose: their checksums are right."""
+
+from __future__ import annotations
+
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+import labelgrove
+from labelgrove import LabelTree, ModelFileError, OnlinePLTClassifier
+from labelgrove.persistence import read_model, write_model
+
+Arrays = dict[str, np.ndarray]
+Header = dict[str, Any]
+
+KINDS = {
+    "all": {"replay": 1},
+    "bounded": {"learner": "adagrad", "replay": 2, "replay_memory": 3, "normalize": False},
+    "sgd": {"learner": "sgd", "policy": "complete"},
+    "cpet": {"policy": "cpet", "replay": 1},
+    "lean": {},
+    "lean sgd": {"learner": "sgd"},
+    "on a tree": {"policy": "fixed", "tree": LabelTree.flat([f"l{j}" for j in range(25)])},
+}
+
+
+def data(seed: int, n: int = 40) -> tuple[sp.csr_array, list[list[str]]]:
+    rng = np.random.default_rng(seed)
+    X = sp.random_array((n, 15), density=0.3, rng=rng, dtype=np.float32, format="csr")
+    return X, [[f"l{int(j)}" for j in rng.integers(0, 25, rng.integers(0, 4))] for _ in range(n)]
+
+
+@cache
+def model(kind: str, folder: Path) -> tuple[Header, Arrays]:
+    """A small model with removed labels, one place taken again, and all that a file can hold."""
+    clf = OnlinePLTClassifier(arity=2, max_leaves=4, **KINDS[kind]).partial_fit(*data(0))
+    clf.remove_labels(clf.classes_[1:5])
+    X, Y = data(1)
+    known = [[name for name in row if name in clf.classes_] for row in Y]
+    clf.partial_fit(X, known if kind == "on a tree" else Y)
+    clf.save(folder / "good.lg", for_prediction=kind.startswith("lean"))
+    stored = read_model(folder / "good.lg")
+    return dict(stored.header), {name: np.array(array) for name, array in stored.arrays.items()}
+
+
+def check(header: Header, arrays: Arrays, folder: Path) -> bool:
+    """Whether the model loads; then it must work, and be whole when it is saved again."""
+    path = folder / "changed.lg"
+    write_model(path, header, arrays)
+    try:
+        clf = labelgrove.load(path)
+    except ModelFileError as error:
+        assert len(str(error)) > 20
+        return False
+    X, Y = data(2)
+    exercise(clf, X)
+    if header["for_prediction"] is True:
+        return True
+    if header["engine"]["policy"] == 0:
+        Y = [[name for name in row if name in clf.classes_] for row in Y]
+    elif clf.target_type_ == "multilabel":
+        Y[0] = ["new", "newer", *Y[0]]
+    clf.partial_fit(X, Y)
+    exercise(clf, X)
+    clf.save(path)
+    again = labelgrove.load(path)
+    again.partial_fit(X, Y)
+    clf.partial_fit(X, Y)
+    mine, theirs = clf.predict_topk(X), again.predict_topk(X)
+    assert all(a.tolist() == b.tolist() for a, b in zip(mine[:1], theirs[:1], strict=True))
+    return True
+
+
+def exercise(clf: OnlinePLTClassifier, X: Any) -> None:
+    classes = set(clf.classes_.tolist())
+    labels, scores = clf.predict_topk(X, 7)
+    assert set(labels.ravel().tolist()) <= classes | {None, -1}
+    there = ~np.isnan(scores)
+    assert ((scores[there] >= 0) & (scores[there] <= 1)).all()
+    assert (np.diff(np.nan_to_num(scores, nan=-1.0), axis=1) <= 0).all()
+    clf.predict_topk(X, 3, beam_width=2, labels=clf.classes_[::2].tolist())
+    assert np.isfinite(clf.predict_proba(X, threshold=0.01).data).all()
+    assert clf.tree_.n_labels <= len(classes)
+    assert clf.size()["weights"] > 0
+    assert clf.label_counts_.min(initial=0) >= 0

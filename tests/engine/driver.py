@@ -1,0 +1,204 @@
+"""Drive the compiled engine by itself, and read what it holds from what it saves."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from labelgrove import OnlinePLTClassifier, _core
+from labelgrove.models._options import EngineOptions
+from naive.learners import BIAS, Instance
+from naive.streams import Event, Learn
+
+Array = npt.NDArray[Any]
+NONE = 0xFFFFFFFF
+ABOVE_ROOT, ROOT = 0, 1
+LEARNERS = ["arow", "adagrad", "sgd"]
+POLICIES = ["best-greedy", "random", "cpet", "complete"]
+
+
+def options(**changes: Any) -> dict[str, Any]:
+    """Give what the engine is told for these parameters of the estimator."""
+    ours = {"preset": "paper", "learner": "arow", "normalize": False}
+    parameters = {**OnlinePLTClassifier().get_params(), **ours, **changes}
+    return EngineOptions.from_parameters(parameters).to_dict()
+
+
+@dataclass(frozen=True)
+class Example:
+    """One row as the engine takes it: ids increase; the bias is none of them."""
+
+    ids: tuple[int, ...]
+    values: tuple[float, ...]
+    labels: tuple[int, ...] = ()
+
+
+def example(x: Instance, labels: Sequence[int], *, width: int = 0) -> Example:
+    """Translate an instance of the twin; with a width, all features below it stand in the row."""
+    features = {f: v for f, v in x.items() if f != BIAS}
+    ids = range(width) if width else sorted(features)
+    values = (float(np.float32(features.get(f, 0.0))) for f in ids)
+    return Example(tuple(ids), tuple(values), tuple(labels))
+
+
+def rows(examples: Sequence[Example]) -> tuple[Array, Array, Array]:
+    """Give the rows as compressed sparse rows."""
+    indptr = np.cumsum([0, *(len(e.ids) for e in examples)], dtype=np.int64)
+    ids = np.array([i for e in examples for i in e.ids], np.uint32)
+    return indptr, ids, np.array([v for e in examples for v in e.values], np.float32)
+
+
+def dense_rows(examples: Sequence[Example]) -> tuple[Array, Array, Array]:
+    """Give the rows as dense ones, all of the same width."""
+    ids = np.arange(len(examples[0].ids), dtype=np.uint32)
+    values = np.array([e.values for e in examples], np.float32).reshape(-1)
+    return np.empty(0, np.int64), ids, values
+
+
+def labels_of(examples: Sequence[Example]) -> tuple[Array, Array]:
+    indptr = np.cumsum([0, *(len(e.labels) for e in examples)], dtype=np.int64)
+    return indptr, np.array([j for e in examples for j in e.labels], np.uint32)
+
+
+def learn(
+    engine: _core.OnlinePlt,
+    examples: Sequence[Example],
+    *,
+    threads: int = 1,
+    run: int | None = None,
+    dense: bool = False,
+) -> None:
+    """Learn in stream order, ``run`` examples at a time."""
+    if not examples:
+        return
+    given = (dense_rows if dense else rows)(examples)
+    labels = labels_of(examples)
+    run = run or len(examples)
+    for begin in range(0, len(examples), run):
+        engine.learn(*given, *labels, begin, min(begin + run, len(examples)), threads)
+
+
+class LabelBook:
+    """Names and ids of labels, as the twin keeps them: ids are never given twice."""
+
+    def __init__(self) -> None:
+        self.ids: dict[int, int] = {}
+        self.count = 0
+
+    def ids_of(self, names: Iterable[int]) -> list[int]:
+        ids = []
+        for name in dict.fromkeys(names):
+            if name not in self.ids:
+                self.ids[name] = self.count
+                self.count += 1
+            ids.append(self.ids[name])
+        return ids
+
+    def remove(self, which: int) -> int | None:
+        """Take one of the labels alive out of use and give its id, if there is one."""
+        if not self.ids:
+            return None
+        return self.ids.pop(list(self.ids)[which % len(self.ids)])
+
+
+def play(engine: _core.OnlinePlt, book: LabelBook, event: Event, *, width: int = 0) -> None:
+    """Let the engine live through an event of a random stream."""
+    if isinstance(event, Learn):
+        row = example(event.x, book.ids_of(event.names), width=width)
+        learn(engine, [row], dense=bool(width))
+    elif (removed := book.remove(event.which)) is not None:
+        engine.remove_labels(np.array([removed], np.uint32))
+
+
+@dataclass(frozen=True)
+class Block:
+    """What one node's sibling block holds; arrays have a column a child, then theta's."""
+
+    children: int
+    theta: bool
+    updates: int
+    rows: dict[int, Array]  # feature, -1 for the bias -> (2, columns): weights and state
+    links: Array  # (columns, link parameters), the latter none where the learner has no link
+    reached: int = 0
+    memory: list[tuple[Example, frozenset[int]]] = field(default_factory=list)
+
+    def row(self, feature: int, initial: Array) -> Array:
+        """Give a feature's row; one that the node has never seen is as new."""
+        new = np.repeat(initial[:, None], self.children + self.theta, axis=1)
+        return self.rows.get(feature, new)
+
+
+def blocks(engine: _core.OnlinePlt) -> dict[int, Block]:
+    """Give the blocks of all nodes that have one."""
+    saved = engine.save(False)
+    counts = np.bincount(saved["tree.parent"][1:], minlength=len(saved["tree.parent"]))
+    memory = _memories(saved)
+    weights, features = _Pieces(saved["weights.value"]), _Pieces(saved["weights.feature"])
+    state = _Pieces(saved.get("weights.state", np.zeros_like(saved["weights.value"])))
+    columns_in_all = sum(counts[saved["block.node"]]) + int(saved["block.theta"].sum())
+    link = saved.get("weights.link", np.empty(0, np.float32))
+    links = _Pieces(link.reshape(int(columns_in_all), -1))
+    result = {}
+    for i, node in enumerate(saved["block.node"].tolist()):
+        children, theta = int(counts[node]), bool(saved["block.theta"][i])
+        names = [-1, *features.take(int(saved["block.features"][i])).tolist()]
+        cells = len(names) * (children + theta)
+        both = [part.take(cells).reshape(len(names), -1) for part in (weights, state)]
+        result[node] = Block(
+            children,
+            theta,
+            int(saved["block.updates"][i]),
+            dict(zip(names, np.stack(both, axis=1), strict=True)),
+            links.take(children + theta),
+            *memory.get(node, (0, [])),
+        )
+    return result
+
+
+def initial_row(given: Mapping[str, Any]) -> Array:
+    """Give weight and state of a classifier that has learnt nothing."""
+    return blocks(_core.OnlinePlt(dict(given)))[ABOVE_ROOT].rows[-1][:, 0]
+
+
+def save_bytes(engine: _core.OnlinePlt) -> dict[str, bytes]:
+    return {name: array.tobytes() for name, array in engine.save(False).items()}
+
+
+class _Pieces:
+    def __init__(self, array: Array) -> None:
+        self._rest = array
+
+    def take(self, n: int) -> Array:
+        piece, self._rest = self._rest[:n], self._rest[n:]
+        return piece
+
+
+def _memories(
+    saved: dict[str, Array],
+) -> dict[int, tuple[int, list[tuple[Example, frozenset[int]]]]]:
+    if "memory.size" not in saved:
+        return {}
+    examples = list(_examples(saved))
+    entries, counts = _Pieces(saved["memory.example"]), _Pieces(saved["memory.positives"])
+    children = _Pieces(saved["memory.child"])
+    result = {}
+    for i, node in enumerate(saved["block.node"].tolist()):
+        size = int(saved["memory.size"][i])
+        which, positives = entries.take(size).tolist(), counts.take(size).tolist()
+        kept = [
+            (examples[e], frozenset(children.take(n).tolist()))
+            for e, n in zip(which, positives, strict=True)
+        ]
+        result[node] = int(saved["memory.reached"][i]), kept
+    return result
+
+
+def _examples(saved: dict[str, Array]) -> Iterator[Example]:
+    ids, values = _Pieces(saved["example.feature"]), _Pieces(saved["example.value"])
+    for size, dense in zip(saved["example.features"], saved["example.dense"], strict=True):
+        which = range(int(size)) if dense else ids.take(int(size)).tolist()
+        yield Example(tuple(which), tuple(values.take(int(size)).tolist()))

@@ -1,0 +1,268 @@
+"""The engine is its plain twin: tree for tree, and weight for weight to float32's accuracy.
+
+Random choices are made by one hash, the engine's. Under BEST-GREEDY the engine's probabilities,
+which have 24 bits, could part from the twin's where two children are nearly equal, so there the
+twin asks the engine.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from engine.driver import (
+    ABOVE_ROOT,
+    LEARNERS,
+    NONE,
+    POLICIES,
+    Block,
+    LabelBook,
+    blocks,
+    example,
+    options,
+    play,
+    rows,
+)
+from labelgrove import _core
+from naive import streams
+from naive.iplt import SUPER_ROOT
+from naive.label_tree import Node
+from naive.learners import AROW, BIAS, AdaGrad, Instance, LazySGD, Learner
+from naive.oplt import OPLT
+from naive.policy import PreLeafPolicy, RandomChoice, policy_named
+from naive.replay import NodeMemory, Replay
+from naive.streams import Event, Learn, random_stream
+
+CLOSE = {"rtol": 1e-4, "atol": 2e-5}
+
+
+def draw(stream: int) -> Callable[..., int]:
+    return lambda seed, counter, sub=0: _core.draw(seed, stream, counter, sub)
+
+
+def new_learner(name: str, l2: float) -> Callable[[], Learner]:
+    learners: dict[str, Callable[[], Learner]] = {
+        "adagrad": lambda: AdaGrad(eta=0.8, epsilon=0.05),
+        "sgd": lambda: LazySGD(gamma=0.8, lam=l2),
+        "arow": lambda: AROW(r=2.0),
+    }
+    return learners[name]
+
+
+class Twin(OPLT):
+    """OPLT in plain Python; what BEST-GREEDY asks is answered by the engine's classifiers."""
+
+    def __init__(
+        self,
+        *,
+        learner: str,
+        policy: str,
+        alpha: float,
+        arity: int,
+        max_leaves: int,
+        replay: int,
+        replay_memory: int,
+        random_state: int,
+        l2: float,
+    ) -> None:
+        seed = random_state
+        chooser = policy_named(policy, alpha=alpha, b=arity, b_max=max_leaves, seed=seed)
+        if policy == "random":
+            chooser = PreLeafPolicy(RandomChoice(seed, draw(1)), arity, max_leaves)
+        again = Replay(replay, replay_memory or None, seed, draw(2), draw(3))
+        super().__init__(new_learner(learner, l2), chooser, again)
+        self.asked = 0
+        self.alpha = alpha
+        self.options = options(
+            learner=learner,
+            learning_rate=0.8,
+            epsilon=0.05,
+            r=2.0,
+            l2=l2,
+            policy=policy,
+            alpha=alpha,
+            arity=arity,
+            max_leaves=max_leaves,
+            replay=replay,
+            replay_memory=replay_memory,
+            random_state=seed,
+        )
+        self.engine = _core.OnlinePlt(self.options)
+        self.before: dict[int, Block] = {}
+
+    def probability(self, x: Instance, v: Node) -> float:
+        if self.alpha == 1.0:
+            return 0.0  # has no weight
+        self.asked += 1
+        parent = self.tree.parent[v]
+        above = ABOVE_ROOT if parent is None else parent + 1
+        column = 0 if parent is None else self.tree.children[parent].index(v)
+        return eta(self.options, self.before[above], column, x)
+
+
+def eta(given: dict[str, Any], block: Block, column: int, x: Instance) -> float:
+    """Ask the engine for one classifier's probability: as the root of a tree of one label."""
+    weights, state = np.array([row[:, column] for row in block.rows.values()]).T
+    arrays = {
+        "tree.parent": np.array([NONE, 0], np.uint32),
+        "tree.label": np.array([NONE, 0], np.uint32),
+        "tree.silent": np.zeros(2, np.uint8),
+        "counters": np.array([1, 0, 0], np.uint64),
+        "block.node": np.zeros(1, np.uint32),
+        "block.features": np.array([len(weights) - 1], np.uint32),
+        "block.theta": np.zeros(1, np.uint8),
+        "block.updates": np.array([block.updates], np.uint64),
+        "weights.feature": np.array([f for f in block.rows if f >= 0], np.uint32),
+        "weights.value": np.ascontiguousarray(weights),
+        "weights.state": np.ascontiguousarray(state),
+        "weights.link": block.links[column],
+    }
+    one = _core.OnlinePlt.load(given, arrays, for_prediction=True)
+    return float(one.top_k(*rows([example(x, [])]), 1, 0, None, 1)[1][0, 0])
+
+
+def live(twin: Twin, events: list[Event]) -> None:
+    """Let engine and twin live through the same events, and compare them at the end."""
+    book = LabelBook()
+    for event in events:
+        asks = isinstance(event, Learn) and twin.alpha < 1
+        if asks and any(name not in book.ids for name in event.names):
+            twin.before = blocks(twin.engine)
+        streams.play(twin, event)
+        play(twin.engine, book, event)
+        assert_same_tree(twin)
+    assert_same_classifiers(twin)
+
+
+def assert_same_tree(twin: Twin) -> None:
+    tree = twin.engine.tree()
+    parents = [-1 if parent is None else parent for parent in twin.tree.parent]
+    assert tree["parent"][1:].tolist() == [parent + 1 for parent in parents]
+    labels = [NONE if label is None else label for label in twin.tree.label]
+    assert tree["label"][1:].tolist() == labels
+    assert set((np.flatnonzero(tree["silent"]) - 1).tolist()) == twin.tree.silent
+
+
+def assert_same_classifiers(twin: Twin) -> None:
+    held = blocks(twin.engine)
+    assert {v - 1 for v, block in held.items() if block.theta} == twin.Theta.keys()
+    assert {v - 1 for v in held} == twin.memory.keys()
+    for v, block in held.items():
+        children = [0] if v == ABOVE_ROOT else twin.tree.children[v - 1]
+        learners = [twin.H[child] for child in children]
+        learners += [twin.Theta[v - 1]] if block.theta else []
+        for column, learner in enumerate(learners):
+            assert_same_learner(block, column, learner)
+        if twin.replay.times > 0:
+            assert_same_memory(block, children, twin.memory[v - 1 if v else SUPER_ROOT])
+
+
+def assert_same_learner(block: Block, column: int, learner: Any) -> None:
+    seen = {BIAS if f == -1 else f: row[:, column] for f, row in block.rows.items()}
+    if isinstance(learner, LazySGD):
+        expected = {f: (w, 0.0) for f, w in learner.weights().items()}
+        decay = learner.lam * learner.gamma
+        scale = (1 + decay) / (1 + decay * (block.updates + 1))
+        assert block.updates == learner.t
+        seen = {f: row * scale for f, row in seen.items()}
+    else:
+        state = learner.G if isinstance(learner, AdaGrad) else learner.S
+        expected = {f: (w, state[f]) for f, w in learner.w.items()}
+    fresh = (0.0, 1.0 if isinstance(learner, AROW) else 0.0)
+    for feature in seen.keys() | expected.keys():
+        np.testing.assert_allclose(
+            seen.get(feature, fresh), expected.get(feature, fresh), **CLOSE, err_msg=str(feature)
+        )
+
+
+def assert_same_memory(block: Block, children: list[Node], memory: NodeMemory) -> None:
+    assert block.reached == memory.n
+    expected = [
+        (example(e.x, []), {children.index(c) for c in e.positives}) for e in memory.entries
+    ]
+    assert block.memory == expected
+
+
+@st.composite
+def parameters(draw: st.DrawFn) -> dict[str, Any]:
+    arity = draw(st.integers(2, 4))
+    policy = draw(st.sampled_from(POLICIES))
+    # Within one observation CPET asks about nodes that the engine has not finished yet.
+    alphas = [1.0] if policy == "cpet" else [0.0, 0.5, 0.75, 1.0]
+    return {
+        "learner": draw(st.sampled_from(LEARNERS)),
+        "policy": policy,
+        "alpha": draw(st.sampled_from(alphas)),
+        "arity": arity,
+        "max_leaves": arity + draw(st.sampled_from([0, 1, 3])),
+        "replay": draw(st.integers(0, 2)),
+        "replay_memory": draw(st.sampled_from([0, 1, 3])),
+        "random_state": draw(st.integers(0, 2**64 - 1)),
+        "l2": draw(st.sampled_from([0.0, 0.05])),
+    }
+
+
+@settings(max_examples=150, deadline=None)
+@given(parameters(), streams.streams(max_size=20))
+def test_same_on_any_stream(given: dict[str, Any], stream: list[Event]) -> None:
+    live(Twin(**given), stream)
+
+
+@pytest.mark.parametrize("policy", POLICIES)
+@pytest.mark.parametrize("learner", LEARNERS)
+@pytest.mark.parametrize(("replay", "memory"), [(0, 0), (1, 0), (2, 4)])
+def test_same_on_longer_streams(policy: str, learner: str, replay: int, memory: int) -> None:
+    for seed, (arity, max_leaves) in enumerate([(2, 2), (2, 5), (3, 4)]):
+        twin = Twin(
+            learner=learner,
+            policy=policy,
+            alpha=1.0 if policy == "cpet" else 0.5,
+            arity=arity,
+            max_leaves=max_leaves,
+            replay=replay,
+            replay_memory=memory,
+            random_state=seed,
+            l2=0.01,
+        )
+        live(twin, random_stream(seed, length=70))
+        assert (twin.asked > 20) == (policy == "best-greedy")
+
+
+@pytest.mark.parametrize("learner", LEARNERS)
+def test_cpet_weighs_fit_too(learner: str) -> None:
+    """With one new label an observation, every node asked about is older than it."""
+    twin = Twin(
+        learner=learner,
+        policy="cpet",
+        alpha=0.3,
+        arity=2,
+        max_leaves=2,
+        replay=1,
+        replay_memory=0,
+        random_state=0,
+        l2=0.01,
+    )
+    shown: set[int] = set()
+    stream = []
+    for event in random_stream(9, length=120, removals=0.0):
+        new = [name for name in event.names if name not in shown][:1]
+        names = [name for name in event.names if name in shown]
+        stream.append(Learn(event.x, (*names, *new)))
+        shown.update(new)
+    live(twin, stream)
+    assert twin.asked > 100
+
+
+def test_replay_of_everything_reads_no_bound_as_zero() -> None:
+    """replay_memory 0 is no bound in the engine, None in the twin."""
+    given: dict[str, Any] = {"policy": "complete", "alpha": 1.0, "arity": 2, "max_leaves": 4}
+    common: dict[str, Any] = {**given, "learner": "adagrad", "random_state": 1, "l2": 0.0}
+    for memory, kept in [(0, 30), (7, 7)]:
+        twin = Twin(**common, replay=1, replay_memory=memory)
+        live(twin, random_stream(1, length=30, removals=0.0))
+        assert len(blocks(twin.engine)[ABOVE_ROOT].memory) == kept

@@ -1,0 +1,173 @@
+"""OPLT is proper: after any prefix it is IPLT trained on the tree it has, bit for bit.
+
+Engine against engine, for every policy, learner and replay, with labels removed on the way.
+"""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from engine.driver import LEARNERS, POLICIES, blocks, options, save_bytes
+from engine.witness import Witness, assert_proper
+from labelgrove import _core
+from naive.learners import instance
+from naive.streams import Event, Learn, Remove, random_stream, streams
+
+REPLAYS = [(0, 0), (1, 0), (2, 0), (1, 1), (2, 3)]  # how often, and from how many
+
+
+@st.composite
+def parameters(draw: st.DrawFn) -> dict[str, Any]:
+    replay, memory = draw(st.sampled_from(REPLAYS))
+    arity = draw(st.integers(2, 4))
+    return options(
+        learner=draw(st.sampled_from(LEARNERS)),
+        policy=draw(st.sampled_from(POLICIES)),
+        alpha=draw(st.sampled_from([0.0, 0.5, 0.75, 1.0])),
+        l2=draw(st.sampled_from([0.0, 0.05])),
+        arity=arity,
+        max_leaves=arity + draw(st.sampled_from([0, 1, 2, 6, 130])),
+        replay=replay,
+        replay_memory=memory,
+        normalize=draw(st.booleans()),
+        random_state=draw(st.integers(0, 99)),
+    )
+
+
+def live(witness: Witness, stream: Iterable[Event], every: int = 1) -> None:
+    assert_proper(witness)
+    for t, event in enumerate(stream, start=1):
+        witness.play(event)
+        if t % every == 0:
+            assert_proper(witness)
+    assert_proper(witness)
+
+
+@settings(max_examples=150, deadline=None)
+@given(parameters(), streams(max_size=20), st.sampled_from([0, 6]))
+def test_proper_after_every_prefix(given: dict[str, Any], stream: list[Event], width: int) -> None:
+    live(Witness(given, width=width), stream)
+
+
+@pytest.mark.parametrize("policy", POLICIES)
+@pytest.mark.parametrize("learner", LEARNERS)
+@pytest.mark.parametrize(("replay", "memory"), REPLAYS)
+def test_proper_on_longer_streams(policy: str, learner: str, replay: int, memory: int) -> None:
+    for seed, (arity, max_leaves) in enumerate([(2, 2), (2, 5), (3, 3), (4, 11)]):
+        given = options(
+            policy=policy,
+            learner=learner,
+            arity=arity,
+            max_leaves=max_leaves,
+            replay=replay,
+            replay_memory=memory,
+            random_state=seed,
+        )
+        live(Witness(given), random_stream(seed, length=120, removals=0.25), every=15)
+
+
+def wide_stream(seed: int, labels: int, width: int, length: int = 70) -> list[Event]:
+    """Give a stream whose rows bring many new labels, so that blocks grow wide fast."""
+    rng = random.Random(seed)
+    stream: list[Event] = []
+    for t in range(length):
+        if t % 10 == 9:
+            stream.append(Remove(rng.randrange(labels)))
+        features = rng.sample(range(width), rng.randint(1, width))
+        x = instance({f: rng.uniform(-1, 1) for f in features})
+        stream.append(Learn(x, tuple(rng.sample(range(labels), rng.randint(0, 12)))))
+    return stream
+
+
+@pytest.mark.parametrize("learner", LEARNERS)
+@pytest.mark.parametrize("policy", ["best-greedy", "random", "complete"])
+@pytest.mark.parametrize("dense", [False, True])
+def test_proper_in_wide_blocks(learner: str, policy: str, dense: bool) -> None:
+    """From one column to more than 128, so that every width of a vector occurs, in many mixes."""
+    for seed, (arity, more) in enumerate([(2, 130), (3, 61), (4, 20)]):
+        given = options(
+            learner=learner,
+            policy=policy,
+            arity=arity,
+            max_leaves=arity + more,
+            replay=seed % 2,
+            replay_memory=[0, 8][seed % 2],
+            l2=0.01,
+        )
+        witness = Witness(given, width=9 if dense else 0)
+        live(witness, wide_stream(seed, labels=220, width=9), every=9)
+        widths = {block.children + block.theta for block in blocks(witness.engine).values()}
+        assert max(widths) > {130: 128, 61: 60, 20: 20}[more]
+
+
+def test_every_width_from_one_to_140_columns() -> None:
+    """One label more each time; the last block has them all."""
+    for learner in LEARNERS:
+        witness = Witness(options(learner=learner, max_leaves=140, replay=1))
+        rng = random.Random(7)
+        for label in range(139):
+            x = instance({f: rng.uniform(-1, 1) for f in rng.sample(range(6), 3)})
+            witness.play(Learn(x, (label, rng.randint(0, label))))
+            if label % 6 == 0 or label > 120:
+                assert_proper(witness)
+        assert max(block.children for block in blocks(witness.engine).values()) == 139
+
+
+def test_the_streams_reach_what_they_are_meant_to_reach() -> None:
+    """Places that are taken, ghosts that move, auxiliary classifiers of leaves, full memories."""
+    seen: Counter[str] = Counter()
+    for policy in POLICIES:
+        for seed, (arity, max_leaves) in enumerate([(2, 2), (2, 5), (3, 3), (4, 11)]):
+            given = options(policy=policy, arity=arity, max_leaves=max_leaves, replay_memory=3)
+            witness = Witness(given)
+            for event in random_stream(seed, length=120, removals=0.25):
+                ghosts = dict(witness.ghosts)
+                witness.play(event)
+                seen["ghosts"] += len(witness.ghosts) - len(ghosts)
+                seen["moved"] += any(witness.ghosts[g] != v for g, v in ghosts.items())
+            parents = set(witness.engine.tree()["parent"].tolist())
+            for v, block in blocks(witness.engine).items():
+                seen["theta of a leaf"] += block.theta and v not in parents
+                seen["theta of an inner node"] += block.theta and v in parents
+                seen["full memory"] += len(block.memory) == 3 < block.reached
+            seen["silent"] += int(witness.engine.tree()["silent"].sum())
+    assert min(seen.values()) >= 10 and len(seen) == 6, seen
+
+
+def test_several_passes_are_proper() -> None:
+    witness = Witness(options(max_leaves=3, replay=1))
+    stream = random_stream(3, length=40, removals=0.0)
+    for _ in range(3):
+        live(witness, stream, every=10)
+
+
+@pytest.mark.parametrize("learner", LEARNERS)
+def test_dense_rows_learn_what_sparse_ones_do(learner: str) -> None:
+    """A dense row is the sparse one that stores all its features, zeros too."""
+    given = options(learner=learner, max_leaves=5, replay=1)
+    as_dense, as_sparse = Witness(given, width=12), Witness(given, width=12, dense=False)
+    for event in random_stream(2, length=60):
+        as_dense.play(event)
+        as_sparse.play(event)
+    assert save_bytes(as_dense.engine) == save_bytes(as_sparse.engine)
+
+
+def test_a_given_tree_may_grow_too() -> None:
+    """OPLT-W: from a start tree with mixed nodes; IPLT on the tree that it becomes agrees."""
+    parents = np.array([0xFFFFFFFF, 0, 1, 1, 1, 2, 2], np.uint32)
+    labels = np.array([0xFFFFFFFF] * 3 + [2, 3, 0, 1], np.uint32)
+    for seed, (arity, max_leaves) in enumerate([(2, 2), (2, 4), (4, 4), (6, 8)]):
+        for policy in POLICIES:
+            given = options(policy=policy, arity=arity, max_leaves=max_leaves, replay=seed % 3)
+            witness = Witness(given)
+            witness.engine = _core.OnlinePlt.on_tree(given, parents, labels, 4)
+            witness.book.ids_of(range(4))
+            live(witness, random_stream(seed, length=60, removals=0.4), every=6)

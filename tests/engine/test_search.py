@@ -1,0 +1,235 @@
+"""Every search of the engine is the twin's: answers, order among equals, and what they cost."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from engine.driver import NONE, Array, Example, LabelBook, learn, options, play, rows
+from labelgrove import _core
+from naive import search
+from naive.label_tree import LabelTree
+from naive.streams import random_stream
+
+# Margins of the bias: the middle, both ends (where exp is clipped), and values between.
+MARGINS = st.sampled_from([0.0, 0.0, 1000.0, 1000.0, -1000.0, 2.0, -1.0])
+LOGISTIC = options(learner="sgd", l2=0.0)
+NO_FEATURES = rows([Example((), ())])
+
+
+class Case:
+    """A tree with a constant for every node; each constant is a bias that the engine is given."""
+
+    def __init__(self, tree: LabelTree, margins: Sequence[float]) -> None:
+        self.tree = tree
+        n = len(tree.parent) + 1
+        parents = [NONE, *(0 if p is None else p + 1 for p in tree.parent)]
+        inner = [0, *(v + 1 for v in tree.nodes() if not tree.is_leaf(v))]
+        biases = [margins[0]]
+        biases += [margins[c] for v in inner[1:] for c in tree.children[v - 1]]
+        arrays = {
+            "tree.parent": np.array(parents, np.uint32),
+            "tree.label": np.array(
+                [NONE, *(NONE if j is None else j for j in tree.label)], np.uint32
+            ),
+            "tree.silent": np.array([0, *(v in tree.silent for v in tree.nodes())], np.uint8),
+            "counters": np.array([n, 0, 0], np.uint64),
+            "block.node": np.array(inner, np.uint32),
+            "block.features": np.zeros(len(inner), np.uint32),
+            "block.theta": np.zeros(len(inner), np.uint8),
+            "block.updates": np.zeros(len(inner), np.uint64),
+            "weights.feature": np.empty(0, np.uint32),
+            "weights.value": np.array(biases, np.float32),
+        }
+        self.engine = _core.OnlinePlt.load(LOGISTIC, arrays, for_prediction=True)
+        self.eta = [probability(margin) for margin in margins].__getitem__
+
+    def __repr__(self) -> str:
+        eta = [float(self.eta(v)) for v in self.tree.nodes()]
+        return f"Case({self.tree.parent}, {self.tree.label}, {self.tree.silent}, {eta})"
+
+
+def probability(margin: float) -> np.float32:
+    """Give what the engine makes of a margin; products of such numbers are float32's."""
+    arrays = {
+        "tree.parent": np.array([NONE, 0], np.uint32),
+        "tree.label": np.array([NONE, 0], np.uint32),
+        "tree.silent": np.zeros(2, np.uint8),
+        "counters": np.array([1, 0, 0], np.uint64),
+        "block.node": np.zeros(1, np.uint32),
+        "block.features": np.zeros(1, np.uint32),
+        "block.theta": np.zeros(1, np.uint8),
+        "block.updates": np.zeros(1, np.uint64),
+        "weights.feature": np.empty(0, np.uint32),
+        "weights.value": np.array([margin], np.float32),
+    }
+    one = _core.OnlinePlt.load(LOGISTIC, arrays, for_prediction=True)
+    return np.float32(one.top_k(*NO_FEATURES, 1, 0, None, 1)[1][0, 0])
+
+
+@st.composite
+def cases(draw: st.DrawFn) -> Case:
+    nodes = range(1, draw(st.integers(1, 16)))
+    parents = [None, *(draw(st.integers(max(0, v - 5), v - 1)) for v in nodes)]
+    leaves = [v for v in range(len(parents)) if v not in parents]
+    tree = LabelTree.from_parents(parents, dict(enumerate(draw(st.permutations(leaves)))))
+    for label in draw(st.sets(st.sampled_from(range(len(leaves))), max_size=3)):
+        tree.remove_label(label)
+    return Case(tree, draw(st.lists(MARGINS, min_size=len(parents), max_size=len(parents))))
+
+
+allow_lists = st.none() | st.lists(st.integers(0, 20), max_size=6)
+
+
+def ids(allowed: Sequence[int] | None) -> Array | None:
+    return None if allowed is None else np.array(allowed, np.uint32)
+
+
+def ranked(labels: Array, scores: Array) -> list[tuple[int, float]]:
+    there = labels != NONE
+    assert there.tolist() == sorted(there.tolist(), reverse=True)  # missing places come last
+    assert np.isnan(scores[~there]).all()
+    return list(zip(labels[there].tolist(), scores[there].tolist(), strict=True))
+
+
+def expected(answer: tuple[search.Ranking, search.Stats]) -> tuple[Any, int, int]:
+    ranking, stats = answer
+    return [(label, float(p)) for label, p in ranking], stats.evaluated, stats.depth
+
+
+def top_k(
+    case: Case, k: int, allowed: Sequence[int] | None, width: int = 0
+) -> tuple[Any, int, int]:
+    labels, scores, evaluated, depth = case.engine.top_k(*NO_FEATURES, k, width, ids(allowed), 1)
+    assert labels.shape == scores.shape == (1, k)
+    return ranked(labels[0], scores[0]), int(evaluated[0]), int(depth[0])
+
+
+def above(
+    case: Case, thresholds: Sequence[float], allowed: Sequence[int] | None
+) -> tuple[Any, int, int]:
+    cut = np.array(thresholds, np.float32)
+    indptr, labels, scores, evaluated, depth = case.engine.above_threshold(
+        *NO_FEATURES, cut, ids(allowed), 1
+    )
+    assert indptr.tolist() == [0, len(labels)]
+    return ranked(labels, scores), int(evaluated[0]), int(depth[0])
+
+
+@settings(max_examples=300, deadline=None)
+@given(cases(), st.integers(1, 30), allow_lists)
+def test_top_k(case: Case, k: int, allowed: list[int] | None) -> None:
+    assert top_k(case, k, allowed) == expected(search.top_k(case.tree, case.eta, k, allowed))
+    everything = expected((search.exhaustive(case.tree, case.eta, allowed), search.Stats()))[0]
+    assert top_k(case, k, allowed)[0] == everything[:k]
+
+
+@settings(max_examples=300, deadline=None)
+@given(cases(), allow_lists, st.data())
+def test_threshold(case: Case, allowed: list[int] | None, data: st.DataObject) -> None:
+    values = st.sampled_from([*map(case.eta, case.tree.nodes()), -1.0, 0.0, 1e-3, 0.25, 2.0])
+    cut = data.draw(values)
+    assert above(case, [cut], allowed) == expected(
+        search.above_threshold(case.tree, case.eta, np.float32(cut), allowed)
+    )
+    count = len(case.tree.leaf_of)
+    each = data.draw(st.lists(values, min_size=count, max_size=count))
+    by_label = dict(enumerate(np.array(each, np.float32)))
+    # A single threshold would be meant for all labels; what lies beyond the last label is unused.
+    assert above(case, [*each, 0.0, 0.0], allowed) == expected(
+        search.above_threshold(case.tree, case.eta, by_label, allowed)
+    )
+
+
+@settings(max_examples=300, deadline=None)
+@given(cases(), st.integers(1, 8), st.integers(1, 4), allow_lists)
+def test_beam(case: Case, k: int, width: int, allowed: list[int] | None) -> None:
+    assert top_k(case, k, allowed, width) == expected(
+        search.beam(case.tree, case.eta, k, width, allowed)
+    )
+
+
+@settings(max_examples=100, deadline=None)
+@given(cases(), st.integers(1, 8), allow_lists)
+def test_a_beam_as_wide_as_the_tree_is_exact(case: Case, k: int, allowed: list[int] | None) -> None:
+    assert top_k(case, k, allowed, width=20)[0] == top_k(case, k, allowed)[0]
+
+
+def small() -> Case:
+    """Give two pairs of leaves: labels 0 1 under node 1, labels 2 3 under node 2."""
+    tree = LabelTree.from_parents([None, 0, 0, 1, 1, 2, 2], {0: 3, 1: 4, 2: 5, 3: 6})
+    return Case(tree, [1000.0, 0.0, 2.0, 1000.0, 0.0, -1000.0, 0.0])
+
+
+def test_costs_by_hand() -> None:
+    case = small()
+    answer, evaluated, depth = top_k(case, 1, None)
+    assert (answer, evaluated, depth) == ([(0, 0.5)], 7, 2)
+    assert top_k(case, 1, None, width=1)[0][0][0] == 3  # the better half has the worse leaf
+    assert above(case, [0.6], None)[1:] == (5, 2)  # node 1 has 0.5: it is not opened
+    assert above(case, [1.5], None)[1:] == (1, 0)  # nor is the root
+    assert top_k(case, 4, [2])[1:] == (5, 2)  # node 1 leads to nothing that is wanted
+    assert top_k(case, 4, [])[1:] == (0, 0)
+    assert top_k(case, 4, [99])[0] == []
+
+
+def test_ties_go_to_the_label_that_arrived_first_even_from_deeper_down() -> None:
+    tree = LabelTree.from_parents([None, 0, 0, 2, 2], {2: 1, 0: 3, 1: 4})
+    case = Case(tree, [1000.0, 0.0, 0.0, 1000.0, 1000.0])
+    assert top_k(case, 2, None)[0] == [(0, 0.5), (1, 0.5)]
+    assert above(case, [0.5], None)[0] == [(0, 0.5), (1, 0.5), (2, 0.5)]
+
+
+def test_probabilities_that_underflow_are_ranked_too() -> None:
+    depth = 12
+    parents = [None, *range(depth - 1), depth - 1, depth - 1]
+    tree = LabelTree.from_parents(parents, {0: depth, 1: depth + 1})
+    case = Case(tree, [-1000.0] * len(parents))
+    assert top_k(case, 3, None)[0] == [(0, 0.0), (1, 0.0)]
+    assert above(case, [0.0], None)[0] == [(0, 0.0), (1, 0.0)]
+    assert above(case, [1e-30], None)[0] == []
+
+
+def test_an_empty_model_answers_nothing() -> None:
+    engine = _core.OnlinePlt(options())
+    labels, scores, evaluated, depth = engine.top_k(*NO_FEATURES, 3, 0, None, 1)
+    assert ranked(labels[0], scores[0]) == [] and evaluated[0] == depth[0] == 0
+
+
+@pytest.mark.parametrize("policy", ["best-greedy", "random", "cpet", "complete"])
+@pytest.mark.parametrize("learner", ["arow", "adagrad", "sgd"])
+def test_searches_agree_on_a_model_that_was_learnt(policy: str, learner: str) -> None:
+    """With features that blocks know and do not know, silent leaves, and labels still to come."""
+    engine, book = (
+        _core.OnlinePlt(options(policy=policy, learner=learner, max_leaves=4)),
+        LabelBook(),
+    )
+    for event in random_stream(seed=1, length=80):
+        play(engine, book, event)
+    learn(engine, [Example((3,), (1.0,), (book.count,))])
+    alive = sorted([*book.ids.values(), book.count])
+    rng = random.Random(1)
+    asked = [Example((f, f + 1 + f % 3, 40), (1.0, rng.random(), 1.0)) for f in range(12)]
+    given = rows([*asked, Example((), ())])
+    every, scores, _, _ = engine.top_k(*given, len(alive) + 3, 0, None, 1)
+    indptr, *found = engine.above_threshold(*given, np.zeros(1, np.float32), None, 1)[:3]
+    beam = engine.top_k(*given, 5, 1000, None, 1)[:2]
+    for i in range(len(asked) + 1):
+        ranking = ranked(every[i], scores[i])
+        assert ranking == sorted(ranking, key=lambda item: (-item[1], item[0]))
+        assert sorted(label for label, _ in ranking) == alive
+        part = slice(indptr[i], indptr[i + 1])
+        assert ranked(found[0][part], found[1][part]) == ranking
+        for k in (1, 5):
+            some = engine.top_k(*given, k, 0, None, 1)
+            assert ranked(some[0][i], some[1][i]) == ranking[:k]
+        assert ranked(beam[0][i], beam[1][i]) == ranking[:5]
+        wanted = set(alive[::3])
+        listed = engine.top_k(*given, 4, 0, ids(sorted(wanted)), 1)
+        assert ranked(listed[0][i], listed[1][i]) == [r for r in ranking if r[0] in wanted][:4]

@@ -1,0 +1,101 @@
+"""The same bytes for any number of threads, and wherever a stream is cut into calls."""
+
+from __future__ import annotations
+
+import random
+
+import numpy as np
+import pytest
+
+from engine.driver import (
+    LEARNERS,
+    POLICIES,
+    Example,
+    LabelBook,
+    dense_rows,
+    example,
+    learn,
+    options,
+    rows,
+    save_bytes,
+)
+from labelgrove import _core
+from naive.learners import instance
+
+LENGTH, REMOVED_AFTER = 240, 120
+
+
+def stream(seed: int, width: int) -> tuple[list[Example], list[int]]:
+    """Give examples with labels that are seldom seen twice in a row, and labels to be removed."""
+    rng = random.Random(seed)
+    book = LabelBook()
+    examples: list[Example] = []
+    removed: list[int] = []
+    for t in range(LENGTH):
+        if t == REMOVED_AFTER:
+            removed = [book.remove(rng.randrange(40)) or 0 for _ in range(10)]
+        x = instance({f: rng.uniform(-1, 1) for f in rng.sample(range(width), width // 3)})
+        names = [int(90 * rng.random() ** 2) for _ in range(rng.randint(0, 5))]
+        examples.append(example(x, book.ids_of(names), width=width if seed % 2 else 0))
+    return examples, removed
+
+
+def learnt(
+    given: dict[str, object], seed: int, *, threads: int = 1, run: int | None = None
+) -> dict[str, bytes]:
+    examples, removed = stream(seed, width=30)
+    engine = _core.OnlinePlt(given)
+    dense = bool(seed % 2)
+    learn(engine, examples[:REMOVED_AFTER], threads=threads, run=run, dense=dense)
+    engine.remove_labels(np.array(removed, np.uint32))
+    learn(engine, examples[REMOVED_AFTER:], threads=threads, run=run, dense=dense)
+    assert engine.examples_seen == LENGTH
+    return save_bytes(engine)
+
+
+@pytest.mark.parametrize("policy", POLICIES)
+@pytest.mark.parametrize("learner", LEARNERS)
+@pytest.mark.parametrize(("replay", "memory"), [(0, 0), (2, 0), (1, 20)])
+def test_same_bytes_for_any_threads_and_runs(
+    policy: str, learner: str, replay: int, memory: int
+) -> None:
+    given = options(
+        policy=policy, learner=learner, max_leaves=6, replay=replay, replay_memory=memory, l2=0.01
+    )
+    for seed in (0, 1):  # sparse rows, dense rows
+        expected = learnt(given, seed)
+        for threads, run in [(2, None), (3, 7), (8, None), (1, 1), (1, 7), (8, 1)]:
+            assert learnt(given, seed, threads=threads, run=run) == expected, (threads, run)
+
+
+def test_same_bytes_in_the_largest_calls_over_many_nodes() -> None:
+    """Enough nodes that the threads do overlap, many times over."""
+    given = options(policy="random", max_leaves=3, replay=1)
+    expected = learnt(given, seed=4)
+    for _ in range(20):
+        assert learnt(given, seed=4, threads=8) == expected
+
+
+@pytest.mark.parametrize("threads", [2, 3, 8])
+def test_same_answers_for_any_threads(threads: int) -> None:
+    examples, _ = stream(0, width=30)
+    engine = _core.OnlinePlt(options(max_leaves=6))
+    learn(engine, examples)
+    for given in (rows(examples), dense_rows(stream(1, width=30)[0])):
+        alone = engine.top_k(*given, 5, 0, None, 1)
+        many = engine.top_k(*given, 5, 0, None, threads)
+        assert [a.tobytes() for a in alone] == [a.tobytes() for a in many]
+        cut = np.array([0.02], np.float32)
+        alone = engine.above_threshold(*given, cut, None, 1)
+        many = engine.above_threshold(*given, cut, None, threads)
+        assert [a.tobytes() for a in alone] == [a.tobytes() for a in many]
+        assert len(alone[1]) > 100
+
+
+def test_the_seed_decides() -> None:
+    by_seed = {
+        seed: learnt(options(policy="random", max_leaves=4, replay=1, random_state=seed), 0)
+        for seed in (1, 2)
+    }
+    assert by_seed[1]["tree.parent"] != by_seed[2]["tree.parent"]
+    assert by_seed[1] == learnt(options(policy="random", max_leaves=4, replay=1, random_state=1), 0)
