@@ -56,7 +56,7 @@ def dot(weights: Weights, x: Instance) -> float:
 class Learner(Protocol):
     """What a node needs: A_online of Algorithm 1 together with the state that it updates."""
 
-    def update(self, x: Instance, y: int) -> None:
+    def update(self, x: Instance, y: int, fresh: bool = True) -> None:
         """Learn from ``x`` with label ``y``, +1 or -1."""
 
     def margin(self, x: Instance) -> float:
@@ -87,7 +87,7 @@ class AdaGrad:
     def probability(self, x: Instance) -> float:
         return sigma(self.margin(x))
 
-    def update(self, x: Instance, y: int) -> None:
+    def update(self, x: Instance, y: int, fresh: bool = True) -> None:
         pull = -y * sigma(-y * self.margin(x))  # derivative of log(1 + exp(-y m)) by m
         for f, value in x.items():
             g = pull * value
@@ -128,7 +128,7 @@ class LazySGD:
     def probability(self, x: Instance) -> float:
         return sigma(self.margin(x))
 
-    def update(self, x: Instance, y: int) -> None:
+    def update(self, x: Instance, y: int, fresh: bool = True) -> None:
         pull = -y * sigma(-y * self.margin(x))
         self.t += 1
         gamma_t = self.gamma / (1.0 + self.lam * self.gamma * self.t)
@@ -167,15 +167,16 @@ class AROW:
     def probability(self, x: Instance) -> float:
         return self.link(self.margin(x), self.variance(x))
 
-    def update(self, x: Instance, y: int) -> None:
+    def update(self, x: Instance, y: int, fresh: bool = True) -> None:
         loss = 1.0 - y * self.margin(x)
         if loss <= 0.0:
             return
-        beta = loss / (self.variance(x) + self.r)
+        # What is learnt again moves the weights less, and makes them no surer.
+        beta = loss / (self.variance(x) + (self.r if fresh else 2.0 * self.r))
         for f, value in x.items():
             S = self.S.get(f, 1.0)
             self.w[f] = self.w.get(f, 0.0) + beta * y * value * S
-            self.S[f] = S / (1.0 + S * value * value / self.r)
+            self.S[f] = S / (1.0 + S * value * value / self.r) if fresh else S
 
     def copy(self) -> Self:
         return copy.deepcopy(self)

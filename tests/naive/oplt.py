@@ -151,9 +151,9 @@ class OPLT:
         self.memory[v].add(x, frozenset(P.intersection(children)))
         for entry in self.memory[v].drawn():
             for child in children:
-                self.H[child].update(entry.x, sign(child in entry.positives))
+                self.H[child].update(entry.x, sign(child in entry.positives), False)
             if v in self.Theta:
-                self.Theta[v].update(entry.x, +1)
+                self.Theta[v].update(entry.x, +1, False)
 
     def _count_step(self, v: Node, insert: bool) -> None:
         """Note which variant of Figure 1 is taken, for tests to know what they have reached."""

@@ -58,8 +58,8 @@ def test_nodes_are_independent_problems(
             examples = [(x, bool(BELOW[v] & labels))]
             remembered.add(x, frozenset({v}) if examples[0][1] else frozenset())
             examples += [(entry.x, v in entry.positives) for entry in remembered.drawn()]
-            for again, positive in examples:
-                alone.update(again, 1 if positive else -1)
+            for i, (again, positive) in enumerate(examples):
+                alone.update(again, 1 if positive else -1, fresh=i == 0)
         assert bits(model.H[v]) == bits(alone)
 
 
