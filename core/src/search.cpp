@@ -27,7 +27,9 @@ void Scope::set_thresholds(std::span<const float> by_label) {
   thresholds_.assign(tree_.size(), std::numeric_limits<float>::infinity());
   for (LabelId label = 0; label < by_label.size(); ++label) {
     const float threshold = by_label[label];
-    for (NodeId v = tree_.leaf_of(label); v != kNone && thresholds_[v] > threshold; v = tree_[v].parent) {
+    const NodeId leaf = tree_.leaf_of(label);
+    if (leaf == kNone || !open(leaf)) continue;
+    for (NodeId v = leaf; v != kNone && thresholds_[v] > threshold; v = tree_[v].parent) {
       thresholds_[v] = threshold;
     }
   }

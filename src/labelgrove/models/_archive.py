@@ -45,7 +45,7 @@ def model_state(
     }
     arrays = dict(learned.engine.save(for_prediction))
     arrays |= learned.labels.to_arrays()
-    arrays["label.count"] = learned.counts
+    arrays["label.count"] = learned.counts[: len(learned.labels)]
     if learned.features is not None:
         names = LabelRegistry()
         names.ids_of(learned.features.names(), add=True)
@@ -65,9 +65,9 @@ def learned_from_state(
     """
     try:
         return _learned(header, arrays)
-    except ModelFileError:
-        raise
-    except (LookupError, TypeError, ValueError, ArithmeticError, RuntimeError) as error:
+    except (LookupError, TypeError, ArithmeticError) as error:
+        raise ModelFileError(f"the model is damaged: {error!r}") from error
+    except ValueError as error:
         raise ModelFileError(f"the model is damaged: {error}") from error
 
 
@@ -79,6 +79,10 @@ def _learned(header: Mapping[str, Any], arrays: Mapping[str, npt.NDArray[Any]]) 
         raise ModelFileError("array 'label.count' must hold one count for every label")
     if counters.dtype != np.uint64 or counters.shape != (3,) or int(counters[0]) > len(labels):
         raise ModelFileError("array 'counters' must hold 3 numbers, the first at most the labels'")
+    if counts.max(initial=0) > int(counters[1]):
+        raise ModelFileError(
+            "array 'label.count': a label was seen in more examples than there were"
+        )
     options = EngineOptions.from_dict(header["engine"])
     for_prediction = header["for_prediction"] is True
     learned = Learned(
@@ -160,12 +164,10 @@ def load(path: str | PathLike[str]) -> OnlinePLTClassifier:
     if stored.header.get("algorithm") != ALGORITHM:
         raise ModelFileError(f"{path}: unknown algorithm {stored.header.get('algorithm')!r}")
     model = OnlinePLTClassifier()
-    try:
-        model._learned = learned_from_state(stored.header, stored.arrays)
+    with stored.checking():
+        model._learned = _learned(stored.header, stored.arrays)
         model.set_params(**_known_parameters(model, stored.header))
         model.front_end_ = _front_end(stored.header)
-    except ModelFileError as error:
-        raise ModelFileError(f"{path}: {error}") from error
     return model
 
 

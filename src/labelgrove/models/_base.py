@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from os import PathLike
 from typing import Any, Literal, Self, overload
 
@@ -310,39 +311,44 @@ class LabelTreeClassifier(ClassifierMixin, BaseEstimator):
     @property
     def classes_(self) -> npt.NDArray[Any]:
         """Labels that can be predicted, in order of arrival, or columns of the indicator."""
-        return self._learned_for("classes_").classes()
+        with self._reading("classes_") as learned:
+            return learned.classes()
 
     @property
     def label_counts_(self) -> npt.NDArray[np.int64]:
         """In how many examples each class was seen; shape (n_classes,)."""
-        return self._learned_for("label_counts_").label_counts()
+        with self._reading("label_counts_") as learned:
+            return learned.label_counts()
 
     @property
     def n_classes_(self) -> int:
         """Number of classes."""
-        return self._learned_for("n_classes_").columns()[1]
+        with self._reading("n_classes_") as learned:
+            return learned.columns()[1]
 
     @property
     def n_features_in_(self) -> int:
         """Columns of X seen so far."""
-        return self._learned_for("n_features_in_").n_features
+        with self._reading("n_features_in_") as learned:
+            return learned.n_features
 
     @property
     def target_type_(self) -> str:
         """``"multiclass"`` or ``"multilabel"``."""
-        kind = self._learned_for("target_type_").kind
-        return "multiclass" if kind == "multiclass" else "multilabel"
+        with self._reading("target_type_") as learned:
+            return "multiclass" if learned.kind == "multiclass" else "multilabel"
 
     @property
     def examples_seen_(self) -> int:
         """Examples learnt from, every pass counted."""
-        return int(self._learned_for("examples_seen_").engine.examples_seen)
+        with self._reading("examples_seen_") as learned:
+            return int(learned.engine.examples_seen)
 
     @property
     def tree_(self) -> LabelTree:
         """The tree as it stands, without the leaves of labels that were removed."""
-        learned = self._learned_for("tree_")
-        return tree_snapshot(learned.engine.tree(), learned.labels.names)
+        with self._reading("tree_") as learned:
+            return tree_snapshot(learned.engine.tree(), learned.labels.names)
 
     def size(self) -> dict[str, int]:
         """Weights held, and bytes of the model and of the remembered examples.
@@ -352,8 +358,17 @@ class LabelTreeClassifier(ClassifierMixin, BaseEstimator):
         dict
             ``weights``, ``model_bytes``, ``memory_bytes``.
         """
-        size: dict[str, int] = self._require_learned().engine.size()
+        learned = self._require_learned()
+        with learned.guard.reading():
+            size: dict[str, int] = learned.engine.size()
         return size
+
+    @contextmanager
+    def _reading(self, attribute: str) -> Iterator[Learned]:
+        if self._learned is None:
+            raise AttributeError(f"{attribute} is there once the model has learnt from an example")
+        with self._learned.guard.reading():
+            yield self._learned
 
     def _require_learned(self) -> Learned:
         if self._learned is None:
@@ -361,11 +376,6 @@ class LabelTreeClassifier(ClassifierMixin, BaseEstimator):
                 f"this {type(self).__name__} has not learnt from any example yet; call fit or "
                 "partial_fit first"
             )
-        return self._learned
-
-    def _learned_for(self, attribute: str) -> Learned:
-        if self._learned is None:
-            raise AttributeError(f"{attribute} is there once the model has learnt from an example")
         return self._learned
 
     def __sklearn_is_fitted__(self) -> bool:

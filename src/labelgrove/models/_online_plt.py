@@ -209,11 +209,12 @@ class OnlinePLTClassifier(LabelTreeClassifier):
         if learned is None:
             learned = self._start(named=is_dict_rows(X))
         with learned.guard.changing():
+            known_labels = len(learned.labels)
             rows, indptr, ids = _take(learned, X, y, classes)
             if learned is not self._learned:
                 self._learned = learned
                 self.front_end_: dict[str, Any] | None = None
-            _run(learned, rows, indptr, ids, passes, threads)
+            _run(learned, rows, indptr, ids, known_labels, passes, threads)
         return self
 
     def _start(self, *, named: bool) -> Learned:
@@ -271,6 +272,7 @@ def _run(
     rows: Rows,
     label_indptr: npt.NDArray[np.int64],
     labels: npt.NDArray[np.uint32],
+    known_labels: int,
     passes: int,
     threads: int,
 ) -> None:
@@ -292,7 +294,7 @@ def _run(
         ) from interrupt
     finally:
         if learned.kind != "indicator":  # whose columns are labels before they are in the tree
-            learned.labels.truncate(max(engine.label_count, len(learned.counts)))
+            learned.labels.truncate(max(engine.label_count, known_labels))
         learned.count(labels[: label_indptr[min(engine.examples_seen - before, n)]])
 
 

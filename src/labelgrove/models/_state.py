@@ -38,7 +38,7 @@ class Learned:
     n_features : int
         Columns of X seen so far.
     counts : ndarray of int64
-        By label id, how many examples had it.
+        By label id, how many examples had it; there may be room for more labels.
     guard : Guard
         Entered by every method of the estimator that uses what was learnt.
     """
@@ -72,14 +72,16 @@ class Learned:
         column_of, n_columns = self.columns()
         counts = np.zeros(n_columns, np.int64)
         active = self.labels.active
-        counts[column_of[active]] = self.counts[active]
+        counts[column_of[active]] = self.counts[: len(active)][active]
         return counts
 
     def count(self, ids: npt.NDArray[np.uint32]) -> None:
         """Add the labels of examples that have been learnt."""
-        counts = np.bincount(ids.astype(np.int64), minlength=len(self.labels))
-        counts[: len(self.counts)] += self.counts[: len(counts)]
-        self.counts = counts
+        if len(self.counts) < len(self.labels):
+            room = np.zeros(max(len(self.labels), 2 * len(self.counts)), np.int64)
+            room[: len(self.counts)] = self.counts
+            self.counts = room
+        np.add.at(self.counts, ids.astype(np.int64), 1)
 
     def labels_in_tree(self) -> npt.NDArray[np.int64]:
         """Ids of all labels that have a leaf, increasing."""
