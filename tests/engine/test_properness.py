@@ -126,7 +126,8 @@ def test_the_streams_reach_what_they_are_meant_to_reach() -> None:
     seen: Counter[str] = Counter()
     for policy in POLICIES:
         for seed, (arity, max_leaves) in enumerate([(2, 2), (2, 5), (3, 3), (4, 11)]):
-            given = options(policy=policy, arity=arity, max_leaves=max_leaves, replay_memory=3)
+            shape = {"arity": arity, "max_leaves": max_leaves}
+            given = options(policy=policy, **shape, replay=1, replay_memory=3)
             witness = Witness(given)
             for event in random_stream(seed, length=120, removals=0.25):
                 ghosts = dict(witness.ghosts)
