@@ -5,7 +5,8 @@ import os
 import random
 import subprocess
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -98,15 +99,18 @@ def vector_model(run: Run, vectors: Path, tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def start() -> Callable[..., subprocess.Popen[bytes]]:
+def start() -> Iterator[Callable[..., subprocess.Popen[bytes]]]:
     """Start the command line as a process of its own, not on a terminal."""
+    with ExitStack() as running:
 
-    def popen(*words: str | Path, **options: Any) -> subprocess.Popen[bytes]:
-        command = [sys.executable, "-m", "labelgrove.cli", *map(str, words)]
-        options = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, **options}
-        return subprocess.Popen(command, **options)
+        def popen(*words: str | Path, **options: Any) -> subprocess.Popen[bytes]:
+            command = [sys.executable, "-m", "labelgrove.cli", *map(str, words)]
+            options = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, **options}
+            process = running.enter_context(subprocess.Popen(command, **options))
+            running.callback(process.kill)
+            return process
 
-    return popen
+        yield popen
 
 
 @pytest.fixture

@@ -97,7 +97,7 @@ def test_too_few_examples_for_propensities(run: Any, tmp_path: Path) -> None:
 
 
 def test_a_beam_evaluates_fewer_classifiers(run: Any, vectors: Path, tmp_path: Path) -> None:
-    words = ("--set", "max_leaves=2", "--set", "alpha=0.1")
+    words = ("--set", "arity=2", "--set", "max_leaves=2", "--set", "alpha=0.1")
     run("train", vectors, "-o", tmp_path / "deep.lg", *words)
     exact = measured(run, tmp_path / "deep.lg", vectors)
     beam = measured(run, tmp_path / "deep.lg", vectors, "--beam", "1")

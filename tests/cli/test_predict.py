@@ -92,8 +92,8 @@ def test_allowed_labels_that_are_numbers(
     [
         (b"3\nfour\n", "allowed.txt:2: found 'four'"),
         (b"3\n\xff\n", "allowed.txt:2: expected text in UTF-8"),
-        (b"77\n", "the model knows none of the 1 labels"),
-        (b"", "the model knows none of the 0 labels"),
+        (b"77\n", "the model knows none of the labels in this file (1)"),
+        (b"", "the model knows none of the labels in this file (0)"),
     ],
 )
 def test_a_list_of_labels_that_cannot_be_used(

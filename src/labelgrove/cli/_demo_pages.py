@@ -132,11 +132,11 @@ def show_conclusion(
     table = Table.grid(padding=(0, 2))
     table.add_column(style="dim", no_wrap=True)
     table.add_column(overflow="fold")
-    learnt = f"{_numbers.count(n_learnt)} docstrings, {_numbers.count(n_labels)} labels"
+    learnt = f"{_numbers.counted(n_learnt, 'docstring')}, {_numbers.counted(n_labels, 'label')}"
     table.add_row("learnt", f"{learnt}, one pass, {_numbers.duration(seconds)} with reading them")
     if scores:
         figures = "   ".join(f"{key.upper()} {_numbers.percent(v)}" for key, v in scores.items())
-        table.add_row("held out", f"{_numbers.count(n_held_out)} docstrings:  {figures}")
+        table.add_row("held out", f"{_numbers.counted(n_held_out, 'docstring')}:  {figures}")
     table.add_row("model", Text(f"{path} ({_numbers.size(Path(path).stat().st_size)})"))
     console.print()
     console.print(table)

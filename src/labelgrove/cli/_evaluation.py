@@ -128,7 +128,7 @@ def evaluate_source(model: Model, source: Source, *, beam: int | None = None) ->
     with shown(line):
         for chunk in source.chunks():
             rankings.add(chunk, source.path, beam)
-            line.update(rankings.n_examples, [f"{_numbers.count(rankings.n_known)} labels"])
+            line.update(rankings.n_examples, [_numbers.counted(rankings.n_known, "label")])
     n = rankings.n_examples
     if n == 0:
         raise DataError(f"{source.path}: there is not a single example to measure on")

@@ -59,7 +59,7 @@ def finish_learning(
         show_pairs(_for_people(learning, path, known_before))
     if learning.stopped:
         say_error(
-            f"stopped by Ctrl-C after {_numbers.count(learning.examples)} examples; "
+            f"stopped by Ctrl-C after {_numbers.counted(learning.examples, 'example')}; "
             f"what has been learnt from them is saved in {path}"
         )
         raise typer.Exit(INTERRUPTED)

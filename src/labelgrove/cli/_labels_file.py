@@ -44,7 +44,7 @@ def read_allowed_labels(path: str, classifier: OnlinePLTClassifier) -> list[Any]
             elif label is not None:
                 unknown.append(label)
     if not allowed:
-        raise DataError(f"{path}: the model knows none of the {len(unknown)} labels in this file")
+        raise DataError(f"{path}: the model knows none of the labels in this file ({len(unknown)})")
     if unknown:
         several = f"{len(unknown)} labels are" if len(unknown) > 1 else "one label is"
         say_warning(f"{path}: {several} unknown to the model and left out, first {unknown[0]!r}")

@@ -9,6 +9,7 @@ from typing import Any
 
 from labelgrove._errors import DataError
 from labelgrove.cli import _numbers
+from labelgrove.cli._interrupt import PoliteInterrupt
 from labelgrove.cli._models import Model
 from labelgrove.cli._progress import ProgressLine, shown
 from labelgrove.cli._source import CHUNK_ROWS, Source, rows
@@ -120,13 +121,14 @@ def learn_from(model: Model, source: Source, passes: int = 1) -> Learning:
     begin = perf_counter()
     before = _examples_seen(model)
     try:
-        with shown(line):
+        with PoliteInterrupt() as interrupt, shown(line):
             for number in range(1, passes + 1):
                 if passes > 1:
                     line.restart(f"pass {number}/{passes}", source.total)
                 done = 0
                 for batch in _batches(source, ramp=number == 1):
-                    learn_batch(state, batch, source.path, predict=number == 1)
+                    with interrupt.deferred():
+                        learn_batch(state, batch, source.path, predict=number == 1)
                     done += batch.n_rows
                     line.update(done, facts(state))
                 state.passes = number
@@ -169,7 +171,7 @@ def facts(state: Learning) -> list[str]:
     """Say in short how a run goes, the most important first."""
     return [
         f"P@1 {_numbers.percent(state.progressive.value)}",
-        f"{_numbers.count(state.n_labels)} labels",
+        _numbers.counted(state.n_labels, "label"),
     ]
 
 

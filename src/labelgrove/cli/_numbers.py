@@ -28,6 +28,29 @@ def count(number: int) -> str:
     return f"{number:,}"
 
 
+def counted(number: int, noun: str) -> str:
+    """Write how many there are of something.
+
+    Parameters
+    ----------
+    number : int
+        Any whole number.
+    noun : str
+        What is counted, in the singular; its plural has an s.
+
+    Returns
+    -------
+    str
+        The number and the noun in its right form.
+
+    Examples
+    --------
+    >>> counted(1, "label"), counted(2500, "label")
+    ('1 label', '2,500 labels')
+    """
+    return f"{number:,} {noun}{'s' * (number != 1)}"
+
+
 def short_count(number: float) -> str:
     """Write a number that is not negative in at most five characters.
 

@@ -1,0 +1,263 @@
+"""Real processes: pipes that break, disks that are full, Ctrl-C, terminals wide and narrow."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import labelgrove
+
+if sys.platform == "win32":
+    pytest.skip("pipes, signals and terminals of POSIX", allow_module_level=True)
+
+import fcntl
+import pty
+import struct
+import termios
+
+pytestmark = pytest.mark.slow
+
+Start = Callable[..., subprocess.Popen[bytes]]
+
+
+class Terminal:
+    """A pseudo-terminal that a process may have as its standard error or output."""
+
+    def __init__(self, columns: int) -> None:
+        self._master, self.slave = pty.openpty()
+        fcntl.ioctl(self.slave, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
+        self._seen = b""
+        # A terminal always takes what is written: who writes to one that is full would wait.
+        self._reader = threading.Thread(target=self._read, daemon=True)
+        self._reader.start()
+
+    def _read(self) -> None:
+        try:
+            while piece := os.read(self._master, 1 << 16):
+                self._seen += piece
+        except OSError:  # Linux's way to say that the other end is closed
+            pass
+
+    def wait_for(self, wanted: str, seconds: float = 60) -> None:
+        end = time.monotonic() + seconds
+        while wanted not in self.text:
+            assert time.monotonic() < end, self.text
+            time.sleep(0.01)
+
+    def close(self) -> str:
+        """Say what was shown, once no process uses the terminal any more."""
+        os.close(self.slave)
+        self._reader.join(60)
+        os.close(self._master)
+        return self.text
+
+    @property
+    def text(self) -> str:
+        return self._seen.decode(errors="replace")
+
+
+def environment(**changes: str) -> dict[str, str]:
+    kept = {k: v for k, v in os.environ.items() if k not in ("NO_COLOR", "FORCE_COLOR", "COLUMNS")}
+    return {**kept, "TERM": "xterm-256color", **changes}
+
+
+def test_a_reader_that_goes_away_is_no_failure(start: Start, texts: Path, text_model: Path) -> None:
+    lines = texts.read_bytes() * 50
+    (texts.parent / "long.jsonl").write_bytes(lines)
+    process = start("predict", text_model, texts.parent / "long.jsonl")
+    assert process.stdout is not None
+    assert process.stderr is not None
+    process.stdout.readline()
+    process.stdout.close()
+    assert process.stderr.read() == b""
+    assert process.wait() == 141
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="no device that is always full")
+@pytest.mark.parametrize("words", [["--json"], []])
+def test_a_full_disk_is_one_sentence(
+    start: Start, texts: Path, text_model: Path, words: list[str]
+) -> None:
+    with Path("/dev/full").open("wb") as full:
+        process = start("eval", text_model, texts, *words, stdout=full)
+        _, errors = process.communicate()
+    assert process.returncode == 1
+    assert errors.decode() == "error: no space left on device\n"
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="no device that is always full")
+def test_a_full_disk_under_an_output_file(start: Start, texts: Path, text_model: Path) -> None:
+    process = start("predict", text_model, texts, "-o", "/dev/full")
+    _, errors = process.communicate()
+    assert process.returncode == 1
+    assert errors.decode() == "error: /dev/full: no space left on device\n"
+
+
+def test_a_folder_without_permission(start: Start, texts: Path, tmp_path: Path) -> None:
+    if os.geteuid() == 0:
+        pytest.skip("nothing is forbidden to root")
+    folder = tmp_path / "locked"
+    folder.mkdir(mode=0o500)
+    process = start("train", texts, "-o", folder / "m.lg")
+    _, errors = process.communicate()
+    assert process.returncode == 1
+    assert errors.decode() == f"error: {folder}: permission denied\n"
+
+
+def test_closed_standard_output_is_survived(texts: Path, text_model: Path) -> None:
+    command = f"{sys.executable} -m labelgrove.cli info {text_model} >&-"
+    found = subprocess.run(["sh", "-c", command], capture_output=True, check=False)
+    assert b"Traceback" not in found.stderr
+
+
+def test_no_progress_line_without_a_terminal(start: Start, texts: Path, tmp_path: Path) -> None:
+    # Colours that are forced make no terminal of a file.
+    process = start("train", texts, "-o", tmp_path / "m.lg", env=environment(FORCE_COLOR="1"))
+    output, errors = process.communicate()
+    assert process.returncode == 0
+    assert errors == b""
+    assert b"\r" not in output
+
+
+def on_terminal(
+    start: Start, columns: int, *words: str | Path, **changes: str
+) -> tuple[str, bytes]:
+    """Run with a terminal as standard error; give what it showed, and the output."""
+    screen = Terminal(columns)
+    process = start(*words, stderr=screen.slave, env=environment(**changes))
+    output, _ = process.communicate()
+    assert process.returncode == 0
+    return screen.close(), output
+
+
+def test_progress_on_a_terminal(start: Start, texts: Path, tmp_path: Path) -> None:
+    words = ("train", texts, "-o", tmp_path / "m.lg", "--passes", "2", "--json")
+    shown, output = on_terminal(start, 100, *words)
+    json.loads(output)
+    for part in ("pass 2/2", "400/400", "P@1 ", "40 labels", "/s", "\x1b["):
+        assert part in shown
+    # The line is wiped away at the end, and the cursor is there again.
+    assert shown.rstrip().endswith(("\x1b[2K", "\x1b[?25h"))
+    assert "\x1b[?25h" in shown
+
+
+@pytest.mark.parametrize("columns", [30, 100])
+def test_the_progress_line_fits_its_terminal(
+    start: Start, texts: Path, tmp_path: Path, columns: int
+) -> None:
+    words = ("train", texts, "-o", tmp_path / "m.lg", "--passes", "2")
+    shown, _ = on_terminal(start, columns, *words)
+    plain = re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "\r", shown)
+    assert max(len(line) for line in re.split(r"[\r\n]", plain)) <= columns
+    assert "400" in plain
+
+
+def test_no_colour_where_none_is_wanted(start: Start, texts: Path, tmp_path: Path) -> None:
+    words = ("train", texts, "-o", tmp_path / "m.lg", "--passes", "2")
+    shown, _ = on_terminal(start, 100, *words, NO_COLOR="1")
+    assert "400/400" in shown
+    assert not re.search(r"\x1b\[[0-9;]*[34][0-7]m", shown)
+
+
+def test_a_dumb_terminal_gets_no_progress_line(start: Start, texts: Path, tmp_path: Path) -> None:
+    words = ("train", texts, "-o", tmp_path / "m.lg")
+    assert on_terminal(start, 100, *words, TERM="dumb")[0] == ""
+
+
+def test_predictions_on_the_screen_are_not_mixed_with_progress(
+    start: Start, texts: Path, text_model: Path
+) -> None:
+    screen = Terminal(200)
+    words = ("predict", text_model, texts, "-k", "1")
+    process = start(*words, stdout=screen.slave, stderr=screen.slave, env=environment())
+    assert process.wait(60) == 0
+    shown = screen.close()
+    assert [len(json.loads(line)["labels"]) for line in shown.splitlines()] == [1] * 400
+
+
+def interrupted(start: Start, examples: bytes, shown: str, *words: str | Path) -> tuple[int, str]:
+    """Feed a stream, wait until something is shown, press Ctrl-C; give status and screen."""
+    screen = Terminal(200)
+    process = start(
+        *(*words, "--format", "jsonl"),
+        stdin=subprocess.PIPE,
+        stderr=screen.slave,
+        env=environment(),
+    )
+    assert process.stdin is not None
+    process.stdin.write(examples)
+    process.stdin.flush()
+    screen.wait_for(shown)
+    process.send_signal(signal.SIGINT)
+    return process.wait(60), screen.close()
+
+
+def test_ctrl_c_saves_what_has_been_learnt(
+    start: Start, make_texts: Any, run: Any, tmp_path: Path
+) -> None:
+    data, model = make_texts("long.jsonl", 1500), tmp_path / "m.lg"
+    words = ("train", "-", "-o", model)
+    status, shown = interrupted(start, data.read_bytes(), "1,024", *words)
+    assert status == 130
+    assert "stopped by Ctrl-C after 1,024 examples" in shown
+    assert f"is saved in {model}" in " ".join(shown.split())
+    assert "Traceback" not in shown
+    assert set(tmp_path.iterdir()) == {model, data}
+    run("train", data, "-o", tmp_path / "same.lg", "--limit", "1024")
+    assert model.read_bytes() == (tmp_path / "same.lg").read_bytes()
+
+
+def test_ctrl_c_while_learning_on(start: Start, make_texts: Any, text_model: Path) -> None:
+    examples = make_texts("long.jsonl", 1500).read_bytes()
+    status, _ = interrupted(start, examples, "1,024", "learn", text_model, "-")
+    assert status == 130
+    assert labelgrove.load(text_model).examples_seen_ == 400 + 1024
+
+
+def test_ctrl_c_before_anything_is_learnt(start: Start, text_model: Path) -> None:
+    before = text_model.read_bytes()
+    example = b'{"text": "a b", "labels": ["c"]}\n'
+    status, shown = interrupted(start, example, "learning", "learn", text_model, "-")
+    assert status == 130
+    assert "stopped by Ctrl-C before anything was learnt" in shown
+    assert text_model.read_bytes() == before
+
+
+def test_ctrl_c_while_predicting(start: Start, text_model: Path) -> None:
+    process = start("predict", text_model, "-", "--format", "jsonl", stdin=subprocess.PIPE)
+    assert process.stdin is not None
+    assert process.stdout is not None
+    assert process.stderr is not None
+    process.stdin.write(b'{"text": "a b"}\n' * 1024)
+    process.stdin.flush()
+    process.stdout.readline()
+    process.send_signal(signal.SIGINT)
+    assert process.stderr.read() == b"error: stopped by Ctrl-C\n"
+    assert process.wait(60) == 130
+
+
+def test_the_demo_is_alive_on_a_terminal(start: Start, tmp_path: Path) -> None:
+    screen = Terminal(100)
+    process = start(
+        *("demo", "--limit", "250", "-o", tmp_path / "m.lg"),
+        stdout=screen.slave,
+        env=environment(),
+    )
+    assert process.wait(60) == 0
+    shown = screen.close()
+    assert "█" in shown
+    assert "\x1b[2K" in shown  # drawn again in its place
+    plain = re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "\r", shown)
+    lines = [line for line in re.split(r"[\r\n]", plain) if "labelgrove" not in line]
+    assert max(map(len, lines)) <= 100
