@@ -27,7 +27,7 @@ PRESETS: dict[str, dict[str, Any]] = {
         "learner": "arow",
         "arity": 64,
         "max_leaves": 64,
-        "replay": 1,
+        "replay": 2,
         "replay_memory": 10_000,
     },
 }
