@@ -250,7 +250,7 @@ def test_ctrl_c_while_predicting(start: Start, text_model: Path) -> None:
 def test_the_demo_is_alive_on_a_terminal(start: Start, tmp_path: Path) -> None:
     screen = Terminal(100)
     process = start(
-        *("demo", "--limit", "250", "-o", tmp_path / "m.lg"),
+        *("demo", "--limit", "800", "-o", tmp_path / "m.lg"),
         stdout=screen.slave,
         env=environment(),
     )

@@ -14,6 +14,7 @@ from rich.text import Text
 from labelgrove.cli import _numbers
 from labelgrove.cli._models import Model
 from labelgrove.cli._ranking import Search
+from labelgrove.cli._results import show
 from labelgrove.datasets import PythonDoc
 
 _EXCERPT = 240  # characters of a text that are shown
@@ -70,7 +71,7 @@ def show_samples(console: Console, model: Model, docs: Sequence[PythonDoc]) -> N
 def _print_part(console: Console, name: str, pieces: Sequence[Text], gap: int) -> None:
     """Print a name and, beside it, pieces that are never broken themselves."""
     room = max(20, console.width - _NAME - 1)
-    line = Text(name.ljust(_NAME), "dim")
+    line = Text().append(name.ljust(_NAME), "dim")
     used = 0
     for piece in pieces:
         if used and used + gap + piece.cell_len > room:
@@ -139,7 +140,7 @@ def show_conclusion(
         table.add_row("held out", f"{_numbers.counted(n_held_out, 'docstring')}:  {figures}")
     table.add_row("model", Text(f"{path} ({_numbers.size(Path(path).stat().st_size)})"))
     console.print()
-    console.print(table)
+    show(table)
     console.print(Text("\nNow type", style="bold"))
     for line in (
         f"labelgrove info {name}",

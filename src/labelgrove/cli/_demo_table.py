@@ -146,7 +146,7 @@ class LearningTable:
         width = self._console.width
         bars = width >= _ROOM_FOR_BARS
         taken = sum(w + _GAP for _, w in _COLUMNS[:-1]) + 2 * (_BAR + _GAP) * bars
-        place = width - taken >= _LEAST_PLACE
+        room = width - taken if width - taken >= _LEAST_PLACE else 0
         table = Table.grid(padding=(0, _GAP, 0, 0))
         heads = []
         for name, least in _COLUMNS[:-1]:
@@ -155,17 +155,17 @@ class LearningTable:
             if bars and name in ("labels", "P@1"):
                 table.add_column(min_width=_BAR)
                 heads.append("")
-        if place:
-            table.add_column(no_wrap=True, overflow="ellipsis")
+        if room:
+            table.add_column(no_wrap=True)
             heads.append(_COLUMNS[-1][0])
         table.add_row(*heads, style="dim")
         for line in lines:
-            cells = _drawn(line, lines[-1].labels, bars=bars, place=place)
+            cells = _drawn(line, lines[-1].labels, bars=bars, room=room)
             table.add_row(*cells, style="bold" if line is lines[-1] else "")
         return table
 
 
-def _drawn(line: _Line, most_labels: int, *, bars: bool, place: bool) -> list[RenderableType]:
+def _drawn(line: _Line, most_labels: int, *, bars: bool, room: int) -> list[RenderableType]:
     """Draw the cells of a line, with bars for labels and P@1 where there is room."""
     examples, labels, so_far, recent, seconds, name = line.cells()
     cells: list[RenderableType] = [examples, Text(labels, style="cyan")]
@@ -175,6 +175,8 @@ def _drawn(line: _Line, most_labels: int, *, bars: bool, place: bool) -> list[Re
     if bars:
         cells.append(Bar(1.0, 0, line.so_far, width=_BAR, color="green"))
     cells += [recent, seconds]
-    if place:
-        cells.append(Text(name, style="dim"))
+    if room:
+        place = Text(name, style="dim")
+        place.truncate(room, overflow="ellipsis")
+        cells.append(place)
     return cells
