@@ -6,7 +6,9 @@
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/unique_ptr.h>
 
+#include <algorithm>
 #include <cstdint>
+#include <initializer_list>
 #include <memory>
 #include <span>
 #include <stdexcept>
@@ -29,7 +31,7 @@ template <typename T>
 nb::ndarray<T, nb::numpy> make_array(std::initializer_list<std::size_t> shape) {
   std::size_t size = 1;
   for (const std::size_t extent : shape) size *= extent;
-  auto data = std::make_unique<T[]>(size);
+  auto data = std::make_unique_for_overwrite<T[]>(size);
   nb::capsule owner(data.get(), [](void* p) noexcept { delete[] static_cast<T*>(p); });
   return nb::ndarray<T, nb::numpy>(data.release(), shape.size(), shape.begin(), owner);
 }

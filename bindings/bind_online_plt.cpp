@@ -1,4 +1,9 @@
+#include <algorithm>
+#include <cstdint>
+#include <limits>
+#include <string>
 #include <utility>
+#include <vector>
 
 #include "arrays.hpp"
 #include "labelgrove/online_plt.hpp"
@@ -45,6 +50,9 @@ class DictReader final : public ArrayReader {
     if (!in_.contains(key) || !nb::try_cast(in_[key], array, false)) {
       throw std::invalid_argument("array '" + std::string(name) + "' is missing or of the wrong type");
     }
+    if (reinterpret_cast<std::uintptr_t>(array.data()) % alignof(T) != 0) {
+      throw std::invalid_argument("array '" + std::string(name) + "' lies at an address that its numbers cannot have");
+    }
     return view(array);
   }
   const nb::dict& in_;
@@ -75,8 +83,23 @@ struct Model {
   template <typename... Args>
   explicit Model(nb::object kept, Args&&... args) : keep(std::move(kept)), engine(std::forward<Args>(args)...) {}
 
+  // The engine, unless it has run out of memory while learning.
+  OnlinePlt& whole() {
+    require_whole();
+    return engine;
+  }
+  const OnlinePlt& whole() const {
+    require_whole();
+    return engine;
+  }
+
   nb::object keep;
   OnlinePlt engine;
+
+ private:
+  void require_whole() const {
+    if (!engine.usable()) throw std::runtime_error("the model ran out of memory while learning; load it as last saved");
+  }
 };
 
 OnlinePltOptions options_from(const nb::dict& given) {
@@ -106,7 +129,13 @@ void learn(Model& model, const In<std::int64_t>& indptr, const In<FeatureId>& id
   if (end > rows.size() || begin > end || label_indptr.size() != rows.size() + 1) {
     throw std::invalid_argument("examples and labels do not fit together");
   }
-  if (!model.engine.can_learn()) throw std::runtime_error("this model was loaded for prediction only");
+  const auto label_ends = view(label_indptr);
+  if (label_ends.front() != 0 || !std::ranges::is_sorted(label_ends) ||
+      static_cast<std::size_t>(label_ends.back()) != labels.size() ||
+      std::ranges::any_of(view(labels), [](LabelId label) { return label >= kNone / 2; })) {
+    throw std::invalid_argument("the labels' arrays do not fit together");
+  }
+  if (!model.whole().can_learn()) throw std::runtime_error("this model was loaded for prediction only");
   const nb::gil_scoped_release no_gil;
   const auto example = [&](std::size_t row) {
     const auto first = static_cast<std::size_t>(label_indptr.data()[row]);
@@ -138,8 +167,9 @@ void search_rows(const Model& model, const Rows& rows, const Scope& scope, unsig
 }
 
 Scope make_scope(const Model& model, const nb::object& allowed) {
-  if (allowed.is_none()) return Scope(model.engine.tree());
-  return Scope(model.engine.tree(), view(nb::cast<In<LabelId>>(allowed)));
+  const LabelTree& tree = model.whole().tree();
+  if (allowed.is_none()) return Scope(tree);
+  return Scope(tree, view(nb::cast<In<LabelId>>(allowed)));
 }
 
 nb::tuple top_k(const Model& model, const In<std::int64_t>& indptr, const In<FeatureId>& ids, const In<float>& values,
@@ -203,7 +233,7 @@ nb::tuple above_threshold(const Model& model, const In<std::int64_t>& indptr, co
 }
 
 nb::dict tree_arrays(const Model& model) {
-  const LabelTree& tree = model.engine.tree();
+  const LabelTree& tree = model.whole().tree();
   const std::size_t n = tree.size();
   auto parents = make_array<NodeId>({n});
   auto labels = make_array<LabelId>({n});
@@ -246,7 +276,7 @@ void register_online_plt(nb::module_& module) {
           [](const Model& self, bool for_prediction) {
             nb::dict out;
             DictWriter writer(out);
-            self.engine.save(writer, for_prediction);
+            self.whole().save(writer, for_prediction);
             return out;
           },
           nb::arg("for_prediction"))
@@ -256,7 +286,7 @@ void register_online_plt(nb::module_& module) {
       .def(
           "remove_labels",
           [](Model& self, const In<LabelId>& labels) {
-            self.engine.remove_labels(view(labels));
+            self.whole().remove_labels(view(labels));
           },
           nb::arg("labels").noconvert())
       .def("top_k", &top_k, nb::arg("indptr").noconvert(), nb::arg("ids").noconvert(), nb::arg("values").noconvert(),
@@ -268,7 +298,7 @@ void register_online_plt(nb::module_& module) {
       .def_prop_ro("label_count", [](const Model& self) { return self.engine.tree().label_count(); })
       .def_prop_ro("can_learn", [](const Model& self) { return self.engine.can_learn(); })
       .def("size", [](const Model& self) {
-        const auto size = self.engine.size();
+        const auto size = self.whole().size();
         nb::dict out;
         out["weights"] = size.weights;
         out["model_bytes"] = size.model_bytes;

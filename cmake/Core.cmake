@@ -45,7 +45,7 @@ if(CMAKE_OSX_ARCHITECTURES)
 endif()
 labelgrove_add_kernels(baseline)
 if(cpu MATCHES "^(x86_64|AMD64|amd64)$" AND CMAKE_SIZEOF_VOID_P EQUAL 8)
-  labelgrove_add_kernels(avx2 -mavx2 -mfma -mbmi2)
+  labelgrove_add_kernels(avx2 -mavx2 -mfma)
   labelgrove_add_kernels(avx512 -mavx512f -mavx512vl -mavx512dq -mavx512bw -mfma)
   if(MSVC)
     # clang-cl leaves out its own runtime, where __builtin_cpu_supports keeps what it knows.

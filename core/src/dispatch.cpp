@@ -20,7 +20,7 @@ const Kernels& choose() {
   const std::string_view most = value == nullptr ? "avx512" : value;
 #if defined(LABELGROVE_HAVE_AVX512)
   if (most == "avx512" && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512vl") &&
-      __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512bw")) {
+      __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("fma")) {
     return kernels_avx512;
   }
 #endif

@@ -47,7 +47,10 @@ ExampleId ExampleStore::vacant_slot() {
   const auto id = static_cast<ExampleId>(size_);
   const auto bits = static_cast<unsigned>(std::bit_width(id + (std::uint64_t{1} << kFirstBits))) - 1;
   auto& chunk = chunks_[bits - kFirstBits];
-  if (!chunk) chunk = std::make_unique<Slot[]>(std::size_t{1} << bits);
+  if (!chunk) {
+    chunk = std::make_unique<Slot[]>(std::size_t{1} << bits);
+    slots_ += std::size_t{1} << bits;
+  }
   ++size_;
   return id;
 }

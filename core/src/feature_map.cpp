@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <random>
 #include <utility>
 
 namespace labelgrove {
@@ -13,6 +14,8 @@ constexpr std::size_t kFewestSlots = 16;
 std::size_t slots_for(std::size_t features) { return std::max(kFewestSlots, std::bit_ceil(features + features / 7 + 1)); }
 
 }  // namespace
+
+const std::uint32_t FeatureMap::kMultiplier = std::random_device{}() | 1U;
 
 std::uint32_t FeatureMap::insert(FeatureId feature) {
   const std::uint32_t row = size();

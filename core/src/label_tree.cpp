@@ -19,6 +19,7 @@ LabelTree::LabelTree(std::span<const NodeId> parents, std::span<const LabelId> l
     throw std::invalid_argument("tree node " + std::to_string(v) + " " + why);
   };
   const std::size_t n = parents.size();
+  if (n >= kNone) throw std::invalid_argument("a tree has fewer than 2^32 - 1 nodes");
   if (n < 2 || labels.size() != n || silent.size() != n) {
     throw std::invalid_argument("a tree needs one parent, label and mark for each of at least two nodes");
   }

@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <cmath>
-#include <thread>
+#include <limits>
+#include <new>
+#include <stdexcept>
 #include <utility>
 
 #include "labelgrove/hash.hpp"
@@ -11,7 +13,9 @@
 namespace labelgrove {
 namespace {
 
-constexpr std::size_t kWindow = 512;  // examples: enough work to share, little enough to begin early
+// Examples that are taken in before queues are worked off: enough for a node to find its rows in the cache again and for
+// threads to share, few enough to be held.
+constexpr std::size_t kWindow = 1024;
 
 }  // namespace
 
@@ -46,19 +50,24 @@ void OnlinePlt::set_node(NodeId v, std::unique_ptr<Node> node) {
 void OnlinePlt::learn(const std::function<Example(std::size_t)>& examples, std::size_t begin, std::size_t end,
                       unsigned threads) {
   usable_ = false;  // until all is done
+  const auto take_in_window = [&] {
+    for (const std::size_t stop = std::min(end, begin + kWindow); begin < stop; ++begin) take_in(examples(begin));
+  };
   if (threads <= 1) {
-    for (std::size_t i = begin; i < end; ++i) take_in(examples(i));
-    work_off_queues();
+    while (begin < end) {
+      take_in_window();
+      work_off_queues();
+    }
   } else {
     Crew crew(threads - 1);
     while (begin < end) {
-      for (const std::size_t stop = std::min(end, begin + kWindow); begin < stop; ++begin) take_in(examples(begin));
+      take_in_window();
       crew.finish();
       forget_tasks();
       seal_queues();
       crew.start(order_.size(), [this](std::size_t i) {
         thread_local Workspace work;
-        settle(*order_[i], work);
+        work_off(*order_[i], work);
       });
     }
     crew.finish();
@@ -69,6 +78,10 @@ void OnlinePlt::learn(const std::function<Example(std::size_t)>& examples, std::
 
 void OnlinePlt::take_in(const Example& given) {
   const auto& [x, labels] = given;
+  if (options_.policy == Policy::fixed &&
+      std::ranges::any_of(labels, [this](LabelId label) { return tree_.leaf_of(label) == kNone; })) {
+    throw std::invalid_argument("a label is not in the tree, which does not grow");
+  }
   const ExampleId example = store_.add(x, options_.normalize ? unit_scale(x) : 1.0);
   NodeId selected = kNone;  // Algorithm 8 runs once for an observation, then goes on from the node it selected
   for (const LabelId label : labels) {
@@ -194,8 +207,11 @@ void OnlinePlt::start_leaf_theta(NodeId leaf) {
 
 // Drops a node's classifiers and all examples that only it needs.
 void OnlinePlt::discard(NodeId v) {
-  bring_up_to_date(v);
-  const Node& node = *nodes_[v];
+  Node& node = *nodes_[v];
+  finish_sealed(node);
+  for (const Event& event : node.queue) {
+    if (event.kind == EventKind::learn) store_.release(event.example);
+  }
   for (std::size_t i = 0; i < node.memory.size(); ++i) store_.release(node.memory.example(i));
   set_node(v, nullptr);
 }
@@ -233,29 +249,38 @@ void OnlinePlt::enqueue(NodeId v, Event event) {
 // All that has reached v so far is learnt.
 void OnlinePlt::bring_up_to_date(NodeId v) {
   Node& node = *nodes_[v];
-  if (node.sealed != nullptr) {
-    settle(*node.sealed, work_);
-    node.sealed->node = nullptr;
-    node.sealed = nullptr;
-  }
+  finish_sealed(node);
   work_off(node, node.queue, positives_, work_);
   node.queue.clear();
   node.cost = 0;
 }
 
-// The task is done, by this thread or another.
-void OnlinePlt::settle(Task& task, Workspace& work) {
+// What was sealed is learnt, by this thread or another.
+void OnlinePlt::finish_sealed(Node& node) {
+  if (node.sealed == nullptr) return;
+  Task& task = *node.sealed;
+  work_off(task, work_);
+  task.state.wait(Task::State::taken, std::memory_order_acquire);
+  if (task.state.load(std::memory_order_acquire) == Task::State::failed) throw std::bad_alloc();
+  task.node = nullptr;
+  node.sealed = nullptr;
+}
+
+// Unless another thread has taken it.
+void OnlinePlt::work_off(Task& task, Workspace& work) {
   auto ready = Task::State::ready;
-  if (task.state.compare_exchange_strong(ready, Task::State::taken, std::memory_order_acq_rel)) {
-    try {
-      work_off(*task.node, task.events, sealed_positives_, work);
-    } catch (...) {
-      task.state.store(Task::State::done, std::memory_order_release);
-      throw;
-    }
-    task.state.store(Task::State::done, std::memory_order_release);
+  if (!task.state.compare_exchange_strong(ready, Task::State::taken, std::memory_order_acq_rel)) return;
+  const auto finish = [&task](Task::State state) {
+    task.state.store(state, std::memory_order_release);
+    task.state.notify_all();
+  };
+  try {
+    work_off(*task.node, task.events, sealed_positives_, work);
+  } catch (...) {
+    finish(Task::State::failed);
+    throw;
   }
-  while (task.state.load(std::memory_order_acquire) != Task::State::done) std::this_thread::yield();
+  finish(Task::State::done);
 }
 
 void OnlinePlt::work_off(Node& node, std::span<const Event> events, std::span<const std::uint32_t> positives,
@@ -328,7 +353,13 @@ void OnlinePlt::forget_tasks() {
 }
 
 void OnlinePlt::remove_labels(std::span<const LabelId> labels) {
-  for (const LabelId label : labels) tree_.remove_label(label);
+  std::vector<LabelId> sorted(labels.begin(), labels.end());
+  std::ranges::sort(sorted);
+  const bool all_there = std::ranges::none_of(sorted, [this](LabelId label) { return tree_.leaf_of(label) == kNone; });
+  if (!all_there || std::ranges::adjacent_find(sorted) != sorted.end()) {
+    throw std::invalid_argument("a label to be removed is not in the tree, or is given twice");
+  }
+  for (const LabelId label : sorted) tree_.remove_label(label);
 }
 
 OnlinePlt::Size OnlinePlt::size() const {

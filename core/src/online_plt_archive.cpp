@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cmath>
 #include <functional>
+#include <limits>
 #include <stdexcept>
 #include <string>
 #include <unordered_map>
@@ -12,7 +13,7 @@ namespace labelgrove {
 namespace {
 
 // More than anybody will ever learn, few enough for counters not to overflow.
-constexpr std::uint64_t kMostExamples = std::uint64_t{1} << 32 << 8;
+constexpr std::uint64_t kMostExamples = std::uint64_t{1} << 40;
 
 void require(bool holds, const std::string& otherwise) {
   if (!holds) throw std::invalid_argument(otherwise);
@@ -187,7 +188,9 @@ OnlinePlt::OnlinePlt(const OnlinePltOptions& options, const ArrayReader& saved, 
     view.weights = block_weights.data();
     if (with_state) {
       const auto block_state = states.take(cells);
-      finite(block_state);
+      const float most = options_.learner.kind == LearnerKind::arow ? 1.0F : std::numeric_limits<float>::max();
+      require(std::ranges::all_of(block_state, [most](float value) { return value >= 0.0F && value <= most; }),
+              "node " + std::to_string(v) + ": the state of a weight is not a finite number in its range");
       view.state = block_state.data();
     }
     require(std::ranges::all_of(view.features, [](FeatureId id) { return id < kNone / 2; }),
@@ -252,7 +255,8 @@ void OnlinePlt::load_memory(const ArrayReader& saved, std::span<const NodeId> no
       const std::uint32_t example = entries.one();
       const auto positives = children.take(counts.one());
       require(example < examples.size() &&
-                  std::ranges::all_of(positives, [&](std::uint32_t c) { return c < tree_[v].children.size(); }),
+                  std::ranges::adjacent_find(positives, std::greater_equal<>()) == positives.end() &&
+                  (positives.empty() || positives.back() < tree_[v].children.size()),
               "node " + std::to_string(v) + ": a remembered example or child does not exist");
       store_.retain(examples[example]);
       memory.append(examples[example], positives);

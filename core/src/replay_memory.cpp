@@ -49,6 +49,7 @@ void ReplayMemory::forget_child(std::uint32_t child) {
       entry.place = *begin;
     }
   }
+  if (pool_waste_ * 2 > pool_.size()) compact();
 }
 
 ReplayMemory ReplayMemory::parent_memory() const {

@@ -34,6 +34,21 @@ RowStorage& RowStorage::operator=(RowStorage&& other) noexcept {
 
 RowStorage::~RowStorage() { release(); }
 
+void RowStorage::give_back(std::size_t floats) {
+#if defined(__linux__)
+  const std::size_t bytes = round_up(std::max<std::size_t>(floats, 1) * sizeof(float), kPage);
+  if (mapped_ && bytes < capacity_ * sizeof(float) && mremap(data_, capacity_ * sizeof(float), bytes, 0) == data_) {
+    capacity_ = bytes / sizeof(float);
+  }
+#else
+  static_cast<void>(floats);
+#endif
+}
+
+std::size_t RowStorage::bytes(std::size_t used) const {
+  return mapped_ ? round_up(used * sizeof(float), kPage) : capacity_ * sizeof(float);
+}
+
 void RowStorage::release() noexcept {
   if (data_ == nullptr) return;
 #if defined(__linux__)
@@ -53,15 +68,17 @@ void RowStorage::reserve(std::size_t floats) {
     const std::size_t bytes = round_up(wanted + wanted / 2, kPage);
     void* grown = mapped_ ? mremap(data_, capacity_ * sizeof(float), bytes, MREMAP_MAYMOVE)
                           : mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (grown == MAP_FAILED) throw std::bad_alloc();
-    if (!mapped_ && data_ != nullptr) {
-      std::memcpy(grown, data_, capacity_ * sizeof(float));
-      release();
+    if (grown != MAP_FAILED) {
+      if (!mapped_ && data_ != nullptr) {
+        std::memcpy(grown, data_, capacity_ * sizeof(float));
+        release();
+      }
+      data_ = static_cast<float*>(grown);
+      capacity_ = bytes / sizeof(float);
+      mapped_ = true;
+      return;
     }
-    data_ = static_cast<float*>(grown);
-    capacity_ = bytes / sizeof(float);
-    mapped_ = true;
-    return;
+    // A process may have only so many mappings; the heap has its own ways.
   }
 #endif
   const std::size_t bytes = round_up(wanted + wanted / 8, kCacheLine);

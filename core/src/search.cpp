@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <functional>
+#include <limits>
 
 namespace labelgrove {
 namespace {
@@ -37,7 +38,8 @@ void Scope::set_thresholds(std::span<const float> by_label) {
 
 bool Searcher::worse(const Item& a, const Item& b) {
   if (a.probability != b.probability) return a.probability < b.probability;
-  return a.rank > b.rank;
+  if (a.rank != b.rank) return a.rank > b.rank;
+  return a.node > b.node;
 }
 
 Searcher::Item Searcher::item(NodeId v, float probability, std::uint32_t depth) const {

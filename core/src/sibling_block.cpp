@@ -68,7 +68,7 @@ SiblingBlock::SiblingBlock(const LearnerOptions& options, const BlockView& store
 }
 
 std::size_t SiblingBlock::bytes() const {
-  return map_.bytes() + (borrowed_ == nullptr ? rows() * row_floats() * sizeof(float) : 0) + sizeof(SiblingBlock);
+  return map_.bytes() + (borrowed_ == nullptr ? storage_.bytes(rows() * row_floats()) : 0) + sizeof(SiblingBlock);
 }
 
 void SiblingBlock::copy_weights(std::uint32_t columns, float* out) const {
@@ -115,6 +115,7 @@ void SiblingBlock::move_to_stride(std::uint32_t stride) {
     }
   }
   stride_ = stride;
+  if (stride < old_stride) storage_.give_back(rows() * row_floats());
 }
 
 void SiblingBlock::copy_column(std::uint32_t from, std::uint32_t to, bool negated) {
@@ -228,7 +229,8 @@ void SiblingBlock::learn(const Features& x, std::span<const std::uint32_t> posit
       if (options_.kind == LearnerKind::adagrad) {
         kernel.adagrad(rows, values, n, columns, stride_, steps, options_.rate, options_.epsilon);
       } else {
-        const float step = -options_.rate / (1.0F + options_.l2 * options_.rate);
+        const double decay = static_cast<double>(options_.l2) * static_cast<double>(options_.rate);
+        const auto step = static_cast<float>(-static_cast<double>(options_.rate) / (1.0 + decay));
         for (std::uint32_t c = 0; c < columns_; ++c) steps[c] *= step;
         kernel.add_scaled(rows, values, n, columns, steps);
       }

@@ -12,7 +12,7 @@ namespace labelgrove {
 class ArrayWriter {
  public:
   virtual ~ArrayWriter() = default;
-  // Each gives room for `size` numbers to be filled in.
+  // Each gives room for `size` numbers to be filled in, which stays where it is as long as the writer lives.
   virtual std::span<std::uint8_t> bytes(std::string_view name, std::size_t size) = 0;
   virtual std::span<std::uint32_t> u32(std::string_view name, std::size_t size) = 0;
   virtual std::span<std::uint64_t> u64(std::string_view name, std::size_t size) = 0;

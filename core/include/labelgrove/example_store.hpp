@@ -29,7 +29,7 @@ class ExampleStore {
   void retain(ExampleId id) { slot(id).references.fetch_add(1, std::memory_order_relaxed); }
   void release(ExampleId id);
 
-  std::size_t bytes() const { return bytes_.load(std::memory_order_relaxed) + size_ * sizeof(Slot); }
+  std::size_t bytes() const { return bytes_.load(std::memory_order_relaxed) + slots_ * sizeof(Slot) + counting_.capacity() * sizeof(FeatureId); }
 
  private:
   struct Slot {
@@ -52,7 +52,8 @@ class ExampleStore {
   ExampleId vacant_slot();
 
   std::array<std::unique_ptr<Slot[]>, 33 - kFirstBits> chunks_;
-  std::size_t size_ = 0;
+  std::size_t size_ = 0;   // slots that were ever used
+  std::size_t slots_ = 0;  // slots in chunks
   std::vector<ExampleId> free_;
   std::vector<FeatureId> counting_;  // 0, 1, 2, …
   std::atomic<std::size_t> bytes_{0};

@@ -1,8 +1,8 @@
 // Which row of a sibling block belongs to a feature; rows are numbered in order of arrival.
 //
-// An open-addressing hash table with Robin Hood displacement (Celis et al. 1985), as the OPLT paper uses it, for as long
-// as that is smaller than a plain array over all features up to the largest; such an array from then on. So the blocks
-// near the root, which know most features, and the blocks of dense examples look a feature up without hashing it.
+// An open-addressing hash table with Robin Hood displacement (Celis et al. 1985), as the OPLT paper uses it, or, whenever
+// that is smaller, a plain array over all features up to the largest. So the blocks near the root, which know most
+// features, and the blocks of dense examples look a feature up without hashing it.
 #pragma once
 
 #include <cstdint>
@@ -55,11 +55,14 @@ class FeatureMap {
     std::uint32_t row = kNone;
   };
 
-  std::uint32_t home(FeatureId feature) const { return (feature * 0x9e3779b1U) >> shift_; }
+  std::uint32_t home(FeatureId feature) const { return (feature * kMultiplier) >> shift_; }
   std::uint32_t insert(FeatureId feature);
   void index_directly();
   void hash_into(std::size_t slots);
   void place(Slot slot);
+
+  // Odd, and drawn anew by every process, so that nobody can choose features that collide. No result depends on it.
+  static const std::uint32_t kMultiplier;
 
   std::vector<FeatureId> features_;
   FeatureId largest_ = 0;

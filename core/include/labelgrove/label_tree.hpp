@@ -47,16 +47,16 @@ class LabelTree {
   NodeId leaf_of(LabelId label) const { return label < leaf_of_.size() ? leaf_of_[label] : kNone; }
   // All labels that were ever in the tree are below.
   LabelId label_count() const { return static_cast<LabelId>(leaf_of_.size()); }
-  std::uint32_t depth_of(NodeId v) const;  // the root has depth 0
+  std::uint32_t depth_of(NodeId v) const;  // the root has depth 0. REQUIRES: v != kAboveRoot
 
   // INSERTNODE (Algorithm 5): a new node between v and all that hangs below it, or, if v is a leaf, a new leaf that takes
   // v's label over. Returns it.
   NodeId insert_node(NodeId v);
-  // ADDLEAF (Algorithm 6): a new last child of v. Returns it.
+  // ADDLEAF (Algorithm 6): a new last child of v. Returns it. REQUIRES: v is an inner node.
   NodeId add_leaf(NodeId v, LabelId label);
   // The label of a leaf that has none, or of a silent leaf.
   void give_label(NodeId leaf, LabelId label);
-  // The label's leaf falls silent.
+  // The label's leaf falls silent. REQUIRES: it has one.
   void remove_label(LabelId label);
 
  private:

@@ -3,7 +3,7 @@
 // Learning goes in two steps. The examples are taken in in stream order: the tree grows for new labels, and each node that
 // an example reaches gets an event in its queue. The queues are worked off node by node: node classifiers never look at
 // each other, so this may happen later, in any order and in any number of threads, and the result is the same to the last
-// bit. Only a node that BEST-GREEDY asks for a probability must have learnt all that has reached it.
+// bit. Only a node that the policy asks for a probability, or that INSERTNODE copies from, must be up to date at once.
 //
 // With several threads the stream is cut into windows: while one thread takes the next window in, the others work off the
 // queues that the last one has left. What the first needs of these it works off itself.
@@ -59,7 +59,8 @@ class OnlinePlt {
   void save(ArrayWriter& out, bool for_prediction) const;
 
   // Learns from examples [begin, end) of a stream, in order; `examples(i)` gives the i-th. A label without a leaf is new.
-  // REQUIRES: can_learn(); ids increase, values are finite; labels are distinct, below kNone - 1, and none was removed.
+  // REQUIRES: can_learn(); ids increase, values are finite; labels are distinct, below kNone - 1, none was removed, and
+  // none is new if the policy is `fixed`.
   // Should memory run out, the model is broken, usable() says so, and nothing else may be asked of it.
   struct Example {
     Features x;
@@ -68,6 +69,7 @@ class OnlinePlt {
   void learn(const std::function<Example(std::size_t)>& examples, std::size_t begin, std::size_t end, unsigned threads);
   // Examples with all of the first `features` features are to come; they are kept without feature ids.
   void expect_dense(std::uint32_t features) { store_.expect_dense(features); }
+  // Throws std::invalid_argument, and removes none, if one has no leaf or is given twice.
   void remove_labels(std::span<const LabelId> labels);
 
   bool can_learn() const { return can_learn_; }
@@ -105,7 +107,7 @@ class OnlinePlt {
   };
   // The queue of one node, sealed to be worked off by whoever takes it first.
   struct Task {
-    enum class State : std::uint8_t { ready, taken, done };
+    enum class State : std::uint8_t { ready, taken, done, failed };
     Node* node = nullptr;  // null again once the thread that takes examples in has seen that it is done
     std::vector<Event> events;
     std::uint64_t cost = 0;
@@ -127,7 +129,8 @@ class OnlinePlt {
   void assign(ExampleId example, std::span<const LabelId> labels);
   void enqueue(NodeId v, Event event);
   void bring_up_to_date(NodeId v);
-  void settle(Task& task, Workspace& work);
+  void finish_sealed(Node& node);
+  void work_off(Task& task, Workspace& work);
   void work_off(Node& node, std::span<const Event> events, std::span<const std::uint32_t> positives, Workspace& work);
   void learn_one(Node& node, const Event& event, std::span<const std::uint32_t> positives, Workspace& work);
   void work_off_queues();

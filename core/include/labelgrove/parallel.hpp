@@ -6,10 +6,11 @@
 #include <atomic>
 #include <condition_variable>
 #include <cstddef>
+#include <cstdint>
 #include <exception>
 #include <functional>
+#include <limits>
 #include <mutex>
-#include <system_error>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -25,7 +26,7 @@ class Crew {
     for (std::size_t i = 0; i < helpers; ++i) {
       try {
         threads_.emplace_back([this] { help(); });
-      } catch (const std::system_error&) {
+      } catch (const std::exception&) {
         break;
       }
     }
@@ -36,10 +37,10 @@ class Crew {
   ~Crew() {
     {
       const std::lock_guard lock(mutex_);
-      next_ = count_;
+      next_ = kNoMore;
       closing_ = true;
     }
-    changed_.notify_all();
+    begun_.notify_all();
     for (auto& thread : threads_) thread.join();
   }
 
@@ -47,57 +48,61 @@ class Crew {
   // before is finished.
   void start(std::size_t count, std::function<void(std::size_t)> task) {
     {
-      const std::lock_guard lock(mutex_);
+      std::unique_lock lock(mutex_);
+      rested_.wait(lock, [this] { return busy_ == 0; });  // a helper may have woken too late for the batch before
       task_ = std::move(task);
       count_ = count;
       next_ = 0;
+      ++batch_;
     }
-    changed_.notify_all();
+    begun_.notify_all();
   }
 
   // Helps until no task is left, waits for those under way, and throws the first exception that one of them threw.
   void finish() {
+    work();
     std::unique_lock lock(mutex_);
-    while (next_ < count_) run_next(lock);
-    changed_.wait(lock, [this] { return running_ == 0; });
+    rested_.wait(lock, [this] { return busy_ == 0; });
     if (failure_) std::rethrow_exception(std::exchange(failure_, nullptr));
   }
 
  private:
+  static constexpr std::size_t kNoMore = std::numeric_limits<std::size_t>::max() / 2;
+
   void help() {
     std::unique_lock lock(mutex_);
-    for (;;) {
-      changed_.wait(lock, [this] { return closing_ || next_ < count_; });
+    for (std::uint64_t seen = 0;;) {
+      begun_.wait(lock, [&] { return closing_ || batch_ != seen; });
       if (closing_) return;
-      while (next_ < count_) run_next(lock);
+      seen = batch_;
+      ++busy_;
+      lock.unlock();
+      work();
+      lock.lock();
+      if (--busy_ == 0) rested_.notify_all();
     }
   }
 
-  // REQUIRES: the lock is held and a task is left.
-  void run_next(std::unique_lock<std::mutex>& lock) {
-    const std::size_t i = next_++;
-    ++running_;
-    lock.unlock();
-    std::exception_ptr failure;
-    try {
-      task_(i);
-    } catch (...) {
-      failure = std::current_exception();
+  void work() {
+    for (std::size_t i = next_++; i < count_; i = next_++) {
+      try {
+        task_(i);
+      } catch (...) {
+        const std::lock_guard lock(mutex_);
+        if (!failure_) failure_ = std::current_exception();
+        next_ = kNoMore;
+      }
     }
-    lock.lock();
-    if (failure) {
-      if (!failure_) failure_ = failure;
-      next_ = count_;
-    }
-    if (--running_ == 0) changed_.notify_all();
   }
 
   std::mutex mutex_;
-  std::condition_variable changed_;
+  std::condition_variable begun_;
+  std::condition_variable rested_;
   std::function<void(std::size_t)> task_;
   std::size_t count_ = 0;
-  std::size_t next_ = 0;
-  std::size_t running_ = 0;
+  std::atomic<std::size_t> next_{0};
+  std::uint64_t batch_ = 0;
+  std::size_t busy_ = 0;  // helpers at work
   bool closing_ = false;
   std::exception_ptr failure_;
   std::vector<std::thread> threads_;

@@ -1,5 +1,5 @@
 // One growing run of floats, aligned to cache lines. Growth moves no data where the operating system can move pages
-// instead (Linux), and pages that were never written take no memory: slack costs address space only.
+// instead (Linux), and there pages that were never written take no memory: slack costs address space only.
 #pragma once
 
 #include <cstddef>
@@ -20,6 +20,10 @@ class RowStorage {
 
   // Makes room for at least `floats`; what was there stays, what is new is undefined.
   void reserve(std::size_t floats);
+  // All beyond the first `floats` is not needed any more.
+  void give_back(std::size_t floats);
+  // Memory held when the first `used` floats have been written.
+  std::size_t bytes(std::size_t used) const;
 
  private:
   void release() noexcept;

@@ -4,6 +4,7 @@
 //
 // The children of a node learn from the same examples, those for which the node is positive, and so does the node's
 // auxiliary classifier theta (OPLT, Algorithm 7): they share one feature map, and one look-up a feature serves all.
+// Rows have room for `stride` columns; what lies beyond the last one is as it is before learning, always.
 // Row 0 belongs to the bias, whose value is 1 in every example. Theta, where there is one, is the last column.
 #pragma once
 

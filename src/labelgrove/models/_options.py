@@ -18,6 +18,7 @@ POLICIES = {"fixed": 0, "best-greedy": 1, "random": 2, "cpet": 3, "complete": 4}
 
 # What the core's 32-bit floats can multiply without becoming 0 or infinite.
 _FLOATS = (1e-30, 1e30)
+_LARGEST_STEP = 1e6
 
 PRESETS: dict[str, dict[str, Any]] = {
     # Jasinska-Kobus et al. (2021), section 5, to the letter.
@@ -98,9 +99,9 @@ class EngineOptions:
         rate = p["learning_rate"]
         return cls(
             learner=LEARNERS[learner],
-            rate=1.0 if rate is None else _real(p, "learning_rate", *_FLOATS),
+            rate=1.0 if rate is None else _real(p, "learning_rate", _FLOATS[0], _LARGEST_STEP),
             epsilon=_real(p, "epsilon", *_FLOATS),
-            l2=_real(p, "l2", 0.0, _FLOATS[1]),
+            l2=_real(p, "l2", 0.0, _LARGEST_STEP),
             r=_real(p, "r", *_FLOATS),
             policy=POLICIES[_choice(p, "policy", POLICIES)],
             alpha=_real(p, "alpha", 0.0, 1.0),
