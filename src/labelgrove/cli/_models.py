@@ -22,7 +22,7 @@ from labelgrove.text import HashedText
 ALGORITHMS = {"online-plt": OnlinePLTClassifier}
 
 #: Parameters of the estimator that have an option of their own.
-_OPTIONS = {"n_jobs": "--jobs", "random_state": "--seed", "epochs": "--passes"}
+OPTIONS = {"n_jobs": "--jobs", "random_state": "--seed", "epochs": "--passes"}
 
 _FRONT_END = "hashed-text"
 
@@ -113,7 +113,7 @@ def create_model(
         hint = f"; did you mean {close[0]}?" if close else ""
         names = ", ".join(ALGORITHMS)
         raise ParameterError(f"--algorithm {algorithm}: no such algorithm{hint} (there is {names})")
-    settings = parse_settings(assignments, estimator, HashedText, _OPTIONS)
+    settings = parse_settings(assignments, estimator, HashedText, OPTIONS)
     if settings.text and not reads_text:
         name = next(iter(settings.text))
         raise ParameterError(f"--set text.{name}: the data holds numbered features, not text")
@@ -197,7 +197,7 @@ def parameters_of(classifier: OnlinePLTClassifier) -> dict[str, Any]:
     given: dict[str, Any] = classifier.get_params(deep=False)
     return {
         name: preset.get(name) if given[name] is None else given[name]
-        for name in settable_types(type(classifier)) | _OPTIONS
+        for name in settable_types(type(classifier)) | OPTIONS
         if name in given
     }
 

@@ -8,7 +8,7 @@ import typer
 
 from labelgrove.cli._finish import finish_learning
 from labelgrove.cli._learning import ALL_PREDICTED, SAMPLE, learn_from
-from labelgrove.cli._models import ALGORITHMS, check_can_write, create_model
+from labelgrove.cli._models import ALGORITHMS, OPTIONS, check_can_write, create_model
 from labelgrove.cli._options import (
     DataArgument,
     FormatOption,
@@ -17,10 +17,17 @@ from labelgrove.cli._options import (
     JsonOption,
     LimitOption,
 )
+from labelgrove.cli._settings import settable_types
 from labelgrove.cli._source import CHUNK_ROWS, Source
+from labelgrove.text import HashedText
+
+_SETTABLE = sorted(set(settable_types(ALGORITHMS["online-plt"])) - set(OPTIONS))
+_SETTABLE_TEXT = sorted(f"text.{name}" for name in settable_types(HashedText))
 
 #: What stands below the options in ``--help``.
 EPILOG = (
+    f"Parameters for --set: {', '.join(_SETTABLE)}; for text {', '.join(_SETTABLE_TEXT)}. "
+    "The reference of OnlinePLTClassifier and HashedText says what they mean.\n\n"
     "Progressive P@1 (“P@1 while learning”): on the first pass every batch of examples (1, 2, 4, … "
     f"up to {SAMPLE} rows) is predicted just before it is learnt, and the share of examples whose "
     f"best label was right is counted from the first one on. After {ALL_PREDICTED:,} examples "
@@ -41,7 +48,7 @@ def train(
         typer.Option(
             "--set",
             metavar="NAME=VALUE",
-            help="Set a parameter of the algorithm, or of the text front-end (text.NAME=VALUE).",
+            help="Set a parameter; see below. May be given several times.",
         ),
     ] = None,
     passes: Annotated[
