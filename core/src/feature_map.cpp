@@ -47,7 +47,7 @@ std::size_t FeatureMap::bytes() const {
 
 void FeatureMap::index_directly() {
   direct_ = true;
-  slots_ = {};
+  slots_ = std::vector<Slot>();  // = {} would keep the memory
   // A quarter to spare, for features that arrive in order.
   std::vector<std::uint32_t> rows(std::size_t{largest_} + largest_ / 4 + 1, kNone);
   for (std::uint32_t row = 0; row < size(); ++row) rows[features_[row]] = row;
@@ -56,7 +56,7 @@ void FeatureMap::index_directly() {
 
 void FeatureMap::hash_into(std::size_t slots) {
   direct_ = false;
-  rows_ = {};
+  rows_ = std::vector<std::uint32_t>();
   slots_ = std::vector<Slot>(slots);
   mask_ = static_cast<std::uint32_t>(slots - 1);
   shift_ = static_cast<std::uint32_t>(32 - std::countr_zero(slots));

@@ -13,9 +13,10 @@
 namespace labelgrove {
 namespace {
 
-// Examples that are taken in before queues are worked off: enough for a node to find its rows in the cache again and for
-// threads to share, few enough to be held.
-constexpr std::size_t kWindow = 1024;
+// Examples that are taken in before queues are worked off: enough for a node to find its rows in the cache again, few
+// enough to be held, and with several threads for all to begin early.
+constexpr std::size_t kWindow = 4096;
+constexpr std::size_t kSharedWindow = 1024;
 
 }  // namespace
 
@@ -50,8 +51,9 @@ void OnlinePlt::set_node(NodeId v, std::unique_ptr<Node> node) {
 void OnlinePlt::learn(const std::function<Example(std::size_t)>& examples, std::size_t begin, std::size_t end,
                       unsigned threads) {
   usable_ = false;  // until all is done
+  const std::size_t window = threads <= 1 ? kWindow : kSharedWindow;
   const auto take_in_window = [&] {
-    for (const std::size_t stop = std::min(end, begin + kWindow); begin < stop; ++begin) take_in(examples(begin));
+    for (const std::size_t stop = std::min(end, begin + window); begin < stop; ++begin) take_in(examples(begin));
   };
   if (threads <= 1) {
     while (begin < end) {

@@ -95,7 +95,12 @@ class EngineOptions:
         given = {name: value for name, value in parameters.items() if value is not None}
         p = {**parameters, **PRESETS[preset], **given}
         learner = _choice(p, "learner", LEARNERS)
+        # Either of the two may be given alone: the other one follows where it would be in the way.
+        if parameters["arity"] is None and parameters["max_leaves"] is not None:
+            p["arity"] = min(p["arity"], integer("max_leaves", p["max_leaves"], 2))
         arity = integer("arity", p["arity"], 2)
+        if parameters["max_leaves"] is None:
+            p["max_leaves"] = max(p["max_leaves"], arity)
         rate = p["learning_rate"]
         return cls(
             learner=LEARNERS[learner],
