@@ -10,7 +10,8 @@ namespace nb = nanobind;
 
 void register_machine(nb::module_& module) {
   module.def(
-      "kernel_variant", [] { return kernels().name; }, "The instruction set that the kernels in use were compiled for.");
+      "kernel_variant", [] { return kernels().name; },
+      "The instruction set that the kernels in use were compiled for.");
   module.def(
       "draw",
       [](std::uint64_t seed, std::uint64_t stream, std::uint64_t counter, std::uint64_t sub) {

@@ -19,9 +19,15 @@ constexpr std::size_t kRowsPerTask = 32;
 class DictWriter final : public ArrayWriter {
  public:
   explicit DictWriter(nb::dict& out) : out_(out) {}
-  std::span<std::uint8_t> bytes(std::string_view name, std::size_t size) override { return make<std::uint8_t>(name, size); }
-  std::span<std::uint32_t> u32(std::string_view name, std::size_t size) override { return make<std::uint32_t>(name, size); }
-  std::span<std::uint64_t> u64(std::string_view name, std::size_t size) override { return make<std::uint64_t>(name, size); }
+  std::span<std::uint8_t> bytes(std::string_view name, std::size_t size) override {
+    return make<std::uint8_t>(name, size);
+  }
+  std::span<std::uint32_t> u32(std::string_view name, std::size_t size) override {
+    return make<std::uint32_t>(name, size);
+  }
+  std::span<std::uint64_t> u64(std::string_view name, std::size_t size) override {
+    return make<std::uint64_t>(name, size);
+  }
   std::span<float> f32(std::string_view name, std::size_t size) override { return make<float>(name, size); }
 
  private:
@@ -64,7 +70,8 @@ struct Rows {
   std::span<const FeatureId> ids;
   std::span<const float> values;
 
-  Rows(const In<std::int64_t>& p, const In<FeatureId>& i, const In<float>& v) : indptr(view(p)), ids(view(i)), values(view(v)) {
+  Rows(const In<std::int64_t>& p, const In<FeatureId>& i, const In<float>& v)
+      : indptr(view(p)), ids(view(i)), values(view(v)) {
     const bool fits = indptr.empty() ? !ids.empty() && values.size() % ids.size() == 0
                                      : ids.size() == values.size() && indptr.front() == 0 &&
                                            static_cast<std::size_t>(indptr.back()) == ids.size();
@@ -200,7 +207,8 @@ nb::tuple top_k(const Model& model, const In<std::int64_t>& indptr, const In<Fea
 }
 
 nb::tuple above_threshold(const Model& model, const In<std::int64_t>& indptr, const In<FeatureId>& ids,
-                          const In<float>& values, const In<float>& thresholds, const nb::object& allowed, unsigned threads) {
+                          const In<float>& values, const In<float>& thresholds, const nb::object& allowed,
+                          unsigned threads) {
   const Rows rows(indptr, ids, values);
   const std::size_t n = rows.size();
   auto classifiers = make_array<std::uint32_t>({n});
@@ -218,7 +226,8 @@ nb::tuple above_threshold(const Model& model, const In<std::int64_t>& indptr, co
     });
   }
   found_indptr.data()[0] = 0;
-  for (std::size_t i = 0; i < n; ++i) found_indptr.data()[i + 1] = found_indptr.data()[i] + static_cast<std::int64_t>(found[i].size());
+  for (std::size_t i = 0; i < n; ++i)
+    found_indptr.data()[i + 1] = found_indptr.data()[i] + static_cast<std::int64_t>(found[i].size());
   const auto total = static_cast<std::size_t>(found_indptr.data()[n]);
   auto labels = make_array<LabelId>({total});
   auto scores = make_array<float>({total});
@@ -255,8 +264,8 @@ nb::dict tree_arrays(const Model& model) {
 void register_online_plt(nb::module_& module) {
   nb::class_<Model>(module, "OnlinePlt", "OPLT or IPLT; see core/include/labelgrove/online_plt.hpp.")
       .def(
-          "__init__",
-          [](Model* self, const nb::dict& options) { new (self) Model(nb::none(), options_from(options)); }, nb::arg("options"))
+          "__init__", [](Model* self, const nb::dict& options) { new (self) Model(nb::none(), options_from(options)); },
+          nb::arg("options"))
       .def_static(
           "on_tree",
           [](const nb::dict& options, const In<NodeId>& parents, const In<LabelId>& labels, LabelId label_count) {
@@ -284,15 +293,13 @@ void register_online_plt(nb::module_& module) {
            nb::arg("label_indptr").noconvert(), nb::arg("labels").noconvert(), nb::arg("begin"), nb::arg("end"),
            nb::arg("threads"))
       .def(
-          "remove_labels",
-          [](Model& self, const In<LabelId>& labels) {
-            self.whole().remove_labels(view(labels));
-          },
+          "remove_labels", [](Model& self, const In<LabelId>& labels) { self.whole().remove_labels(view(labels)); },
           nb::arg("labels").noconvert())
       .def("top_k", &top_k, nb::arg("indptr").noconvert(), nb::arg("ids").noconvert(), nb::arg("values").noconvert(),
            nb::arg("k"), nb::arg("beam_width"), nb::arg("allowed").none(), nb::arg("threads"))
       .def("above_threshold", &above_threshold, nb::arg("indptr").noconvert(), nb::arg("ids").noconvert(),
-           nb::arg("values").noconvert(), nb::arg("thresholds").noconvert(), nb::arg("allowed").none(), nb::arg("threads"))
+           nb::arg("values").noconvert(), nb::arg("thresholds").noconvert(), nb::arg("allowed").none(),
+           nb::arg("threads"))
       .def("tree", &tree_arrays)
       .def_prop_ro("examples_seen", [](const Model& self) { return self.engine.examples_seen(); })
       .def_prop_ro("label_count", [](const Model& self) { return self.engine.tree().label_count(); })

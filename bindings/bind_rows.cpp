@@ -16,7 +16,8 @@ void register_rows(nb::module_& module) {
         return nb::make_tuple(static_cast<int>(found.fault), found.row, found.position);
       },
       nb::arg("indptr").noconvert(), nb::arg("ids").noconvert(), nb::arg("values").noconvert(), nb::arg("columns"),
-      "(fault, row, position) of the first fault: 0 none, 1 row pointers, 2 id out of range, 3 ids not increasing, 4 value "
+      "(fault, row, position) of the first fault: 0 none, 1 row pointers, 2 id out of range, 3 ids not increasing, 4 "
+      "value "
       "not finite.");
 }
 

@@ -11,7 +11,9 @@ namespace {
 constexpr std::size_t kFewestSlots = 16;
 
 // Robin Hood keeps probes short up to a high load.
-std::size_t slots_for(std::size_t features) { return std::max(kFewestSlots, std::bit_ceil(features + features / 7 + 1)); }
+std::size_t slots_for(std::size_t features) {
+  return std::max(kFewestSlots, std::bit_ceil(features + features / 7 + 1));
+}
 
 }  // namespace
 
@@ -42,7 +44,8 @@ std::uint32_t FeatureMap::insert(FeatureId feature) {
 }
 
 std::size_t FeatureMap::bytes() const {
-  return features_.capacity() * sizeof(FeatureId) + rows_.capacity() * sizeof(rows_[0]) + slots_.capacity() * sizeof(Slot);
+  return features_.capacity() * sizeof(FeatureId) + rows_.capacity() * sizeof(rows_[0]) +
+         slots_.capacity() * sizeof(Slot);
 }
 
 void FeatureMap::index_directly() {

@@ -111,7 +111,8 @@ void OnlinePlt::grow(const Features& x, LabelId label, NodeId& selected) {
 
   if (tree_[v].silent_children > 0) {  // a place has fallen free
     const auto& children = tree_[v].children;
-    const NodeId leaf = *std::find_if(children.begin(), children.end(), [this](NodeId child) { return tree_[child].silent; });
+    const NodeId leaf =
+        *std::find_if(children.begin(), children.end(), [this](NodeId child) { return tree_[child].silent; });
     enqueue(v, {EventKind::reset_child, kNone, tree_[leaf].slot, 0});
     tree_.give_label(leaf, label);
     if (nodes_[leaf]) {

@@ -41,7 +41,8 @@ class Pieces {
 
 LabelId saved_label_count(const ArrayReader& saved) {
   const auto counters = saved.u64("counters");
-  require(counters.size() == 3 && counters[0] < kNone - 1, "array 'counters' must hold 3 numbers, the first below 2^32 - 2");
+  require(counters.size() == 3 && counters[0] < kNone - 1,
+          "array 'counters' must hold 3 numbers, the first below 2^32 - 2");
   return static_cast<LabelId>(counters[0]);
 }
 
@@ -173,11 +174,13 @@ OnlinePlt::OnlinePlt(const OnlinePltOptions& options, const ArrayReader& saved, 
     view.children = static_cast<std::uint32_t>(tree_[v].children.size());
     view.theta = thetas.one() != 0;
     view.updates = updates.one();
-    require(view.updates <= kMostExamples * 1001, "node " + std::to_string(v) + ": the number of updates is out of range");
+    require(view.updates <= kMostExamples * 1001,
+            "node " + std::to_string(v) + ": the number of updates is out of range");
     view.features = features.take(sizes.one());
     const std::uint64_t columns = view.children + (view.theta ? 1U : 0U);
     const std::uint64_t cells = (view.features.size() + std::uint64_t{1}) * columns;
-    require(view.theta == (!borrow && needs_theta(v)), "node " + std::to_string(v) + ": the auxiliary classifier does not fit the policy");
+    require(view.theta == (!borrow && needs_theta(v)),
+            "node " + std::to_string(v) + ": the auxiliary classifier does not fit the policy");
     require(columns > 0, "node " + std::to_string(v) + ": a block without classifiers");
     const auto finite = [&](std::span<const float> values) {
       require(std::ranges::all_of(values, [](float value) { return std::isfinite(value); }),
@@ -196,7 +199,8 @@ OnlinePlt::OnlinePlt(const OnlinePltOptions& options, const ArrayReader& saved, 
     require(std::ranges::all_of(view.features, [](FeatureId id) { return id < kNone / 2; }),
             "node " + std::to_string(v) + ": a feature id is out of range");
     set_node(v, std::make_unique<Node>(SiblingBlock(options_.learner, view, borrow)));
-    require(blocks_[v]->features().size() == view.features.size(), "node " + std::to_string(v) + ": a feature occurs twice");
+    require(blocks_[v]->features().size() == view.features.size(),
+            "node " + std::to_string(v) + ": a feature occurs twice");
   }
   sizes.finish();
   thetas.finish();
@@ -206,7 +210,8 @@ OnlinePlt::OnlinePlt(const OnlinePltOptions& options, const ArrayReader& saved, 
   states.finish();
   for (NodeId v = 0; v < tree_.size(); ++v) {
     const bool needed = !tree_[v].is_leaf() || (!borrow && needs_theta(v));
-    require(needed == (blocks_[v] != nullptr), "node " + std::to_string(v) + ": its classifiers are missing or not needed");
+    require(needed == (blocks_[v] != nullptr),
+            "node " + std::to_string(v) + ": its classifiers are missing or not needed");
   }
   if (!borrow && options_.replay > 0) load_memory(saved, nodes);
 }
@@ -228,8 +233,9 @@ void OnlinePlt::load_memory(const ArrayReader& saved, std::span<const NodeId> no
       id = std::span(counting).first(length);
     } else {
       id = ids.take(length);
-      require(std::ranges::adjacent_find(id, std::greater_equal<>()) == id.end() && (id.empty() || id.back() < kNone / 2),
-              "a remembered example's features do not increase, or are out of range");
+      require(
+          std::ranges::adjacent_find(id, std::greater_equal<>()) == id.end() && (id.empty() || id.back() < kNone / 2),
+          "a remembered example's features do not increase, or are out of range");
     }
     require(std::ranges::all_of(value, [](float x) { return std::isfinite(x); }),
             "a remembered example holds a number that is not finite");
@@ -249,7 +255,8 @@ void OnlinePlt::load_memory(const ArrayReader& saved, std::span<const NodeId> no
     const std::uint64_t total = reached.one();
     const std::uint32_t size = sizes.one();
     const std::uint64_t bound = options_.replay_memory == 0 ? total : std::min(total, options_.replay_memory);
-    require(total <= kMostExamples && size == bound, "node " + std::to_string(v) + ": the number of remembered examples is wrong");
+    require(total <= kMostExamples && size == bound,
+            "node " + std::to_string(v) + ": the number of remembered examples is wrong");
     memory.restore(total);
     for (std::uint32_t e = 0; e < size; ++e) {
       const std::uint32_t example = entries.one();

@@ -130,8 +130,8 @@ void SiblingBlock::copy_column(std::uint32_t from, std::uint32_t to, bool negate
 void SiblingBlock::add_leaf() {
   make_room(columns_ + 1);
   ++columns_;
-  copy_column(columns_ - 2, columns_ - 1, false);   // theta stays the last column
-  copy_column(columns_ - 1, columns_ - 2, true);  // and the new leaf is its inverse
+  copy_column(columns_ - 2, columns_ - 1, false);  // theta stays the last column
+  copy_column(columns_ - 1, columns_ - 2, true);   // and the new leaf is its inverse
 }
 
 void SiblingBlock::reset_child(std::uint32_t child) { copy_column(columns_ - 1, child, true); }

@@ -30,7 +30,8 @@ inline bool is_dense(const Features& x) { return x.size > 0 && x.ids[x.size - 1]
 // What scales the example to unit length (1 if it has no length): beyond the range of a float for tiny values.
 inline double unit_scale(const Features& x) {
   double square = 0.0;
-  for (std::uint32_t j = 0; j < x.size; ++j) square += static_cast<double>(x.values[j]) * static_cast<double>(x.values[j]);
+  for (std::uint32_t j = 0; j < x.size; ++j)
+    square += static_cast<double>(x.values[j]) * static_cast<double>(x.values[j]);
   return square > 0.0 ? 1.0 / std::sqrt(square) : 1.0;
 }
 

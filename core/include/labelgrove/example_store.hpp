@@ -29,7 +29,9 @@ class ExampleStore {
   void retain(ExampleId id) { slot(id).references.fetch_add(1, std::memory_order_relaxed); }
   void release(ExampleId id);
 
-  std::size_t bytes() const { return bytes_.load(std::memory_order_relaxed) + slots_ * sizeof(Slot) + counting_.capacity() * sizeof(FeatureId); }
+  std::size_t bytes() const {
+    return bytes_.load(std::memory_order_relaxed) + slots_ * sizeof(Slot) + counting_.capacity() * sizeof(FeatureId);
+  }
 
  private:
   struct Slot {

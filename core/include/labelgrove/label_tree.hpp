@@ -17,11 +17,11 @@ inline constexpr NodeId kRoot = 1;
 
 struct TreeNode {
   NodeId parent = kNone;
-  std::uint32_t slot = 0;             // its place among its siblings, hence its column in the parent's block
-  LabelId label = kNone;              // of a leaf; kNone for inner nodes and for the root before its first label
-  bool silent = false;                // a leaf whose label was removed: it keeps its place, nothing more
-  std::uint32_t leaves = 1;           // leaves at or below, silent ones included: |L_v| of the paper
-  std::uint32_t live = 0;             // labels at or below that may be predicted
+  std::uint32_t slot = 0;    // its place among its siblings, hence its column in the parent's block
+  LabelId label = kNone;     // of a leaf; kNone for inner nodes and for the root before its first label
+  bool silent = false;       // a leaf whose label was removed: it keeps its place, nothing more
+  std::uint32_t leaves = 1;  // leaves at or below, silent ones included: |L_v| of the paper
+  std::uint32_t live = 0;    // labels at or below that may be predicted
   std::uint32_t leaf_children = 0;
   std::uint32_t silent_children = 0;
   std::vector<NodeId> children;

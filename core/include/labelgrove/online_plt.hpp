@@ -152,8 +152,8 @@ class OnlinePlt {
   std::vector<std::uint32_t> positives_;         // the positive children of events in queues
   std::vector<std::uint32_t> sealed_positives_;  // likewise, of events in tasks
   std::deque<Task> tasks_;
-  std::vector<Task*> order_;                     // of tasks_, the longest first
-  std::vector<std::uint64_t> visited_;      // by node: the last example that was positive there
+  std::vector<Task*> order_;            // of tasks_, the longest first
+  std::vector<std::uint64_t> visited_;  // by node: the last example that was positive there
   std::vector<NodeId> path_;
   std::vector<std::pair<NodeId, std::uint32_t>> reached_;  // (parent, slot) of every positive node
   std::uint64_t visit_ = 0;

@@ -28,7 +28,8 @@ class ReplayMemory {
 
   // One more example has reached the node. Takes over the caller's reference to it, and gives back the example whose
   // reference the caller must release (the new one itself if it is not kept), or kNone. capacity 0 means unbounded.
-  ExampleId offer(std::uint64_t seed, std::uint64_t capacity, ExampleId example, std::span<const std::uint32_t> positives);
+  ExampleId offer(std::uint64_t seed, std::uint64_t capacity, ExampleId example,
+                  std::span<const std::uint32_t> positives);
   // Which entry to learn again, as the r-th repetition after the last offer. REQUIRES: size() > 0.
   std::size_t pick(std::uint64_t seed, std::uint64_t r) const {
     return static_cast<std::size_t>(draw(seed, Draw::replay, reached_, r) % entries_.size());

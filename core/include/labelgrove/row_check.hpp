@@ -19,8 +19,8 @@ struct RowCheck {
 
 // The first fault of compressed sparse rows: row pointers that do not increase from 0 to ids.size(), an id that is not
 // below `columns`, a value that is not finite, or, if all else is well, ids that do not strictly increase in their row.
-inline RowCheck check_rows(std::span<const std::int64_t> indptr, std::span<const FeatureId> ids, std::span<const float> values,
-                           std::uint64_t columns) {
+inline RowCheck check_rows(std::span<const std::int64_t> indptr, std::span<const FeatureId> ids,
+                           std::span<const float> values, std::uint64_t columns) {
   const auto n = static_cast<std::int64_t>(ids.size());
   if (indptr.empty() || indptr[0] != 0 || values.size() != ids.size()) return {RowFault::indptr, 0, 0};
   for (std::size_t row = 0; row + 1 < indptr.size(); ++row) {
