@@ -1,0 +1,126 @@
+"""The data sets, read once from their files and then kept as arrays in a cache."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from itertools import pairwise
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+import scipy.sparse as sp
+
+from labelgrove.data import read_examples
+
+ROOT = Path(__file__).resolve().parents[1]
+_HOME_CACHE = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+
+DATA = Path(os.environ.get("LABELGROVE_DATA") or ROOT.parent / "shared" / "data")
+"""Where the data sets lie, one folder each."""
+
+CACHE = Path(os.environ.get("LABELGROVE_BENCH_CACHE") or _HOME_CACHE / "labelgrove-bench")
+"""Parsed data sets and the peers' environments: may be deleted at any time."""
+
+CHUNK = 4096
+"""Rows that a model is given at once: as many as the command line reads at once."""
+
+Chunk = tuple[sp.csr_array, list[tuple[int, ...]]]
+
+
+@dataclass(frozen=True)
+class Stream:
+    """Labelled examples in the order in which they are learnt."""
+
+    X: sp.csr_array
+    labels: list[tuple[int, ...]]
+
+    @property
+    def chunks(self) -> list[Chunk]:
+        """The rows in chunks, cut beforehand so that no measurement contains the cutting."""
+        starts = range(0, len(self.labels), CHUNK)
+        return [(self.X[i : i + CHUNK], self.labels[i : i + CHUNK]) for i in starts]
+
+
+def is_there(name: str) -> bool:
+    """Whether a data set is at hand; says so on standard output if not."""
+    if (DATA / name / "train.txt.xz").exists():
+        return True
+    print(f"{name}: skipped, {DATA / name} is not there (LABELGROVE_DATA names the directory)")
+    return False
+
+
+def arrays_of(name: str, part: str) -> Path:
+    """The .npz file with a data set's arrays, made from its text if need be.
+
+    Parameters
+    ----------
+    name : str
+        The data set's folder.
+    part : {"train", "test"}
+
+    Returns
+    -------
+    Path
+        Of arrays ``indptr``, ``indices``, ``values``, ``shape``, ``label_indptr``, ``labels``.
+    """
+    source = DATA / name / f"{part}.txt.xz"
+    about = source.stat()
+    path = CACHE / "arrays" / f"{name}-{part}-{about.st_size}-{about.st_mtime_ns}.npz"
+    if path.exists():
+        return path
+    examples = read_examples(source)
+    X, rows = examples.X, examples.labels
+    assert X is not None
+    path.parent.mkdir(parents=True, exist_ok=True)
+    unfinished = path.with_suffix(f".{os.getpid()}.npz")
+    np.savez(
+        unfinished,
+        indptr=X.indptr.astype(np.int64),
+        indices=X.indices.astype(np.int32),
+        values=X.data,
+        shape=np.array(X.shape),
+        label_indptr=np.cumsum([0, *map(len, rows)]),
+        labels=np.array([label for row in rows for label in row], np.int64),
+    )
+    unfinished.replace(path)
+    return path
+
+
+def load(name: str, part: str, shuffle: int | None = None) -> Stream:
+    """Read a data set.
+
+    Parameters
+    ----------
+    name : str
+    part : {"train", "test"}
+    shuffle : int, optional
+        Seed of a permutation; the file's order without it.
+
+    Returns
+    -------
+    Stream
+    """
+    with np.load(arrays_of(name, part)) as stored:
+        triple = (stored["values"], stored["indices"], stored["indptr"])
+        X = sp.csr_array(triple, shape=tuple(stored["shape"].tolist()))
+        flat, ends = stored["labels"].tolist(), stored["label_indptr"].tolist()
+    labels = [tuple(flat[begin:end]) for begin, end in pairwise(ends)]
+    if shuffle is None:
+        return Stream(X, labels)
+    order = np.random.default_rng(shuffle).permutation(len(labels))
+    return Stream(X[order], [labels[i] for i in order.tolist()])
+
+
+def precisions(predicted: npt.NDArray[np.int64], labels: list[tuple[int, ...]]) -> list[float]:
+    """P@1, P@3 and P@5 in per cent: the same few lines for every program.
+
+    Parameters
+    ----------
+    predicted : ndarray of shape (n, 5)
+        Labels, best first; -1 where there is none.
+    labels : list of n tuples
+    """
+    pairs = zip(predicted.tolist(), labels, strict=True)
+    hits = np.array([[label in row for label in best] for best, row in pairs])
+    return [round(100 * float(hits[:, :k].mean()), 3) for k in (1, 3, 5)]

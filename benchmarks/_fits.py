@@ -1,0 +1,60 @@
+"""Does it grow like the logarithm? Fitted curves, and the rule by which it is said."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+CACHED = 30_000
+"""Labels from which the model of `benchmarks.growth` is larger than the processor's caches."""
+
+GOOD_R2 = 0.9
+"""Share of the variance from which a fitted curve counts as describing what was measured."""
+
+Floats = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Fit:
+    """Least squares of ``a + b log10 n``, and beside it of ``c n**d`` on logarithmic axes.
+
+    Attributes
+    ----------
+    a, b : float
+    r2 : float
+        Share of the variance that the logarithmic curve explains.
+    exponent : float
+        The power law's d: 1 where time is proportional to the number of labels.
+    """
+
+    a: float
+    b: float
+    r2: float
+    exponent: float
+
+    @classmethod
+    def of(cls, labels: list[float], values: list[float]) -> Fit:
+        """Fit both curves to what was measured at some numbers of labels."""
+        x, y = np.log10(np.array(labels)), np.array(values)
+        b, a = np.polyfit(x, y, 1).tolist()
+        exponent, _ = np.polyfit(x, np.log10(y), 1).tolist()
+        spread, rest = ((y - y.mean()) ** 2).sum(), ((y - a - b * x) ** 2).sum()
+        return cls(a, b, float(1 - rest / spread) if spread > 0 else 1.0, exponent)
+
+    def at(self, labels: Floats) -> Floats:
+        """The logarithmic curve."""
+        return self.a + self.b * np.log10(labels)
+
+    def __str__(self) -> str:
+        sign = "+" if self.b >= 0 else "−"
+        return f"{self.a:,.1f} {sign} {abs(self.b):,.1f} log₁₀ n".replace("-", "−")
+
+    @property
+    def looks_logarithmic(self) -> bool:
+        """Whether the logarithm describes what was measured.
+
+        What hardly changes at all grows no faster than the logarithm either.
+        """
+        return self.exponent < 0.05 or self.r2 >= GOOD_R2

@@ -1,0 +1,135 @@
+"""Clocks, memory, the machine, and processes that know nothing of what was measured before."""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+import subprocess
+import sys
+import time
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+import numpy as np
+
+import labelgrove
+from benchmarks._data import ROOT
+
+_COPIED_BYTES = 2**28
+_STATUS = Path("/proc/self/status")
+
+
+class Clock:
+    """Seconds of a ``with`` block: on the wall, and of processor time in all threads."""
+
+    wall: float
+    cpu: float
+
+    def __enter__(self) -> Self:
+        self._wall, self._cpu = time.perf_counter(), time.process_time()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.wall = time.perf_counter() - self._wall
+        self.cpu = time.process_time() - self._cpu
+
+    def to_dict(self) -> dict[str, float]:
+        """``wall`` and ``cpu``, to a tenth of a millisecond."""
+        return {"wall": round(self.wall, 4), "cpu": round(self.cpu, 4)}
+
+
+def fresh(task: str, **arguments: Any) -> Any:
+    """Call a function in a new process.
+
+    Parameters
+    ----------
+    task : str
+        ``"module:function"``; the function takes and returns what JSON can hold.
+    **arguments
+        What the function is called with.
+
+    Returns
+    -------
+    object
+        What the function returned.
+    """
+    command = [sys.executable, "-m", "benchmarks._worker", task, json.dumps(arguments)]
+    return run_json(command)
+
+
+def run_json(command: list[str]) -> Any:
+    """Run a program and read the last line that it prints as JSON."""
+    # One thread unless told otherwise, also in the libraries underneath.
+    environment = {**os.environ, "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
+    done = subprocess.run(command, cwd=ROOT, env=environment, stdout=subprocess.PIPE, check=True)
+    return json.loads(done.stdout.decode().rstrip().rpartition("\n")[2])
+
+
+def resident_mb() -> float:
+    """Memory that this process holds (needs Linux)."""
+    return _status("VmRSS")
+
+
+def peak_mb() -> float:
+    """The most memory that this process has held since `reset_peak` (needs Linux)."""
+    return _status("VmHWM")
+
+
+def reset_peak() -> None:
+    """Let the peak begin anew from what is held now."""
+    Path("/proc/self/clear_refs").write_text("5", encoding="ascii")
+
+
+def _status(field: str) -> float:
+    for line in _STATUS.read_text(encoding="ascii").splitlines():
+        if line.startswith(field + ":"):
+            return int(line.split()[1]) / 1024
+    raise RuntimeError(f"{_STATUS} has no field {field}")
+
+
+def copy_bandwidth() -> float:
+    """Copy one large array to another, both touched before: bytes read and written a second."""
+    source = np.ones(_COPIED_BYTES, np.uint8)
+    target = np.ones_like(source)
+    speeds = []
+    for _ in range(9):
+        with Clock() as clock:
+            np.copyto(target, source)
+        speeds.append(2 * _COPIED_BYTES / clock.cpu)
+    return float(np.median(speeds))
+
+
+def about() -> dict[str, Any]:
+    """When, where and of which version something is measured."""
+    return {
+        "date": time.strftime("%Y-%m-%d", time.gmtime()),
+        "processor": _processor(),
+        "processors": os.cpu_count(),
+        "system": platform.system(),
+        "python": platform.python_version(),
+        "numpy": np.__version__,
+        "labelgrove": labelgrove.__version__,
+        "commit": _commit(),
+    }
+
+
+def _processor() -> str:
+    try:
+        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
+    except OSError:
+        return platform.processor() or platform.machine()
+    names = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
+    return names[0] if names else platform.machine()
+
+
+def _commit() -> str:
+    command = ["git", "describe", "--always", "--dirty", "--abbrev=10"]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    return done.stdout.strip() or "unknown"

@@ -1,0 +1,90 @@
+"""napkinXC, the authors' own program of OPLT, in an environment of its own."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import venv
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from benchmarks._data import CACHE, arrays_of
+from benchmarks._measure import run_json
+
+VERSION = "0.7.2"
+_ENVIRONMENT = CACHE / f"napkinxc-{VERSION}"
+_PROGRAM = Path(__file__).with_name("napkinxc_program.py")
+
+
+def install() -> None:
+    """Make the environment, unless it is there."""
+    if _python().exists():
+        return
+    print(f"installing napkinXC {VERSION} into {_ENVIRONMENT}", flush=True)
+    unfinished = _ENVIRONMENT.with_name(_ENVIRONMENT.name + "-unfinished")
+    venv.create(unfinished, clear=True, with_pip=False, symlinks=True)
+    pip = [sys.executable, "-m", "pip", f"--python={_python(unfinished)}", "install", "-q"]
+    subprocess.run([*pip, f"napkinxc=={VERSION}"], check=True)
+    unfinished.rename(_ENVIRONMENT)
+
+
+def learn(dataset: str) -> dict[str, Any]:
+    """Let napkinXC learn a data set in one pass and one thread; its model stays in the cache."""
+    model = _model(dataset)
+    return _run("learn", train=str(arrays_of(dataset, "train")), model=str(model))
+
+
+def predict(dataset: str, repetitions: int, single_rows: int) -> dict[str, Any]:
+    """Let napkinXC predict the test set; it learns first if it has not yet.
+
+    Returns
+    -------
+    dict
+        ``batch``: clocks of all rows at once; ``single``: seconds of single rows; ``predicted``:
+        the path of the predicted labels.
+    """
+    model = _model(dataset)
+    if not (model / "learned.json").exists():
+        learn(dataset)
+    return _run(
+        "predict",
+        test=str(arrays_of(dataset, "test")),
+        model=str(model),
+        repetitions=repetitions,
+        single_rows=single_rows,
+        predicted=str(model / "predicted.npy"),
+    )
+
+
+def predicted(found: dict[str, Any]) -> npt.NDArray[np.int64]:
+    """The labels behind ``found["predicted"]``, shape (n, 5), -1 in missing places."""
+    labels: npt.NDArray[np.int64] = np.load(found["predicted"])
+    return labels
+
+
+def tree(dataset: str) -> tuple[list[int], dict[int, int]]:
+    """The tree that napkinXC has grown: parents, and the labels of its leaves."""
+    lines = (_model(dataset) / "tree.txt").read_text(encoding="ascii").splitlines()
+    nodes = [[int(field) for field in line.split()] for line in lines[1:]]  # line 0 counts them
+    parent_of = {node: parent for parent, node, *_ in nodes}
+    labels = {node: label[0] for _, node, *label in nodes if label}
+    return [parent_of[node] for node in range(len(parent_of))], labels
+
+
+def _model(dataset: str) -> Path:
+    return CACHE / "napkinxc-models" / dataset
+
+
+def _python(environment: Path = _ENVIRONMENT) -> Path:
+    return environment / ("Scripts/python.exe" if sys.platform == "win32" else "bin/python")
+
+
+def _run(mode: str, **arguments: Any) -> dict[str, Any]:
+    install()
+    command = [str(_python()), str(_PROGRAM), json.dumps({"mode": mode, **arguments})]
+    found: dict[str, Any] = run_json(command)
+    return found

@@ -1,0 +1,100 @@
+"""Results as plots: SVG files that are the same, byte by byte, for the same results."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import matplotlib as mpl
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.ticker import PercentFormatter
+
+from benchmarks._fits import CACHED, Fit
+from benchmarks._tables import GROWTH, Results
+
+# Okabe and Ito's colours, which do not depend on seeing red and green apart.
+_COLOURS = {"adagrad": "#0072B2", "sgd": "#009E73", "arow": "#D55E00"}
+_PRESET_COLOURS = {"paper": "#0072B2", "default": "#D55E00"}
+_STYLE: Any = {  # Matplotlib's type for it spells out all its names
+    "svg.hashsalt": "labelgrove",
+    "svg.fonttype": "path",
+    "font.size": 9,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.grid": True,
+    "grid.color": "#DDDDDD",
+    "grid.linewidth": 0.6,
+    "lines.linewidth": 1.4,
+}
+
+
+def progress(found: Results, path: Path) -> None:
+    """Draw P@1 along the streams, one panel a data set."""
+    columns = 2
+    lines = -(-len(found) // columns)
+    with mpl.rc_context(_STYLE):
+        figure = Figure(figsize=(9, 2.5 * lines + 0.5), layout="constrained")
+        axes = figure.subplots(lines, columns, squeeze=False).ravel().tolist()
+        for panel, result in zip(axes, found, strict=False):
+            _progress_panel(panel, result)
+        for panel in axes[len(found) :]:
+            panel.set_visible(False)
+        handles, names = axes[0].get_legend_handles_labels()
+        figure.legend(handles, names, loc="outside upper center", ncols=3, frameon=False)
+        _save(figure, path)
+
+
+def _progress_panel(panel: Axes, result: dict[str, Any]) -> None:
+    for curve in result["curves"]:
+        recent = np.array(curve["recent"])
+        # Five windows at a time: single ones are too restless to be told apart.
+        smooth = np.convolve(recent, np.ones(5) / 5, mode="valid")
+        panel.plot(
+            np.array(curve["examples"])[len(recent) - len(smooth) :],
+            smooth,
+            color=_COLOURS[curve["learner"]],
+            linestyle="-" if curve["replay"] else (0, (2, 1.2)),
+            label=f"{curve['learner']}, {'with' if curve['replay'] else 'without'} replay",
+        )
+    panel.set_title(result["subject"], loc="left", fontweight="bold")
+    panel.set_xlabel("examples learnt")
+    panel.set_ylabel("P@1 of the latest")
+    panel.set_ylim(0, 100)
+    panel.yaxis.set_major_formatter(PercentFormatter(decimals=0))
+    panel.xaxis.set_major_formatter("{x:,.0f}")
+
+
+def growth(found: Results, path: Path) -> None:
+    """Draw microseconds against labels with the fitted curves, one panel a kind of work."""
+    kinds = ("learn", "predict", "learn_row", "predict_row")
+    with mpl.rc_context(_STYLE):
+        figure = Figure(figsize=(9, 6), layout="constrained")
+        for panel, kind in zip(figure.subplots(2, 2).ravel().tolist(), kinds, strict=True):
+            for result in found:
+                _growth_curve(panel, result, kind)
+            panel.set_title(GROWTH[kind][0], loc="left")
+            panel.set_xscale("log")
+            panel.set_ylim(bottom=0)
+            panel.set_xlabel("labels")
+            panel.set_ylabel("µs an example")
+        handles, names = panel.get_legend_handles_labels()
+        figure.legend(handles, names, loc="outside upper center", ncols=4, frameon=False)
+        _save(figure, path)
+
+
+def _growth_curve(panel: Axes, result: dict[str, Any], kind: str) -> None:
+    labels = [point["labels"] for point in result["points"]]
+    values = [point[kind] for point in result["points"]]
+    colour, preset = _PRESET_COLOURS[result["subject"]], result["subject"]
+    panel.plot(labels, values, "o", markersize=4, color=colour, label=f"{preset}, measured")
+    large = [i for i, n in enumerate(labels) if n >= CACHED] or list(range(len(labels)))
+    along = np.geomspace(labels[large[0]], labels[-1], 50)
+    fitted = Fit.of([labels[i] for i in large], [values[i] for i in large]).at(along)
+    panel.plot(along, fitted, color=colour, linewidth=1, label=f"{preset}, a + b log n")
+
+
+def _save(figure: Figure, path: Path) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    figure.savefig(path, metadata={"Date": None})

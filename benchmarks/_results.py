@@ -1,0 +1,40 @@
+"""Where results lie: one JSON file for every benchmark and what it was about."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from pathlib import Path
+from typing import Any
+
+from benchmarks._measure import about
+
+RESULTS = Path(__file__).resolve().parent / "results"
+
+
+def write(folder: Path, benchmark: str, subject: str, found: dict[str, Any]) -> None:
+    """Write what was found, with when, where and of which version, to ``<benchmark>-<subject>``."""
+    folder.mkdir(parents=True, exist_ok=True)
+    path = folder / f"{benchmark}-{subject}.json"
+    content = {"subject": subject, "about": about(), **found}
+    path.write_text(json.dumps(content, indent=1) + "\n", encoding="utf-8")
+    print(f"wrote {path}", flush=True)
+
+
+def read(folder: Path, benchmark: str, order: tuple[str, ...]) -> list[dict[str, Any]]:
+    """Read all results of a benchmark: subjects in the given order, others after them."""
+    found = [json.loads(path.read_text("utf-8")) for path in folder.glob(f"{benchmark}-*.json")]
+    rank = {name: i for i, name in enumerate(order)}
+    return sorted(found, key=lambda one: (rank.get(one["subject"], len(rank)), one["subject"]))
+
+
+def command_line(
+    description: str, subjects: tuple[str, ...], what: str = "data sets"
+) -> argparse.ArgumentParser:
+    """A parser of what all benchmarks take: what to measure, and where results go."""
+    parser = argparse.ArgumentParser(
+        description=description, formatter_class=argparse.ArgumentDefaultsHelpFormatter
+    )
+    parser.add_argument("subjects", nargs="*", default=list(subjects), help=what)
+    parser.add_argument("--output", type=Path, default=RESULTS, help="directory of the results")
+    return parser

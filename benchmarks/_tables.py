@@ -1,0 +1,250 @@
+"""Results as Markdown tables: every function takes one benchmark's results, one a subject."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Sequence
+from statistics import median
+from typing import Any
+
+from benchmarks import _aims
+from benchmarks._fits import CACHED, Fit
+from benchmarks._traffic import BYTES_MOVED
+
+Results = list[dict[str, Any]]
+
+GROWTH = {
+    "learn": ("learning, known labels, in batches", " µs"),
+    "grow": ("learning, two new labels an example, in batches", " µs"),
+    "learn_row": ("learning, known labels, one row a call", " µs"),
+    "predict": ("prediction, in batches", " µs"),
+    "predict_row": ("prediction, one row a call", " µs"),
+}
+"""Kinds of work in `benchmarks.growth`, what they are called, and the unit."""
+
+GROWTH_COUNTS = {
+    "touched": ("weights touched in learning", ""),
+    "classifiers": ("classifiers evaluated in prediction", ""),
+}
+"""What it counts beside them, the same on every machine."""
+
+
+def measured(found: Results) -> str:
+    """When, where and of which version: one line for every different answer."""
+    lines = []
+    for result in found:
+        about = result["about"]
+        lines.append(
+            f"Measured {about['date']}, {about['processors']} processors {about['processor']}, "
+            f"{about['system']}, Python {about['python']}, NumPy {about['numpy']}, "
+            f"LabelGrove {about['labelgrove']} ({about['commit']})."
+        )
+    return "\n".join(dict.fromkeys(lines))
+
+
+def learning(found: Results) -> str:
+    """Seconds, accuracy and memory of every program, and the shares of what is possible."""
+    header = ["data", "program", "runs", "processor s", "wall s", "P@1/3/5", "memory MB"]
+    rows = [row for result in found for row in _learning_rows(result)]
+    facts = [fact for result in found for fact in _learning_facts(result)]
+    return f"{table(header, rows)}\n\n{table(['data', 'what', 'found', 'aim'], facts)}"
+
+
+def _learning_rows(result: dict[str, Any]) -> list[list[object]]:
+    return [
+        [
+            result["subject"],
+            "napkinXC, 1 thread" if program == "napkinxc" else f"LabelGrove, {program}",
+            len(runs),
+            f"{_median(runs, 'cpu'):.2f}",
+            f"{_median(runs, 'wall'):.2f}",
+            precision(runs[0]["precision"]),
+            f"{_median(runs, 'peak_growth_mb'):,.0f}",
+        ]
+        for program, runs in result["runs"].items()
+        if program != "copy"
+    ]
+
+
+def _learning_facts(result: dict[str, Any]) -> list[list[object]]:
+    runs, touched = result["runs"], result["weights_touched"]
+    one = _median(runs["1 thread"], "cpu")
+    copied = _median(runs["copy"], "bytes_per_second")
+    bound = touched * BYTES_MOVED / copied
+    speed_up = _median(runs["1 thread"], "wall") / _median(runs["2 threads"], "wall")
+    share, aim = f"{100 * bound / one:.0f} %", f"{100 * _aims.LEARNING_BOUND_SHARE:.0f} %"
+    facts: list[list[object]] = [
+        ["weights touched", f"{touched / 1e6:,.0f} million", ""],
+        ["copy bandwidth, one thread", f"{copied / 1e9:.1f} GB/s", ""],
+        ["bound set by memory traffic", f"{bound:.2f} s", ""],
+        ["share of the bound", share, aim],
+        ["wall time, 1 thread ÷ 2 threads", f"{speed_up:.2f}", _aims.LEARNING_TWO_THREADS],
+    ]
+    if "napkinxc" in runs:
+        ratio = f"{_median(runs['napkinxc'], 'cpu') / one:.0f}"
+        facts.append(["processor time, napkinXC ÷ 1 thread", ratio, _aims.LEARNING_TIMES_NAPKINXC])
+    return [[result["subject"], *fact] for fact in facts]
+
+
+def prediction(found: Results) -> str:
+    """Microseconds for an example, in batches and one row a call."""
+    header = ["data", "model", "batch µs", "one row p50 µs", "p99 µs", "call µs", "classifiers"]
+    header += ["ns a classifier", "P@1/3/5"]
+    rows = [row for result in found for row in _prediction_rows(result)]
+    facts = [
+        [result["subject"], f"{_batch(result, peer) / _batch(result, same_tree):.1f}"]
+        for result in found
+        for peer, same_tree in [(("napkinxc", "loaded"), ("napkinxc's tree", "loaded"))]
+        if peer[0] in result["runs"]
+    ]
+    aim = _aims.PREDICTION_TIMES_NAPKINXC
+    ratio = f"time in batch, napkinXC ÷ LabelGrove on its tree (aim: {aim})"
+    return f"{table(header, rows)}\n\n{table(['data', ratio], facts)}".rstrip("\n")
+
+
+_PREDICTORS = {
+    ("own tree", "learnt"): "LabelGrove, as learnt",
+    ("own tree", "loaded"): "LabelGrove, loaded",
+    ("napkinxc's tree", "loaded"): "LabelGrove, loaded, on napkinXC's tree",
+    ("napkinxc", "loaded"): "napkinXC",
+}
+
+
+def _prediction_rows(result: dict[str, Any]) -> list[list[object]]:
+    rows: list[list[object]] = []
+    for predictor, title in _PREDICTORS.items():
+        runs = [run[predictor[1]] for run in result["runs"].get(predictor[0], [])]
+        if not runs:
+            continue
+        single, batch = [run["single"] for run in runs], _batch(result, predictor)
+        times = [batch, _median(single, "p50"), _median(single, "p99")]
+        row = [result["subject"], title, *(f"{time:.1f}" for time in times)]
+        if "classifiers" in runs[0]:  # napkinXC does not say
+            classifiers = runs[0]["classifiers"]
+            row += [f"{_median(single, 'cpu') - batch:.0f}", f"{classifiers:.0f}"]
+            row += [f"{1e3 * batch / classifiers:.1f}"]
+        else:
+            row += ["", "", ""]
+        rows.append([*row, precision(runs[0]["precision"])])
+    return rows
+
+
+def _batch(result: dict[str, Any], predictor: tuple[str, str]) -> float:
+    """Microseconds of processor for an example when all are given at once."""
+    runs = [run[predictor[1]]["batch"] for run in result["runs"][predictor[0]]]
+    return 1e6 * _median([one for batch in runs for one in batch], "cpu") / int(result["rows"])
+
+
+def memory(found: Results) -> str:
+    """Bytes for a weight, as the process grew and as the model counts itself."""
+    rows = []
+    for result in found:
+        for preset in ("paper", "default"):
+            held = result[preset]
+            weights = held["weights"]
+            mb = 2**20 / weights
+            rows.append(
+                [
+                    result["subject"],
+                    preset,
+                    f"{weights / 1e6:.1f}",
+                    f"{held['held_mb']:,.0f}",
+                    f"{held['peak_mb']:,.0f}",
+                    f"{held['memory_bytes'] / 2**20:,.0f}",
+                    f"{held['held_mb'] * mb - held['memory_bytes'] / weights:.2f}",
+                    f"{held['peak_mb'] * mb - held['memory_bytes'] / weights:.2f}",
+                    f"{held['model_bytes'] / weights:.2f}",
+                ]
+            )
+    header = ["data", "preset", "million weights", "held MB", "peak MB", "examples MB"]
+    per_weight = f"bytes a weight (aim: {_aims.MEMORY_BYTES_A_WEIGHT})"
+    return table([*header, per_weight, "at peak", "by `size()`"], rows)
+
+
+def accuracy(found: Results) -> str:
+    """P@k by data set, order and preset, with time and memory."""
+    rows = []
+    for result in found:
+        for row in result["rows"]:
+            shuffled = row["shuffle"] is not None
+            aim = _aims.ACCURACY.get((result["subject"], row["preset"], shuffled), ())
+            predicting = 1e6 * row["predicting"]["cpu"] / row["predicted_rows"]
+            rows.append(
+                [
+                    result["subject"],
+                    f"shuffled, seed {row['shuffle']}" if shuffled else "as filed",
+                    row["preset"],
+                    precision(row["precision"]),
+                    "/".join(f"{value:.1f}" for value in aim),
+                    f"{row['learning']['cpu']:.2f}",
+                    f"{predicting:.0f}",
+                    f"{(row['model_bytes'] + row['memory_bytes']) / 2**20:,.0f}",
+                ]
+            )
+    header = ["data", "order", "preset", "P@1/3/5", "aim", "learning s", "prediction µs", "MB"]
+    return table(header, rows)
+
+
+def progress(found: Results) -> str:
+    """P@1 over the whole stream, and on the test set after it."""
+    curves = found[0]["curves"]
+    names = [f"{curve['learner']}, replay {curve['replay']}" for curve in curves]
+    along = [_curves_row(result, lambda curve: curve["overall"]) for result in found]
+    after = [_curves_row(result, lambda curve: curve["tested"][0]) for result in found]
+    first, second = table(["along", *names], along), table(["after", *names], after)
+    return f"{first}\n\n{second}"
+
+
+def _curves_row(result: dict[str, Any], figure: Callable[[dict[str, Any]], float]) -> list[object]:
+    return [result["subject"], *(f"{figure(curve):.1f}" for curve in result["curves"])]
+
+
+def growth(found: Results) -> str:
+    """What every kind of work takes at every power of ten, and whether it looks logarithmic."""
+    stops = set.intersection(*({p["labels"] for p in result["points"]} for result in found))
+    decades = sorted(n for n in stops if math.log10(n).is_integer())
+    header = ["preset", "of an example", *(f"n = {n:,.0f}" for n in decades), "power law"]
+    header += ["R² of a + b log n", f"the same from {CACHED:,} on", "logarithmic?"]
+    rows = [
+        [result["subject"], title, *_growth_cells(result["points"], kind, unit, decades)]
+        for result in found
+        for kind, (title, unit) in {**GROWTH, **GROWTH_COUNTS}.items()
+        if kind in result["points"][0]
+    ]
+    return table(header, rows)
+
+
+def _growth_cells(
+    points: list[dict[str, float]], kind: str, unit: str, decades: list[float]
+) -> list[str]:
+    value_at = {point["labels"]: point[kind] for point in points}
+    whole = Fit.of(list(value_at), list(value_at.values()))
+    cells = [f"{value_at[n]:,.0f}{unit}" for n in decades]
+    cells += [f"n^{whole.exponent:.2f}", f"{whole.r2:.2f}"]
+    large = {n: value for n, value in value_at.items() if n >= CACHED}
+    if len(large) < 4:
+        return [*cells, "", "yes" if whole.looks_logarithmic else "no"]
+    later = Fit.of(list(large), list(large.values()))
+    verdict = f"from {CACHED:,} on" if later.looks_logarithmic else "no"
+    return [*cells, f"{later.r2:.2f}: {later}", "yes" if whole.looks_logarithmic else verdict]
+
+
+def _median(runs: Iterable[dict[str, Any]], key: str) -> float:
+    return float(median(run[key] for run in runs))
+
+
+def precision(values: Sequence[float]) -> str:
+    """P@1, P@3 and P@5 in one cell."""
+    return "/".join(f"{value:.1f}" for value in values)
+
+
+def table(header: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
+    """A Markdown table; columns whose cells are numbers are aligned to the right."""
+    cells = [[str(cell) for cell in row] for row in rows]
+    numeric = [
+        all(not row[i] or row[i][0].isdigit() or row[i][0] == "−" for row in cells)
+        for i in range(len(header))
+    ]
+    rule = ["--:" if right else "---" for right in numeric]
+    lines = [header, rule, *cells]
+    return "\n".join("| " + " | ".join(line) + " |" for line in lines)

@@ -1,0 +1,94 @@
+"""Speed of learning: one pass of OPLT as published, beside napkinXC's own.
+
+Runs take turns, each in a new process, so that whatever else the machine does falls on all of
+them alike; medians are reported. See ``docs/benchmarks.md`` for what the figures mean.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from benchmarks import _napkinxc
+from benchmarks._data import is_there, load, precisions
+from benchmarks._measure import copy_bandwidth, fresh, peak_mb, reset_peak, resident_mb
+from benchmarks._models import PAPER, learn
+from benchmarks._results import command_line, write
+from benchmarks._traffic import weights_touched
+
+DATASETS = ("synth4k", "eurlex57k-tfidf")
+_LINE = "{dataset}: {name} {wall:.2f} s, {cpu:.2f} s of processor"
+
+
+def learn_once(dataset: str, threads: int) -> dict[str, Any]:
+    """One pass in this process: seconds, memory, and P@1/3/5 on the test set."""
+    chunks, test = load(dataset, "train").chunks, load(dataset, "test")
+    learn(chunks[:1], {**PAPER, "n_jobs": threads})  # what is loaded at first use is loaded now
+    before = resident_mb()
+    reset_peak()
+    model, clock = learn(chunks, {**PAPER, "n_jobs": threads})
+    peak = peak_mb()
+    precision = precisions(model.predict_topk(test.X, 5)[0], test.labels)
+    return {**clock.to_dict(), "peak_growth_mb": peak - before, "precision": precision}
+
+
+def peer_once(dataset: str) -> dict[str, Any]:
+    """The same of napkinXC."""
+    found = _napkinxc.learn(dataset)
+    best = _napkinxc.predicted(_napkinxc.predict(dataset, 1, 0))
+    return {**found, "precision": precisions(best, load(dataset, "test").labels)}
+
+
+def bandwidth_once() -> dict[str, Any]:
+    """Bytes that the machine copies in a second, in one thread."""
+    return {"bytes_per_second": copy_bandwidth()}
+
+
+def count_weights(dataset: str) -> int:
+    """Weights that one pass must touch."""
+    return weights_touched(load(dataset, "train"), PAPER)
+
+
+def measure(dataset: str, repetitions: int, peer_repetitions: int) -> dict[str, Any]:
+    """All runs for one data set.
+
+    Returns
+    -------
+    dict
+        ``weights_touched``; and of every run, by program, what it found.
+    """
+    here = "benchmarks.learning:"
+    turns: dict[str, tuple[int, Callable[[], dict[str, Any]]]] = {
+        "1 thread": (repetitions, lambda: fresh(here + "learn_once", dataset=dataset, threads=1)),
+        "2 threads": (repetitions, lambda: fresh(here + "learn_once", dataset=dataset, threads=2)),
+        "copy": (repetitions, lambda: fresh(here + "bandwidth_once")),
+        "napkinxc": (peer_repetitions, lambda: peer_once(dataset)),
+    }
+    runs: dict[str, list[dict[str, Any]]] = {name: [] for name, (n, _) in turns.items() if n > 0}
+    for turn in range(max(repetitions, peer_repetitions)):
+        for name, (times, run) in turns.items():
+            # Those that run less often run evenly spread over the turns.
+            if times == 0 or turn % math.ceil(repetitions / times) or len(runs[name]) >= times:
+                continue
+            runs[name].append(run())
+            if "wall" in runs[name][-1]:
+                print(_LINE.format(dataset=dataset, name=name, **runs[name][-1]), flush=True)
+    return {"weights_touched": fresh(here + "count_weights", dataset=dataset), "runs": runs}
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Measure, and write ``learning-<dataset>.json``."""
+    parser = command_line(__doc__ or "", DATASETS)
+    parser.add_argument("--repetitions", type=int, default=7, help="runs of LabelGrove")
+    parser.add_argument("--peer", action="store_true", help="measure napkinXC too (installs it)")
+    parser.add_argument("--peer-repetitions", type=int, default=3, help="runs of napkinXC")
+    chosen = parser.parse_args(arguments)
+    for dataset in filter(is_there, chosen.subjects):
+        peer_repetitions = chosen.peer_repetitions if chosen.peer else 0
+        found = measure(dataset, chosen.repetitions, peer_repetitions)
+        write(chosen.output, "learning", dataset, found)
+
+
+if __name__ == "__main__":
+    main()

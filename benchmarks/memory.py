@@ -1,0 +1,49 @@
+"""Memory while learning: what a new process holds beyond what it held before (needs Linux)."""
+
+from __future__ import annotations
+
+import gc
+from collections.abc import Sequence
+from typing import Any
+
+from benchmarks._data import is_there, load
+from benchmarks._measure import fresh, peak_mb, reset_peak, resident_mb
+from benchmarks._models import DEFAULT, PAPER, learn
+from benchmarks._results import command_line, write
+
+DATASETS = (
+    "bibtex",
+    "delicious",
+    "synth4k",
+    "eurlex57k-tfidf",
+    "stackexchange-tfidf",
+    "gutenberg-tfidf",
+)
+
+
+def hold(dataset: str, options: dict[str, Any]) -> dict[str, Any]:
+    """Learn a data set in this process; its arrays are there before and do not count."""
+    chunks = load(dataset, "train").chunks
+    learn([(X[:8], labels[:8]) for X, labels in chunks[:1]], options)  # loads what is loaded late
+    gc.collect()
+    before = resident_mb()
+    reset_peak()
+    model, _ = learn(chunks, options)
+    peak, after = peak_mb(), resident_mb()
+    return {**model.size(), "held_mb": after - before, "peak_mb": peak - before}
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Measure, and write ``memory-<dataset>.json``."""
+    chosen = command_line(__doc__ or "", DATASETS).parse_args(arguments)
+    for dataset in filter(is_there, chosen.subjects):
+        task = "benchmarks.memory:hold"
+        found = {
+            "paper": fresh(task, dataset=dataset, options=PAPER),
+            "default": fresh(task, dataset=dataset, options=DEFAULT),
+        }
+        write(chosen.output, "memory", dataset, found)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,114 @@
+"""Speed of prediction: the exact best five labels, all rows at once and one row a call.
+
+Beside the tree that LabelGrove has grown itself stands the tree that napkinXC has grown from the
+same stream, learnt by LabelGrove as a given tree: there both programs search the same tree.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+
+import labelgrove
+from benchmarks import _napkinxc
+from benchmarks._data import Stream, is_there, load, precisions
+from benchmarks._measure import Clock, fresh
+from benchmarks._models import PAPER, learn
+from benchmarks._results import command_line, write
+from labelgrove import LabelTree, OnlinePLTClassifier
+
+DATASETS = ("synth4k", "eurlex57k-tfidf")
+K = 5
+SINGLE_ROWS = 2000
+PEER_SINGLE_ROWS = 500
+BATCHES = 5
+"""Times that a process predicts all rows at once."""
+
+
+def predict_once(dataset: str, on_peer_tree: bool) -> dict[str, Any]:
+    """Learn in this process, then predict: with the model as learnt, and as loaded from a file."""
+    options = dict(PAPER)
+    if on_peer_tree:
+        options |= {"policy": "fixed", "tree": LabelTree(*_napkinxc.tree(dataset))}
+    model, _ = learn(load(dataset, "train").chunks, options)
+    test = load(dataset, "test")
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder, "model.lg")
+        model.save(path, for_prediction=True)
+        loaded = labelgrove.load(path)
+        return {"learnt": _timed(model, test), "loaded": _timed(loaded, test)}
+
+
+def _timed(model: OnlinePLTClassifier, test: Stream) -> dict[str, Any]:
+    best, _, stats = model.predict_topk(test.X, K, return_stats=True)
+    batch = []
+    for _ in range(BATCHES):
+        with Clock() as clock:
+            model.predict_topk(test.X, K)
+        batch.append(clock.to_dict())
+    rows = [test.X[i : i + 1] for i in range(min(SINGLE_ROWS, len(test.labels)))]
+    single = []
+    with Clock() as clock:
+        for row in rows:
+            start = perf_counter()
+            model.predict_topk(row, K)
+            single.append(perf_counter() - start)
+    return {
+        "batch": batch,
+        "single": {**_percentiles(single), "cpu": 1e6 * clock.cpu / len(rows)},
+        "classifiers": float(np.mean(stats.classifiers)),
+        "depth": float(np.mean(stats.depth)),
+        "precision": precisions(best, test.labels),
+    }
+
+
+def _percentiles(seconds: list[float]) -> dict[str, float]:
+    middle, high = np.percentile(1e6 * np.array(seconds), [50, 99])
+    return {"p50": float(middle), "p99": float(high)}
+
+
+def peer_once(dataset: str) -> dict[str, Any]:
+    """The same of napkinXC, which always predicts with a model that it has loaded."""
+    found = _napkinxc.predict(dataset, BATCHES, PEER_SINGLE_ROWS)
+    precision = precisions(_napkinxc.predicted(found), load(dataset, "test").labels)
+    single = _percentiles(found["single"])
+    return {"loaded": {"batch": found["batch"], "single": single, "precision": precision}}
+
+
+def measure(dataset: str, repetitions: int, peer: bool) -> dict[str, Any]:
+    """All runs for one data set, in turns; by program, what every run found."""
+    runs: dict[str, list[dict[str, Any]]] = {"own tree": []}
+    if peer:
+        runs |= {"napkinxc": [], "napkinxc's tree": []}
+    for _ in range(repetitions):
+        for name, found in runs.items():
+            if name == "napkinxc":
+                found.append(peer_once(dataset))
+            else:
+                on_peer_tree = name != "own tree"
+                task = "benchmarks.prediction:predict_once"
+                found.append(fresh(task, dataset=dataset, on_peer_tree=on_peer_tree))
+            single, batch = found[-1]["loaded"]["single"], found[-1]["loaded"]["batch"]
+            seconds = np.median([one["wall"] for one in batch])
+            print(f"{dataset}: {name} {seconds:.3f} s, one row {single['p50']:.1f} µs", flush=True)
+    return {"rows": len(load(dataset, "test").labels), "runs": runs}
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Measure, and write ``prediction-<dataset>.json``."""
+    parser = command_line(__doc__ or "", DATASETS)
+    parser.add_argument("--repetitions", type=int, default=5, help="processes for each program")
+    parser.add_argument("--peer", action="store_true", help="measure napkinXC too (installs it)")
+    chosen = parser.parse_args(arguments)
+    for dataset in filter(is_there, chosen.subjects):
+        found = measure(dataset, chosen.repetitions, chosen.peer)
+        write(chosen.output, "prediction", dataset, found)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,88 @@
+"""Write the results' tables and plots into ``docs/benchmarks.md``.
+
+What stands between the lines ``<!-- begin NAME -->`` and ``<!-- end NAME -->`` is replaced; all
+else in the page is prose, and stays.
+"""
+
+from __future__ import annotations
+
+import argparse
+import re
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from benchmarks import _plots, _tables
+from benchmarks._data import ROOT
+from benchmarks._peers_table import peers
+from benchmarks._results import RESULTS, read
+from benchmarks._tables import Results
+from benchmarks.accuracy import DATASETS
+
+PAGE = ROOT / "docs" / "benchmarks.md"
+FIGURES = "figures"
+
+TABLES: dict[str, Callable[[Results], str]] = {
+    "learning": _tables.learning,
+    "prediction": _tables.prediction,
+    "memory": _tables.memory,
+    "accuracy": _tables.accuracy,
+    "progress": _tables.progress,
+    "growth": _tables.growth,
+}
+PLOTS: dict[str, tuple[Callable[[Results, Path], None], str]] = {
+    "progress": (_plots.progress, "P@1 along every stream, by learner, with and without replay"),
+    "growth": (_plots.growth, "Microseconds an example against the number of labels"),
+}
+_ORDER = (*DATASETS, "paper", "default")
+
+
+def section(name: str, results: Path) -> str:
+    """What a benchmark's part of the page is to hold, without its plot."""
+    found = read(results, name, _ORDER)
+    if not found:
+        return f"No results are at hand: `python -m benchmarks.{name}` makes them."
+    return f"{TABLES[name](found)}\n\n{_tables.measured(found)}"
+
+
+def render(results: Path, page: Path) -> None:
+    """Bring a page up to date, and draw the plots beside it."""
+    text = page.read_text(encoding="utf-8")
+    for name in TABLES:
+        content = section(name, results)
+        found = read(results, name, _ORDER)
+        if name in PLOTS and found:
+            draw, says = PLOTS[name]
+            draw(found, page.parent / FIGURES / f"{name}.svg")
+            content = f"![{says}]({FIGURES}/{name}.svg)\n\n{content}"
+        text = replaced(text, name, content)
+    text = replaced(text, "peers", peers(results))
+    page.write_text(text, encoding="utf-8")
+    print(f"wrote {page}")
+
+
+def replaced(text: str, name: str, content: str) -> str:
+    """The page with other content between a benchmark's two marks."""
+    begin, end = f"<!-- begin {name} -->", f"<!-- end {name} -->"
+    pattern = re.compile(f"{re.escape(begin)}.*?{re.escape(end)}", re.DOTALL)
+    text, n = pattern.subn(lambda _: f"{begin}\n{content}\n{end}", text)
+    if n != 1:
+        raise ValueError(f"the page must have the marks {begin!r} and {end!r} once, found {n}")
+    return text
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Render the page, or show the tables alone."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--results", type=Path, default=RESULTS, help="where the results lie")
+    parser.add_argument("--page", type=Path, default=PAGE, help="the page to bring up to date")
+    parser.add_argument("--show", action="store_true", help="print the tables, write nothing")
+    chosen = parser.parse_args(arguments)
+    if not chosen.show:
+        render(chosen.results, chosen.page)
+        return
+    for name in TABLES:
+        print(f"\n## {name}\n\n{section(name, chosen.results)}")
+
+
+if __name__ == "__main__":
+    main()
