@@ -7,6 +7,7 @@ from labelgrove._errors import (
     LearningInterrupted,
     MissingDependencyError,
     ModelFileError,
+    ModelStateError,
     NotLearnedError,
     ParameterError,
 )
@@ -25,6 +26,7 @@ __all__ = [
     "LearningInterrupted",
     "MissingDependencyError",
     "ModelFileError",
+    "ModelStateError",
     "NotLearnedError",
     "OnlinePLTClassifier",
     "ParameterError",

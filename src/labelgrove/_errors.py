@@ -51,6 +51,10 @@ class NotLearnedError(LabelGroveError, NotFittedError):
     """Something was asked of a model that has not learnt from any example yet."""
 
 
+class ModelStateError(LabelGroveError, RuntimeError):
+    """A model that cannot do this now: in use by another thread, or saved for prediction only."""
+
+
 class LearningInterrupted(LabelGroveError, KeyboardInterrupt):
     """Learning was stopped by the user; the model is valid and keeps all it has learnt.
 

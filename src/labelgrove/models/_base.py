@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from numbers import Real
 from os import PathLike
 from typing import Any, Literal, Self, overload
 
@@ -105,7 +107,7 @@ class LabelTreeClassifier(ClassifierMixin, BaseEstimator):
         learned = self._require_learned()
         with learned.guard.reading():
             rows = learned.check_rows(X)
-            ids, scores, classifiers, depth = self._top_k(rows, k, labels, beam_width)
+            ids, scores, classifiers, depth = self._top_k(learned, rows, k, labels, beam_width)
         found = ids_to_names(ids, learned.labels.names)
         if return_stats:
             return found, scores, SearchStats(classifiers, depth)
@@ -154,7 +156,7 @@ class LabelTreeClassifier(ClassifierMixin, BaseEstimator):
             rows = learned.check_rows(X)
             column_of, n_columns = learned.columns()
             if top_k is not None:
-                ids, scores, _, _ = self._top_k(rows, top_k, labels, beam_width)
+                ids, scores, _, _ = self._top_k(learned, rows, top_k, labels, beam_width)
                 return ranked_to_csr(ids, scores, column_of, n_columns)
             if threshold is None:
                 refuse_if_too_large(rows.n_rows, n_columns, 12)
@@ -195,9 +197,10 @@ class LabelTreeClassifier(ClassifierMixin, BaseEstimator):
             probabilities = self.predict_proba(X, threshold=self._checked_threshold())
             probabilities.data = np.ones(len(probabilities.data), np.int8)
             return probabilities
-        if learned.columns()[1] == 0:
+        found, scores = self.predict_topk(X, 1)
+        if np.isnan(scores).any():
             raise NotLearnedError("all classes have been removed; there is none to predict")
-        return self.predict_topk(X, 1)[0][:, 0]
+        return found[:, 0]
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """Accuracy for multi-class targets, precision at 1 for multi-label ones.
@@ -219,15 +222,16 @@ class LabelTreeClassifier(ClassifierMixin, BaseEstimator):
             rows = learned.check_rows(X)
             require_same_kind(learned, targets)
             require_same_length(rows, targets)
-            best = self._top_k(rows, 1, None, None)[0][:, 0]
+            best = self._top_k(learned, rows, 1, None, None)[0][:, 0]
         indptr, ids = learned.labels.ids_for(targets, add=False)
         row_of = np.repeat(np.arange(targets.n_rows), np.diff(indptr))
         hits = np.zeros(targets.n_rows)
         hits[row_of[(ids >= 0) & (ids.view(np.uint32) == best[row_of])]] = 1.0
         return float(np.average(hits, weights=sample_weight))
 
-    def _top_k(self, rows: Rows, k: int, labels: Any, beam_width: int | None) -> tuple[Any, ...]:
-        learned = self._require_learned()
+    def _top_k(
+        self, learned: Learned, rows: Rows, k: int, labels: Any, beam_width: int | None
+    ) -> tuple[Any, ...]:
         k = integer("k", k, 1)
         width = 0 if beam_width is None else integer("beam_width", beam_width, 1)
         refuse_if_too_large(rows.n_rows, k, 8)
@@ -237,9 +241,10 @@ class LabelTreeClassifier(ClassifierMixin, BaseEstimator):
         return result
 
     def _checked_threshold(self) -> float:
-        if isinstance(self.threshold, bool) or not isinstance(self.threshold, (int, float)):
-            raise ParameterError(f"threshold={self.threshold!r}: expected a number")
-        return float(self.threshold)
+        value = self.threshold
+        if isinstance(value, bool) or not isinstance(value, Real) or math.isnan(value):
+            raise ParameterError(f"threshold={value!r}: expected a number")
+        return float(value)
 
     # --- labels --------------------------------------------------------------------------------
 
@@ -296,6 +301,8 @@ class LabelTreeClassifier(ClassifierMixin, BaseEstimator):
             If an old name is not known or two labels would share a name; then none is renamed.
         """
         learned = self._require_learned()
+        if not isinstance(names, Mapping):
+            raise DataError(f"names={names!r}: expected a mapping from old to new names")
         if learned.kind == "indicator":
             for new in names.values():
                 if not isinstance(new, (int, np.integer)) or not 0 <= new < learned.n_columns:

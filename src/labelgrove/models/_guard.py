@@ -6,6 +6,8 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from labelgrove._errors import ModelStateError
+
 
 class Guard:
     """Any number of readers, or one that changes; whoever may not is told so at once."""
@@ -21,12 +23,12 @@ class Guard:
 
         Raises
         ------
-        RuntimeError
+        ModelStateError
             If another thread is learning.
         """
         with self._lock:
             if self._changing:
-                raise RuntimeError(
+                raise ModelStateError(
                     "the model is learning in another thread; predict with a copy of it "
                     "(copy.deepcopy) and swap the two when it is done"
                 )
@@ -43,12 +45,12 @@ class Guard:
 
         Raises
         ------
-        RuntimeError
+        ModelStateError
             If another thread is learning, predicting or saving.
         """
         with self._lock:
             if self._changing or self._readers:
-                raise RuntimeError(
+                raise ModelStateError(
                     "the model is in use by another thread and cannot change now; let a copy of "
                     "it learn (copy.deepcopy) and swap the two when it is done"
                 )

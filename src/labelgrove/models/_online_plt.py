@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from labelgrove import _core
-from labelgrove._errors import DataError, LearningInterrupted, ParameterError
+from labelgrove._errors import DataError, LearningInterrupted, ModelStateError, ParameterError
 from labelgrove._features import FeatureNames
 from labelgrove._labels import LabelRegistry, Targets, parse_targets
 from labelgrove._validation import Rows, is_dict_rows
@@ -206,6 +206,8 @@ class OnlinePLTClassifier(LabelTreeClassifier):
 
     def _learn(self, X: Any, y: Any, classes: Any, learned: Learned | None, passes: int) -> Self:
         threads = thread_count(self.n_jobs)
+        if learned is not None and not learned.engine.can_learn:
+            raise ModelStateError("this model was saved for prediction only; it cannot learn on")
         if learned is None:
             learned = self._start(named=is_dict_rows(X))
         with learned.guard.changing():
@@ -220,6 +222,8 @@ class OnlinePLTClassifier(LabelTreeClassifier):
     def _start(self, *, named: bool) -> Learned:
         """A model that has not learnt anything yet, and has no kind of targets."""
         options = EngineOptions.from_parameters(self.get_params(deep=False))
+        if self.tree is not None and not isinstance(self.tree, LabelTree):
+            raise ParameterError(f"tree={self.tree!r}: expected a LabelTree or None")
         labels = LabelRegistry()
         if self.tree is None:
             if options.policy == POLICIES["fixed"]:
