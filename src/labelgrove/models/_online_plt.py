@@ -98,7 +98,7 @@ class OnlinePLTClassifier(LabelTreeClassifier):
     Notes
     -----
     Predicting may run in any number of threads at once. Learning, or removing labels, while
-    another thread uses the same model raises ``RuntimeError``: let the learner work on a
+    another thread uses the same model raises :class:`ModelStateError`: let the learner work on a
     ``copy.deepcopy`` and swap the two.
 
     Examples
