@@ -105,7 +105,10 @@ def start() -> Iterator[Callable[..., subprocess.Popen[bytes]]]:
 
         def popen(*words: str | Path, **options: Any) -> subprocess.Popen[bytes]:
             command = [sys.executable, "-m", "labelgrove.cli", *map(str, words)]
-            options = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, **options}
+            # Buffered, as users have it: what fails at the last flush must show.
+            kept = {k: v for k, v in os.environ.items() if k != "PYTHONUNBUFFERED"}
+            pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+            options = {**pipes, "env": kept, **options}
             process = running.enter_context(subprocess.Popen(command, **options))
             running.callback(process.kill)
             return process

@@ -1,14 +1,19 @@
 from __future__ import annotations
 
+import io
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+from rich.console import Console
 
 import labelgrove
 from labelgrove.cli import demo
 from labelgrove.cli._demo_pages import _excerpt
+from labelgrove.cli._demo_table import LearningTable
+from labelgrove.cli._learning import Learning
+from labelgrove.cli._models import create_model
 from labelgrove.datasets import PythonDoc
 
 
@@ -91,3 +96,16 @@ def test_an_excerpt_has_whole_words_and_an_end(text: str) -> None:
     assert len(" ".join(words)) <= 245
     if len(text) > 240:
         assert words[-1] == "…"
+
+
+def test_recent_means_the_last_thousand() -> None:
+    table = LearningTable(Console(file=io.StringIO()))
+    model = create_model("online-plt", (), reads_text=True, passes=1, jobs=1, seed=0)
+    state = Learning(model)
+    for hits in [0] * 40 + [25] * 40:
+        table.add(state, "a.b", 25, hits)
+    assert table.n_examples == 2000
+    assert table._last is not None
+    assert table._last.recent == 1.0
+    table.add(state, "a.b", 25, 0)
+    assert table._last.recent == pytest.approx(975 / 1000)

@@ -4,10 +4,14 @@ import json
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
+from scipy.sparse import csr_array
 
 import labelgrove
-from labelgrove.data import read_examples
+from labelgrove.cli._evaluation import Rankings, measure
+from labelgrove.cli._models import Model
+from labelgrove.data import Examples, read_examples
 from labelgrove.evaluation import evaluate
 
 METRICS = [f"{name}@{k}" for name in ("p", "r", "ndcg", "psp") for k in (1, 3, 5)]
@@ -66,9 +70,24 @@ def test_a_metrics_file_holds_what_json_says(
     assert path.read_bytes() == result.stdout_bytes
 
 
+def test_a_label_that_is_minus_one_is_no_missing_place() -> None:
+    X = csr_array(np.eye(2, dtype=np.float32)[[0, 1, 0, 1]])
+    labels = [(-1,), (1,), (-1,), (1,)]
+    model = Model(labelgrove.OnlinePLTClassifier().partial_fit(X, labels), None)
+    rankings = Rankings(model)
+    rankings.add(Examples(X, None, labels, 1, np.arange(1, 5)), "memory", None)
+    assert sorted(rankings.ranked[0][0].tolist()) == [-1, -1, -1, 0, 1]
+    assert measure(rankings, model)["r@5"] == 1
+
+
 def test_several_passes_do_not_bend_the_propensities(
     run: Any, vectors: Path, vector_model: Path, tmp_path: Path
 ) -> None:
+    # Each row gets one more label than its features tell, so that the figures are not perfect.
+    rows = vectors.read_text().splitlines()
+    more = [f"{i % 20},{row}" if row[0] != " " else row for i, row in enumerate(rows[1:])]
+    vectors.write_text("\n".join([rows[0], *more]))
+    run("train", vectors, "-o", vector_model)
     run("train", vectors, "-o", tmp_path / "three.lg", "--passes", "3")
     once, model = labelgrove.load(vector_model), labelgrove.load(tmp_path / "three.lg")
     assert (model.label_counts_ == 3 * once.label_counts_).all()

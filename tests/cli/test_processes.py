@@ -68,7 +68,8 @@ class Terminal:
 
 
 def environment(**changes: str) -> dict[str, str]:
-    kept = {k: v for k, v in os.environ.items() if k not in ("NO_COLOR", "FORCE_COLOR", "COLUMNS")}
+    unwanted = ("NO_COLOR", "FORCE_COLOR", "COLUMNS", "PYTHONUNBUFFERED")
+    kept = {k: v for k, v in os.environ.items() if k not in unwanted}
     return {**kept, "TERM": "xterm-256color", **changes}
 
 
@@ -80,6 +81,15 @@ def test_a_reader_that_goes_away_is_no_failure(start: Start, texts: Path, text_m
     assert process.stderr is not None
     process.stdout.readline()
     process.stdout.close()
+    assert process.stderr.read() == b""
+    assert process.wait() == 141
+
+
+def test_a_reader_that_has_never_come_is_no_failure(start: Start, text_model: Path) -> None:
+    process = start("info", text_model)
+    assert process.stdout is not None
+    process.stdout.close()
+    assert process.stderr is not None
     assert process.stderr.read() == b""
     assert process.wait() == 141
 

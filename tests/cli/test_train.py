@@ -1,6 +1,8 @@
 from __future__ import annotations
 
 import json
+import os
+import signal
 from pathlib import Path
 from typing import Any
 
@@ -231,3 +233,24 @@ class TestProgressive:
     def test_batches_fit_into_chunks(self) -> None:
         assert CHUNK_ROWS % SAMPLE == 0
         assert ALL_PREDICTED % CHUNK_ROWS == 0
+
+
+def test_a_batch_is_finished_before_ctrl_c_is_answered(
+    run: Any, texts: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    learn = labelgrove.OnlinePLTClassifier.partial_fit
+
+    def learn_and_be_interrupted(self: Any, X: Any, y: Any) -> Any:
+        if len(y) == 64:
+            os.kill(os.getpid(), signal.SIGINT)
+        return learn(self, X, y)
+
+    monkeypatch.setattr(labelgrove.OnlinePLTClassifier, "partial_fit", learn_and_be_interrupted)
+    words = ("train", texts, "-o", tmp_path / "m.lg")
+    result = run(*words, "--json", status=130)
+    learnt = 1 + 2 + 4 + 8 + 16 + 32 + 64
+    assert f"after {learnt} examples" in result.stderr
+    assert labelgrove.load(tmp_path / "m.lg").examples_seen_ == learnt
+    found = json.loads(result.stdout)
+    assert (found["examples"], found["passes"], found["interrupted"]) == (learnt, 0, True)
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler

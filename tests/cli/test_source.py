@@ -1,0 +1,88 @@
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from labelgrove import ParameterError
+from labelgrove.cli._source import CHUNK_ROWS, Source
+
+
+@pytest.fixture
+def widening(tmp_path: Path) -> Path:
+    """2,500 rows without a header; row i has the one feature i, so that chunks grow wider."""
+    path = tmp_path / "rows.txt"
+    path.write_text("".join(f"{i % 7} {i}:{i + 1}\n" for i in range(2500)))
+    return path
+
+
+def features(source: Source) -> Iterator[int]:
+    for chunk in source.chunks():
+        assert chunk.X is not None
+        yield from chunk.X.indices.tolist()
+
+
+def test_chunks_in_the_order_of_the_file(widening: Path) -> None:
+    with Source(str(widening), format="xmlc") as source:
+        sizes = [chunk.n_rows for chunk in source.chunks()]
+        assert sizes == [CHUNK_ROWS, CHUNK_ROWS, 2500 - 2 * CHUNK_ROWS]
+        assert source.total == 2500
+        assert list(features(source)) == list(range(2500))  # once more, from the beginning
+
+
+@pytest.mark.parametrize("limit", [1, CHUNK_ROWS - 1, CHUNK_ROWS, CHUNK_ROWS + 1, 2500, 9999])
+def test_a_limit_ends_the_stream(widening: Path, limit: int) -> None:
+    with Source(str(widening), format="xmlc", limit=limit) as source:
+        chunks = list(source.chunks())
+    assert sum(chunk.n_rows for chunk in chunks) == min(limit, 2500)
+    assert all(chunk.n_rows for chunk in chunks)
+
+
+def test_shuffled_rows_keep_what_belongs_to_them(widening: Path) -> None:
+    with Source(str(widening), format="xmlc", shuffle_seed=3) as source:
+        chunks = list(source.chunks())
+        again = list(features(source))
+    first = [i for chunk in chunks for i in chunk.X.indices.tolist()]  # type: ignore[union-attr]
+    assert first != sorted(first)
+    assert sorted(first) == sorted(again) == list(range(2500))
+    assert first != again  # an order of its own for every pass
+    for chunk in chunks:
+        assert chunk.X is not None
+        assert chunk.X.shape[1] == 2500
+        np.testing.assert_array_equal(chunk.X.indices + 1, chunk.lines)
+        np.testing.assert_array_equal(chunk.X.indices + 1, chunk.X.data)
+        assert [label for (label,) in chunk.labels] == (chunk.X.indices % 7).tolist()
+
+
+def test_the_total_is_known_from_a_header(tmp_path: Path) -> None:
+    path = tmp_path / "rows.txt"
+    path.write_text("3 5 2\n0 1:1\n1 2:1\n0 3:1\n")
+    with Source(str(path)) as source:
+        assert source.total == 3
+    with Source(str(path), limit=2) as source:
+        assert source.total == 2
+
+
+def test_only_a_file_can_be_read_again(widening: Path) -> None:
+    with Source(str(widening), format="xmlc") as source:
+        source.check_passes(2)
+        source.path = "-"
+        source.check_passes(1)
+        with pytest.raises(ParameterError, match="--passes 2: standard input"):
+            source.check_passes(2)
+
+
+def test_texts_are_shuffled_with_their_labels(make_texts: Any) -> None:
+    path = make_texts("t.jsonl", 50)
+    with Source(str(path)) as source:
+        [plain] = source.chunks()
+    with Source(str(path), shuffle_seed=1) as source:
+        [shuffled] = source.chunks()
+    assert shuffled.text != plain.text
+    assert plain.text is not None
+    assert shuffled.text is not None
+    pairs = zip(shuffled.text, shuffled.labels, strict=True)
+    assert sorted(pairs) == sorted(zip(plain.text, plain.labels, strict=True))
