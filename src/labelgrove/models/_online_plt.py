@@ -12,8 +12,9 @@ from labelgrove._errors import DataError, LearningInterrupted, ModelStateError, 
 from labelgrove._features import FeatureNames
 from labelgrove._labels import LabelRegistry, Targets, parse_targets
 from labelgrove._validation import Rows, is_dict_rows
-from labelgrove.models._base import LabelTreeClassifier, require_same_kind, require_same_length
+from labelgrove.models._base import LabelTreeClassifier
 from labelgrove.models._options import POLICIES, EngineOptions, integer, thread_count
+from labelgrove.models._predicting import require_same_kind, require_same_length
 from labelgrove.models._prediction import MISSING
 from labelgrove.models._state import Learned
 from labelgrove.trees import LabelTree
