@@ -44,10 +44,17 @@ class Stream:
 
 def is_there(name: str) -> bool:
     """Whether a data set is at hand; says so on standard output if not."""
-    if (DATA / name / "train.txt.xz").exists():
+    folder = DATA / _split(name)[0]
+    if (folder / "train.txt.xz").exists():
         return True
-    print(f"{name}: skipped, {DATA / name} is not there (LABELGROVE_DATA names the directory)")
+    print(f"{name}: skipped, {folder} is not there (LABELGROVE_DATA names the directory)")
     return False
+
+
+def _split(name: str) -> tuple[str, int | None]:
+    """The folder of a data set, and how many of its training rows are meant: all if None."""
+    folder, _, rows = name.partition("-first")
+    return folder, int(rows) if rows else None
 
 
 def arrays_of(name: str, part: str) -> Path:
@@ -56,7 +63,7 @@ def arrays_of(name: str, part: str) -> Path:
     Parameters
     ----------
     name : str
-        The data set's folder.
+        The data set's folder; with ``-first3000`` behind it, only that many rows of ``train``.
     part : {"train", "test"}
 
     Returns
@@ -64,7 +71,8 @@ def arrays_of(name: str, part: str) -> Path:
     Path
         Of arrays ``indptr``, ``indices``, ``values``, ``shape``, ``label_indptr``, ``labels``.
     """
-    source = DATA / name / f"{part}.txt.xz"
+    folder, limit = _split(name)
+    source = DATA / folder / f"{part}.txt.xz"
     about = source.stat()
     path = CACHE / "arrays" / f"{name}-{part}-{about.st_size}-{about.st_mtime_ns}.npz"
     if path.exists():
@@ -72,6 +80,8 @@ def arrays_of(name: str, part: str) -> Path:
     examples = read_examples(source)
     X, rows = examples.X, examples.labels
     assert X is not None
+    if part == "train":
+        X, rows = X[:limit], rows[:limit]
     path.parent.mkdir(parents=True, exist_ok=True)
     unfinished = path.with_suffix(f".{os.getpid()}.npz")
     np.savez(

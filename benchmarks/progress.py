@@ -16,7 +16,9 @@ from labelgrove import OnlinePLTClassifier
 from labelgrove.evaluation import progressive_validation
 
 LEARNERS = ("adagrad", "sgd", "arow")
-REPLAYS = (0, 1)
+REPLAYS = (0, 2)
+"""None, and as many as the default has."""
+
 POINTS = 100
 """Figures along a stream, each over the examples since the one before."""
 
