@@ -98,7 +98,7 @@ class Learned:
         rows = check_rows(X, names=self.features, grow=grow)
         if rows.dense and rows.n_features < self.n_features:
             raise DataError(
-                f"X has {rows.n_features} features, but the model is expecting "
+                f"X has {rows.n_features} features, but LabelGrove is expecting "
                 f"{self.n_features} features as input"
             )
         if not self.options.normalize:
