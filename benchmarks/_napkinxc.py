@@ -85,6 +85,6 @@ def _python(environment: Path = _ENVIRONMENT) -> Path:
 
 def _run(mode: str, **arguments: Any) -> dict[str, Any]:
     install()
-    command = [str(_python()), str(_PROGRAM), json.dumps({"mode": mode, **arguments})]
+    command = [str(_python()), "-I", str(_PROGRAM), json.dumps({"mode": mode, **arguments})]
     found: dict[str, Any] = run_json(command)
     return found
