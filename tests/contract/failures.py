@@ -1,0 +1,209 @@
+"""What cannot be used is refused by name, and nothing that was learnt is harmed."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+from contract.kit import Make, checkerboard, label_sets, noise, state
+from labelgrove import DataError, NotLearnedError
+
+
+def refuses(clf: Any, X: Any, Y: Any, message: str) -> None:
+    """Assert that a call fails with the message, and leaves the model as it was."""
+    before = state(clf), learnt(clf)
+    for learn in (clf.partial_fit, clf.fit):
+        with pytest.raises(DataError, match=message):
+            learn(X, Y)
+        assert (state(clf), learnt(clf)) == before
+
+
+def learnt(clf: Any) -> bool:
+    return bool(clf.__sklearn_is_fitted__())
+
+
+def both(make: Make, X: Any, Y: Any) -> list[Any]:
+    """One model that has learnt nothing, one that has."""
+    return [make(), make().fit(X, Y)]
+
+
+def check_a_bad_number_anywhere(make: Make) -> None:
+    X, Y = noise(n=12)
+    fresh = [["new", *row] for row in Y]  # labels that must not stay behind
+    for clf in both(make, X, Y):
+        for row in (0, 5, 11):
+            for value, found in [(np.nan, "NaN"), (np.inf, "inf"), (-np.inf, "inf"), (1e300, "1e")]:
+                for form in (sp.csr_array, sp.csc_array, np.asarray):
+                    bad = X.astype(np.float64).toarray()
+                    bad[row, 3] = value
+                    refuses(clf, form(bad), fresh, f"row {row}, column 3.*{re.escape(found)}")
+        wrong = [[1.0, 2.0], [3.0, "x"]]
+        refuses(clf, wrong, fresh[:2], "X")
+
+
+def check_a_bad_dict_anywhere(make: Make) -> None:
+    rows: list[Any] = [{f"f{i}": 1.0, "all": 0.5} for i in range(8)]
+    Y = [[f"l{i}"] for i in range(8)]
+    for clf in both(make, rows, Y):
+        for at in (0, 4, 7):
+            for bad in ({"a": np.nan}, {"a": np.inf}, {"a": None}, {"a": [1]}, {3: 1.0}):
+                given = [{**row, "brand new": 1.0} for row in rows]
+                given[at] = bad
+                refuses(clf, given, Y, f"row {at}")
+            if at:
+                refuses(clf, [*rows[:at], [1.0], *rows[at + 1 :]], Y, f"row {at}")
+    assert make().fit(rows, Y).n_features_in_ == 9
+
+
+def check_damaged_sparse_arrays(make: Make) -> None:
+    """Whoever changes the parts of a sparse array by hand is told, and crashes nothing."""
+    X, Y = noise(n=12)
+
+    def damage(form: Callable[[Any], Any], part: str, at: int, value: int) -> Any:
+        matrix = form(X)
+        array = getattr(matrix, part).copy()
+        array[at] = value
+        setattr(matrix, part, array)
+        return matrix
+
+    damaged = [
+        damage(sp.csr_array, "indices", 0, -1),
+        damage(sp.csr_array, "indices", 5, 10**8),
+        damage(sp.csc_array, "indices", 0, 10**8),
+        damage(sp.csc_array, "indices", 5, -(10**8)),
+        damage(sp.coo_array, "row", 0, 10**8),
+        damage(sp.coo_array, "col", 3, -1),
+        damage(sp.csr_array, "indptr", 3, 10**8),
+        damage(sp.csr_array, "indptr", 3, -5),
+        damage(sp.csr_array, "indptr", 0, 1),
+        damage(sp.csc_array, "indptr", 3, 10**8),
+        damage(sp.csc_array, "indptr", -1, 10**8),
+    ]
+    short = sp.csr_array(X)
+    short.data = short.data[:-3]
+    damaged.append(short)
+    fewer = sp.csr_array(X)
+    fewer.indptr = fewer.indptr[:-2]
+    damaged.append(fewer)
+    for clf in both(make, X, Y):
+        for given in damaged:
+            refuses(clf, given, Y, "X")
+    clf = make().fit(X, Y)
+    for given in damaged:
+        with pytest.raises(DataError):
+            clf.predict_topk(given)
+
+
+def check_a_bad_label_anywhere(make: Make) -> None:
+    X, Y = noise(n=10)
+    for clf in both(make, X, Y):
+        for row in (0, 4, 9):
+            for bad in (None, np.nan, 1.5, "bare", {"a": 1}, [None], [1.5], [["nested"]], [b"x"]):
+                given: list[Any] = [["brand new", *labels] for labels in Y]
+                given[row] = bad
+                # Which of two kinds is the odd one, the first row says.
+                refuses(clf, X, given, rf"row {row}|row {1 if row == 0 else 0}")
+            mixed: list[Any] = [["brand new"] for _ in Y]
+            mixed[row] = [7]
+            refuses(clf, X, mixed, "strings|string|integer")
+
+
+def check_a_bad_class_anywhere(make: Make) -> None:
+    X, y = checkerboard(1)
+    for clf in both(make, X, y):
+        for row in (0, 11):
+            for bad, message in [(np.nan, "NaN"), (np.inf, "infinity"), (0.5, "continuous")]:
+                given = y.astype(float)
+                given[row] = bad
+                refuses(clf, X, given, message)
+            for odd in (None, "text", [1]):
+                mixed = y.tolist()
+                mixed[row] = odd
+                refuses(clf, X, mixed, "row")
+
+
+def check_a_bad_indicator(make: Make) -> None:
+    X, y = checkerboard(1)
+    Y = np.eye(12, dtype=int)[y]
+    for clf in both(make, X, Y):
+        for value in (2, -1, 0.5, np.nan):
+            for form in (np.asarray, sp.csr_array, sp.csc_array):
+                bad = Y.astype(float)
+                bad[7, 3] = value
+                refuses(clf, X, form(bad), "row 7, column 3")
+        outside = sp.csr_array(Y)
+        outside.indices[0] = 10**6
+        refuses(clf, X, outside, "damaged")
+        refuses(clf, X, Y[:, :, None], "3 dimensions")
+
+
+def check_lengths_must_agree(make: Make) -> None:
+    X, y = checkerboard(2)
+    for clf in both(make, X, label_sets(y)):
+        refuses(clf, X, label_sets(y)[:-1], "24 rows.*23")
+        refuses(clf, X[:-1], label_sets(y), "23 rows.*24")
+    clf = make().fit(X, y)
+    refuses(clf, sp.csr_array(X)[:5], y, "5 rows.*24")
+    with pytest.raises(DataError):
+        clf.score(X, y[:-1])
+
+
+def check_shapes_must_make_sense(make: Make) -> None:
+    X, y = checkerboard(1)
+    for clf in both(make, X, y):
+        refuses(clf, X[0], y, "1D|dimension")
+        refuses(clf, X[None], y, "dim 3|dimension")
+        refuses(clf, np.empty((0, 25)), [], "0 sample")
+        refuses(clf, sp.csr_array((0, 25)), [], "0 sample")
+        refuses(clf, np.empty((3, 0)), [0, 1, 2], "0 feature")
+        refuses(clf, X, None, "y")
+        refuses(clf, "text", y, "X")
+        refuses(clf, None, y, "X")
+        refuses(clf, X.astype(complex), y, "Complex data not supported")
+        refuses(clf, sp.csr_array(X.astype(complex)), y, "Complex data not supported")
+        refuses(clf, [["a", "b"]], [0], "X")
+    clf = make().fit(X, y)
+    for bad in (X[0], None, "text", X.astype(complex), np.full_like(X, np.nan), [{"a": 1.0}]):
+        with pytest.raises(DataError):
+            clf.predict(bad)
+
+
+def check_before_learning_there_is_nothing(make: Make) -> None:
+    X, y = checkerboard(1)
+    clf = make()
+    uses: list[Callable[[], Any]] = [
+        lambda: clf.predict(X),
+        lambda: clf.predict_topk(X),
+        lambda: clf.predict_proba(X),
+        lambda: clf.score(X, y),
+        lambda: clf.remove_labels([1]),
+        lambda: clf.rename_labels({1: 2}),
+        lambda: clf.save("nowhere/model.lg"),
+        clf.size,
+    ]
+    for use in uses:
+        with pytest.raises(NotLearnedError, match="has not learnt"):
+            use()
+    for name in ("classes_", "n_classes_", "n_features_in_", "examples_seen_", "label_counts_"):
+        assert not hasattr(clf, name)
+    for name in ("tree_", "target_type_"):
+        assert not hasattr(clf, name)
+    assert not learnt(clf)
+
+
+def check_after_failures_it_learns_as_if_nothing_had_happened(make: Make) -> None:
+    X, Y = noise()
+    bad = X.toarray()
+    bad[-1, -1] = np.nan
+    clf = make()
+    for part in (slice(0, 20), slice(20, 60)):
+        for wrong in ((bad, Y), (X, Y[:-1]), (X, [["odd"], *[[3]] * 59]), ([{"a": None}], [["a"]])):
+            with pytest.raises(DataError):
+                clf.partial_fit(*wrong)
+        clf.partial_fit(X[part], Y[part])
+    assert state(clf) == state(make().fit(X, Y))

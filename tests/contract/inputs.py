@@ -1,0 +1,202 @@
+"""Examples in every form that users have them: the same numbers, the same model."""
+
+from __future__ import annotations
+
+import importlib.util
+from collections import OrderedDict, UserDict
+from collections.abc import Callable
+from itertools import pairwise
+from types import MappingProxyType
+from typing import Any
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+from contract.kit import Make, checkerboard, label_sets, noise, same_answers, state
+from labelgrove import DataError
+
+
+def sparse_forms(X: sp.csr_array) -> dict[str, Any]:
+    """The same entries in many containers."""
+    dense = X.toarray()
+    forms: dict[str, Any] = {}
+    for name in ("csr", "csc", "coo", "lil", "dok"):
+        forms[f"{name}_array"] = getattr(sp, f"{name}_array")(X)
+        forms[f"{name}_matrix"] = getattr(sp, f"{name}_matrix")(X)
+    forms["float64"] = X.astype(np.float64)
+    for major in ("csr", "csc"):
+        wide = getattr(sp, f"{major}_array")(X)
+        wide.indices, wide.indptr = wide.indices.astype(np.int64), wide.indptr.astype(np.int64)
+        forms[f"{major} with int64"] = wide
+    forms["unsorted"] = backwards(X)
+    half = sp.csr_array(
+        (np.repeat(X.data / 2, 2), np.repeat(X.indices, 2), 2 * X.indptr), shape=X.shape
+    )
+    forms["repeated"] = half
+    forms["repeated coo"] = half.tocoo()
+    forms["a view"] = sp.csr_array(
+        (np.repeat(X.data, 2)[::2], np.repeat(X.indices, 2)[::2], X.indptr), shape=X.shape
+    )
+    forms["a slice"] = sp.vstack([X, X]).tocsr()[: X.shape[0]]
+    forms["wider"] = sp.csr_array((X.data, X.indices, X.indptr), shape=(X.shape[0], 2**31 - 1))
+    assert all(np.array_equal(forms[f].toarray(), dense) for f in forms if f != "wider")
+    return forms
+
+
+def backwards(X: sp.csr_array) -> sp.csr_array:
+    """Every row from its last entry to its first."""
+    order = np.concatenate([np.arange(e - 1, b - 1, -1) for b, e in pairwise(X.indptr)])
+    return sp.csr_array((X.data[order], X.indices[order], X.indptr), shape=X.shape)
+
+
+def check_sparse_rows_in_any_container(make: Make) -> None:
+    X, Y = noise()
+    plain = make().fit(X, Y)
+    expected = state(plain)
+    for name, given in sparse_forms(X).items():
+        clf = make().fit(given, Y)
+        assert same_answers(clf, plain, given), name
+        assert name == "wider" or state(clf) == expected, name
+        assert clf.n_features_in_ == given.shape[1]
+
+
+def check_sparse_integers_and_truth_values(make: Make) -> None:
+    X, Y = noise()
+    X.data[:] = 1.0
+    expected = state(make().fit(X, Y))
+    for dtype in (np.int8, np.uint16, np.int64, np.bool_):
+        assert state(make().fit(X.astype(dtype), Y)) == expected, dtype
+
+
+def check_dense_rows_in_any_container(make: Make) -> None:
+    X, y = checkerboard(3)
+    X = X + np.random.default_rng(1).random(X.shape).astype(np.float32)
+    Y = label_sets(y)
+    plain = make().fit(X, Y)
+    expected = state(plain)
+    padded = np.zeros((2 * len(X), X.shape[1] + 3), np.float32)
+    padded[::2, 1:-2] = X
+    read_only = X.copy()
+    read_only.flags.writeable = False
+    forms = {
+        "float64": X.astype(np.float64),
+        "big-endian": X.astype(">f4"),
+        "columns first": np.asfortranarray(X),
+        "a view": padded[::2, 1:-2],
+        "read-only": read_only,
+        "lists": X.tolist(),
+        "objects": X.astype(object),
+    }
+    for name, given in forms.items():
+        assert state(make().fit(given, Y)) == expected, name
+        assert same_answers(plain, plain, given)
+
+
+def check_dense_and_sparse_rows_mean_the_same(make: Make) -> None:
+    """A dense row holds zeros that a sparse one lacks; they change nothing but the last bits."""
+    X, y = checkerboard()
+    dense, sparse = make(epochs=2).fit(X, y), make(epochs=2).fit(sp.csr_array(X), y)
+    for clf in (dense, sparse):
+        one, other = clf.predict_topk(X, 3), clf.predict_topk(sp.csr_array(X), 3)
+        np.testing.assert_allclose(one[1], other[1], rtol=1e-4, atol=1e-6)
+    top = dense.predict_topk(X, 1), sparse.predict_topk(X, 1)
+    np.testing.assert_allclose(top[0][1], top[1][1], rtol=1e-2, atol=1e-3)
+
+
+def check_values_without_zeros_are_the_same_dense_or_sparse(make: Make) -> None:
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(30, 12)).astype(np.float32)
+    Y = label_sets(rng.integers(0, 9, 30))
+    dense, sparse = make().fit(X, Y), make().fit(sp.csr_array(X), Y)
+    assert state(dense) == state(sparse)
+    assert same_answers(dense, sparse, X) and same_answers(dense, dense, sp.csr_array(X))
+
+
+def check_dense_rows_may_not_lack_columns(make: Make) -> None:
+    X, y = checkerboard()
+    clf = make().fit(X, y)
+    before = state(clf)
+    for use in (lambda: clf.predict(X[:, :5]), lambda: clf.partial_fit(X[:, :5], y)):
+        with pytest.raises(DataError, match="5 features.*25 features"):
+            use()
+    assert state(clf) == before
+    wider = np.hstack([X, np.ones((len(X), 3), np.float32)])
+    assert clf.partial_fit(wider, y).n_features_in_ == X.shape[1] + 3
+
+
+def check_dicts(make: Make) -> None:
+    """Names are features in order of arrival; a string value is a category."""
+    X, Y = noise()
+    rows = [
+        {f"f{j}": float(v) for j, v in zip(row.indices, row.data, strict=True)}
+        for row in (X[[i]] for i in range(X.shape[0]))
+    ]
+    clf = make().fit(rows, Y)
+    ids = {name: i for i, name in enumerate(dict.fromkeys(name for row in rows for name in row))}
+    columns = [ids[f"f{j}"] for j in range(X.shape[1])]
+    arrays = make().fit(sp.csr_array((X.data, np.take(columns, X.indices), X.indptr)), Y)
+    assert clf.n_features_in_ == len(ids)
+    np.testing.assert_array_equal(
+        clf.predict_topk(rows, 5)[1],
+        arrays.predict_topk(sp.csr_array((X.data, np.take(columns, X.indices), X.indptr)), 5)[1],
+    )
+    kinds: list[Callable[[Any], Any]] = [OrderedDict, UserDict, MappingProxyType]
+    for kind in kinds:
+        assert state(make().fit([kind(row) for row in rows], Y)) == state(clf)
+    assert state(make().fit(tuple(rows), Y)) == state(clf)
+    assert same_answers(clf, clf, [{**row, "never seen": 3.0} for row in rows])
+    shuffled = [dict(reversed(row.items())) for row in rows]
+    np.testing.assert_allclose(
+        clf.predict_topk(shuffled, 5)[1], clf.predict_topk(rows, 5)[1], rtol=1e-4
+    )
+
+
+def check_dicts_may_hold_categories(make: Make) -> None:
+    colours, sizes = ["red", "green", "blue"], ["s", "m"]
+    rows = [{"colour": c, "size": s, "weight": 0.1} for c in colours for s in sizes] * 5
+    y = [f"{row['colour']} {row['size']}" for row in rows]
+    clf = make(epochs=40).fit(rows, y)
+    assert clf.n_features_in_ == 6
+    assert clf.score(rows, y) == 1.0
+    assert clf.predict_topk([{"colour": "black"}, {}], 1)[0].shape == (2, 1)
+    clf.partial_fit([{"colour": "black", "new": np.float32(2), "flag": True}], ["black"])
+    assert clf.n_features_in_ == 9
+
+
+def check_dicts_and_arrays_do_not_mix(make: Make) -> None:
+    X, y = checkerboard(2)
+    rows = [{"a": 1.0}, {"b": 2.0}]
+    named, numbered = make().fit(rows, [0, 1]), make().fit(X, y)
+    for clf, given, targets in ((named, X, y), (numbered, rows, [0, 1])):
+        before = state(clf)
+        with pytest.raises(DataError, match="dicts"):
+            clf.predict(given)
+        with pytest.raises(DataError, match="dicts"):
+            clf.partial_fit(given, targets)
+        assert state(clf) == before
+
+
+def check_data_frames(make: Make) -> None:
+    if importlib.util.find_spec("pandas") is None:
+        pytest.skip("pandas is not installed")
+    import pandas as pd
+
+    X, y = checkerboard(2)
+    frame = pd.DataFrame(X, columns=[f"f{i}" for i in range(X.shape[1])])
+    plain = make().fit(X, y)
+    assert same_answers(make().fit(frame, pd.Series(y)), plain, X)
+    assert same_answers(plain, plain, frame)
+
+
+def check_values_of_any_magnitude(make: Make) -> None:
+    """Rows are scaled to unit length: a row of tiny or huge values is the same row."""
+    X, y = checkerboard(3)
+    clf = make().fit(X, y)
+    for factor in (1e-30, 1e-44, 1e30, 3e38):
+        scaled = (X.astype(np.float64) * factor).astype(np.float32)
+        assert make().fit(scaled, y).predict_topk(scaled)[1].min() >= 0
+        if factor != 1e-44:  # which leaves two bits of a float
+            np.testing.assert_allclose(
+                clf.predict_topk(scaled, 2)[1], clf.predict_topk(X, 2)[1], rtol=1e-4
+            )

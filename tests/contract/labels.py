@@ -1,0 +1,175 @@
+"""Label upkeep: removing and renaming."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+from contract.kit import Make, checkerboard, label_sets, noise, state
+from labelgrove import DataError, NotLearnedError
+
+
+def check_removed_labels_are_never_predicted_again(make: Make) -> None:
+    X, Y = noise()
+    clf = make().fit(X, Y)
+    every, scores = clf.predict_topk(X, clf.n_classes_)
+    gone = clf.classes_[[0, 3, 4, -1]].tolist()
+    left = [name for name in clf.classes_ if name not in gone]
+    assert clf.remove_labels(gone) is clf
+    assert clf.classes_.tolist() == left and clf.n_classes_ == len(left)
+    labels, found = clf.predict_topk(X, len(every[0]))
+    for i in range(len(every)):
+        keep = ~np.isin(every[i].astype(str), gone)
+        assert labels[i, : len(left)].tolist() == every[i][keep].tolist()
+        assert found[i, : len(left)].tolist() == scores[i][keep].tolist()
+    sparse = clf.predict_proba(X, threshold=0.0)
+    assert sparse.shape == (X.shape[0], len(left)) and sparse.nnz == X.shape[0] * len(left)
+    assert clf.predict(X).shape == sparse.shape
+    assert clf.label_counts_.tolist() == [sum(name in row for row in Y) for name in left]
+    assert sorted(clf.tree_.labels.values()) == sorted(left)
+    each = clf.predict_proba(X, threshold=np.linspace(0, 1, len(left)))
+    assert each.shape == sparse.shape
+
+
+def check_a_removed_label_that_comes_again_is_new(make: Make) -> None:
+    X, Y = noise()
+    clf = make().fit(X, Y)
+    first = clf.classes_[0]
+    clf.remove_labels([first])
+    assert first not in clf.classes_
+    assert clf.score(X, [[first]] * len(Y)) == 0.0
+    clf.partial_fit(X[[0]], [[first]])
+    assert clf.classes_[-1] == first and clf.label_counts_[-1] == 1
+    for _ in range(20):
+        clf.partial_fit(X[[0]], [[first]])
+    assert clf.predict_topk(X[[0]], 1)[0].tolist() == [[first]]
+
+
+def check_places_are_used_again(make: Make) -> None:
+    X, Y = noise()
+    clf = make().fit(X, Y)
+    if clf.policy == "cpet":
+        return  # whose documentation says that it does not
+    for turn in range(30):
+        clf.remove_labels(clf.classes_[:5].tolist())
+        clf.partial_fit(X[:5], [[f"new {turn} {i}"] for i in range(5)])
+    assert clf.n_classes_ == len({name for row in Y for name in row})
+    *_, stats = clf.predict_topk(X, clf.n_classes_, return_stats=True)
+    assert stats.classifiers.max() < 6 * clf.n_classes_
+
+
+def check_removal_is_all_or_nothing(make: Make) -> None:
+    X, Y = noise()
+    clf = make().fit(X, Y)
+    before = state(clf)
+    known = clf.classes_[0]
+    for bad in ([known, "unknown"], [known, 3], known, b"l", 3, [known, None]):
+        with pytest.raises(DataError):
+            clf.remove_labels(bad)
+        assert state(clf) == before
+    clf.remove_labels([])
+    assert state(clf) == before
+    clf.remove_labels([known, known])
+    with pytest.raises(DataError, match="not known"):
+        clf.remove_labels([known])
+
+
+def check_all_labels_may_go(make: Make) -> None:
+    X, y = checkerboard(2)
+    for targets in (y, y.astype(str), label_sets(y)):
+        clf = make().fit(X, targets)
+        clf.remove_labels(clf.classes_.tolist())
+        assert clf.n_classes_ == 0 and len(clf.classes_) == 0
+        labels, scores = clf.predict_topk(X, 2)
+        assert np.isnan(scores).all() and set(labels.ravel().tolist()) <= {None, -1}
+        assert clf.predict_proba(X).shape == (len(X), 0)
+        assert clf.predict_proba(X, threshold=np.array([])).shape == (len(X), 0)
+        assert clf.predict_proba(X, top_k=3).nnz == 0
+        assert clf.score(X, targets) == 0.0
+        assert clf.tree_.n_labels == 0
+        if clf.target_type_ == "multiclass":
+            with pytest.raises(NotLearnedError, match="removed"):
+                clf.predict(X)
+        else:
+            assert clf.predict(X).shape == (len(X), 0)
+        for _ in range(30):
+            clf.partial_fit(X, targets)
+        assert clf.predict_topk(X, 1)[0].shape == (len(X), 1)
+        assert clf.score(X, targets) > 0.9
+
+
+def check_names_can_be_changed(make: Make) -> None:
+    X, Y = noise()
+    clf = make().fit(X, Y)
+    labels, scores = clf.predict_topk(X)
+    one, two, three = clf.classes_[:3].tolist()
+    assert clf.rename_labels({one: two, two: one, three: "third"}) is clf
+    new = {one: two, two: one, three: "third"}
+    assert clf.predict_topk(X)[0].tolist() == [[new.get(n, n) for n in row] for row in labels]
+    assert np.array_equal(clf.predict_topk(X)[1], scores)
+    assert clf.classes_[:3].tolist() == [two, one, "third"]
+    renamed = [[new.get(name, name) for name in row] for row in Y]
+    clf.partial_fit(X, renamed)
+    assert "third" in clf.classes_ and three not in clf.classes_
+    clf.partial_fit(X[[0]], [[three]])
+    assert clf.classes_[-1] == three
+
+
+def check_renaming_is_all_or_nothing(make: Make) -> None:
+    X, Y = noise()
+    clf = make().fit(X, Y)
+    before = state(clf)
+    one, two, three = clf.classes_[:3].tolist()
+    for bad in (
+        {one: "x", "unknown": "y"},
+        {one: two},
+        {one: "same", two: "same"},
+        {one: 3},
+        {one: None},
+        {one: "\ud800"},
+        {one: [three]},
+        {3: "x"},
+    ):
+        with pytest.raises(DataError):
+            clf.rename_labels(bad)
+        assert state(clf) == before
+    for bad in ([one, two], one, None, 3):
+        with pytest.raises((DataError, TypeError)):
+            clf.rename_labels(bad)
+        assert state(clf) == before
+    clf.rename_labels({})
+    assert state(clf) == before
+
+
+def check_columns_of_an_indicator(make: Make) -> None:
+    X, y = checkerboard(2)
+    Y = sp.csr_array(np.eye(12, dtype=int)[y])
+    clf = make().fit(X, Y)
+    scores = clf.predict_proba(X, threshold=0.0).toarray()
+    clf.remove_labels([2, 5])
+    left = clf.predict_proba(X, threshold=0.0).toarray()
+    assert left.shape == scores.shape and (left[:, [2, 5]] == 0).all()
+    assert np.array_equal(np.delete(left, [2, 5], axis=1), np.delete(scores, [2, 5], axis=1))
+    assert clf.label_counts_[[2, 5]].tolist() == [0, 0]
+    clf.partial_fit(X, Y)
+    assert clf.label_counts_.tolist() == [4, 4, 2, 4, 4, 2, *[4] * 6]
+    clf.rename_labels({0: 1, 1: 0})
+    before = state(clf)
+    for bad in ({0: -1}, {0: 2**40}, {0: "name"}, {0: 12}, {0: 3}, {0: 1.5}):
+        with pytest.raises(DataError):
+            clf.rename_labels(bad)
+        assert state(clf) == before
+    assert clf.predict(X).shape == (len(X), 12)
+
+
+def check_upkeep_survives_saving(make: Make) -> None:
+    import copy
+
+    X, Y = noise()
+    clf = make().fit(X, Y)
+    clf.remove_labels(clf.classes_[1:4].tolist())
+    clf.rename_labels({clf.classes_[0]: "renamed"})
+    twin = copy.deepcopy(clf)
+    assert state(twin) == state(clf) and twin.classes_.tolist() == clf.classes_.tolist()
+    assert state(twin.partial_fit(X, Y)) == state(clf.partial_fit(X, Y))

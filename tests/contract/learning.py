@@ -1,0 +1,182 @@
+"""Learning: as the examples come, with labels and features that come and go."""
+
+from __future__ import annotations
+
+import numpy as np
+import scipy.sparse as sp
+
+from contract.kit import (
+    N_CLASSES,
+    N_FEATURES,
+    Make,
+    checkerboard,
+    label_sets,
+    noise,
+    same_answers,
+    state,
+)
+
+
+def check_learns_classes_that_can_be_told_apart(make: Make) -> None:
+    X, y = checkerboard()
+    for given in (X, sp.csr_array(X)):
+        clf = make(epochs=5).fit(given, y)
+        assert clf.score(given, y) == 1.0
+        assert np.array_equal(clf.predict(given), y)
+
+
+def check_learns_labels_that_can_be_told_apart(make: Make) -> None:
+    X, y = checkerboard()
+    clf = make(epochs=10).fit(X, label_sets(y))
+    found = clf.predict_topk(X[:N_CLASSES], 2)[0]
+    assert [set(row) for row in found.tolist()] == [set(row) for row in label_sets(y[:N_CLASSES])]
+
+
+def check_one_by_one_is_the_same_as_all_at_once(make: Make) -> None:
+    for X, Y in (noise(), (checkerboard(3)[0], label_sets(checkerboard(3)[1]))):
+        at_once = make().partial_fit(X, Y)
+        one_by_one, in_parts = make(), make()
+        for i in range(X.shape[0]):
+            one_by_one.partial_fit(X[[i]], [Y[i]])
+        for i in range(0, X.shape[0], 7):
+            in_parts.partial_fit(X[i : i + 7], Y[i : i + 7])
+        assert state(one_by_one) == state(at_once) == state(in_parts)
+        assert state(make().fit(X, Y)) == state(at_once)
+
+
+def check_epochs_are_passes_over_the_same_data(make: Make) -> None:
+    X, Y = noise()
+    again = make().partial_fit(X, Y).partial_fit(X, Y).partial_fit(X, Y)
+    at_once = make(epochs=3).fit(X, Y)
+    assert at_once.examples_seen_ == again.examples_seen_ == 3 * X.shape[0]
+    assert same_answers(at_once, again, X)
+
+
+def check_fit_forgets_everything(make: Make) -> None:
+    X, Y = noise()
+    expected = state(make().fit(X, Y))
+    clf = make().fit(*checkerboard())  # wider rows, other labels, another kind of targets
+    assert state(clf.fit(X, Y)) == expected
+    clf.remove_labels(clf.classes_[:5])
+    assert state(clf.fit(X, Y)) == expected
+    clf.fit([{"a": 1.0}, {"b": 1.0}], ["x", "y"])  # named features
+    assert state(clf.fit(X, Y)) == expected
+
+
+def check_emerging_features(make: Make) -> None:
+    """Columns that were never there before are learnt from as soon as they appear."""
+    X, y = checkerboard()
+    clf = make()
+    for width, upto in ((N_CLASSES, 6), (N_FEATURES, 12), (N_FEATURES + 1, 12)):
+        known = y < upto
+        for _ in range(5):
+            clf.partial_fit(sp.csr_array(X[known, :width]), y[known])
+        assert clf.n_features_in_ == width
+    assert clf.score(sp.csr_array(X), y) == 1.0
+    far = sp.csr_array(([1.0], ([0], [10**9])), shape=(1, 2**31 - 1))
+    for _ in range(20):
+        clf.partial_fit(far, [99])
+    assert clf.predict(far).tolist() == [99]
+
+
+def check_disappearing_features(make: Make) -> None:
+    """Sparse rows may lack any column that was there before."""
+    X, y = checkerboard()
+    clf = make(epochs=5).fit(sp.csr_array(X), y)
+    narrow = sp.csr_array(X[:, :N_CLASSES])
+    assert clf.score(narrow, y) == 1.0
+    clf.partial_fit(narrow, y)
+    assert clf.n_features_in_ == N_FEATURES + 1
+    nothing = sp.csr_array((2, 3), dtype=np.float32)
+    assert clf.predict(nothing).shape == (2,)
+    assert clf.partial_fit(nothing, [3, 4]).examples_seen_ == 6 * len(y) + 2
+
+
+def check_the_order_of_columns_has_no_meaning(make: Make) -> None:
+    X, y = checkerboard()
+    order = np.random.default_rng(0).permutation(X.shape[1])
+    straight, shuffled = make(epochs=3).fit(X, y), make(epochs=3).fit(X[:, order], y)
+    mine, theirs = straight.predict_topk(X, 3), shuffled.predict_topk(X[:, order], 3)
+    assert np.array_equal(mine[0][:, 0], theirs[0][:, 0])
+    np.testing.assert_allclose(mine[1], theirs[1], rtol=1e-3, atol=1e-5)
+
+
+def check_labels_may_arrive_at_any_time(make: Make) -> None:
+    X, Y = noise()
+    clf = make().partial_fit(X, Y)
+    arrived = list(dict.fromkeys(name for row in Y for name in row))
+    assert clf.classes_.tolist() == arrived and clf.n_classes_ == len(arrived)
+    clf.partial_fit(X[[0, 1]], [["zz", arrived[0], "aa"], ["zz", "mm"]])
+    assert clf.classes_.tolist() == [*arrived, "zz", "aa", "mm"]
+    assert set(clf.predict_topk(X[[0]], 1000)[0][0].tolist()) == {*clf.classes_, None}
+
+
+def check_a_call_may_hold_a_single_class(make: Make) -> None:
+    X, y = checkerboard()
+    clf = make()
+    for c in range(N_CLASSES):
+        clf.partial_fit(X[y == c], y[y == c])
+    assert clf.classes_.tolist() == list(range(N_CLASSES))
+    assert clf.score(X, y) > 1 / N_CLASSES
+
+
+def check_rows_without_labels_are_learnt_from(make: Make) -> None:
+    """They teach that nothing is relevant there."""
+    X, y = checkerboard()
+    Y = label_sets(y)
+    clf = make(epochs=3).fit(X, Y)
+    strange = np.zeros((1, X.shape[1]), np.float32)
+    strange[0, [0, 5]] = 1.0
+    before = clf.predict_topk(strange, 1)[1][0, 0]
+    for _ in range(10):
+        clf.partial_fit(strange, [[]])
+    assert clf.predict_topk(strange, 1)[1][0, 0] < before
+    only_empty = make().partial_fit(X[:3], [[], [], []])
+    assert only_empty.classes_.tolist() == [] and only_empty.examples_seen_ == 3
+    assert only_empty.predict(X).shape == (len(X), 0)
+    assert only_empty.partial_fit(X, Y).n_classes_ == N_CLASSES + 3
+
+
+def check_counts(make: Make) -> None:
+    X, Y = noise()
+    clf = make(epochs=2).fit(X, Y)
+    clf.partial_fit(X[:10], Y[:10])
+    assert clf.examples_seen_ == 2 * X.shape[0] + 10
+    for name, count in zip(clf.classes_, clf.label_counts_, strict=True):
+        assert count == sum(name in row for row in Y) + sum(name in row for row in Y[:10])
+
+
+def check_the_seed_decides(make: Make) -> None:
+    X, Y = noise()
+    assert state(make(random_state=1).fit(X, Y)) == state(make(random_state=1).fit(X, Y))
+    seeds = [np.random.RandomState(3), np.random.RandomState(3)]
+    drawn = [make(random_state=seed).fit(X, Y) for seed in seeds]
+    assert state(drawn[0]) == state(drawn[1])
+    make(random_state=None).fit(X, Y)
+    make(random_state=np.int64(2**40)).fit(X, Y)
+
+
+def check_any_number_of_threads_gives_the_same(make: Make) -> None:
+    X, Y = noise(n=150)
+    alone = make(n_jobs=1).fit(X, Y)
+    expected = state(alone)
+    for n_jobs in (None, 2, 3, 8, -1):
+        clf = make(n_jobs=n_jobs).fit(X, Y)
+        assert state(clf) == expected
+        assert same_answers(clf, alone, X)
+
+
+def check_what_is_given_stays_as_it_was(make: Make) -> None:
+    X, Y = noise()
+    X.indices[X.indptr[3] : X.indptr[4]] = X.indices[X.indptr[3] : X.indptr[4]][::-1].copy()
+    X.has_sorted_indices = False
+    before = X.indices.copy(), X.data.copy(), X.indptr.copy()
+    names = [list(row) for row in Y]
+    for part in (X.data, X.indices, X.indptr):
+        part.flags.writeable = False
+    clf = make().fit(X, Y)
+    clf.predict(X)
+    clf.score(X, Y)
+    after = X.indices, X.data, X.indptr
+    assert all(np.array_equal(a, b) for a, b in zip(before, after, strict=True))
+    assert names == Y

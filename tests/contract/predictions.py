@@ -1,0 +1,184 @@
+"""What predictions look like, and that all ways to ask agree."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from contract.kit import Make, checkerboard, label_sets, noise, same_answers, state
+from labelgrove import SearchStats
+
+
+def check_the_best_k(make: Make) -> None:
+    X, Y = noise()
+    clf = make().fit(X, Y)
+    n_classes = clf.n_classes_
+    every, scores = clf.predict_topk(X, n_classes)
+    assert every.shape == scores.shape == (X.shape[0], n_classes)
+    assert every.dtype == object and scores.dtype == np.float32
+    assert ((scores >= 0) & (scores <= 1)).all() and (np.diff(scores, axis=1) <= 0).all()
+    assert all(set(row) == set(clf.classes_) for row in every.tolist())
+    for k in (1, 3, np.int64(5)):
+        some = clf.predict_topk(X, k)
+        assert np.array_equal(some[0], every[:, :k]) and np.array_equal(some[1], scores[:, :k])
+    assert np.array_equal(clf.predict_topk(X)[0], every[:, :5])
+    assert same_answers(clf, clf, X)
+
+
+def check_equal_scores_go_to_the_label_that_came_first(make: Make) -> None:
+    X, y = checkerboard(1)
+    clf = make().fit(sp.csr_array(X), y)
+    labels, scores = clf.predict_topk(sp.csr_array((4, 3), dtype=np.float32), 12)
+    for row, of in zip(labels.tolist(), scores.tolist(), strict=True):
+        assert row == sorted(row, key=lambda label: (-of[row.index(label)], label))
+
+
+def check_more_than_there_are(make: Make) -> None:
+    """Places that no label can take hold None or -1, and NaN."""
+    X, y = checkerboard(1)
+    for names, missing in ((y, -1), (y.astype(str), None), (label_sets(y), None)):
+        clf = make().fit(X, names)
+        there = clf.n_classes_
+        labels, scores = clf.predict_topk(X, there + 4)
+        assert labels.shape == scores.shape == (len(X), there + 4)
+        assert (labels[:, there:] == missing).all() and np.isnan(scores[:, there:]).all()
+        assert not np.isnan(scores[:, :there]).any() and not (labels[:, :there] == missing).any()
+        assert clf.predict_proba(X, top_k=there + 4).nnz == len(X) * there
+
+
+def check_probabilities_agree_with_the_best_k(make: Make) -> None:
+    X, Y = noise()
+    clf = make().fit(X, Y)
+    labels, scores = clf.predict_topk(X, 4)
+    column = {name: j for j, name in enumerate(clf.classes_)}
+    sparse = clf.predict_proba(X, top_k=4)
+    assert isinstance(sparse, sp.csr_array) and sparse.dtype == np.float32
+    assert sparse.shape == (X.shape[0], clf.n_classes_) and sparse.has_sorted_indices
+    everything = clf.predict_proba(X).toarray()
+    for i, row in enumerate(labels):
+        columns = [column[name] for name in row]
+        assert np.array_equal(sparse[[i]].toarray()[0, columns], scores[i])
+        assert np.array_equal(everything[i, columns], scores[i])
+        assert sparse.indptr[i + 1] - sparse.indptr[i] == 4
+
+
+def check_thresholds(make: Make) -> None:
+    X, Y = noise()
+    clf = make().fit(X, Y)
+    everything = clf.predict_proba(X, threshold=0.0).toarray()
+    for threshold in (0.01, 0.3, 1.5):
+        found = clf.predict_proba(X, threshold=threshold)
+        reached = everything >= np.float32(threshold)
+        assert np.array_equal(found.toarray(), np.where(reached, everything, 0))
+        assert found.nnz == reached.sum()
+    each = np.random.default_rng(0).random(clf.n_classes_) ** 3
+    each[0], each[1] = 0.0, np.inf
+    found = clf.predict_proba(X, threshold=each)
+    reached = everything >= each.astype(np.float32)
+    assert np.array_equal(found.toarray(), np.where(reached, everything, 0))
+    assert np.array_equal(clf.predict_proba(X, threshold=each.tolist()).toarray(), found.toarray())
+    clf.set_params(threshold=0.3)
+    assert np.array_equal(clf.predict(X).toarray(), (everything >= np.float32(0.3)).astype(int))
+
+
+def check_one_class_and_thresholds(make: Make) -> None:
+    """An array of one threshold is one for the class, not one for all."""
+    X, _ = noise(n=4)
+    clf = make().fit(X, [["only"]] * 4)
+    assert clf.predict_proba(X, threshold=[0.0]).nnz == 4
+    assert clf.predict_proba(X, threshold=np.array([2.0])).nnz == 0
+    assert clf.predict_topk(X, 3)[0].tolist() == [["only", None, None]] * 4
+
+
+def check_classes_one_of_which_is_right(make: Make) -> None:
+    """With one label a row, all probabilities of a row sum to one."""
+    X, y = checkerboard()
+    clf = make(epochs=3).fit(X, y)
+    dense = clf.predict_proba(X)
+    assert isinstance(dense, np.ndarray) and dense.shape == (len(X), 12)
+    np.testing.assert_allclose(dense.sum(axis=1), 1.0, rtol=1e-6)
+    assert np.array_equal(clf.classes_[dense.argmax(axis=1)], clf.predict(X))
+    assert np.array_equal(clf.predict(X), clf.predict_topk(X, 1)[0][:, 0])
+    assert clf.score(X, y) == np.mean(clf.predict(X) == y)
+    names = np.array([f"class {c}" for c in y])
+    named = make(epochs=3).fit(X, names)
+    assert named.predict(X).tolist() == [f"class {c}" for c in clf.predict(X)]
+    assert clf.score(X, y, sample_weight=np.arange(len(y))) <= 1.0
+
+
+def check_the_score_of_label_sets_is_precision_at_one(make: Make) -> None:
+    X, Y = noise()
+    clf = make().fit(X, Y)
+    best = clf.predict_topk(X, 1)[0][:, 0]
+    hits = [name in row for name, row in zip(best, Y, strict=True)]
+    assert clf.score(X, Y) == np.mean(hits)
+    weights = np.arange(1, len(Y) + 1)
+    np.testing.assert_allclose(clf.score(X, Y, weights), np.average(hits, weights=weights))
+    assert clf.score(X, [["unknown"]] * len(Y)) == 0.0
+
+
+def check_an_allow_list(make: Make) -> None:
+    X, Y = noise()
+    clf = make().fit(X, Y)
+    wanted = set(clf.classes_[::3].tolist())
+    every, scores = clf.predict_topk(X, clf.n_classes_)
+    kinds: list[Any] = [list, tuple, set, frozenset, sorted, np.array, iter]
+    for kind in kinds:
+        labels, found = clf.predict_topk(X, 4, labels=kind([*wanted, "unknown"]))
+        for i in range(len(every)):
+            keep = [name in wanted for name in every[i]]
+            assert labels[i].tolist() == every[i][keep][:4].tolist()
+            assert found[i].tolist() == scores[i][keep][:4].tolist()
+    sparse = clf.predict_proba(X, threshold=0.0, labels=wanted)
+    assert set(clf.classes_[np.unique(sparse.indices)]) == wanted
+    nothing = clf.predict_topk(X, 2, labels=[])
+    assert (nothing[0] == None).all() and np.isnan(nothing[1]).all()  # noqa: E711 - of an array
+    assert clf.predict_proba(X, top_k=3, labels=["unknown"]).nnz == 0
+
+
+def check_a_beam(make: Make) -> None:
+    X, Y = noise()
+    clf = make().fit(X, Y)
+    exact = clf.predict_topk(X, 4)
+    wide = clf.predict_topk(X, 4, beam_width=10_000)
+    assert np.array_equal(exact[0], wide[0]) and np.array_equal(exact[1], wide[1])
+    narrow = clf.predict_topk(X, 4, beam_width=1)[1]
+    assert (np.nan_to_num(narrow) <= exact[1]).all()
+    assert clf.predict_proba(X, top_k=2, beam_width=1).shape == (X.shape[0], clf.n_classes_)
+
+
+def check_costs(make: Make) -> None:
+    X, Y = noise()
+    clf = make().fit(X, Y)
+    *_, stats = clf.predict_topk(X, 1, return_stats=True)
+    assert isinstance(stats, SearchStats)
+    assert stats.classifiers.shape == stats.depth.shape == (X.shape[0],)
+    nodes, depth = clf.tree_.n_nodes, clf.tree_.depth
+    assert ((stats.classifiers >= 1) & (stats.classifiers <= nodes)).all()
+    assert (stats.depth <= depth).all()
+    *_, all_of_it = clf.predict_topk(X, clf.n_classes_, return_stats=True)
+    assert (all_of_it.classifiers == nodes).all() and (all_of_it.depth == depth).all()
+
+
+def check_one_row_at_a_time_gives_the_same(make: Make) -> None:
+    X, Y = noise()
+    clf = make().fit(X, Y)
+    labels, scores = clf.predict_topk(X, 3)
+    for given in (X, X.toarray()):
+        for i in range(X.shape[0]):
+            one = clf.predict_topk(given[[i]], 3)
+            assert one[0].tolist() == labels[[i]].tolist()
+            np.testing.assert_allclose(one[1], scores[[i]], rtol=1e-5)
+
+
+def check_predicting_changes_nothing(make: Make) -> None:
+    X, Y = noise()
+    clf = make().fit(X, Y)
+    before = state(clf)
+    clf.predict(X)
+    clf.predict_topk(X, 3, labels=["l1"], beam_width=2, return_stats=True)
+    clf.predict_proba(X, threshold=0.2)
+    clf.score(X, [["never seen"]] * X.shape[0])
+    assert clf.tree_.n_labels == clf.n_classes_ and state(clf) == before

@@ -1,0 +1,188 @@
+"""Labels in every form that users have them."""
+
+from __future__ import annotations
+
+import importlib.util
+import warnings
+from typing import Any
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from sklearn.exceptions import DataConversionWarning
+
+from contract.kit import Make, checkerboard, label_sets, noise, same_answers, state
+from labelgrove import DataError
+
+
+def check_collections_of_strings(make: Make) -> None:
+    X, Y = noise()
+    expected = state(make().fit(X, Y))
+    objects = np.empty(len(Y), object)
+    objects[:] = Y
+    forms: dict[str, Any] = {
+        "tuples": [tuple(row) for row in Y],
+        "a tuple": tuple(Y),
+        "arrays": [np.array(row, dtype=str) for row in Y],
+        "an object array": objects,
+        "repeated": [row + row[:1] for row in Y],
+        "numpy strings": [[np.str_(name) for name in row] for row in Y],
+    }
+    for name, given in forms.items():
+        assert state(make().fit(X, given)) == expected, name
+    in_order = [sorted(row) for row in Y]
+    expected = state(make().fit(X, in_order))
+    assert state(make().fit(X, [set(row) for row in Y])) == expected
+    assert state(make().fit(X, [frozenset(row) for row in Y])) == expected
+
+
+def check_collections_of_integers(make: Make) -> None:
+    X, Y = noise()
+    numbers = [[7 * int(name[1:]) - 40 for name in row] for row in Y]
+    clf = make().fit(X, numbers)
+    assert clf.classes_.dtype == np.int64
+    arrays = [np.array(row, dtype=np.int16) for row in numbers]
+    assert state(make().fit(X, arrays)) == state(clf)
+    labels, scores = clf.predict_topk(X, 100)
+    assert labels.dtype == np.int64 and (labels[np.isnan(scores)] == -1).all()
+    named = make().fit(X, Y)
+    assert np.array_equal(named.predict_topk(X)[1], clf.predict_topk(X)[1])
+
+
+def check_a_string_is_a_label_never_its_characters(make: Make) -> None:
+    X, _ = noise(n=3)
+    clf = make().fit(X, [["tax"], ["law", "tax"], []])
+    assert clf.classes_.tolist() == ["tax", "law"] and clf.target_type_ == "multilabel"
+    single = make().fit(X, ["tax", "law", "tax"])
+    assert single.classes_.tolist() == ["tax", "law"] and single.target_type_ == "multiclass"
+    for mixed in (["tax", ["law"], []], [["tax"], "law", []]):
+        with pytest.raises(DataError, match="Y, row [01]"):
+            make().fit(X, mixed)
+    with pytest.raises(DataError):
+        make().fit(X, "abc")
+
+
+def check_one_label_a_row(make: Make) -> None:
+    X, y = checkerboard(3)
+    plain = make().fit(X, y)
+    expected = state(plain)
+    forms: dict[str, Any] = {
+        "list": y.tolist(),
+        "int32": y.astype(np.int32),
+        "uint8": y.astype(np.uint8),
+        "floats of whole numbers": y.astype(np.float64),
+        "objects": y.astype(object),
+        "a view": np.repeat(y, 2)[::2],
+    }
+    for name, given in forms.items():
+        assert state(make().fit(X, given)) == expected, name
+    with pytest.warns(DataConversionWarning):
+        assert state(make().fit(X, y[:, None])) == expected
+    names = [f"class {c}" for c in y]
+    named = make().fit(X, names)
+    assert state(make().fit(X, np.array(names))) == state(named)
+    assert state(make().fit(X, np.array(names, dtype=object))) == state(named)
+    predicted = named.predict(X)
+    assert set(predicted.tolist()) <= set(names)
+    assert [f"class {c}" for c in plain.predict(X)] == predicted.tolist()
+    truths = make().fit(X, y % 2 == 0)
+    assert set(truths.predict(X).tolist()) <= {0, 1}
+    if importlib.util.find_spec("pandas") is not None:
+        import pandas as pd
+
+        assert state(make().fit(X, pd.Series(y))) == expected
+
+
+def indicator(seed: int = 0) -> tuple[sp.csr_array, sp.csr_array]:
+    X, _ = noise(seed)
+    Y = np.random.default_rng(seed).random((X.shape[0], 9)) < 0.2
+    return X, sp.csr_array(Y.astype(np.int8))
+
+
+def check_indicators(make: Make) -> None:
+    X, Y = indicator()
+    plain = make().fit(X, Y)
+    expected = state(plain)
+    explicit = Y.copy().astype(np.float32)
+    explicit.resize(Y.shape)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", sp.SparseEfficiencyWarning)
+        explicit[0, 5] = explicit[0, 5]  # perhaps a zero that is stored
+    forms: dict[str, Any] = {
+        "dense": Y.toarray(),
+        "truth values": Y.toarray().astype(bool),
+        "floats": Y.toarray().astype(np.float64),
+        "columns first": np.asfortranarray(Y.toarray()),
+        "csc": Y.tocsc(),
+        "coo matrix": sp.coo_matrix(Y),
+        "lil": sp.lil_array(Y),
+        "stored zeros": explicit,
+    }
+    for name, given in forms.items():
+        assert state(make().fit(X, given)) == expected, name
+    assert plain.classes_.tolist() == list(range(9))
+    assert plain.predict(X).shape == plain.predict_proba(X).shape == Y.shape
+    assert plain.target_type_ == "multilabel"
+    assert plain.label_counts_.tolist() == Y.sum(axis=0).tolist()
+
+
+def check_indicators_may_grow_wider(make: Make) -> None:
+    X, Y = indicator()
+    clf = make().partial_fit(X, Y)
+    wide = sp.hstack([Y, Y[:, :3]]).tocsr()
+    clf.partial_fit(X, wide)
+    assert clf.classes_.tolist() == list(range(12))
+    clf.partial_fit(X, Y[:, :4])
+    assert clf.predict(X).shape == (X.shape[0], 12)
+    assert 0 <= clf.score(X, wide) <= 1
+
+
+def check_a_column_of_zeros_is_a_class_that_nothing_has(make: Make) -> None:
+    X, Y = indicator()
+    Y = sp.csr_array(Y.toarray() * (np.arange(9) != 4))
+    clf = make().fit(X, Y)
+    assert clf.n_classes_ == 9 and clf.label_counts_[4] == 0
+    assert clf.predict_proba(X)[:, [4]].nnz == 0
+    assert 4 not in clf.predict_topk(X, 9)[0]
+
+
+def check_targets_stay_of_one_kind(make: Make) -> None:
+    X, y = checkerboard(2)
+    kinds: list[Any] = [y, label_sets(y), sp.csr_array(np.eye(12, dtype=int)[y])]
+    for first in kinds:
+        clf = make().fit(X, first)
+        before = state(clf)
+        for other in kinds:
+            if other is not first:
+                with pytest.raises(DataError, match="the model has learnt"):
+                    clf.partial_fit(X, other)
+                with pytest.raises(DataError, match="the model has learnt"):
+                    clf.score(X, other)
+        assert state(clf) == before
+    for first, other in ((y, [str(c) for c in y]), ([str(c) for c in y], y)):
+        clf = make().fit(X, first)
+        before = state(clf)
+        with pytest.raises(DataError, match="other type"):
+            clf.partial_fit(X, other)
+        assert state(clf) == before
+
+
+def check_classes_may_be_declared(make: Make) -> None:
+    """As scikit-learn has it; nothing comes of it but a check."""
+    X, y = checkerboard(2)
+    clf = make().partial_fit(X, y, classes=np.arange(20))
+    assert same_answers(clf, make().partial_fit(X, y), X)
+    before = state(clf)
+    with pytest.raises(DataError, match="among the classes"):
+        clf.partial_fit(X, y, classes=[0, 1])
+    assert state(clf) == before
+
+
+def check_any_characters_may_name_a_label(make: Make) -> None:
+    X, _ = noise(n=4)
+    strange = ["", " a\tb\n", "Größe 🌳", "\x00", "None", "-1", "a,b;c"]
+    clf = make().fit(X, [strange[:3], strange[3:], [], ["a", "A"]])
+    assert clf.classes_.tolist() == [*strange, "a", "A"]
+    assert state(clf)  # it can be saved
+    with pytest.raises(DataError, match="surrogate"):
+        make().fit(X, [["\ud800"], [], [], []])

@@ -1,0 +1,49 @@
+"""scikit-learn's own checks of an estimator; what does not hold is listed, with the reason."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from sklearn.base import BaseEstimator
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from contract.kit import CONFIGURATIONS, estimators
+
+SPARSE_RESULTS = (
+    "multi-label results are sparse: with a million labels, a dense array of n_classes columns "
+    "would hold little but zeros"
+)
+EXPECTED = {
+    "check_classifiers_classes": (
+        "classes_ is in the order of arrival: sorted, every new label would move the columns of "
+        "all others"
+    ),
+    "check_classifiers_train": (
+        "rows to predict may have more features than were seen in learning, as new features may "
+        "show up at any time; they are ignored"
+    ),
+    "check_classifiers_multilabel_representation_invariance": (
+        "a list of lists holds a collection of labels a row, so 0 and 1 would be labels; an "
+        "indicator is given as an array"
+    ),
+    "check_classifiers_multilabel_output_format_predict": SPARSE_RESULTS,
+    "check_classifiers_multilabel_output_format_predict_proba": SPARSE_RESULTS,
+}
+
+
+def configured() -> list[BaseEstimator]:
+    """Give each estimator in its first configuration, as it comes, and in another."""
+    return [
+        estimator(**parameters)
+        for name, estimator in estimators()
+        for parameters in list(CONFIGURATIONS[name].values())[:2]
+    ]
+
+
+def expected_failures(estimator: BaseEstimator) -> dict[str, str]:
+    return EXPECTED
+
+
+@parametrize_with_checks(configured(), expected_failed_checks=expected_failures)
+def test_scikit_learn(estimator: BaseEstimator, check: Any) -> None:
+    check(estimator)
