@@ -18,12 +18,8 @@ constexpr float kArowSlope = 3.0F;
 // Shrinking them once more is what over-fits (docs/decisions/arow.md).
 constexpr float kReplayedR = 2.0F;
 
-// Columns that a row has room for: 2, 4 or whole vectors of 8.
-std::uint32_t room_for(std::uint32_t columns) {
-  if (columns <= 2) return 2;
-  if (columns <= 4) return 4;
-  return (columns + 7) / 8 * 8;
-}
+// Columns that a row has room for: 2, or vectors of 4. (Vectors of 8 are faster by 2 % and hold 1 to 4 % more.)
+std::uint32_t room_for(std::uint32_t columns) { return columns <= 2 ? 2 : (columns + 3) / 4 * 4; }
 
 void prepare(Workspace& work, std::size_t columns) {
   if (work.margins.size() < columns) {
