@@ -12,6 +12,7 @@ from labelgrove.cli._console import say_error
 from labelgrove.cli._failures import INTERRUPTED
 from labelgrove.cli._learning import Learning
 from labelgrove.cli._models import save_model
+from labelgrove.cli._progress import ProgressLine, shown
 from labelgrove.cli._results import show_pairs, write_json
 
 
@@ -52,7 +53,8 @@ def finish_learning(
             say_error("stopped by Ctrl-C before anything was learnt; no model was written")
             raise typer.Exit(INTERRUPTED)
         raise DataError("there is not a single example to learn from; no model was written")
-    save_model(learning.model, path, for_prediction=for_prediction)
+    with shown(ProgressLine(f"writing {path}")):
+        save_model(learning.model, path, for_prediction=for_prediction)
     if as_json:
         write_json(_for_programs(learning, path, known_before))
     elif not learning.stopped:

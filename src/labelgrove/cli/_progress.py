@@ -89,10 +89,12 @@ class ProgressLine:
 
     def _cells(self) -> list[str]:
         """All there is to say, in the order of the line, the most important first."""
-        done = _numbers.count(self.done)
+        cells = [self.title]
         if self.total:
-            done = f"{done}/{_numbers.count(self.total)}"
-        cells = [self.title, done, *self._facts]
+            cells.append(f"{_numbers.count(self.done)}/{_numbers.count(self.total)}")
+        elif self.done:
+            cells.append(_numbers.count(self.done))
+        cells += self._facts
         if self.rate:
             cells.append(f"{_numbers.short_count(self.rate)}/s")
             if self.total and self.done < self.total:

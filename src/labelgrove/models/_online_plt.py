@@ -306,7 +306,7 @@ def _run(
 def _require_fixed(learned: Learned, known: int) -> None:
     if learned.options.policy == POLICIES["fixed"] and len(learned.labels) > known:
         raise DataError(
-            f"y: label {learned.labels.names[known]!r} is not in the tree, which is fixed; choose "
+            f"y: label {learned.labels.names[known:].tolist()[0]!r} is not in the tree, which is fixed; choose "
             "another policy for it to grow"
         )
 
