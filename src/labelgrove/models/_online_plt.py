@@ -305,9 +305,10 @@ def _run(
 
 def _require_fixed(learned: Learned, known: int) -> None:
     if learned.options.policy == POLICIES["fixed"] and len(learned.labels) > known:
+        new = learned.labels.names[known:].tolist()[0]
         raise DataError(
-            f"y: label {learned.labels.names[known:].tolist()[0]!r} is not in the tree, which is fixed; choose "
-            "another policy for it to grow"
+            f"y: label {new!r} is not in the tree, which is fixed; choose another policy for it to "
+            "grow"
         )
 
 
