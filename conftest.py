@@ -1,7 +1,14 @@
 """What holds for every test, those in docstrings included."""
 
+import signal
+
 from hypothesis import settings
 
 # A slow example says how busy the machine is; pytest's own timeout catches what hangs.
 settings.register_profile("labelgrove", deadline=None)
 settings.load_profile("labelgrove")
+
+# A shell starts its background jobs with Ctrl-C ignored, and Python keeps to that: the tests that
+# interrupt something would fail there.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
