@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import os
 import signal
 import threading
 
@@ -10,7 +9,7 @@ from labelgrove.cli._interrupt import PoliteInterrupt
 
 
 def press() -> None:
-    os.kill(os.getpid(), signal.SIGINT)
+    signal.raise_signal(signal.SIGINT)
 
 
 def test_what_must_not_be_cut_is_finished_first() -> None:

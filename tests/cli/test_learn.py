@@ -4,6 +4,7 @@ import json
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 import labelgrove
@@ -92,3 +93,64 @@ def test_what_is_no_model_is_refused(run: Any, texts: Path, tmp_path: Path, comm
         result = run(command, path, texts, status=1)
         assert message in result.stderr
         assert result.stderr.count("\n") == 1
+
+
+@pytest.fixture
+def class_model(tmp_path: Path) -> Path:
+    """A model saved from Python whose classes exclude one another."""
+    path = tmp_path / "classes.lg"
+    X = np.eye(3, dtype=np.float32)[[0, 1, 2] * 5]
+    labelgrove.OnlinePLTClassifier().fit(X, [0, 1, 2] * 5).save(path)
+    return path
+
+
+def test_a_multi_class_model_learns_one_label_a_row(
+    run: Any, class_model: Path, tmp_path: Path
+) -> None:
+    data = tmp_path / "d.xmlc"
+    data.write_text("".join(f"{i} {i}:1\n" for i in [0, 1, 2, 3] * 5))
+    result = json.loads(run("learn", class_model, data, "--json").stdout)
+    assert (result["labels"], result["new_labels"]) == (4, 1)
+    assert labelgrove.load(class_model).target_type_ == "multiclass"
+    found = json.loads(run("eval", class_model, data, "--json").stdout)
+    assert found["p@1"] == 1
+
+
+def test_a_multi_class_model_refuses_other_rows_by_line(
+    run: Any, class_model: Path, tmp_path: Path
+) -> None:
+    data = tmp_path / "d.xmlc"
+    data.write_text("0 0:1\n1,2 1:1\n")
+    before = class_model.read_bytes()
+    result = run("learn", class_model, data, status=1)
+    assert f"{data}:2: 2 labels found where" in result.stderr
+    assert class_model.read_bytes() == before
+
+
+def test_labels_of_another_type_are_refused_by_place(
+    run: Any, vector_model: Path, tmp_path: Path
+) -> None:
+    # Saved from Python with words for labels, but fed with a file that numbers them.
+    X = np.eye(3, dtype=np.float32)
+    path = tmp_path / "words.lg"
+    labelgrove.OnlinePLTClassifier().fit(X, [["a"], ["b"], ["c"]]).save(path)
+    data = tmp_path / "d.xmlc"
+    data.write_text("0 0:1\n1 1:1\n")
+    result = run("learn", path, data, status=1)
+    assert f"{data}, lines 1 to 1: " in result.stderr
+    assert result.stderr.count("\n") == 1
+    found = json.loads(run("eval", path, data, "--json").stdout)
+    assert (found["p@1"], found["unknown_labels"], found["unknown_label_share"]) == (0, 2, 1)
+
+
+@pytest.mark.parametrize(
+    "front_end", [{}, {"kind": "bert"}, {"kind": "hashed-text", "n_features": -1}]
+)
+def test_a_front_end_that_is_not_ours_is_refused(
+    run: Any, texts: Path, text_model: Path, front_end: dict[str, Any]
+) -> None:
+    model = labelgrove.load(text_model)
+    model.front_end_ = front_end
+    model.save(text_model)
+    result = run("predict", text_model, texts, status=1)
+    assert f"{text_model}: its text front-end is" in result.stderr

@@ -50,6 +50,10 @@ def test_a_narrow_line_keeps_what_matters_most(clock: list[float]) -> None:
     assert "labels" not in shown
 
 
+def test_before_anything_is_done_there_is_only_a_title(clock: list[float]) -> None:
+    assert rendered(ProgressLine("writing m.lg"), 80).strip() == "writing m.lg"
+
+
 def test_without_a_total_there_is_no_bar(clock: list[float]) -> None:
     line = ProgressLine("learning")
     clock[0] = 1.0

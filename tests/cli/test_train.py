@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import json
-import os
 import signal
 from pathlib import Path
 from typing import Any
@@ -242,7 +241,7 @@ def test_a_batch_is_finished_before_ctrl_c_is_answered(
 
     def learn_and_be_interrupted(self: Any, X: Any, y: Any) -> Any:
         if len(y) == 64:
-            os.kill(os.getpid(), signal.SIGINT)
+            signal.raise_signal(signal.SIGINT)
         return learn(self, X, y)
 
     monkeypatch.setattr(labelgrove.OnlinePLTClassifier, "partial_fit", learn_and_be_interrupted)

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from time import perf_counter
 from typing import Any
 
-from labelgrove._errors import DataError
+from labelgrove._errors import DataError, FileFormatError
 from labelgrove.cli import _numbers
 from labelgrove.cli._interrupt import PoliteInterrupt
 from labelgrove.cli._models import Model
@@ -126,7 +126,7 @@ def learn_from(model: Model, source: Source, passes: int = 1) -> Learning:
                 if passes > 1:
                     line.restart(f"pass {number}/{passes}", source.total)
                 done = 0
-                for batch in _batches(source, ramp=number == 1):
+                for batch in _batches(source, first_pass=number == 1):
                     with interrupt.deferred():
                         learn_batch(state, batch, source.path, predict=number == 1)
                     done += batch.n_rows
@@ -161,10 +161,27 @@ def learn_batch(state: Learning, batch: Examples, path: str, *, predict: bool) -
                 classifier.predict_topk(X[:SAMPLE], k=1)[0][:, 0].tolist() if state.n_labels else ()
             )
             state.progressive.count(batch.labels[:SAMPLE], best, batch.n_rows)
-        classifier.partial_fit(X, batch.labels)
+        classifier.partial_fit(X, _targets(state.model, batch, path))
+    except FileFormatError:
+        raise
     except DataError as failure:
         place = f"{path}, lines {batch.lines[0]} to {batch.lines[-1]}"
         raise DataError(f"{place}: {failure}") from None
+
+
+def _targets(model: Model, batch: Examples, path: str) -> Any:
+    """Give the labels as the model takes them: collections, or single ones to a multi-class one."""
+    if getattr(model.classifier, "target_type_", None) != "multiclass":
+        return batch.labels
+    for line, labels in zip(batch.lines, batch.labels, strict=True):
+        if len(labels) != 1:
+            raise FileFormatError(
+                path,
+                int(line),
+                f"{_numbers.counted(len(labels), 'label')} found where the model, which has "
+                "learnt classes that exclude one another, expects exactly one",
+            )
+    return [labels[0] for labels in batch.labels]
 
 
 def facts(state: Learning) -> list[str]:
@@ -175,20 +192,23 @@ def facts(state: Learning) -> list[str]:
     ]
 
 
-def _batches(source: Source, *, ramp: bool) -> Iterator[Examples]:
-    """Give the chunks of a pass; on the first pass those at the beginning in smaller pieces.
-
-    Pieces of 1, 2, 4, … rows at first: without them the whole first chunk would count as missed.
-    """
-    size, seen = 1 if ramp else CHUNK_ROWS, 0
+def _batches(source: Source, *, first_pass: bool) -> Iterator[Examples]:
+    """Give the chunks of a pass, those at the beginning of the first pass in smaller pieces."""
+    seen = 0
     for chunk in source.chunks():
         start = 0
         while start < chunk.n_rows:
+            size = _batch_size(seen) if first_pass else CHUNK_ROWS
             whole = start == 0 and size >= chunk.n_rows
-            yield chunk if whole else rows(chunk, slice(start, start + size))
-            start += size
-            size = min(2 * size, SAMPLE if seen + start < ALL_PREDICTED else CHUNK_ROWS)
-        seen += chunk.n_rows
+            batch = chunk if whole else rows(chunk, slice(start, start + size))
+            yield batch
+            start += batch.n_rows
+            seen += batch.n_rows
+
+
+def _batch_size(seen: int) -> int:
+    """1, 2, 4, … rows at first: without them a whole chunk would be missed, nothing being known."""
+    return min(seen + 1, SAMPLE) if seen < ALL_PREDICTED else CHUNK_ROWS
 
 
 def _examples_seen(model: Model) -> int:

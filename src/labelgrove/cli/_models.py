@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import sys
 from collections.abc import Sequence
@@ -248,10 +249,13 @@ def check_can_write(path: str) -> None:
     target = Path(path)
     if target.is_dir():
         raise ParameterError(f"{path}: this is a folder; give the name of a file in it")
+    if target.exists() and not target.is_file():
+        # The new file would take the place of the device or pipe itself.
+        raise ParameterError(f"{path}: this is no ordinary file, and a model replaces its file")
     folder = target.parent
     if not folder.is_dir():
-        raise FileNotFoundError(2, "no such folder", os.fspath(folder))
+        raise FileNotFoundError(errno.ENOENT, "no such folder", os.fspath(folder))
     if not os.access(folder, os.W_OK) or (
         sys.platform != "win32" and not os.access(folder, os.X_OK)
     ):
-        raise PermissionError(13, "permission denied", os.fspath(folder))
+        raise PermissionError(errno.EACCES, "permission denied", os.fspath(folder))

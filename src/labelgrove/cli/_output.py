@@ -10,6 +10,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, cast
 
+from labelgrove._errors import ParameterError
+
 
 class Output:
     """Where results go; an error in writing bears the name of the file.
@@ -62,6 +64,27 @@ class Output:
             if failure.filename is None:
                 failure.filename = self._name
             raise
+
+
+def refuse_inputs(output: str, *inputs: str) -> None:
+    """Refuse to write over a file that is to be read.
+
+    Parameters
+    ----------
+    output : str
+        Where results are to go.
+    *inputs : str
+        What is read meanwhile.
+
+    Raises
+    ------
+    ParameterError
+        When one of the inputs is the same file.
+    """
+    target = Path(output)
+    for name in inputs:
+        if target.is_file() and Path(name).is_file() and target.samefile(name):
+            raise ParameterError(f"{output}: this file is read here, and would be overwritten")
 
 
 def _open_file(path: str) -> IO[bytes]:

@@ -23,7 +23,7 @@ from labelgrove.cli._options import (
     ModelArgument,
     SameJobsOption,
 )
-from labelgrove.cli._output import Output
+from labelgrove.cli._output import Output, refuse_inputs
 from labelgrove.cli._results import encode, show, show_pairs, write_json
 from labelgrove.cli._source import Source
 
@@ -52,6 +52,8 @@ def evaluate(
     without labels; true labels that MODEL has never seen count in R@k, nDCG@k and PSP@k.
     The propensities of PSP@k come from how often MODEL has seen each label.
     """
+    if metrics_file is not None:
+        refuse_inputs(metrics_file, model_file, data)
     model = load_model(model_file, jobs=jobs)
     with Source(data, format=format, limit=limit) as source:
         result = evaluate_source(model, source, beam=beam)

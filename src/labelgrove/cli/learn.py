@@ -19,6 +19,7 @@ from labelgrove.cli._options import (
     ModelArgument,
     SameJobsOption,
 )
+from labelgrove.cli._output import refuse_inputs
 from labelgrove.cli._source import Source
 
 
@@ -54,6 +55,7 @@ def learn(
         )
     model = load_model(model_file, jobs=jobs)
     check_can_write(target)
+    refuse_inputs(target, data)
     known = int(model.classifier.n_classes_)
     with Source(data, format=format, limit=limit) as source:
         learning = learn_from(model, source)

@@ -17,7 +17,7 @@ from labelgrove.cli._options import (
     ModelArgument,
     SameJobsOption,
 )
-from labelgrove.cli._output import Output
+from labelgrove.cli._output import Output, refuse_inputs
 from labelgrove.cli._progress import ProgressLine, shown
 from labelgrove.cli._ranking import Search
 from labelgrove.cli._results import encode
@@ -70,6 +70,7 @@ def predict(
     One line of JSON an example, in the order of DATA: {"labels": [...], "scores": [...]}, best
     first. Labels that DATA may have are not looked at.
     """
+    refuse_inputs(output, model_file, data)
     model = load_model(model_file, jobs=jobs)
     allowed = None if labels_file is None else read_allowed_labels(labels_file, model.classifier)
     search = Search(model, k, threshold, beam, allowed)

@@ -17,6 +17,7 @@ from labelgrove.cli._options import (
     JsonOption,
     LimitOption,
 )
+from labelgrove.cli._output import refuse_inputs
 from labelgrove.cli._settings import settable_types
 from labelgrove.cli._source import CHUNK_ROWS, Source
 from labelgrove.text import HashedText
@@ -72,6 +73,7 @@ def train(
     Ctrl-C ends the learning early: what has been learnt so far is written to MODEL.
     """
     check_can_write(output)
+    refuse_inputs(output, data)
     shuffle_seed = seed if shuffle else None
     with Source(data, format=format, limit=limit, shuffle_seed=shuffle_seed) as source:
         source.check_passes(passes)
