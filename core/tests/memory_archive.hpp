@@ -1,0 +1,82 @@
+// A model's arrays in memory, where tests can compare and damage them.
+#pragma once
+
+#include <bit>
+#include <cstdint>
+#include <map>
+#include <span>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+#include "labelgrove/archive.hpp"
+
+namespace labelgrove::testing {
+
+class MemoryArchive final : public ArrayWriter, public ArrayReader {
+ public:
+  using Array = std::variant<std::vector<std::uint8_t>, std::vector<std::uint32_t>, std::vector<std::uint64_t>,
+                             std::vector<float>>;
+
+  std::span<std::uint8_t> bytes(std::string_view name, std::size_t size) override {
+    return make<std::uint8_t>(name, size);
+  }
+  std::span<std::uint32_t> u32(std::string_view name, std::size_t size) override {
+    return make<std::uint32_t>(name, size);
+  }
+  std::span<std::uint64_t> u64(std::string_view name, std::size_t size) override {
+    return make<std::uint64_t>(name, size);
+  }
+  std::span<float> f32(std::string_view name, std::size_t size) override { return make<float>(name, size); }
+
+  std::span<const std::uint8_t> bytes(std::string_view name) const override { return get<std::uint8_t>(name); }
+  std::span<const std::uint32_t> u32(std::string_view name) const override { return get<std::uint32_t>(name); }
+  std::span<const std::uint64_t> u64(std::string_view name) const override { return get<std::uint64_t>(name); }
+  std::span<const float> f32(std::string_view name) const override { return get<float>(name); }
+
+  std::map<std::string, Array, std::less<>>& arrays() { return arrays_; }
+
+  // To the last bit.
+  friend bool operator==(const MemoryArchive& a, const MemoryArchive& b) { return a.as_bits() == b.as_bits(); }
+
+ private:
+  template <typename T>
+  std::span<T> make(std::string_view name, std::size_t size) {
+    const auto [at, is_new] = arrays_.try_emplace(std::string(name), std::vector<T>(size));
+    if (!is_new) throw std::logic_error("array '" + at->first + "' is written twice");
+    return std::get<std::vector<T>>(at->second);
+  }
+  template <typename T>
+  std::span<const T> get(std::string_view name) const {
+    const auto at = arrays_.find(name);
+    if (at == arrays_.end() || !std::holds_alternative<std::vector<T>>(at->second)) {
+      throw std::invalid_argument("array '" + std::string(name) + "' is missing or of the wrong type");
+    }
+    return std::get<std::vector<T>>(at->second);
+  }
+  // NaN differs from itself, and -0 does not from +0: compare what is stored.
+  std::map<std::string, std::vector<std::uint64_t>> as_bits() const {
+    std::map<std::string, std::vector<std::uint64_t>> all;
+    for (const auto& [name, array] : arrays_) {
+      auto& bits = all[name];
+      std::visit(
+          [&bits](const auto& numbers) {
+            for (const auto number : numbers) {
+              if constexpr (std::is_same_v<std::remove_const_t<decltype(number)>, float>) {
+                bits.push_back(std::bit_cast<std::uint32_t>(number));
+              } else {
+                bits.push_back(number);
+              }
+            }
+          },
+          array);
+    }
+    return all;
+  }
+
+  std::map<std::string, Array, std::less<>> arrays_;
+};
+
+}  // namespace labelgrove::testing

@@ -1,0 +1,75 @@
+// A stream of labelled examples with labels that keep arriving, and models that learn from it.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "labelgrove/online_plt.hpp"
+#include "memory_archive.hpp"
+#include "support.hpp"
+
+namespace labelgrove::testing {
+
+struct Stream {
+  std::vector<Example> x;
+  std::vector<std::vector<LabelId>> labels;
+
+  std::size_t size() const { return x.size(); }
+  OnlinePlt::Example operator[](std::size_t i) const { return {x[i].view(), labels[i]}; }
+};
+
+// Labels are numbered in order of arrival, below `most`. Some examples have none, some of their features speak for them.
+inline Stream random_stream(Random& random, std::size_t n, LabelId most, std::uint32_t features = 20) {
+  Stream stream;
+  LabelId known = 0;
+  for (std::size_t i = 0; i < n; ++i) {
+    std::vector<LabelId> labels;
+    const std::uint32_t count = most == 0 || random.chance(0.1) ? 0 : 1 + random.below(3);
+    for (std::uint32_t j = 0; j < count; ++j) {
+      const bool is_new = known < most && (known == 0 || random.chance(4.0 * most / static_cast<double>(n)));
+      const LabelId label = is_new ? known++ : random.below(known);
+      if (std::ranges::find(labels, label) == labels.end()) labels.push_back(label);
+    }
+    Example x = random_example(random, features, 0.25);
+    for (const LabelId label : labels) {
+      const FeatureId id = label * 7 % features;
+      const auto at = std::ranges::lower_bound(x.ids, id);
+      if (at != x.ids.end() && *at == id) continue;
+      x.values.insert(x.values.begin() + (at - x.ids.begin()), 2.0F);
+      x.ids.insert(at, id);
+    }
+    stream.x.push_back(std::move(x));
+    stream.labels.push_back(std::move(labels));
+  }
+  return stream;
+}
+
+inline void learn(OnlinePlt& model, const Stream& stream, std::size_t begin, std::size_t end, unsigned threads = 1) {
+  model.learn([&stream](std::size_t i) { return stream[i]; }, begin, end, threads);
+}
+inline void learn(OnlinePlt& model, const Stream& stream) { learn(model, stream, 0, stream.size()); }
+
+inline MemoryArchive saved(const OnlinePlt& model, bool for_prediction = false) {
+  MemoryArchive archive;
+  model.save(archive, for_prediction);
+  return archive;
+}
+
+inline constexpr Policy kGrowing[] = {Policy::best_greedy, Policy::random, Policy::cpet, Policy::complete};
+inline constexpr LearnerKind kEveryLearner[] = {LearnerKind::adagrad, LearnerKind::sgd, LearnerKind::arow};
+
+inline OnlinePltOptions small_options(Policy policy, LearnerKind learner, std::uint32_t replay = 0,
+                                      std::uint64_t replay_memory = 0) {
+  OnlinePltOptions options;
+  options.policy = policy;
+  options.learner.kind = learner;
+  options.learner.l2 = 0.01F;
+  options.arity = 2;
+  options.max_leaves = 4;
+  options.replay = replay;
+  options.replay_memory = replay_memory;
+  options.seed = 17;
+  return options;
+}
+
+}  // namespace labelgrove::testing

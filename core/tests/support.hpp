@@ -1,0 +1,69 @@
+// What several test files share: random numbers that are the same on every platform, and examples made of them.
+#pragma once
+
+#include <algorithm>
+#include <bit>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "labelgrove/base.hpp"
+#include "labelgrove/hash.hpp"
+
+namespace labelgrove::testing {
+
+class Random {
+ public:
+  explicit Random(std::uint64_t seed) : state_(mix(seed)) {}
+
+  std::uint64_t bits() { return mix(state_++); }
+  std::uint32_t below(std::uint64_t n) { return static_cast<std::uint32_t>(bits() % n); }
+  bool chance(double p) { return uniform() < p; }
+  // In [0, 1).
+  double uniform() { return static_cast<double>(bits() >> 11) * 0x1.0p-53; }
+  float between(float low, float high) { return low + static_cast<float>(uniform()) * (high - low); }
+
+  template <typename T>
+  void shuffle(std::vector<T>& items) {
+    for (std::size_t i = items.size(); i > 1; --i) std::swap(items[i - 1], items[below(i)]);
+  }
+
+ private:
+  std::uint64_t state_;
+};
+
+// An example that owns its features.
+struct Example {
+  std::vector<FeatureId> ids;
+  std::vector<float> values;
+
+  Features view() const { return {ids.data(), values.data(), static_cast<std::uint32_t>(ids.size())}; }
+};
+
+// Each of `features` features is there with probability `density`.
+inline Example random_example(Random& random, std::uint32_t features, double density) {
+  Example example;
+  for (FeatureId id = 0; id < features; ++id) {
+    if (!random.chance(density)) continue;
+    example.ids.push_back(id);
+    example.values.push_back(random.between(-1.0F, 1.0F));
+  }
+  return example;
+}
+
+// Some of the numbers below `n`, increasing.
+inline std::vector<std::uint32_t> random_subset(Random& random, std::uint32_t n, double density) {
+  std::vector<std::uint32_t> chosen;
+  for (std::uint32_t i = 0; i < n; ++i) {
+    if (random.chance(density)) chosen.push_back(i);
+  }
+  return chosen;
+}
+
+inline bool same_bits(float a, float b) { return std::bit_cast<std::uint32_t>(a) == std::bit_cast<std::uint32_t>(b); }
+
+inline bool same_bits(std::span<const float> a, std::span<const float> b) {
+  return std::ranges::equal(a, b, [](float x, float y) { return same_bits(x, y); });
+}
+
+}  // namespace labelgrove::testing

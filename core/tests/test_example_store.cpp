@@ -1,0 +1,154 @@
+#include <algorithm>
+#include <map>
+#include <thread>
+
+#include "harness.hpp"
+#include "labelgrove/example_store.hpp"
+#include "labelgrove/parallel.hpp"
+#include "support.hpp"
+
+namespace labelgrove::testing {
+namespace {
+
+void check_holds(const ExampleStore& store, ExampleId id, const Example& expected) {
+  const Features found = store.view(id);
+  REQUIRE(found.size == expected.ids.size());
+  CHECK(std::equal(expected.ids.begin(), expected.ids.end(), found.ids));
+  CHECK(std::equal(expected.values.begin(), expected.values.end(), found.values));
+}
+
+Example dense_example(std::uint32_t features) {
+  Example example;
+  for (FeatureId id = 0; id < features; ++id) {
+    example.ids.push_back(id);
+    example.values.push_back(static_cast<float>(id) + 0.5F);
+  }
+  return example;
+}
+
+TEST("example store: keeps a copy, scaled") {
+  ExampleStore store;
+  Example example{{2, 5, 2'000'000'000}, {1.0F, -2.0F, 4.0F}};
+  const ExampleId id = store.add(example.view(), 0.25);
+  example.values = {0.25F, -0.5F, 1.0F};
+  const Example kept = example;
+  example.ids = {0, 0, 0};
+  check_holds(store, id, kept);
+}
+
+TEST("example store: the scale may be beyond the range of a float") {
+  ExampleStore store;
+  const Example tiny{{1}, {1e-44F}};
+  const ExampleId id = store.add(tiny.view(), unit_scale(tiny.view()));
+  CHECK_EQ(store.view(id).values[0], 1.0F);
+}
+
+TEST("example store: an example without features") {
+  ExampleStore store;
+  const ExampleId id = store.add(Features{}, 1.0);
+  CHECK_EQ(store.view(id).size, 0U);
+  store.release(id);
+  store.expect_dense(3);
+  const ExampleId other = store.add(Features{}, 1.0);
+  CHECK_EQ(store.view(other).size, 0U);
+}
+
+TEST("example store: dense examples that were expected take no ids") {
+  const Example example = dense_example(1000);
+  ExampleStore store;
+  ExampleId id = store.add(example.view(), 1.0);
+  check_holds(store, id, example);  // not expected: as any other
+  const std::size_t with_ids = store.bytes();
+  store.release(id);
+  const std::size_t empty = store.bytes();
+  CHECK_EQ(with_ids - empty, 1000 * (sizeof(FeatureId) + sizeof(float)));
+
+  store.expect_dense(1000);
+  store.expect_dense(10);  // fewer than before: nothing to do
+  const std::size_t expecting = store.bytes();
+  id = store.add(example.view(), 1.0);
+  check_holds(store, id, example);
+  CHECK_EQ(store.bytes() - expecting, 1000 * sizeof(float));
+  const Example longer = dense_example(1001);  // more than expected
+  const Example gap{{0, 1, 3}, {1.0F, 2.0F, 3.0F}};
+  check_holds(store, store.add(longer.view(), 1.0), longer);
+  check_holds(store, store.add(gap.view(), 1.0), gap);
+  check_holds(store, id, example);
+}
+
+TEST("example store: any history of adding, retaining and releasing") {
+  for (std::uint64_t seed = 0; seed < 5; ++seed) {
+    Random random(seed);
+    ExampleStore store;
+    if (seed % 2 == 1) store.expect_dense(5);
+    struct Held {
+      Example example;
+      int references = 1;
+    };
+    std::map<ExampleId, Held> held;
+    std::size_t most = 0;
+    const std::size_t limit = seed == 4 ? 6000 : 50;  // more than one chunk once
+    for (int i = 0; i < 15'000; ++i) {
+      const double adding = held.size() < limit ? 0.6 : 0.2;
+      if (held.empty() || random.chance(adding)) {
+        const Example example = random_example(random, 5, 0.8);
+        const ExampleId id = store.add(example.view(), 1.0);
+        REQUIRE(held.try_emplace(id, Held{example}).second);
+      } else {
+        auto at = held.lower_bound(random.below(held.rbegin()->first + 1));
+        check_holds(store, at->first, at->second.example);
+        if (random.chance(0.3)) {
+          store.retain(at->first);
+          ++at->second.references;
+        } else {
+          store.release(at->first);
+          if (--at->second.references == 0) held.erase(at);
+        }
+      }
+      most = std::max(most, held.size());
+    }
+    for (const auto& [id, example] : held) check_holds(store, id, example.example);
+    CHECK(held.empty() || held.rbegin()->first <= 3 * most + 10);  // places are used again
+    std::size_t payload = 0;
+    for (const auto& [id, example] : held) payload += example.example.ids.size() * sizeof(float);
+    CHECK(store.bytes() >= payload);
+    const std::size_t before = store.bytes();
+    for (auto& [id, example] : held) {
+      while (example.references-- > 0) store.release(id);
+    }
+    CHECK(before - store.bytes() >= payload);
+  }
+}
+
+// One thread adds, the others look at what it has handed to them and release it in the end: TSan watches.
+TEST("example store: one thread adds while others view, retain and release") {
+  ExampleStore store;
+  store.expect_dense(8);
+  Random random(9);
+  constexpr std::size_t kBatch = 300;
+  std::vector<std::pair<ExampleId, Example>> handed;
+  std::vector<int> wrong(kBatch);
+  Crew crew(3);
+  for (int round = 0; round < 20; ++round) {
+    std::vector<std::pair<ExampleId, Example>> next;
+    for (std::size_t i = 0; i < kBatch; ++i) {
+      const Example example = i % 3 == 0 ? dense_example(8) : random_example(random, 20, 0.4);
+      next.emplace_back(store.add(example.view(), 1.0), example);
+    }
+    crew.finish();
+    handed = std::move(next);
+    crew.start(handed.size(), [&](std::size_t i) {
+      const auto& [id, example] = handed[i];
+      store.retain(id);
+      const Features view = store.view(id);
+      if (!std::equal(example.values.begin(), example.values.end(), view.values, view.values + view.size)) ++wrong[i];
+      store.release(id);
+      store.release(id);
+    });
+  }
+  crew.finish();
+  CHECK(std::ranges::all_of(wrong, [](int n) { return n == 0; }));
+}
+
+}  // namespace
+}  // namespace labelgrove::testing

@@ -1,0 +1,189 @@
+#include <algorithm>
+#include <numeric>
+#include <unordered_map>
+#include <unordered_set>
+
+#include "harness.hpp"
+#include "labelgrove/feature_map.hpp"
+#include "support.hpp"
+
+namespace labelgrove::testing {
+namespace {
+
+constexpr FeatureId kLargest = 0x7ffffffeU;
+
+// The plain twin: rows in order of arrival.
+class Reference {
+ public:
+  std::uint32_t find(FeatureId feature) const {
+    const auto found = rows_.find(feature);
+    return found == rows_.end() ? kNone : found->second;
+  }
+  std::uint32_t find_or_insert(FeatureId feature) {
+    const auto [at, is_new] = rows_.try_emplace(feature, static_cast<std::uint32_t>(order_.size()));
+    if (is_new) order_.push_back(feature);
+    return at->second;
+  }
+  const std::vector<FeatureId>& order() const { return order_; }
+
+ private:
+  std::unordered_map<FeatureId, std::uint32_t> rows_;
+  std::vector<FeatureId> order_;
+};
+
+void check_same(const FeatureMap& map, const Reference& reference) {
+  CHECK_EQ(map.size(), reference.order().size());
+  REQUIRE(std::ranges::equal(map.features(), reference.order()));
+  std::size_t wrong = 0;
+  for (const FeatureId feature : reference.order()) {
+    wrong += map.find(feature) != reference.find(feature) ? 1 : 0;
+    // Neighbours are what a direct index could mix up, and mostly not there.
+    for (const FeatureId other : {feature - 1, feature + 1, feature ^ 0x40000000U}) {
+      map.prefetch(other);
+      wrong += map.find(other) != reference.find(other) ? 1 : 0;
+    }
+  }
+  CHECK_EQ(wrong, 0U);
+}
+
+FeatureMap check_inserting(const std::vector<FeatureId>& features) {
+  FeatureMap map;
+  Reference reference;
+  std::size_t checked = 1;
+  for (const FeatureId feature : features) {
+    REQUIRE(map.find(feature) == reference.find(feature));
+    REQUIRE(map.find_or_insert(feature) == reference.find_or_insert(feature));
+    if (reference.order().size() < checked) continue;
+    check_same(map, reference);
+    checked = checked < 40 ? checked + 1 : checked * 3 / 2;
+  }
+  check_same(map, reference);
+  return map;
+}
+
+std::vector<FeatureId> counting(std::size_t n) {
+  std::vector<FeatureId> features(n);
+  std::iota(features.begin(), features.end(), 0U);
+  return features;
+}
+
+// The inverse modulo 2^32 of the multiplier of Fibonacci hashing, which sends i * kInverse to the slot that the upper bits
+// of i name: the first for all small i. A process that drew a multiplier of its own must not mind either.
+constexpr std::uint32_t inverse_of(std::uint32_t odd) {
+  std::uint32_t inverse = odd;
+  for (int i = 0; i < 5; ++i) inverse *= 2 - odd * inverse;
+  return inverse;
+}
+constexpr std::uint32_t kInverse = inverse_of(0x9e3779b1U);
+static_assert(kInverse * 0x9e3779b1U == 1);
+
+TEST("feature map: an empty one knows no feature") {
+  const FeatureMap map;
+  CHECK_EQ(map.size(), 0U);
+  CHECK(map.features().empty());
+  for (const FeatureId feature : {0U, 1U, 16U, kLargest, kNone}) {
+    map.prefetch(feature);
+    CHECK_EQ(map.find(feature), kNone);
+  }
+}
+
+TEST("feature map: any ids, few of them, in many ways") {
+  for (std::uint64_t seed = 0; seed < 300; ++seed) {
+    Random random(seed);
+    const std::uint32_t range = 1U << (1 + random.below(31));
+    std::vector<FeatureId> features(random.below(80));
+    for (FeatureId& feature : features) feature = random.below(random.chance(0.1) ? kLargest : range);
+    check_inserting(features);
+  }
+}
+
+TEST("feature map: many ids from the whole range") {
+  Random random(1);
+  std::vector<FeatureId> features(20'000);
+  for (FeatureId& feature : features) feature = random.below(kLargest);
+  const FeatureMap map = check_inserting(features);
+  CHECK(map.bytes() < 20'000 * (2 * 16 + 5));  // load of at least a half, and the keys once
+}
+
+TEST("feature map: strides that are powers of two") {
+  for (std::uint32_t shift = 0; shift < 21; shift += 4) {
+    std::vector<FeatureId> features = counting(1500);
+    for (FeatureId& feature : features) feature <<= shift;
+    check_inserting(features);
+  }
+}
+
+TEST("feature map: a dense prefix in any order is indexed directly") {
+  for (const int order : {0, 1, 2}) {
+    std::vector<FeatureId> features = counting(5000);
+    if (order == 1) std::ranges::reverse(features);
+    if (order == 2) Random(2).shuffle(features);
+    const FeatureMap map = check_inserting(features);
+    CHECK(map.bytes() < 5000 * (4 + 5 + 1));  // hashing takes 8 more for each slot
+  }
+}
+
+TEST("feature map: one far id takes the direct index back to hashing, not to gigabytes") {
+  std::vector<FeatureId> features = counting(5000);
+  features.push_back(kLargest);
+  for (FeatureId feature = 5000; feature < 6000; ++feature) features.push_back(feature);
+  const FeatureMap map = check_inserting(features);
+  CHECK(map.bytes() < 6000 * (5 + 2 * 16));
+}
+
+TEST("feature map: hashing becomes direct indexing when gaps fill up, and the other way round, again and again") {
+  std::vector<FeatureId> features;
+  FeatureId next = 0;
+  for (FeatureId far = 1000; far < 60'000; far *= 3) {
+    features.push_back(far);                                    // far beyond the others: hashing
+    for (; next < far - 100; ++next) features.push_back(next);  // dense up to it: direct
+  }
+  const FeatureMap map = check_inserting(features);
+  CHECK(map.bytes() < features.size() * (4 + 6 + 1));
+}
+
+TEST("feature map: ids that a well-known hash sends to the same slot") {
+  for (const std::uint32_t first : {0U, 0xfffff000U}) {  // the first slot, and the last
+    std::vector<FeatureId> features = counting(1200);
+    for (FeatureId& feature : features) feature = (first + feature) * kInverse;
+    check_inserting(features);
+  }
+}
+
+TEST("feature map: such ids among others") {
+  Random random(3);
+  std::vector<FeatureId> features;
+  for (std::uint32_t i = 0; i < 1000; ++i) {
+    features.push_back(i * kInverse);
+    features.push_back(random.below(kLargest));
+    features.push_back((i << 20) * kInverse);
+  }
+  random.shuffle(features);
+  check_inserting(features);
+}
+
+TEST("feature map: room asked for beforehand changes nothing") {
+  Random random(4);
+  FeatureMap plain;
+  FeatureMap reserved;
+  reserved.reserve(3000);
+  for (int i = 0; i < 3000; ++i) {
+    const FeatureId feature = random.below(10'000);
+    CHECK_EQ(plain.find_or_insert(feature), reserved.find_or_insert(feature));
+  }
+  CHECK(std::ranges::equal(plain.features(), reserved.features()));
+}
+
+TEST("feature map: a copy goes its own way") {
+  FeatureMap map;
+  for (FeatureId feature = 0; feature < 100; ++feature) map.find_or_insert(feature * 7);
+  FeatureMap copy = map;
+  CHECK_EQ(copy.find_or_insert(5), 100U);
+  CHECK_EQ(map.find(5), kNone);
+  CHECK_EQ(map.find_or_insert(6), 100U);
+  CHECK_EQ(copy.find(6), kNone);
+  for (FeatureId feature = 0; feature < 100; ++feature) CHECK_EQ(copy.find(feature * 7), feature);
+}
+
+}  // namespace
+}  // namespace labelgrove::testing

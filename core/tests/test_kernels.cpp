@@ -1,0 +1,416 @@
+#include <cmath>
+#include <limits>
+#include <string_view>
+
+#include "harness.hpp"
+#include "labelgrove/kernels.hpp"
+#include "support.hpp"
+
+namespace labelgrove {
+extern const Kernels kernels_baseline;
+#if defined(LABELGROVE_HAVE_AVX2)
+extern const Kernels kernels_avx2;
+#endif
+#if defined(LABELGROVE_HAVE_AVX512)
+extern const Kernels kernels_avx512;
+#endif
+}  // namespace labelgrove
+
+namespace labelgrove::testing {
+namespace {
+
+constexpr std::size_t kMostColumns = 140;  // all widths of tile, and all their remainders
+constexpr float kUntouched = 12345.0F;
+
+// All that were compiled and that this machine runs.
+std::vector<const Kernels*> variants() {
+  std::vector<const Kernels*> all{&kernels_baseline};
+#if defined(LABELGROVE_HAVE_AVX2)
+  if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && __builtin_cpu_supports("bmi2")) {
+    all.push_back(&kernels_avx2);
+  }
+#endif
+#if defined(LABELGROVE_HAVE_AVX512)
+  if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512dq") &&
+      __builtin_cpu_supports("avx512bw")) {
+    all.push_back(&kernels_avx512);
+  }
+#endif
+  return all;
+}
+
+// Rows of weights and states as a sibling block has them, each in an allocation of its own that ends where the row ends,
+// so that the sanitizers see a step too far, and at an address that is a multiple of 4 only.
+class Table {
+ public:
+  Table(std::size_t n, std::size_t columns) : columns_(columns), rows_(n, std::vector<float>(1 + 2 * columns)) {
+    for (auto& row : rows_) pointers_.push_back(row.data() + 1);
+  }
+  Table(const Table& other) : Table(other.rows_.size(), other.columns_) { rows_copied_from(other); }
+  Table& operator=(const Table&) = delete;
+
+  // Weights in [-1, 1], states in (0, 1].
+  static Table random(Random& random, std::size_t n, std::size_t columns) {
+    Table table(n, columns);
+    for (std::size_t j = 0; j < n; ++j) {
+      for (std::size_t c = 0; c < columns; ++c) {
+        table.weight(j, c) = random.between(-1.0F, 1.0F);
+        table.state(j, c) = 1.0F - random.between(0.0F, 0.999F);
+      }
+    }
+    return table;
+  }
+  // The same columns, some of them, in the order given.
+  Table select(std::span<const std::size_t> columns) const {
+    Table chosen(rows_.size(), columns.size());
+    for (std::size_t j = 0; j < rows_.size(); ++j) {
+      for (std::size_t c = 0; c < columns.size(); ++c) {
+        chosen.weight(j, c) = pointers_[j][columns[c]];
+        chosen.state(j, c) = pointers_[j][columns_ + columns[c]];
+      }
+    }
+    return chosen;
+  }
+  Table negated() const {
+    Table opposite(*this);
+    for (std::size_t j = 0; j < rows_.size(); ++j) {
+      for (std::size_t c = 0; c < columns_; ++c) opposite.weight(j, c) = 0.0F - opposite.weight(j, c);
+    }
+    return opposite;
+  }
+
+  float& weight(std::size_t row, std::size_t column) { return pointers_[row][column]; }
+  float& state(std::size_t row, std::size_t column) { return pointers_[row][columns_ + column]; }
+  std::size_t columns() const { return columns_; }
+  std::size_t size() const { return rows_.size(); }
+  float* const* rows() const { return pointers_.data(); }
+
+ private:
+  void rows_copied_from(const Table& other) {
+    for (std::size_t j = 0; j < rows_.size(); ++j) std::ranges::copy(other.rows_[j], rows_[j].begin());
+  }
+
+  std::size_t columns_;
+  std::vector<std::vector<float>> rows_;
+  std::vector<float*> pointers_;
+};
+
+std::vector<float> random_floats(Random& random, std::size_t n, float least = -1.0F, float most = 1.0F) {
+  std::vector<float> numbers(n);
+  for (float& number : numbers) number = random.between(least, most);
+  return numbers;
+}
+
+std::vector<float> negated(std::vector<float> numbers) {
+  for (float& number : numbers) number = 0.0F - number;
+  return numbers;
+}
+
+// A step for every column; half of them 0, as AROW's mostly are.
+std::vector<float> random_steps(Random& random, std::size_t n) {
+  std::vector<float> steps = random_floats(random, n);
+  for (float& step : steps) step = random.chance(0.5) ? 0.0F : step;
+  return steps;
+}
+
+void within(double found, double expected, double tolerance, const Kernels& kernel, std::size_t columns) {
+  if (std::abs(found - expected) <= tolerance) return;
+  fail(__FILE__, __LINE__,
+       std::string(kernel.name) + ", " + show(columns) + " columns: found " + show(found) + ", expected " +
+           show(expected));
+}
+
+enum class Update { adagrad, arow, add_scaled };
+constexpr Update kUpdates[] = {Update::adagrad, Update::arow, Update::add_scaled};
+
+constexpr float kRate = 0.7F;
+constexpr float kEpsilon = 0.01F;
+constexpr float kInverseR = 0.8F;
+
+void apply(const Kernels& kernel, Update update, Table& table, const std::vector<float>& x,
+           const std::vector<float>& steps) {
+  const std::size_t columns = table.columns();
+  switch (update) {
+    case Update::adagrad:
+      kernel.adagrad(table.rows(), x.data(), x.size(), columns, columns, steps.data(), kRate, kEpsilon);
+      break;
+    case Update::arow:
+      kernel.arow(table.rows(), x.data(), x.size(), columns, columns, steps.data(), kInverseR);
+      break;
+    case Update::add_scaled:
+      kernel.add_scaled(table.rows(), x.data(), x.size(), columns, steps.data());
+      break;
+  }
+}
+
+// --- values ------------------------------------------------------------------------------------------------------------
+
+TEST("kernels: margins and variances are the sums that they say, at every width") {
+  Random random(1);
+  for (const Kernels* kernel : variants()) {
+    for (std::size_t columns = 0; columns <= kMostColumns; ++columns) {
+      const std::size_t n = columns % 12;
+      Table table = Table::random(random, n, columns);
+      const std::vector<float> x = random_floats(random, n);
+      std::vector<float> alone(columns + 1, kUntouched);
+      std::vector<float> margins(columns + 1, kUntouched);
+      std::vector<float> variances(columns + 1, kUntouched);
+      kernel->margins(table.rows(), x.data(), n, columns, alone.data());
+      kernel->margins_and_variances(table.rows(), x.data(), n, columns, columns, margins.data(), variances.data());
+      for (std::size_t c = 0; c < columns; ++c) {
+        double margin = 0.0;
+        double variance = 0.0;
+        for (std::size_t j = 0; j < n; ++j) {
+          const double xj = x[j];
+          margin += xj * table.weight(j, c);
+          variance += xj * xj * table.state(j, c);
+        }
+        within(alone[c], margin, 1e-6, *kernel, columns);
+        within(margins[c], margin, 1e-6, *kernel, columns);
+        within(variances[c], variance, 1e-6, *kernel, columns);
+      }
+      CHECK_EQ(alone[columns], kUntouched);
+      CHECK_EQ(margins[columns], kUntouched);
+      CHECK_EQ(variances[columns], kUntouched);
+    }
+  }
+}
+
+TEST("kernels: updates are what their formulas say, at every width") {
+  Random random(2);
+  for (const Kernels* kernel : variants()) {
+    for (std::size_t columns = 0; columns <= kMostColumns; ++columns) {
+      const std::size_t n = 1 + columns % 7;
+      const Table before = Table::random(random, n, columns);
+      const std::vector<float> x = random_floats(random, n);
+      const std::vector<float> steps = random_steps(random, columns);
+      for (const Update update : kUpdates) {
+        Table old(before);
+        Table table(before);
+        apply(*kernel, update, table, x, steps);
+        for (std::size_t j = 0; j < n; ++j) {
+          for (std::size_t c = 0; c < columns; ++c) {
+            const double xj = x[j];
+            const double step = steps[c];
+            double weight = old.weight(j, c);
+            double state = old.state(j, c);
+            if (update == Update::adagrad) {
+              state += step * xj * step * xj;
+              weight -= double{kRate} * step * xj / std::sqrt(double{kEpsilon} + state);
+            } else if (update == Update::add_scaled) {
+              weight += step * xj;
+            } else if (step != 0.0) {
+              weight += step * xj * state;
+              state /= 1.0 + state * xj * xj * double{kInverseR};
+            }
+            within(table.weight(j, c), weight, 1e-6, *kernel, columns);
+            within(table.state(j, c), state, 1e-6, *kernel, columns);
+          }
+        }
+      }
+    }
+  }
+}
+
+// --- the two properties that make OPLT proper to the last bit ------------------------------------------------------------
+
+TEST("kernels: a column's result depends neither on its place nor on its neighbours, to the last bit") {
+  Random random(3);
+  for (const Kernels* kernel : variants()) {
+    for (std::size_t columns = 1; columns <= kMostColumns; ++columns) {
+      const std::size_t n = 1 + columns % 9;
+      const Table all = Table::random(random, n, columns);
+      const std::vector<float> x = random_floats(random, n);
+      const std::vector<float> steps = random_steps(random, columns);
+      // Fewer columns, at other places.
+      std::vector<std::size_t> chosen;
+      for (std::size_t c = 0; c < columns; ++c) {
+        if (random.chance(0.3)) chosen.push_back(c);
+      }
+      random.shuffle(chosen);
+      Table some = all.select(chosen);
+      std::vector<float> some_steps;
+      for (const std::size_t c : chosen) some_steps.push_back(steps[c]);
+
+      std::vector<float> margins(columns);
+      std::vector<float> variances(columns);
+      std::vector<float> some_margins(chosen.size());
+      std::vector<float> some_variances(chosen.size());
+      kernel->margins(all.rows(), x.data(), n, columns, margins.data());
+      kernel->margins(some.rows(), x.data(), n, chosen.size(), some_margins.data());
+      for (std::size_t i = 0; i < chosen.size(); ++i) CHECK(same_bits(some_margins[i], margins[chosen[i]]));
+      kernel->margins_and_variances(all.rows(), x.data(), n, columns, columns, margins.data(), variances.data());
+      kernel->margins_and_variances(some.rows(), x.data(), n, chosen.size(), chosen.size(), some_margins.data(),
+                                    some_variances.data());
+      for (std::size_t i = 0; i < chosen.size(); ++i) {
+        CHECK(same_bits(some_margins[i], margins[chosen[i]]));
+        CHECK(same_bits(some_variances[i], variances[chosen[i]]));
+      }
+      for (const Update update : kUpdates) {
+        Table wide(all);
+        Table narrow(some);
+        apply(*kernel, update, wide, x, steps);
+        apply(*kernel, update, narrow, x, some_steps);
+        std::size_t different = 0;
+        for (std::size_t j = 0; j < n; ++j) {
+          for (std::size_t i = 0; i < chosen.size(); ++i) {
+            different += same_bits(narrow.weight(j, i), wide.weight(j, chosen[i])) ? 0 : 1;
+            different += same_bits(narrow.state(j, i), wide.state(j, chosen[i])) ? 0 : 1;
+          }
+        }
+        CHECK_EQ(different, 0U);
+      }
+    }
+  }
+}
+
+TEST("kernels: negated weights give negated margins, and learn the negated weights, to the last bit") {
+  Random random(4);
+  for (const Kernels* kernel : variants()) {
+    for (std::size_t columns = 1; columns <= kMostColumns; ++columns) {
+      const std::size_t n = 1 + columns % 9;
+      const Table table = Table::random(random, n, columns);
+      const Table opposite = table.negated();
+      const std::vector<float> x = random_floats(random, n);
+      const std::vector<float> steps = random_steps(random, columns);
+      std::vector<float> margins(columns);
+      std::vector<float> variances(columns);
+      std::vector<float> opposite_margins(columns);
+      std::vector<float> opposite_variances(columns);
+      kernel->margins(table.rows(), x.data(), n, columns, margins.data());
+      kernel->margins(opposite.rows(), x.data(), n, columns, opposite_margins.data());
+      CHECK(same_bits(opposite_margins, negated(margins)));
+      kernel->margins_and_variances(table.rows(), x.data(), n, columns, columns, margins.data(), variances.data());
+      kernel->margins_and_variances(opposite.rows(), x.data(), n, columns, columns, opposite_margins.data(),
+                                    opposite_variances.data());
+      CHECK(same_bits(opposite_margins, negated(margins)));
+      CHECK(same_bits(opposite_variances, variances));
+      for (const Update update : kUpdates) {
+        Table learnt(table);
+        Table opposite_learnt(opposite);
+        apply(*kernel, update, learnt, x, steps);
+        apply(*kernel, update, opposite_learnt, x, negated(steps));
+        std::size_t different = 0;
+        for (std::size_t j = 0; j < n; ++j) {
+          for (std::size_t c = 0; c < columns; ++c) {
+            different += opposite_learnt.weight(j, c) == -learnt.weight(j, c) ? 0 : 1;
+            different += same_bits(opposite_learnt.state(j, c), learnt.state(j, c)) ? 0 : 1;
+          }
+        }
+        CHECK_EQ(different, 0U);
+      }
+    }
+  }
+}
+
+TEST("kernels: a column whose step is 0 stays as it is") {
+  Random random(5);
+  for (const Kernels* kernel : variants()) {
+    for (std::size_t columns = 1; columns <= 40; ++columns) {
+      const Table before = Table::random(random, 5, columns);
+      const std::vector<float> x = random_floats(random, 5);
+      const std::vector<float> steps = random_steps(random, columns);
+      for (const Update update : kUpdates) {
+        Table old(before);
+        Table table(before);
+        apply(*kernel, update, table, x, steps);
+        for (std::size_t j = 0; j < 5; ++j) {
+          for (std::size_t c = 0; c < columns; ++c) {
+            if (steps[c] != 0.0F) continue;
+            CHECK(same_bits(table.weight(j, c), old.weight(j, c)));
+            CHECK(same_bits(table.state(j, c), old.state(j, c)));
+          }
+        }
+      }
+    }
+  }
+}
+
+// --- functions ---------------------------------------------------------------------------------------------------------
+
+TEST("kernels: AdaGrad's step is exact to a few units in the last place over the whole range of sums") {
+  for (const Kernels* kernel : variants()) {
+    for (double exponent = -29.0; exponent <= 36.0; exponent += 0.0137) {
+      for (const std::size_t columns : {1U, 2U, 4U, 8U, 16U}) {
+        Table table(1, columns);
+        for (std::size_t c = 0; c < columns; ++c) table.state(0, c) = static_cast<float>(std::pow(10.0, exponent));
+        const double sum = table.state(0, 0);
+        const float one = 1.0F;
+        const std::vector<float> gradient(columns, 1e-16F);  // too small to change the sum where that matters
+        kernel->adagrad(table.rows(), &one, 1, columns, columns, gradient.data(), 1.0F, 1e-30F);
+        const double g = gradient[0];
+        const double expected = -g / std::sqrt(sum + g * g + 1e-30);
+        within(table.weight(0, columns - 1) / expected, 1.0, 1e-6, *kernel, columns);
+      }
+    }
+  }
+}
+
+double true_sigmoid(double z) { return 1.0 / (1.0 + std::exp(-z)); }
+
+TEST("kernels: the sigmoid is right to seven digits, and keeps to that at every width") {
+  for (const Kernels* kernel : variants()) {
+    std::vector<float> in;
+    for (float z = -87.0F; z <= 87.0F; z += 0.00173F) in.push_back(z);
+    for (float z = 1e-45F; z < 100.0F; z *= 1.7F) in.insert(in.end(), {z, -z});
+    std::vector<float> out(in.size());
+    kernel->sigmoid(in.data(), in.size(), out.data());
+    double worst = 0.0;
+    for (std::size_t i = 0; i < in.size(); ++i) {
+      const double z = std::clamp(static_cast<double>(in[i]), -87.0, 87.0);
+      worst = std::max(worst, std::abs(static_cast<double>(out[i]) / true_sigmoid(z) - 1.0));
+    }
+    CHECK(worst < 4e-7);
+    for (std::size_t n = 0; n <= kMostColumns; ++n) {
+      std::vector<float> part(n + 1, kUntouched);
+      kernel->sigmoid(in.data() + n, n, part.data());
+      CHECK(same_bits(std::span(part).first(n), std::span(out).subspan(n, n)));
+      CHECK_EQ(part[n], kUntouched);
+    }
+  }
+}
+
+TEST("kernels: the sigmoid at its ends") {
+  constexpr float kInfinity = std::numeric_limits<float>::infinity();
+  for (const Kernels* kernel : variants()) {
+    const std::vector<float> in{0.0F, -0.0F, 87.0F, 1e30F, kInfinity, -87.0F, -1e30F, -kInfinity};
+    std::vector<float> out(in.size());
+    kernel->sigmoid(in.data(), in.size(), out.data());
+    CHECK_EQ(out[0], 0.5F);
+    CHECK_EQ(out[1], 0.5F);
+    CHECK_EQ(out[2], 1.0F);
+    CHECK_EQ(out[3], 1.0F);
+    CHECK_EQ(out[4], 1.0F);
+    CHECK(out[5] > 0.0F && out[5] < 2e-38F);
+    CHECK_EQ(out[6], out[5]);
+    CHECK_EQ(out[7], out[5]);
+    const float nan = std::numeric_limits<float>::quiet_NaN();
+    float result = 0.0F;
+    kernel->sigmoid(&nan, 1, &result);
+    CHECK(std::isnan(result));
+  }
+}
+
+TEST("kernels: the sigmoid may be written over its argument") {
+  for (const Kernels* kernel : variants()) {
+    std::vector<float> numbers{-2.0F, -1.0F, 0.0F, 1.0F, 2.0F, 3.0F, 4.0F};
+    std::vector<float> apart(numbers.size());
+    kernel->sigmoid(numbers.data(), numbers.size(), apart.data());
+    kernel->sigmoid(numbers.data(), numbers.size(), numbers.data());
+    CHECK(same_bits(numbers, apart));
+  }
+}
+
+TEST("kernels: every variant has its name, and the one in use is among them") {
+  bool found = false;
+  for (const Kernels* kernel : variants()) {
+    found = found || kernel == &kernels();
+    CHECK(std::string_view(kernel->name) == "baseline" || std::string_view(kernel->name) == "avx2" ||
+          std::string_view(kernel->name) == "avx512");
+  }
+  CHECK(found);
+  CHECK(&kernels() == &kernels());
+}
+
+}  // namespace
+}  // namespace labelgrove::testing

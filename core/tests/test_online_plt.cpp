@@ -1,0 +1,344 @@
+#include <cmath>
+#include <set>
+#include <stdexcept>
+
+#include "harness.hpp"
+#include "labelgrove/online_plt.hpp"
+#include "labelgrove/search.hpp"
+#include "stream.hpp"
+
+namespace labelgrove::testing {
+namespace {
+
+LabelTree copy_of(const LabelTree& tree) {
+  std::vector<NodeId> parents;
+  std::vector<LabelId> labels;
+  for (NodeId v = 0; v < tree.size(); ++v) {
+    parents.push_back(tree[v].parent);
+    labels.push_back(tree[v].label);
+  }
+  return {parents, labels, std::vector<std::uint8_t>(parents.size()), tree.label_count()};
+}
+
+// The classifiers of v's children, without an auxiliary one: by feature, then by child.
+std::vector<float> classifiers(const OnlinePlt& model, NodeId v) {
+  const SiblingBlock& block = *model.blocks()[v];
+  std::vector<float> weights(std::size_t{block.rows()} * block.children());
+  block.copy_weights(block.children(), weights.data());
+  return weights;
+}
+
+// Every inner node has the same children and, to the last bit, the same classifiers for them.
+void check_same_classifiers(const OnlinePlt& model, const OnlinePlt& other) {
+  REQUIRE(model.tree().size() == other.tree().size());
+  for (NodeId v = 0; v < model.tree().size(); ++v) {
+    REQUIRE(model.tree()[v].children == other.tree()[v].children);
+    if (model.tree()[v].is_leaf()) continue;
+    CHECK(std::ranges::equal(model.blocks()[v]->features().features(), other.blocks()[v]->features().features()));
+    CHECK(same_bits(classifiers(model, v), classifiers(other, v)));
+  }
+}
+
+// --- properness: Definition 1 of the paper -----------------------------------------------------------------------------
+
+TEST("online plt: equals the incremental tree that had its final shape from the start, to the last bit") {
+  for (const Policy policy : kGrowing) {
+    for (const LearnerKind learner : kEveryLearner) {
+      for (const std::uint32_t replay : {0U, 2U}) {
+        Random random(static_cast<std::uint64_t>(policy) * 8 + static_cast<std::uint64_t>(learner));
+        const Stream stream = random_stream(random, 150, 30);
+        OnlinePltOptions options = small_options(policy, learner, replay, replay == 0 ? 0 : 5);
+        options.arity = 2 + random.below(3);
+        OnlinePlt grown(options);
+        learn(grown, stream);
+        options.policy = Policy::fixed;
+        OnlinePlt given(options, copy_of(grown.tree()));
+        learn(given, stream);
+        check_same_classifiers(grown, given);
+        CHECK_EQ(grown.examples_seen(), stream.size());
+      }
+    }
+  }
+}
+
+TEST("online plt: may grow from a given tree") {
+  for (const Policy policy : kGrowing) {
+    Random random(5);
+    const Stream stream = random_stream(random, 200, 40);
+    // A root over a leaf and an inner node over two: mixed nodes do not arise by growing, but they may be given.
+    const LabelTree start({{kNone, 0, 1, 1, 3, 3}}, {{kNone, kNone, 0, kNone, 1, 2}}, std::vector<std::uint8_t>(6), 3);
+    OnlinePltOptions options = small_options(policy, LearnerKind::arow, 1, 8);
+    OnlinePlt grown(options, copy_of(start));
+    learn(grown, stream);
+    options.policy = Policy::fixed;
+    OnlinePlt given(options, copy_of(grown.tree()));
+    learn(given, stream);
+    check_same_classifiers(grown, given);
+  }
+}
+
+// --- one result, however the work is cut and shared ------------------------------------------------------------------------
+
+TEST("online plt: the same bytes from any number of threads") {
+  std::size_t round = 0;
+  for (const Policy policy : kGrowing) {
+    const LearnerKind learner = kEveryLearner[round++ % 3];
+    Random random(round);
+    const Stream stream = random_stream(random, 2500, 120);  // several windows
+    const OnlinePltOptions options = small_options(policy, learner, 1, 20);
+    OnlinePlt alone(options);
+    learn(alone, stream);
+    const MemoryArchive expected = saved(alone);
+    for (const unsigned threads : {2U, 3U, 8U}) {
+      OnlinePlt shared(options);
+      learn(shared, stream, 0, stream.size(), threads);
+      CHECK(shared.usable());
+      CHECK(saved(shared) == expected);
+    }
+  }
+}
+
+TEST("online plt: the same bytes wherever the stream is cut, with labels removed in between") {
+  for (const Policy policy : kGrowing) {
+    Random random(static_cast<std::uint64_t>(policy));
+    const Stream stream = random_stream(random, 1300, 100);
+    const OnlinePltOptions options = small_options(policy, LearnerKind::arow, 1, 30);
+    const auto result = [&](std::uint64_t seed, unsigned threads) {
+      Random cuts(seed);
+      OnlinePlt model(options);
+      Stream spared = stream;
+      std::set<LabelId> gone;
+      for (std::size_t begin = 0; begin < stream.size();) {
+        // Labels go where the stream has come to 400 and 900, whatever the cuts.
+        std::size_t end = std::min(stream.size(), begin + 1 + cuts.below(700));
+        for (const std::size_t stop : {std::size_t{400}, std::size_t{900}}) {
+          if (begin < stop) end = std::min(end, stop);
+        }
+        learn(model, spared, begin, end, threads);
+        begin = end;
+        if (end != 400 && end != 900) continue;
+        std::vector<LabelId> leaving;
+        for (LabelId label = end == 400 ? 0 : 1; label < model.tree().label_count(); label += 3) {
+          if (model.tree().leaf_of(label) != kNone) leaving.push_back(label);
+        }
+        model.remove_labels(leaving);
+        gone.insert(leaving.begin(), leaving.end());
+        for (auto& labels : spared.labels) std::erase_if(labels, [&](LabelId label) { return gone.contains(label); });
+      }
+      return saved(model);
+    };
+    const MemoryArchive expected = result(0, 1);
+    for (const std::uint64_t seed : {1U, 2U, 3U}) CHECK(result(seed, seed == 1 ? 1 : 4) == expected);
+  }
+}
+
+TEST("online plt: another seed, another result, where chance is asked") {
+  Random random(3);
+  const Stream stream = random_stream(random, 300, 30);
+  OnlinePltOptions options = small_options(Policy::random, LearnerKind::adagrad);
+  OnlinePlt one(options);
+  learn(one, stream);
+  options.seed = 18;
+  OnlinePlt other(options);
+  learn(other, stream);
+  CHECK(!(saved(one) == saved(other)));
+}
+
+TEST("online plt: examples are scaled to unit length, if that is wanted") {
+  Random random(4);
+  const Stream stream = random_stream(random, 200, 20);
+  Stream longer = stream;
+  for (Example& x : longer.x) {
+    for (float& value : x.values) value *= 1024.0F;  // exact in floats
+  }
+  for (const bool normalize : {true, false}) {
+    OnlinePltOptions options = small_options(Policy::best_greedy, LearnerKind::adagrad);
+    options.normalize = normalize;
+    OnlinePlt one(options);
+    OnlinePlt other(options);
+    learn(one, stream);
+    learn(other, longer);
+    CHECK_EQ(saved(one) == saved(other), normalize);
+  }
+}
+
+TEST("online plt: examples known to be dense are kept without ids, and learnt as any other") {
+  Random random(6);
+  Stream stream = random_stream(random, 300, 20);
+  for (Example& x : stream.x) {
+    x = random_example(random, 12, 1.0);
+  }
+  const OnlinePltOptions options = small_options(Policy::best_greedy, LearnerKind::arow, 1);
+  OnlinePlt plain(options);
+  OnlinePlt dense(options);
+  dense.expect_dense(12);
+  learn(plain, stream);
+  learn(dense, stream);
+  CHECK(saved(plain) == saved(dense));
+  CHECK(dense.size().memory_bytes + 300 * 12 * sizeof(FeatureId) <= plain.size().memory_bytes + 64);
+}
+
+// --- trees -------------------------------------------------------------------------------------------------------------
+
+TEST("online plt: no node has more children than the policy allows") {
+  for (const Policy policy : kGrowing) {
+    for (const std::uint32_t arity : {2U, 5U}) {
+      Random random(7);
+      const Stream stream = random_stream(random, 400, 80);
+      OnlinePltOptions options = small_options(policy, LearnerKind::sgd);
+      options.arity = arity;
+      options.max_leaves = 6;
+      OnlinePlt model(options);
+      learn(model, stream);
+      const LabelTree& tree = model.tree();
+      CHECK_EQ(tree[kRoot].live, tree.label_count());
+      for (NodeId v = 1; v < tree.size(); ++v) {
+        const std::size_t children = tree[v].children.size();
+        if (policy == Policy::cpet) CHECK(children == 0 || children == 2);
+        else CHECK(children <= (tree[v].is_pre_leaf() ? 6U : arity));
+      }
+    }
+  }
+}
+
+TEST("online plt: towards the fewest leaves, depth stays logarithmic") {
+  Random random(8);
+  Stream stream = random_stream(random, 256, 0, 4);
+  for (LabelId label = 0; label < 256; ++label) stream.labels[label] = {label};
+  OnlinePltOptions options = small_options(Policy::complete, LearnerKind::sgd);
+  options.max_leaves = 2;
+  OnlinePlt model(options);
+  learn(model, stream);
+  std::uint32_t deepest = 0;
+  for (LabelId label = 0; label < 256; ++label) {
+    deepest = std::max(deepest, model.tree().depth_of(model.tree().leaf_of(label)));
+  }
+  CHECK(deepest <= 10);
+}
+
+TEST("online plt: the places of removed labels are taken again") {
+  for (const Policy policy : {Policy::best_greedy, Policy::random, Policy::complete}) {
+    OnlinePltOptions options = small_options(policy, LearnerKind::arow, 1, 10);
+    options.max_leaves = 100;  // one pre-leaf node for all: whoever comes finds every free place
+    OnlinePlt model(options);
+    Stream stream;
+    for (LabelId label = 0; label < 300; ++label) {
+      stream.x.push_back({{label % 5}, {1.0F}});
+      stream.labels.push_back({label});
+    }
+    for (LabelId label = 0; label < 300; ++label) {
+      learn(model, stream, label, label + 1);
+      if (label < 10) continue;
+      const LabelId old = label - 10;
+      model.remove_labels(std::span(&old, 1));
+    }
+    CHECK(model.tree().size() <= 2 + 12);
+    CHECK_EQ(model.tree()[kRoot].live, 10U);
+  }
+}
+
+// --- what it has learnt ------------------------------------------------------------------------------------------------
+
+TEST("online plt: learns what there is to learn") {
+  for (const Policy policy : kGrowing) {
+    for (const LearnerKind learner : kEveryLearner) {
+      Random random(9);
+      Stream stream;
+      for (int i = 0; i < 3000; ++i) {  // a feature for every label, and one without any
+        const std::uint32_t which = random.below(11);
+        stream.x.push_back({{which}, {1.0F}});
+        stream.labels.emplace_back();
+        if (which < 10) stream.labels.back().push_back(which);
+      }
+      // Labels must arrive in order of their numbers.
+      for (LabelId label = 0; label < 10; ++label) {
+        stream.x[label] = {{label}, {1.0F}};
+        stream.labels[label] = {label};
+      }
+      OnlinePltOptions options = small_options(policy, learner);
+      options.learner.l2 = 0.0F;
+      OnlinePlt model(options);
+      learn(model, stream);
+      const Scope scope(model.tree());
+      Searcher searcher(model.tree(), model.blocks(), scope);
+      std::vector<Scored> found;
+      for (LabelId label = 0; label < 10; ++label) {
+        searcher.top_k(stream.x[label].view(), 1, found);
+        REQUIRE(found.size() == 1);
+        CHECK_EQ(found[0].label, label);
+        CHECK(found[0].probability > 0.5F);
+      }
+      const Example nothing{{10}, {1.0F}};
+      searcher.top_k(nothing.view(), 1, found);
+      CHECK(found[0].probability < 0.3F);  // the root has learnt that there may be no label
+    }
+  }
+}
+
+TEST("online plt: an empty stream, and an empty example") {
+  OnlinePlt model(small_options(Policy::best_greedy, LearnerKind::arow, 1));
+  const Stream none;
+  learn(model, none);
+  learn(model, none, 0, 0, 4);
+  CHECK(model.usable());
+  CHECK_EQ(model.examples_seen(), 0U);
+  Stream empty;
+  empty.x.resize(3);
+  empty.labels = {{}, {0}, {1, 2}};
+  learn(model, empty);
+  CHECK_EQ(model.tree()[kRoot].live, 3U);
+  CHECK_EQ(model.examples_seen(), 3U);
+}
+
+TEST("online plt: size says what is held") {
+  Random random(10);
+  const Stream stream = random_stream(random, 300, 30);
+  OnlinePlt forgetful(small_options(Policy::best_greedy, LearnerKind::arow));
+  OnlinePlt remembering(small_options(Policy::best_greedy, LearnerKind::arow, 1));
+  learn(forgetful, stream);
+  learn(remembering, stream);
+  std::uint64_t weights = 0;
+  for (const SiblingBlock* block : forgetful.blocks()) {
+    if (block != nullptr) weights += std::uint64_t{block->rows()} * block->columns();
+  }
+  CHECK_EQ(forgetful.size().weights, weights);
+  CHECK(forgetful.size().model_bytes > weights * 2 * sizeof(float));
+  std::size_t payload = 0;
+  for (const Example& x : stream.x) payload += x.ids.size() * (sizeof(float) + sizeof(FeatureId));
+  CHECK(remembering.size().memory_bytes > payload);
+  CHECK(remembering.size().memory_bytes > forgetful.size().memory_bytes + payload);
+}
+
+// --- what is refused -----------------------------------------------------------------------------------------------------
+
+TEST("online plt: labels that are not there cannot be removed, and then none is") {
+  Random random(11);
+  OnlinePlt model(small_options(Policy::best_greedy, LearnerKind::arow));
+  learn(model, random_stream(random, 100, 10));
+  const MemoryArchive before = saved(model);
+  const auto refused = [&](std::vector<LabelId> labels) {
+    CHECK_THROWS(std::invalid_argument, model.remove_labels(labels));
+    CHECK(saved(model) == before);
+  };
+  refused({0, 1, 99});
+  refused({2, 2});
+  refused({kNone});
+  const std::vector<LabelId> first{0};
+  model.remove_labels(first);
+  CHECK_THROWS(std::invalid_argument, model.remove_labels(first));
+}
+
+TEST("online plt: a fixed tree takes no new label") {
+  const LabelTree tree({{kNone, 0, 1, 1}}, {{kNone, kNone, 0, 1}}, std::vector<std::uint8_t>(4), 2);
+  for (const unsigned threads : {1U, 4U}) {
+    OnlinePlt model(small_options(Policy::fixed, LearnerKind::arow), copy_of(tree));
+    Stream stream;
+    stream.x.push_back({{1}, {1.0F}});
+    stream.labels.push_back({2});
+    CHECK_THROWS(std::invalid_argument, learn(model, stream, 0, 1, threads));
+    CHECK(!model.usable());
+  }
+}
+
+}  // namespace
+}  // namespace labelgrove::testing

@@ -1,0 +1,121 @@
+#include <array>
+#include <atomic>
+#include <numeric>
+#include <stdexcept>
+#include <string>
+
+#include "harness.hpp"
+#include "labelgrove/parallel.hpp"
+
+namespace labelgrove::testing {
+namespace {
+
+TEST("parallel: every task runs once, whatever the number of threads") {
+  for (const unsigned threads : {0U, 1U, 2U, 3U, 8U, 64U}) {
+    for (const std::size_t count : {0U, 1U, 2U, 7U, 1000U}) {
+      std::vector<int> runs(count);  // a race here is TSan's to find
+      parallel_for(count, threads, [&](std::size_t i) { ++runs[i]; });
+      CHECK(std::ranges::all_of(runs, [](int n) { return n == 1; }));
+    }
+  }
+}
+
+TEST("parallel: what the tasks wrote is there afterwards") {
+  std::vector<std::size_t> squares(5000);
+  parallel_for(squares.size(), 4, [&](std::size_t i) { squares[i] = i * i; });
+  for (std::size_t i = 0; i < squares.size(); ++i) CHECK_EQ(squares[i], i * i);
+}
+
+TEST("parallel: an exception comes out, after all threads have ended, and no task begins after it") {
+  for (const unsigned threads : {1U, 2U, 8U}) {
+    std::atomic<std::size_t> begun{0};
+    std::string message;
+    try {
+      parallel_for(100'000, threads, [&](std::size_t i) {
+        ++begun;
+        if (i == 17) throw std::runtime_error("task 17");
+      });
+    } catch (const std::runtime_error& error) {
+      message = error.what();
+    }
+    CHECK_EQ(message, std::string("task 17"));
+    CHECK(begun >= 18);
+    CHECK(threads > 1 || begun == 18);
+  }
+}
+
+TEST("parallel: of many exceptions one comes out") {
+  for (int round = 0; round < 20; ++round) {
+    CHECK_THROWS(std::logic_error,
+                 parallel_for(64, 8, [](std::size_t i) { throw std::logic_error(std::to_string(i)); }));
+  }
+}
+
+TEST("crew: batch after batch, with the owner at work in between") {
+  for (const std::size_t helpers : {0U, 1U, 3U, 7U}) {
+    Crew crew(helpers);
+    std::vector<int> done(100);
+    std::size_t own = 0;
+    for (int batch = 0; batch < 50; ++batch) {
+      const std::size_t count = static_cast<std::size_t>(batch) % (done.size() + 1);
+      crew.start(count, [&done](std::size_t i) { ++done[i]; });
+      ++own;
+      crew.finish();
+      const int sum = std::accumulate(done.begin(), done.end(), 0);
+      CHECK_EQ(sum, batch * (batch + 1) / 2);
+    }
+    CHECK_EQ(own, 50U);
+  }
+}
+
+TEST("crew: finishing without a batch, and twice") {
+  Crew crew(2);
+  crew.finish();
+  std::array<int, 3> done{};
+  crew.start(done.size(), [&done](std::size_t i) { done[i] = 1; });
+  crew.finish();
+  crew.finish();
+  CHECK_EQ(done[0] + done[1] + done[2], 3);
+}
+
+TEST("crew: a batch that failed does not spoil the next one") {
+  Crew crew(3);
+  for (int round = 0; round < 20; ++round) {
+    crew.start(10, [](std::size_t i) {
+      if (i % 2 == 0) throw std::runtime_error("even");
+    });
+    CHECK_THROWS(std::runtime_error, crew.finish());
+    std::vector<int> done(10);
+    crew.start(done.size(), [&done](std::size_t i) { done[i] = 1; });
+    crew.finish();
+    CHECK_EQ(std::accumulate(done.begin(), done.end(), 0), 10);
+  }
+}
+
+TEST("crew: one that goes waits for what has begun and drops the rest") {
+  for (int round = 0; round < 20; ++round) {
+    std::vector<int> done(2000);  // outlives the crew; the tasks must not outlive it
+    std::atomic<int> under_way{0};
+    {
+      Crew crew(3);
+      crew.start(done.size(), [&](std::size_t i) {
+        ++under_way;
+        done[i] = 1;
+        --under_way;
+      });
+    }
+    CHECK_EQ(under_way.load(), 0);
+  }
+}
+
+TEST("crew: an owner that fails leaves no thread behind") {
+  std::vector<int> done(1000);
+  CHECK_THROWS(std::domain_error, [&] {
+    Crew crew(4);
+    crew.start(done.size(), [&done](std::size_t i) { done[i] = 1; });
+    throw std::domain_error("the owner's");
+  }());
+}
+
+}  // namespace
+}  // namespace labelgrove::testing

@@ -1,0 +1,72 @@
+#include <cstdint>
+#include <utility>
+
+#include "harness.hpp"
+#include "labelgrove/row_storage.hpp"
+
+namespace labelgrove::testing {
+namespace {
+
+bool counts(const float* data, std::size_t n) {
+  for (std::size_t i = 0; i < n; ++i) {
+    if (data[i] != static_cast<float>(i)) return false;
+  }
+  return true;
+}
+
+void count_on(float* data, std::size_t from, std::size_t to) {
+  for (std::size_t i = from; i < to; ++i) data[i] = static_cast<float>(i);
+}
+
+TEST("row storage: empty until asked") {
+  RowStorage storage;
+  CHECK_EQ(storage.capacity(), 0U);
+  CHECK(storage.data() == nullptr);
+  storage.reserve(0);
+  CHECK_EQ(storage.capacity(), 0U);
+}
+
+// From a cache line over the heap to pages of its own, and far beyond.
+TEST("row storage: growth keeps what was there, aligned to cache lines") {
+  RowStorage storage;
+  std::size_t written = 0;
+  for (std::size_t wanted = 1; wanted < 3'000'000; wanted += wanted / 3 + 1) {
+    storage.reserve(wanted);
+    REQUIRE(storage.capacity() >= wanted);
+    REQUIRE(reinterpret_cast<std::uintptr_t>(storage.data()) % 64 == 0);
+    if (wanted < 100'000 || wanted > 2'000'000) CHECK(counts(storage.data(), written));
+    count_on(storage.data(), written, storage.capacity());  // all of it may be used
+    written = storage.capacity();
+  }
+  CHECK(counts(storage.data(), written));
+}
+
+TEST("row storage: less than there is changes nothing") {
+  RowStorage storage(1000);
+  const float* data = storage.data();
+  const std::size_t capacity = storage.capacity();
+  storage.reserve(10);
+  storage.reserve(capacity);
+  CHECK(storage.data() == data);
+  CHECK_EQ(storage.capacity(), capacity);
+}
+
+TEST("row storage: moving takes the floats along, on the heap and in pages") {
+  for (const std::size_t floats : {std::size_t{100}, std::size_t{100'000}}) {
+    RowStorage source(floats);
+    count_on(source.data(), 0, floats);
+    RowStorage target(std::move(source));
+    CHECK(source.data() == nullptr);  // NOLINT(bugprone-use-after-move)
+    CHECK_EQ(source.capacity(), 0U);
+    source.reserve(floats / 2);  // as good as new
+    RowStorage assigned(7);
+    assigned = std::move(target);
+    CHECK(assigned.capacity() >= floats);
+    CHECK(counts(assigned.data(), floats));
+    assigned.reserve(floats * 4);
+    CHECK(counts(assigned.data(), floats));
+  }
+}
+
+}  // namespace
+}  // namespace labelgrove::testing

@@ -1,0 +1,327 @@
+#include <cmath>
+#include <limits>
+#include <memory>
+
+#include "harness.hpp"
+#include "labelgrove/search.hpp"
+#include "support.hpp"
+
+namespace labelgrove::testing {
+namespace {
+
+constexpr std::uint32_t kFeatures = 6;
+
+// A random tree with random classifiers.
+struct Forest {
+  LabelTree tree;
+  std::vector<std::unique_ptr<SiblingBlock>> owned;
+  std::vector<const SiblingBlock*> blocks;
+  std::vector<LabelId> labels;  // those that can be predicted
+
+  // `spread` is how far weights lie from 0; with 0 all labels of a depth are equally probable.
+  Forest(Random& random, std::uint32_t leaves, float spread) {
+    if (leaves > 0) tree.give_label(kRoot, 0);
+    for (LabelId label = 1; label < leaves; ++label) {
+      const NodeId v = 1 + random.below(tree.size() - 1);
+      if (tree[v].is_leaf() || random.chance(0.3)) tree.insert_node(v);
+      tree.add_leaf(v, label);
+    }
+    for (LabelId label = 0; label < leaves; ++label) {
+      if (random.chance(0.15)) tree.remove_label(label);
+      else labels.push_back(label);
+    }
+    LearnerOptions options;
+    options.kind = LearnerKind::adagrad;
+    for (NodeId v = 0; v < tree.size(); ++v) {
+      const auto children = static_cast<std::uint32_t>(tree[v].children.size());
+      if (children == 0) {
+        owned.push_back(nullptr);
+      } else {
+        std::vector<FeatureId> features(kFeatures);
+        for (FeatureId id = 0; id < kFeatures; ++id) features[id] = id;
+        std::vector<float> weights(std::size_t{kFeatures + 1} * children);
+        for (float& weight : weights) weight = random.between(-spread, spread);
+        const BlockView view{children, false, 0, features, weights.data(), nullptr};
+        owned.push_back(std::make_unique<SiblingBlock>(options, view, false));
+      }
+      blocks.push_back(owned.back().get());
+    }
+  }
+};
+
+// --- the plain twins -------------------------------------------------------------------------------------------------
+
+// The probability of every node: the product along its path (Eq. 2), a product that is no number counting as 0.
+std::vector<float> probabilities(const Forest& forest, const Features& x) {
+  std::vector<float> all(forest.tree.size());
+  std::vector<NodeId> open{kAboveRoot};
+  all[kAboveRoot] = 1.0F;
+  Workspace work;
+  while (!open.empty()) {
+    const NodeId v = open.back();
+    open.pop_back();
+    const auto& children = forest.tree[v].children;
+    if (children.empty()) continue;
+    std::vector<float> given(children.size());
+    forest.blocks[v]->predict(x, work, given.data());
+    for (std::size_t i = 0; i < children.size(); ++i) {
+      const float product = all[v] * given[i];
+      all[children[i]] = std::isnan(product) ? 0.0F : product;
+      open.push_back(children[i]);
+    }
+  }
+  return all;
+}
+
+bool before(const Scored& a, const Scored& b) {
+  return a.probability != b.probability ? a.probability > b.probability : a.label < b.label;
+}
+
+std::vector<Scored> every_label(const Forest& forest, std::span<const LabelId> wanted, std::span<const float> all) {
+  std::vector<Scored> found;
+  for (const LabelId label : wanted) {
+    const NodeId leaf = forest.tree.leaf_of(label);
+    if (leaf != kNone) found.push_back({label, all[leaf]});
+  }
+  std::ranges::sort(found, before);
+  return found;
+}
+
+bool has_wanted(const Forest& forest, NodeId v, std::span<const LabelId> wanted) {
+  return std::ranges::any_of(wanted, [&](LabelId label) {
+    NodeId u = forest.tree.leaf_of(label);
+    while (u != kNone && u != v) u = forest.tree[u].parent;
+    return u == v;
+  });
+}
+
+// The k best of what a beam reaches.
+std::vector<Scored> plain_beam(const Forest& forest, std::span<const LabelId> wanted, std::span<const float> all,
+                               std::size_t k, std::size_t width) {
+  std::vector<Scored> found;
+  std::vector<NodeId> level{kAboveRoot};
+  while (!level.empty()) {
+    std::ranges::sort(level, [&](NodeId a, NodeId b) { return all[a] != all[b] ? all[a] > all[b] : a < b; });
+    if (level.size() > width) level.resize(width);
+    std::vector<NodeId> next;
+    for (const NodeId v : level) {
+      for (const NodeId child : forest.tree[v].children) {
+        if (!has_wanted(forest, child, wanted)) continue;
+        if (forest.tree[child].is_leaf()) found.push_back({forest.tree[child].label, all[child]});
+        else next.push_back(child);
+      }
+    }
+    level = std::move(next);
+  }
+  std::ranges::sort(found, before);
+  if (found.size() > k) found.resize(k);
+  return found;
+}
+
+void check_same(const std::vector<Scored>& found, std::span<const Scored> expected) {
+  REQUIRE(found.size() == expected.size());
+  for (std::size_t i = 0; i < found.size(); ++i) {
+    CHECK_EQ(found[i].label, expected[i].label);
+    CHECK(same_bits(found[i].probability, expected[i].probability));
+  }
+}
+
+// Runs check(forest, scope, wanted labels, x, probabilities of the nodes) on many trees, with and without allow-lists.
+template <typename Check>
+void on_many(Check&& check) {
+  for (std::uint64_t seed = 0; seed < 120; ++seed) {
+    Random random(seed);
+    const float spreads[] = {0.0F, 0.7F, 4.0F, 60.0F};
+    const Forest forest(random, random.below(25), spreads[seed % 4]);
+    const bool restricted = random.chance(0.5);
+    std::vector<LabelId> wanted = forest.labels;
+    if (restricted) {  // also labels that were removed, and such as never were
+      wanted = random_subset(random, forest.tree.label_count() + 3, 0.4);
+      random.shuffle(wanted);
+    }
+    Scope scope = restricted ? Scope(forest.tree, wanted) : Scope(forest.tree);
+    for (int i = 0; i < 3; ++i) {
+      const Example x = random_example(random, kFeatures + 2, 0.7);
+      check(forest, scope, wanted, x.view(), probabilities(forest, x.view()), random);
+    }
+  }
+}
+
+// --- the searches ------------------------------------------------------------------------------------------------------
+
+TEST("search: the k best are the k best, in order, for any k") {
+  on_many([](const Forest& forest, const Scope& scope, const std::vector<LabelId>& wanted, const Features& x,
+             const std::vector<float>& all, Random&) {
+    Searcher searcher(forest.tree, forest.blocks, scope);
+    const std::vector<Scored> every = every_label(forest, wanted, all);
+    std::vector<Scored> found{{77, 0.5F}};  // what was there goes
+    for (const std::size_t k : {0U, 1U, 2U, 3U, 5U, 1000U}) {
+      searcher.top_k(x, k, found);
+      check_same(found, std::span(every).first(std::min(k, every.size())));
+    }
+  });
+}
+
+// Uniform-cost search opens no node that is less probable than the last label it returns.
+TEST("search: the k best are found without opening more nodes than necessary") {
+  on_many([](const Forest& forest, const Scope& scope, const std::vector<LabelId>& wanted, const Features& x,
+             const std::vector<float>& all, Random& random) {
+    Searcher searcher(forest.tree, forest.blocks, scope);
+    const std::vector<Scored> every = every_label(forest, wanted, all);
+    const std::size_t k = 1 + random.below(6);
+    std::vector<Scored> found;
+    searcher.top_k(x, k, found);
+    const float last = every.size() < k ? 0.0F : every[k - 1].probability;
+    std::uint32_t most = 0;
+    std::uint32_t deepest = 0;
+    for (NodeId v = 0; v < forest.tree.size(); ++v) {
+      if (forest.tree[v].is_leaf() || all[v] < last || !has_wanted(forest, v, wanted)) continue;
+      most += static_cast<std::uint32_t>(forest.tree[v].children.size());
+      deepest = std::max(deepest, v == kAboveRoot ? 0 : forest.tree.depth_of(v) + 1);
+    }
+    CHECK(searcher.stats().classifiers <= most);
+    CHECK(searcher.stats().depth <= deepest);
+    for (const Scored& one : found) {
+      CHECK(searcher.stats().depth >= forest.tree.depth_of(forest.tree.leaf_of(one.label)));
+    }
+  });
+}
+
+TEST("search: all that reach a threshold, and no classifier evaluated in vain") {
+  on_many([](const Forest& forest, Scope& scope, const std::vector<LabelId>& wanted, const Features& x,
+             const std::vector<float>& all, Random& random) {
+    const std::vector<Scored> every = every_label(forest, wanted, all);
+    std::vector<float> thresholds{0.0F, 0.2F, 1.1F, -1.0F, random.between(0.0F, 0.5F)};
+    if (!every.empty()) thresholds.push_back(every[every.size() / 2].probability);  // "at least", not "above"
+    for (const float threshold : thresholds) {
+      scope.set_thresholds(std::span(&threshold, 1));
+      Searcher searcher(forest.tree, forest.blocks, scope);
+      std::vector<Scored> found;
+      searcher.above_threshold(x, found);
+      const auto end = std::ranges::find_if(every, [&](const Scored& one) { return one.probability < threshold; });
+      check_same(found, std::span(every.begin(), end));
+      std::uint32_t evaluated = 0;
+      for (NodeId v = 0; v < forest.tree.size(); ++v) {
+        const bool opened = v == kAboveRoot || all[v] >= threshold;  // ancestors are never less probable
+        if (!opened || !has_wanted(forest, v, wanted)) continue;
+        evaluated += static_cast<std::uint32_t>(forest.tree[v].children.size());
+      }
+      CHECK_EQ(searcher.stats().classifiers, evaluated);
+    }
+  });
+}
+
+TEST("search: a threshold for every label") {
+  constexpr float kNever = std::numeric_limits<float>::infinity();
+  on_many([](const Forest& forest, Scope& scope, const std::vector<LabelId>& wanted, const Features& x,
+             const std::vector<float>& all, Random& random) {
+    std::vector<float> thresholds(forest.tree.label_count() + random.below(3));
+    if (thresholds.size() == 1) return;  // that is one for all
+    for (float& threshold : thresholds) {
+      threshold = random.chance(0.1) ? kNever : random.chance(0.1) ? -kNever : random.between(0.0F, 0.3F);
+    }
+    scope.set_thresholds(thresholds);
+    Searcher searcher(forest.tree, forest.blocks, scope);
+    std::vector<Scored> expected = every_label(forest, wanted, all);
+    std::erase_if(expected, [&](const Scored& one) { return one.probability < thresholds[one.label]; });
+    std::vector<Scored> found;
+    searcher.above_threshold(x, found);
+    check_same(found, expected);
+    // A node is opened only for a label below that it may still satisfy.
+    std::uint32_t most = 0;
+    for (NodeId v = 0; v < forest.tree.size(); ++v) {
+      const bool hopeful = std::ranges::any_of(wanted, [&](LabelId label) {
+        return forest.tree.leaf_of(label) != kNone && has_wanted(forest, v, std::span(&label, 1)) &&
+               (v == kAboveRoot || all[v] >= thresholds[label]);
+      });
+      if (hopeful) most += static_cast<std::uint32_t>(forest.tree[v].children.size());
+    }
+    CHECK(searcher.stats().classifiers <=
+          std::max(most, static_cast<std::uint32_t>(forest.tree[kAboveRoot].children.size())));
+  });
+}
+
+TEST("search: a beam keeps the best of every level") {
+  on_many([](const Forest& forest, const Scope& scope, const std::vector<LabelId>& wanted, const Features& x,
+             const std::vector<float>& all, Random&) {
+    Searcher searcher(forest.tree, forest.blocks, scope);
+    std::vector<Scored> found;
+    for (const std::size_t width : {1U, 2U, 3U, 1000U}) {
+      for (const std::size_t k : {1U, 4U, 1000U}) {
+        searcher.beam(x, k, width, found);
+        check_same(found, plain_beam(forest, wanted, all, k, width));
+      }
+    }
+    std::vector<Scored> exact;
+    searcher.top_k(x, 5, exact);
+    searcher.beam(x, 5, 1000, found);
+    check_same(found, exact);
+  });
+}
+
+TEST("search: among equals the label that arrived first") {
+  Random random(1);
+  const Forest forest(random, 40, 0.0F);  // every classifier says 0.5
+  const Scope scope(forest.tree);
+  Searcher searcher(forest.tree, forest.blocks, scope);
+  std::vector<Scored> found;
+  searcher.top_k(Features{}, 1000, found);
+  REQUIRE(found.size() == forest.labels.size());
+  for (std::size_t i = 1; i < found.size(); ++i) CHECK(before(found[i - 1], found[i]));
+}
+
+TEST("search: nothing to be found") {
+  Random random(2);
+  std::vector<Scored> found{{1, 1.0F}};
+  const Forest empty(random, 0, 1.0F);
+  const Scope nothing(empty.tree);
+  Searcher searcher(empty.tree, empty.blocks, nothing);
+  searcher.top_k(Features{}, 5, found);
+  CHECK(found.empty());
+  CHECK_EQ(searcher.stats().classifiers, 0U);
+  searcher.beam(Features{}, 5, 3, found);
+  CHECK(found.empty());
+
+  const Forest forest(random, 10, 1.0F);
+  Scope none(forest.tree, {});
+  Searcher other(forest.tree, forest.blocks, none);
+  other.top_k(Features{}, 5, found);
+  CHECK(found.empty());
+  CHECK_EQ(other.stats().classifiers, 0U);
+}
+
+// A file that only predicts is not read before it is used: its weights may be anything.
+TEST("search: weights that are no numbers make a label improbable, not the search endless") {
+  constexpr float kBad[] = {std::numeric_limits<float>::quiet_NaN(), std::numeric_limits<float>::infinity(),
+                            -std::numeric_limits<float>::infinity(), 3e38F};
+  LabelTree tree;
+  tree.give_label(kRoot, 0);
+  tree.insert_node(kRoot);
+  for (LabelId label = 1; label < 4; ++label) tree.add_leaf(kRoot, label);
+  const LearnerOptions options{.kind = LearnerKind::adagrad};
+  const std::vector<FeatureId> features{0};
+  const std::vector<float> sure{9.0F, 0.0F};
+  const std::vector<float> bad{0.0F,    1.0F,    2.0F,    3.0F,
+                               kBad[0], kBad[1], kBad[2], kBad[3]};  // bias row, row of feature 0
+  const SiblingBlock above(options, {1, false, 0, features, sure.data(), nullptr}, true);
+  const SiblingBlock root(options, {4, false, 0, features, bad.data(), nullptr}, true);
+  std::vector<const SiblingBlock*> blocks{&above, &root, nullptr, nullptr, nullptr, nullptr};
+  Scope scope(tree);
+  const float threshold = 0.0F;
+  scope.set_thresholds(std::span(&threshold, 1));
+  Searcher searcher(tree, blocks, scope);
+  for (const float value : {1.0F, 0.0F, -1.0F}) {  // 0 * infinity is no number either
+    const Example x{{0}, {value}};
+    std::vector<Scored> found;
+    searcher.top_k(x.view(), 4, found);
+    CHECK_EQ(found.size(), 4U);
+    for (const Scored& one : found) CHECK(one.probability >= 0.0F && one.probability <= 1.0F);
+    searcher.above_threshold(x.view(), found);
+    CHECK_EQ(found.size(), 4U);
+    searcher.beam(x.view(), 4, 2, found);
+    CHECK_EQ(found.size(), 4U);
+  }
+}
+
+}  // namespace
+}  // namespace labelgrove::testing

@@ -1,0 +1,515 @@
+#include <cmath>
+#include <limits>
+#include <map>
+
+#include "harness.hpp"
+#include "labelgrove/sibling_block.hpp"
+#include "support.hpp"
+
+namespace labelgrove::testing {
+namespace {
+
+constexpr LearnerKind kLearners[] = {LearnerKind::adagrad, LearnerKind::sgd, LearnerKind::arow};
+
+LearnerOptions options_for(LearnerKind kind) {
+  LearnerOptions options;
+  options.kind = kind;
+  options.rate = kind == LearnerKind::sgd ? 0.4F : 0.9F;
+  options.l2 = 0.02F;
+  options.r = 0.8F;
+  return options;
+}
+
+// All that a block knows, as it is stored.
+struct Contents {
+  std::uint32_t children = 0;
+  bool theta = false;
+  std::uint64_t updates = 0;
+  std::vector<FeatureId> features;
+  std::vector<float> weights;
+  std::vector<float> state;
+
+  Contents(const SiblingBlock& block, bool with_state)
+      : children(block.children()),
+        theta(block.has_theta()),
+        updates(block.updates()),
+        features(block.features().features().begin(), block.features().features().end()),
+        weights(std::size_t{block.rows()} * block.columns()) {
+    block.copy_weights(block.columns(), weights.data());
+    if (!with_state) return;
+    state.resize(weights.size());
+    block.copy_state(block.columns(), state.data());
+  }
+
+  std::uint32_t columns() const { return children + (theta ? 1 : 0); }
+  std::size_t rows() const { return features.size() + 1; }
+  float weight(std::size_t row, std::uint32_t column) const { return weights[row * columns() + column]; }
+  float state_of(std::size_t row, std::uint32_t column) const { return state[row * columns() + column]; }
+  BlockView view() const {
+    return {children, theta, updates, features, weights.data(), state.empty() ? nullptr : state.data()};
+  }
+};
+
+Contents contents(const SiblingBlock& block, const LearnerOptions& options) { return {block, options.has_state()}; }
+
+// Column `a` of one equals column `b` of the other, or its negation, state included.
+bool same_column(const Contents& one, std::uint32_t a, const Contents& other, std::uint32_t b, bool negated = false) {
+  if (one.features != other.features || one.state.empty() != other.state.empty()) return false;
+  for (std::size_t row = 0; row < one.rows(); ++row) {
+    const float expected = negated ? 0.0F - other.weight(row, b) : other.weight(row, b);
+    if (!same_bits(one.weight(row, a), expected)) return false;
+    if (!one.state.empty() && !same_bits(one.state_of(row, a), other.state_of(row, b))) return false;
+  }
+  return true;
+}
+
+bool same(const Contents& one, const Contents& other) {
+  return one.children == other.children && one.theta == other.theta && one.updates == other.updates &&
+         one.features == other.features && same_bits(one.weights, other.weights) && same_bits(one.state, other.state);
+}
+
+// --- learning and prediction ---------------------------------------------------------------------------------------------
+
+// The learners as their papers have them, in double precision and one number at a time, for one step from `before` on.
+class PlainStep {
+ public:
+  PlainStep(const LearnerOptions& options, const Contents& before)
+      : options_(options), columns_(before.columns()), updates_(before.updates) {
+    for (std::size_t row = 0; row < before.rows(); ++row) {
+      const std::uint64_t key = row == 0 ? kBias : before.features[row - 1];
+      for (std::uint32_t c = 0; c < columns_; ++c) {
+        weights_[{key, c}] = before.weight(row, c);
+        states_[{key, c}] = before.state.empty() ? 0.0 : double{before.state_of(row, c)};
+      }
+    }
+  }
+
+  double margin(const Features& x, std::uint32_t column) {
+    double sum = 0.0;
+    each(x, [&](std::uint64_t key, double value) { sum += value * weights_[{key, column}]; });
+    return options_.kind == LearnerKind::sgd ? sum / scale(updates_) : sum;
+  }
+
+  double probability(const Features& x, std::uint32_t column) {
+    const double slope = options_.kind == LearnerKind::arow ? 3.0 : 1.0;  // docs/decisions/arow.md
+    return 1.0 / (1.0 + std::exp(-slope * margin(x, column)));
+  }
+
+  void learn(const Features& x, std::uint32_t column, double y, bool fresh) {
+    const double m = margin(x, column);
+    const double gradient = -y / (1.0 + std::exp(y * m));
+    switch (options_.kind) {
+      case LearnerKind::adagrad:
+        each(x, [&](std::uint64_t key, double value) {
+          double& sum = state(key, column);
+          sum += gradient * value * gradient * value;
+          weights_[{key, column}] -=
+              double{options_.rate} * gradient * value / std::sqrt(double{options_.epsilon} + sum);
+        });
+        break;
+      case LearnerKind::sgd: {
+        // What is stored is Pi_{t-1} w, before the t-th step.
+        const double rate = double{options_.rate} / (1.0 + decay() * static_cast<double>(updates_ + 1));
+        each(x, [&](std::uint64_t key, double value) {
+          weights_[{key, column}] -= scale(updates_) * rate * gradient * value;
+        });
+        break;
+      }
+      case LearnerKind::arow: {
+        const double r = double{options_.r} * (fresh ? 1.0 : 2.0);  // docs/decisions/arow.md
+        double variance = 0.0;
+        each(x, [&](std::uint64_t key, double value) { variance += value * value * state(key, column); });
+        const double loss = 1.0 - y * m;
+        if (loss <= 0.0) break;
+        each(x, [&](std::uint64_t key, double value) {
+          double& spread = state(key, column);
+          weights_[{key, column}] += loss / (variance + r) * y * value * spread;
+          if (fresh) spread /= 1.0 + spread * value * value / double{options_.r};
+        });
+        break;
+      }
+    }
+  }
+
+  void check(const Contents& after) {
+    for (std::size_t row = 0; row < after.rows(); ++row) {
+      const std::uint64_t key = row == 0 ? kBias : after.features[row - 1];
+      for (std::uint32_t c = 0; c < columns_; ++c) {
+        CHECK_NEAR(after.weight(row, c), (weights_[{key, c}]), 2e-5 * (1.0 + std::abs(weights_[{key, c}])));
+        if (!after.state.empty()) CHECK_NEAR(after.state_of(row, c), state(key, c), 2e-6 * (1.0 + state(key, c)));
+      }
+    }
+  }
+
+ private:
+  static constexpr std::uint64_t kBias = std::uint64_t{1} << 40;
+  using Place = std::pair<std::uint64_t, std::uint32_t>;
+
+  template <typename Visit>
+  static void each(const Features& x, Visit&& visit) {
+    visit(kBias, 1.0);
+    for (std::uint32_t j = 0; j < x.size; ++j) visit(x.ids[j], x.values[j]);
+  }
+  double decay() const { return double{options_.l2} * double{options_.rate}; }
+  // Pi_t, the product of all (1 + lambda gamma_s), s <= t: it telescopes to this.
+  double scale(std::uint64_t t) const { return (1.0 + decay() * static_cast<double>(t + 1)) / (1.0 + decay()); }
+  double& state(std::uint64_t key, std::uint32_t column) {
+    const double initial = options_.kind == LearnerKind::arow ? 1.0 : 0.0;
+    return states_.try_emplace({key, column}, initial).first->second;
+  }
+
+  LearnerOptions options_;
+  std::uint32_t columns_;
+  std::uint64_t updates_;
+  std::map<Place, double> weights_;
+  std::map<Place, double> states_;
+};
+
+TEST("sibling block: a new one is a bias row of zeros") {
+  for (const LearnerKind kind : kLearners) {
+    const LearnerOptions options = options_for(kind);
+    const SiblingBlock block(options, 3, true);
+    CHECK_EQ(block.children(), 3U);
+    CHECK_EQ(block.columns(), 4U);
+    CHECK(block.has_theta());
+    CHECK_EQ(block.rows(), 1U);
+    CHECK_EQ(block.updates(), 0U);
+    const Contents found = contents(block, options);
+    CHECK(std::ranges::all_of(found.weights, [](float w) { return w == 0.0F; }));
+    CHECK(std::ranges::all_of(found.state, [&](float s) { return s == options.initial_state(); }));
+  }
+}
+
+TEST("sibling block: every step is the learner's, for all columns at once") {
+  Workspace work;
+  for (const LearnerKind kind : kLearners) {
+    const LearnerOptions options = options_for(kind);
+    for (const std::uint32_t children : {0U, 1U, 2U, 3U, 4U, 7U, 8U, 9U, 16U, 33U, 70U}) {
+      for (const bool theta : {false, true}) {
+        if (children == 0 && !theta) continue;
+        Random random(children * 2 + (theta ? 1 : 0));
+        SiblingBlock block(options, children, theta);
+        for (int step = 0; step < 12; ++step) {
+          const Example x = random_example(random, 12, 0.5);
+          const auto positives = random_subset(random, children, 0.3);
+          const bool fresh = random.chance(0.7);
+          PlainStep plain(options, contents(block, options));
+          std::vector<float> probabilities(children + 1, 12345.0F);
+          block.predict(x.view(), work, probabilities.data());
+          CHECK_EQ(probabilities[children], 12345.0F);
+          for (std::uint32_t c = 0; c < children; ++c) {
+            CHECK_NEAR(probabilities[c], plain.probability(x.view(), c), 2e-6);
+          }
+          for (std::uint32_t c = 0; c < block.columns(); ++c) {
+            const bool positive = c == children || std::ranges::find(positives, c) != positives.end();
+            plain.learn(x.view(), c, positive ? 1.0 : -1.0, fresh);
+          }
+          block.learn(x.view(), positives, fresh, work);
+          plain.check(contents(block, options));
+          CHECK_EQ(block.updates(), static_cast<std::uint64_t>(step) + 1);
+        }
+      }
+    }
+  }
+}
+
+// Jasinska et al. 2016, Appendix B, without its trick: every weight decays at every step.
+TEST("sibling block: SGD's lazy regularisation is the regularisation") {
+  LearnerOptions options = options_for(LearnerKind::sgd);
+  options.l2 = 0.3F;
+  const double gamma = options.rate;
+  const double lambda = options.l2;
+  Random random(1);
+  SiblingBlock block(options, 1, false);
+  Workspace work;
+  std::vector<double> w(11);  // the last is the bias
+  const auto margin = [&](const Example& x) {
+    double sum = w[10];
+    for (std::size_t j = 0; j < x.ids.size(); ++j) sum += double{x.values[j]} * w[x.ids[j]];
+    return sum;
+  };
+  for (int t = 1; t <= 300; ++t) {
+    const Example x = random_example(random, 10, 0.4);
+    float probability = 0.0F;
+    block.predict(x.view(), work, &probability);
+    CHECK_NEAR(probability, 1.0 / (1.0 + std::exp(-margin(x))), 1e-5);
+    const bool positive = random.chance(0.4);
+    const double rate = gamma / (1.0 + lambda * gamma * t);
+    const double y = positive ? 1.0 : -1.0;
+    const double gradient = -y / (1.0 + std::exp(y * margin(x)));
+    for (std::size_t j = 0; j < x.ids.size(); ++j) w[x.ids[j]] -= rate * gradient * double{x.values[j]};
+    w[10] -= rate * gradient;
+    for (double& weight : w) weight /= 1.0 + lambda * rate;
+    const std::uint32_t child = 0;
+    block.learn(x.view(), std::span(&child, positive ? 1 : 0), true, work);
+  }
+}
+
+TEST("sibling block: predicting changes nothing, and features never learnt count for nothing") {
+  Random random(2);
+  Workspace work;
+  for (const LearnerKind kind : kLearners) {
+    const LearnerOptions options = options_for(kind);
+    SiblingBlock block(options, 5, true);
+    for (int i = 0; i < 30; ++i)
+      block.learn(random_example(random, 20, 0.3).view(), random_subset(random, 5, 0.3), true, work);
+    const Contents before = contents(block, options);
+    Example known = random_example(random, 20, 0.5);
+    std::vector<float> without(5);
+    block.predict(known.view(), work, without.data());
+    known.ids.insert(known.ids.end(), {50, 1'000'000, 0x7ffffffe});
+    known.values.insert(known.values.end(), {1.0F, -1.0F, 1e9F});
+    std::vector<float> with(5);
+    block.predict(known.view(), work, with.data());
+    CHECK(same_bits(with, without));
+    CHECK(same(contents(block, options), before));
+  }
+}
+
+TEST("sibling block: features that are there with the value 0 do no harm") {
+  Workspace work;
+  for (const LearnerKind kind : kLearners) {
+    const LearnerOptions options = options_for(kind);
+    SiblingBlock block(options, 2, true);
+    const Example zeros{{3, 8}, {0.0F, -0.0F}};
+    for (int i = 0; i < 10; ++i) block.learn(zeros.view(), {}, true, work);
+    block.learn(Features{}, {}, true, work);
+    CHECK_EQ(block.rows(), 3U);
+    const Contents found = contents(block, options);
+    CHECK(std::ranges::all_of(found.weights, [](float w) { return std::isfinite(w); }));
+    CHECK_EQ(found.weight(1, 0), 0.0F);
+  }
+}
+
+// --- columns: the properness of OPLT, block by block -----------------------------------------------------------------------
+
+struct Lesson {
+  Example x;
+  std::vector<std::uint32_t> positives;
+  bool fresh;
+};
+
+std::vector<Lesson> lessons(Random& random, std::size_t n, std::uint32_t children) {
+  std::vector<Lesson> all;
+  for (std::size_t i = 0; i < n; ++i) {
+    all.push_back({random_example(random, 30, 0.2), random_subset(random, children, 0.2), random.chance(0.6)});
+  }
+  return all;
+}
+
+void teach(SiblingBlock& block, std::span<const Lesson> all, Workspace& work) {
+  for (const Lesson& lesson : all) block.learn(lesson.x.view(), lesson.positives, lesson.fresh, work);
+}
+
+TEST("sibling block: a leaf that is added is as if it had been there, negative, from the start") {
+  Workspace work;
+  for (const LearnerKind kind : kLearners) {
+    const LearnerOptions options = options_for(kind);
+    for (const std::uint32_t children : {0U, 1U, 2U, 3U, 4U, 7U, 8U, 15U, 16U, 31U}) {
+      Random random(children);
+      const std::vector<Lesson> early = lessons(random, 25, children);
+      const std::vector<Lesson> late = lessons(random, 25, children + 1);
+      SiblingBlock grown(options, children, true);
+      teach(grown, early, work);
+      grown.add_leaf();
+      CHECK_EQ(grown.children(), children + 1);
+      SiblingBlock whole(options, children + 1, true);
+      teach(whole, early, work);
+      CHECK(same(contents(grown, options), contents(whole, options)));
+      teach(grown, late, work);
+      teach(whole, late, work);
+      CHECK(same(contents(grown, options), contents(whole, options)));
+    }
+  }
+}
+
+TEST("sibling block: a child that starts again is as if it had never been positive") {
+  Workspace work;
+  for (const LearnerKind kind : kLearners) {
+    const LearnerOptions options = options_for(kind);
+    for (const std::uint32_t children : {1U, 2U, 5U, 8U, 12U}) {
+      Random random(children);
+      const std::vector<Lesson> all = lessons(random, 40, children);
+      const std::uint32_t child = random.below(children);
+      SiblingBlock block(options, children, true);
+      teach(block, all, work);
+      block.reset_child(child);
+      SiblingBlock spared(options, children, true);
+      for (Lesson lesson : all) {
+        std::erase(lesson.positives, child);
+        teach(spared, std::span(&lesson, 1), work);
+      }
+      CHECK(same(contents(block, options), contents(spared, options)));
+    }
+  }
+}
+
+TEST("sibling block: the block of a node inserted above is as if it had been there from the start") {
+  Workspace work;
+  for (const LearnerKind kind : kLearners) {
+    const LearnerOptions options = options_for(kind);
+    for (const std::uint32_t children : {0U, 1U, 4U, 9U, 20U}) {
+      Random random(children);
+      const std::vector<Lesson> early = lessons(random, 30, children);
+      SiblingBlock block(options, children, true);
+      teach(block, early, work);
+      const Contents before = contents(block, options);
+      SiblingBlock above = block.parent_block();
+      CHECK(same(contents(block, options), before));
+      SiblingBlock from_the_start(options, 1, true);
+      for (Lesson lesson : early) {
+        lesson.positives = {0};
+        teach(from_the_start, std::span(&lesson, 1), work);
+      }
+      CHECK(same(contents(above, options), contents(from_the_start, options)));
+      above.add_leaf();
+      from_the_start.add_leaf();
+      const std::vector<Lesson> late = lessons(random, 10, 2);
+      teach(above, late, work);
+      teach(from_the_start, late, work);
+      CHECK(same(contents(above, options), contents(from_the_start, options)));
+    }
+  }
+}
+
+TEST("sibling block: without theta the children go on as with it") {
+  Workspace work;
+  for (const LearnerKind kind : kLearners) {
+    const LearnerOptions options = options_for(kind);
+    for (const std::uint32_t children : {1U, 2U, 4U, 8U, 16U, 40U}) {  // 2, 4, …: theta has made the rows wider
+      Random random(children);
+      SiblingBlock with(options, children, true);
+      SiblingBlock without(options, children, true);
+      const std::vector<Lesson> early = lessons(random, 25, children);
+      const std::vector<Lesson> late = lessons(random, 25, children);
+      teach(with, early, work);
+      teach(without, early, work);
+      without.drop_theta();
+      CHECK(!without.has_theta());
+      CHECK_EQ(without.children(), children);
+      CHECK_EQ(without.columns(), children);
+      teach(with, late, work);
+      teach(without, late, work);
+      const Contents expected = contents(with, options);
+      const Contents found = contents(without, options);
+      for (std::uint32_t c = 0; c < children; ++c) CHECK(same_column(found, c, expected, c));
+    }
+  }
+}
+
+// Whatever became of the rows on the way (how wide they are, what lies beyond the last column), a block goes on as one
+// that was just loaded from what it would have saved.
+TEST("sibling block: any history of columns leaves rows as good as new") {
+  Workspace work;
+  for (const LearnerKind kind : kLearners) {
+    const LearnerOptions options = options_for(kind);
+    for (std::uint64_t seed = 0; seed < 40; ++seed) {
+      Random random(seed);
+      SiblingBlock block(options, random.below(4), true);
+      for (int step = 0; step < 40; ++step) {
+        const Contents before = contents(block, options);
+        const std::uint32_t theta = before.columns() - 1;
+        const std::uint32_t choice = random.below(10);
+        if (choice < 5) {
+          teach(block, lessons(random, 3, block.children()), work);
+        } else if (choice < 8) {
+          block.add_leaf();
+          const Contents after = contents(block, options);
+          for (std::uint32_t c = 0; c < theta; ++c) CHECK(same_column(after, c, before, c));
+          CHECK(same_column(after, theta, before, theta, true));
+          CHECK(same_column(after, theta + 1, before, theta));
+        } else if (choice == 8 && block.children() > 0) {
+          const std::uint32_t child = random.below(block.children());
+          block.reset_child(child);
+          const Contents after = contents(block, options);
+          for (std::uint32_t c = 0; c <= theta; ++c) {
+            if (c == child) CHECK(same_column(after, c, before, theta, true));
+            else CHECK(same_column(after, c, before, c));
+          }
+        } else if (choice == 9) {
+          block = block.parent_block();
+          const Contents after = contents(block, options);
+          CHECK_EQ(after.children, 1U);
+          CHECK(same_column(after, 0, before, theta));
+          CHECK(same_column(after, 1, before, theta));
+        }
+      }
+      if (random.chance(0.5) && block.children() > 0) block.drop_theta();
+      const Contents stored = contents(block, options);
+      SiblingBlock loaded(options, stored.view(), false);
+      CHECK(same(contents(loaded, options), stored));
+      const std::vector<Lesson> late = lessons(random, 20, block.children());
+      teach(block, late, work);
+      teach(loaded, late, work);
+      if (block.has_theta()) {
+        block.add_leaf();
+        loaded.add_leaf();
+        teach(block, late, work);
+        teach(loaded, late, work);
+      }
+      CHECK(same(contents(loaded, options), contents(block, options)));
+    }
+  }
+}
+
+TEST("sibling block: many rows, so that they move to pages of their own, and back when they become narrow") {
+  Workspace work;
+  const LearnerOptions options = options_for(LearnerKind::arow);
+  Random random(3);
+  SiblingBlock block(options, 2, true);
+  SiblingBlock wide(options, 24, true);
+  for (int i = 0; i < 40; ++i) {
+    const Example x = random_example(random, 4000, 0.3);
+    const auto positives = random_subset(random, 2, 0.4);
+    block.learn(x.view(), positives, true, work);
+    wide.learn(x.view(), positives, true, work);
+  }
+  while (block.children() < 24) block.add_leaf();
+  CHECK(same(contents(block, options), contents(wide, options)));
+  CHECK_EQ(block.rows(), 4001U);
+  const std::size_t bytes = block.bytes();
+  CHECK(bytes >= 4001 * 25 * 2 * sizeof(float));
+  block.drop_theta();  // rows become narrower
+  wide.drop_theta();
+  CHECK(block.bytes() + 4001 * 2 * sizeof(float) <= bytes);
+  CHECK(same(contents(block, options), contents(wide, options)));
+  const Example x = random_example(random, 4100, 0.3);
+  block.learn(x.view(), {}, true, work);
+  wide.learn(x.view(), {}, true, work);
+  CHECK(same(contents(block, options), contents(wide, options)));
+}
+
+TEST("sibling block: weights that are read where they lie predict the same") {
+  Workspace work;
+  Random random(4);
+  for (const LearnerKind kind : kLearners) {
+    const LearnerOptions options = options_for(kind);
+    for (const std::uint32_t children : {1U, 3U, 8U, 21U}) {
+      SiblingBlock block(options, children, false);
+      teach(block, lessons(random, 30, children), work);
+      const Contents stored = contents(block, options);
+      const SiblingBlock borrowing(options, stored.view(), true);
+      for (int i = 0; i < 10; ++i) {
+        const Example x = random_example(random, 40, 0.3);
+        std::vector<float> owned(children);
+        std::vector<float> borrowed(children);
+        block.predict(x.view(), work, owned.data());
+        borrowing.predict(x.view(), work, borrowed.data());
+        CHECK(same_bits(owned, borrowed));
+      }
+      CHECK(borrowing.bytes() < block.bytes());
+      CHECK(same_bits(Contents(borrowing, false).weights, stored.weights));
+    }
+  }
+}
+
+TEST("sibling block: a feature that is stored twice shows in the number of rows") {
+  const LearnerOptions options = options_for(LearnerKind::sgd);
+  const std::vector<FeatureId> features{4, 9, 4};
+  const std::vector<float> weights(4);
+  const SiblingBlock block(options, {1, false, 0, features, weights.data(), nullptr}, true);
+  CHECK_EQ(block.features().size(), 2U);  // which is how a damaged file is found
+}
+
+}  // namespace
+}  // namespace labelgrove::testing
