@@ -84,7 +84,7 @@ class OnlinePLTClassifier(LabelTreeClassifier):
         The labels that can be predicted, in order of arrival; for indicator targets the column
         numbers.
     label_counts_ : ndarray of int64, shape (n_classes,)
-        In how many examples each class was seen.
+        In how many examples each class was seen, every pass counted.
     n_features_in_ : int
         Columns seen so far.
     examples_seen_ : int
@@ -300,7 +300,9 @@ def _run(
     finally:
         if learned.kind != "indicator":  # whose columns are labels before they are in the tree
             learned.labels.truncate(max(engine.label_count, known_labels))
-        learned.count(labels[: label_indptr[min(engine.examples_seen - before, n)]])
+        passes_done, rows_done = divmod(engine.examples_seen - before, n)
+        learned.count(labels, passes_done)
+        learned.count(labels[: label_indptr[rows_done]], 1)
 
 
 def _require_fixed(learned: Learned, known: int) -> None:

@@ -75,13 +75,13 @@ class Learned:
         counts[column_of[active]] = self.counts[: len(active)][active]
         return counts
 
-    def count(self, ids: npt.NDArray[np.uint32]) -> None:
-        """Add the labels of examples that have been learnt."""
+    def count(self, ids: npt.NDArray[np.uint32], times: int) -> None:
+        """Add the labels of examples that have been learnt so many times."""
         if len(self.counts) < len(self.labels):
             room = np.zeros(max(len(self.labels), 2 * len(self.counts)), np.int64)
             room[: len(self.counts)] = self.counts
             self.counts = room
-        np.add.at(self.counts, ids.astype(np.int64), 1)
+        np.add.at(self.counts, ids.astype(np.int64), times)
 
     def labels_in_tree(self) -> npt.NDArray[np.int64]:
         """Ids of all labels that have a leaf, increasing."""
