@@ -29,10 +29,10 @@ from engine.driver import (
     rows,
 )
 from labelgrove import _core
-from naive import streams
+from naive import search, streams
 from naive.iplt import SUPER_ROOT
 from naive.label_tree import Node
-from naive.learners import AROW, BIAS, AdaGrad, Instance, LazySGD, Learner
+from naive.learners import AROW, BIAS, AdaGrad, Instance, LazySGD, Learner, instance, sigma
 from naive.oplt import OPLT
 from naive.policy import PreLeafPolicy, RandomChoice, policy_named
 from naive.replay import NodeMemory, Replay
@@ -49,7 +49,7 @@ def new_learner(name: str, l2: float) -> Callable[[], Learner]:
     learners: dict[str, Callable[[], Learner]] = {
         "adagrad": lambda: AdaGrad(eta=0.8, epsilon=0.05),
         "sgd": lambda: LazySGD(gamma=0.8, lam=l2),
-        "arow": lambda: AROW(r=2.0),
+        "arow": lambda: AROW(r=2.0, link=lambda margin, variance: sigma(3.0 * margin)),
     }
     return learners[name]
 
@@ -266,3 +266,33 @@ def test_replay_of_everything_reads_no_bound_as_zero() -> None:
         twin = Twin(**common, replay=1, replay_memory=memory)
         live(twin, random_stream(1, length=30, removals=0.0))
         assert len(blocks(twin.engine)[ABOVE_ROOT].memory) == kept
+
+
+@pytest.mark.parametrize("learner", LEARNERS)
+def test_same_probabilities(learner: str) -> None:
+    """For features that are known to all blocks, to some, or to none."""
+    given = parameters_of(learner)
+    twin = Twin(**given)
+    live(twin, random_stream(4, length=70))
+    for f in range(14):
+        x = instance({f: 1.0, (f * 5) % 12: -0.5, 1000: 0.2})
+        indptr, labels, scores, *_ = twin.engine.above_threshold(
+            *rows([example(x, [])]), np.zeros(1, np.float32), None, 1
+        )
+        twin_eta = {v: twin.H[v].probability(x) for v in twin.tree.nodes()}
+        expected = dict(search.exhaustive(twin.tree, twin_eta.__getitem__))
+        assert expected.keys() == set(labels.tolist()) and len(expected) == indptr[1] > 20
+        for label, score in zip(labels.tolist(), scores.tolist(), strict=True):
+            np.testing.assert_allclose(score, expected[label], rtol=1e-3, atol=1e-6)
+
+
+def parameters_of(learner: str) -> dict[str, Any]:
+    common: dict[str, Any] = {"policy": "complete", "alpha": 1.0, "arity": 2, "max_leaves": 4}
+    return {
+        **common,
+        "learner": learner,
+        "replay": 1,
+        "replay_memory": 0,
+        "random_state": 3,
+        "l2": 0.02,
+    }

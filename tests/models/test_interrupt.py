@@ -1,0 +1,157 @@
+"""Ctrl-C at every point where Python looks for it: the model stands, at a whole number of rows."""
+
+from __future__ import annotations
+
+import copy
+import signal
+import sys
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+import pytest
+
+import labelgrove
+from contract.kit import noise, state
+from labelgrove import LearningInterrupted, OnlinePLTClassifier
+from labelgrove.models import _online_plt
+
+PACKAGE = str(Path(labelgrove.__file__).parent)
+ROWS = 24
+
+
+@pytest.fixture(autouse=True)
+def short_runs(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let a call go through several runs, between which it can be stopped."""
+    monkeypatch.setattr(_online_plt, "_RUN_ROWS", 7)
+
+
+class CtrlC:
+    """Sends SIGINT to this process at the n-th point where CPython would notice it.
+
+    These are the beginnings of functions and the ends of calls. Only code of the package counts,
+    and of contextlib, through which its locks are held.
+    """
+
+    def __init__(self, at: int) -> None:
+        self.at = at
+        self.points = 0
+
+    def __call__(self, frame: FrameType, event: str, _: Any) -> None:
+        name = frame.f_code.co_filename
+        if event in {"call", "c_return"} and (name.startswith(PACKAGE) or "contextlib" in name):
+            self.points += 1
+            if self.points == self.at:
+                sys.setprofile(None)
+                signal.raise_signal(signal.SIGINT)
+
+    def during(self, use: Any) -> BaseException | None:
+        """Run something; give the interruption that came out of it, if any."""
+        try:
+            sys.setprofile(self)
+            use()
+        except KeyboardInterrupt as stop:
+            return stop
+        finally:
+            sys.setprofile(None)
+        return None
+
+
+def seen(clf: OnlinePLTClassifier) -> int:
+    return clf.examples_seen_ if clf.__sklearn_is_fitted__() else 0
+
+
+def stream(kind: str) -> tuple[OnlinePLTClassifier, Any, Any]:
+    """Give a model, and examples with new labels that it is to learn."""
+    clf = OnlinePLTClassifier(arity=2, max_leaves=4)
+    X, Y = noise(seed=1, n=ROWS)
+    labels: Any = [[f"new {t % 9}", *row] for t, row in enumerate(Y)]
+    rows: Any = X
+    if kind == "dicts":
+        rows = [{f"f{t % 5}": 1.0, f"g{t}": 0.5} for t in range(ROWS)]
+    if kind == "learnt":
+        clf.partial_fit(*noise(n=30))
+    return clf, rows, labels
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="raise_signal ends the process there")
+@pytest.mark.parametrize("kind", ["fresh", "learnt", "dicts"])
+def test_anywhere(kind: str) -> None:
+    base, X, Y = stream(kind)
+    whole = copy.deepcopy(base).partial_fit(X, Y)
+    expected, before = state(whole), seen(base)
+    prefixes: dict[int, Any] = {0: state(base)}
+    counter = CtrlC(at=-1)
+    counter.during(lambda: copy.deepcopy(base).partial_fit(X, Y))
+    stopped_after = set()
+    for at in range(1, counter.points + 1):
+        clf = copy.deepcopy(base)
+        stop = CtrlC(at).during(lambda clf=clf: clf.partial_fit(X, Y))
+        done = seen(clf) - before
+        assert stop is not None and 0 <= done <= ROWS
+        stopped_after.add(done)
+        if isinstance(stop, LearningInterrupted):
+            assert stop.examples_learned == done
+        else:  # before anything was learnt, or after everything was
+            assert done in {0, ROWS}
+        if done not in prefixes:
+            prefixes[done] = state(copy.deepcopy(base).partial_fit(X[:done], Y[:done]))
+        if done:
+            assert without_columns(state(clf)) == without_columns(prefixes[done]), at
+        if done < ROWS:
+            clf.partial_fit(X[done:], Y[done:])
+        assert state(clf) == expected, at
+    assert {0, 7, 14, 21, ROWS} >= stopped_after > {7, 14}
+
+
+def without_columns(learnt: Any) -> Any:
+    """Leave out how wide X was, which an interrupted call knows of all its rows."""
+    header, arrays = learnt["_learned"]
+    header = {key: header[key] for key in header if key != "features"}
+    return header, {key: arrays[key] for key in arrays if not key.startswith("feature.")}
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="raise_signal ends the process there")
+def test_while_labels_are_removed_or_renamed() -> None:
+    base, X, Y = stream("learnt")
+    base.partial_fit(X, Y)
+    names = base.classes_[:4].tolist()
+    for use in (
+        lambda clf: clf.remove_labels(names),
+        lambda clf: clf.rename_labels(dict(zip(names, names[::-1], strict=True))),
+    ):
+        before, after = state(base), state(use(copy.deepcopy(base)))
+        counter = CtrlC(at=-1)
+        counter.during(lambda use=use: use(copy.deepcopy(base)))
+        for at in range(1, counter.points + 1):
+            clf = copy.deepcopy(base)
+            CtrlC(at).during(lambda use=use, clf=clf: use(clf))
+            assert state(clf) in (before, after), at
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="raise_signal ends the process there")
+def test_while_predicting() -> None:
+    """Nothing is left locked."""
+    clf, X, Y = stream("learnt")
+    counter = CtrlC(at=-1)
+    counter.during(lambda: clf.predict_topk(X))
+    for at in range(1, counter.points + 1):
+        assert isinstance(CtrlC(at).during(lambda: clf.predict_topk(X)), KeyboardInterrupt)
+        clf.partial_fit(X[:1], Y[:1])
+
+
+def test_the_handler_of_ctrl_c_is_left_as_it_was() -> None:
+    clf, X, Y = stream("fresh")
+    mine: list[int] = []
+    previous = signal.signal(signal.SIGINT, lambda number, _: mine.append(number))
+    try:
+        handler = signal.getsignal(signal.SIGINT)
+        clf.partial_fit(X, Y)
+        assert signal.getsignal(signal.SIGINT) is handler
+        if sys.platform != "win32":
+            CtrlC(at=100).during(lambda: clf.partial_fit(X, Y))
+            assert mine == [signal.SIGINT] and seen(clf) == 2 * ROWS
+    finally:
+        signal.signal(signal.SIGINT, previous)
+    clf.partial_fit(X, Y)
+    assert signal.getsignal(signal.SIGINT) is previous
