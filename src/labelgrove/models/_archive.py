@@ -138,8 +138,8 @@ def save_model(
 def load(path: str | PathLike[str]) -> OnlinePLTClassifier:
     """Read a model that :meth:`OnlinePLTClassifier.save` has written.
 
-    A model saved for prediction is not read but mapped: its weights come from the file when they
-    are needed, and processes that map the same file share them.
+    The weights of a model saved for prediction stay where they are, in the mapped file: they are
+    not copied, and processes that load the same file share them.
 
     Parameters
     ----------

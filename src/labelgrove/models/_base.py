@@ -44,10 +44,10 @@ class LabelTreeClassifier(Predicting, ClassifierMixin, BaseEstimator):
         DataError
             If a label is not known; then none is removed.
         """
-        learned = self._require_learned()
+        self._require_learned()
         names = as_collection(labels, "labels")
-        with learned.guard.changing():
-            self._remove(learned, names)
+        with self._guard.changing():
+            self._remove(self._require_learned(), names)
         return self
 
     @staticmethod
@@ -77,16 +77,13 @@ class LabelTreeClassifier(Predicting, ClassifierMixin, BaseEstimator):
         DataError
             If an old name is not known or two labels would share a name; then none is renamed.
         """
-        learned = self._require_learned()
+        self._require_learned()
         if not isinstance(names, Mapping):
             raise DataError(f"names={names!r}: expected a mapping from old to new names")
-        if learned.kind == "indicator":
-            for new in names.values():
-                if not isinstance(new, (int, np.integer)) or not 0 <= new < learned.n_columns:
-                    raise DataError(
-                        f"new name {new!r}: expected a column from 0 to {learned.n_columns - 1}"
-                    )
-        with learned.guard.changing():
+        with self._guard.changing():
+            learned = self._require_learned()
+            if learned.kind == "indicator":
+                _require_columns(list(names.values()), learned.n_columns)
             learned.labels.rename(names)
         return self
 
@@ -142,16 +139,15 @@ class LabelTreeClassifier(Predicting, ClassifierMixin, BaseEstimator):
         dict
             ``weights``, ``model_bytes``, ``memory_bytes``.
         """
-        learned = self._require_learned()
-        with learned.guard.reading():
-            size: dict[str, int] = learned.engine.size()
+        with self._guard.reading():
+            size: dict[str, int] = self._require_learned().engine.size()
         return size
 
     @contextmanager
     def _reading(self, attribute: str) -> Iterator[Learned]:
         if self._learned is None:
             raise AttributeError(f"{attribute} is there once the model has learnt from an example")
-        with self._learned.guard.reading():
+        with self._guard.reading():
             yield self._learned
 
     def __sklearn_is_fitted__(self) -> bool:
@@ -185,13 +181,15 @@ class LabelTreeClassifier(Predicting, ClassifierMixin, BaseEstimator):
         OSError
             If the file cannot be written; a file that was there before stays as it was.
         """
-        with self._require_learned().guard.reading():
+        self._require_learned()
+        with self._guard.reading():
             save_model(self, path, for_prediction=for_prediction)
 
     def __getstate__(self) -> dict[str, Any]:
         state = dict(super().__getstate__())
+        state.pop("_own_guard", None)
         if self._learned is not None:
-            with self._learned.guard.reading():
+            with self._guard.reading():
                 state["_learned"] = model_state(self, for_prediction=False)
         return state
 
@@ -199,3 +197,9 @@ class LabelTreeClassifier(Predicting, ClassifierMixin, BaseEstimator):
         super().__setstate__(state)
         if self._learned is not None:
             self._learned = learned_from_state(*state["_learned"])
+
+
+def _require_columns(names: list[Any], n_columns: int) -> None:
+    for name in names:
+        if not isinstance(name, (int, np.integer)) or not 0 <= name < n_columns:
+            raise DataError(f"new name {name!r}: expected a column from 0 to {n_columns - 1}")

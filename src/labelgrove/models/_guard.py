@@ -1,12 +1,51 @@
-"""Who may use a model while who changes it."""
+"""Who may use a model while who changes it, and when Ctrl-C is heard."""
 
 from __future__ import annotations
 
+import os
+import signal
 import threading
+import weakref
 from collections.abc import Iterator
 from contextlib import contextmanager
+from types import FrameType
 
 from labelgrove._errors import ModelStateError
+
+_guards: weakref.WeakSet[Guard] = weakref.WeakSet()
+
+
+class Interrupts:
+    """Whether Ctrl-C was pressed since it has been held back."""
+
+    pending = False
+
+    def note(self, _signum: int, _frame: FrameType | None) -> None:
+        """Be the signal's handler."""
+        self.pending = True
+
+
+@contextmanager
+def held_back() -> Iterator[Interrupts]:
+    """Hold Ctrl-C back, so that it cannot strike between two steps that belong together.
+
+    It is raised at the end, unless the block has answered it and set ``pending`` to False. Only
+    Python's own handler is held back, and only the main thread has one.
+    """
+    interrupts = Interrupts()
+    if (
+        threading.current_thread() is not threading.main_thread()
+        or signal.getsignal(signal.SIGINT) is not signal.default_int_handler
+    ):
+        yield interrupts
+        return
+    signal.signal(signal.SIGINT, interrupts.note)
+    try:
+        yield interrupts
+    finally:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+        if interrupts.pending:
+            raise KeyboardInterrupt
 
 
 class Guard:
@@ -16,6 +55,7 @@ class Guard:
         self._lock = threading.Lock()
         self._readers = 0
         self._changing = False
+        _guards.add(self)
 
     @contextmanager
     def reading(self) -> Iterator[None]:
@@ -26,21 +66,22 @@ class Guard:
         ModelStateError
             If another thread is learning.
         """
-        with self._lock:
-            if self._changing:
-                raise ModelStateError(
-                    "the model is learning in another thread; predict with a copy of it "
-                    "(copy.deepcopy) and swap the two when it is done"
-                )
-            self._readers += 1
-        try:
-            yield
-        finally:
+        with held_back():
             with self._lock:
-                self._readers -= 1
+                if self._changing:
+                    raise ModelStateError(
+                        "the model is learning in another thread; predict with a copy of it "
+                        "(copy.deepcopy) and swap the two when it is done"
+                    )
+                self._readers += 1
+            try:
+                yield
+            finally:
+                with self._lock:
+                    self._readers -= 1
 
     @contextmanager
-    def changing(self) -> Iterator[None]:
+    def changing(self) -> Iterator[Interrupts]:
         """While learning, or removing or renaming labels.
 
         Raises
@@ -48,15 +89,30 @@ class Guard:
         ModelStateError
             If another thread is learning, predicting or saving.
         """
-        with self._lock:
-            if self._changing or self._readers:
-                raise ModelStateError(
-                    "the model is in use by another thread and cannot change now; let a copy of "
-                    "it learn (copy.deepcopy) and swap the two when it is done"
-                )
-            self._changing = True
-        try:
-            yield
-        finally:
+        with held_back() as interrupts:
             with self._lock:
-                self._changing = False
+                if self._changing or self._readers:
+                    raise ModelStateError(
+                        "the model is in use by another thread and cannot change now; let a copy "
+                        "of it learn (copy.deepcopy) and swap the two when it is done"
+                    )
+                self._changing = True
+            try:
+                yield interrupts
+            finally:
+                with self._lock:
+                    self._changing = False
+
+    def after_fork(self) -> None:
+        """The readers of the parent are not here; what it was changing stays half changed."""
+        self._lock = threading.Lock()
+        self._readers = 0
+
+
+def _after_fork() -> None:
+    for guard in list(_guards):
+        guard.after_fork()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_fork)

@@ -13,6 +13,7 @@ from labelgrove._features import FeatureNames
 from labelgrove._labels import LabelRegistry, Targets, parse_targets
 from labelgrove._validation import Rows, is_dict_rows
 from labelgrove.models._base import LabelTreeClassifier
+from labelgrove.models._guard import Interrupts
 from labelgrove.models._options import POLICIES, EngineOptions, integer, thread_count
 from labelgrove.models._predicting import require_same_kind, require_same_length
 from labelgrove.models._prediction import MISSING
@@ -180,7 +181,7 @@ class OnlinePLTClassifier(LabelTreeClassifier):
         LearningInterrupted
             On Ctrl-C; the model is valid and keeps what it has learnt.
         """
-        return self._learn(X, y, None, None, integer("epochs", self.epochs, 1))
+        return self._learn(X, y, None, integer("epochs", self.epochs, 1), afresh=True)
 
     def partial_fit(self, X: Any, y: Any, classes: Any = None) -> Self:
         """Go on learning from X and y, in the given order; new labels and features are welcome.
@@ -203,21 +204,24 @@ class OnlinePLTClassifier(LabelTreeClassifier):
         LearningInterrupted
             On Ctrl-C; ``examples_learned`` tells how many rows of this call have been learnt.
         """
-        return self._learn(X, y, classes, self._learned, 1)
+        return self._learn(X, y, classes, 1, afresh=False)
 
-    def _learn(self, X: Any, y: Any, classes: Any, learned: Learned | None, passes: int) -> Self:
+    def _learn(self, X: Any, y: Any, classes: Any, passes: int, *, afresh: bool) -> Self:
         threads = thread_count(self.n_jobs)
-        if learned is not None and not learned.engine.can_learn:
-            raise ModelStateError("this model was saved for prediction only; it cannot learn on")
-        if learned is None:
-            learned = self._start(named=is_dict_rows(X))
-        with learned.guard.changing():
+        with self._guard.changing() as interrupts:
+            learned = None if afresh else self._learned
+            if learned is None:
+                learned = self._start(named=is_dict_rows(X))
+            if not learned.engine.can_learn:
+                raise ModelStateError(
+                    "this model was saved for prediction only; it cannot learn on"
+                )
             known_labels = len(learned.labels)
             rows, indptr, ids = _take(learned, X, y, classes)
             if learned is not self._learned:
                 self._learned = learned
                 self.front_end_: dict[str, Any] | None = None
-            _run(learned, rows, indptr, ids, known_labels, passes, threads)
+            _run(learned, rows, indptr, ids, known_labels, passes, threads, interrupts)
         return self
 
     def _start(self, *, named: bool) -> Learned:
@@ -280,29 +284,33 @@ def _run(
     known_labels: int,
     passes: int,
     threads: int,
+    interrupts: Interrupts,
 ) -> None:
     n, nonzeros = rows.n_rows, max(len(rows.values), 1)
     step = int(np.clip(_RUN_NONZEROS * n // nonzeros, 1, _RUN_ROWS))
     engine = learned.engine
     before = engine.examples_seen
     try:
-        for _ in range(passes):
-            for begin in range(0, n, step):
-                end = min(begin + step, n)
-                engine.learn(*rows.arrays, label_indptr, labels, begin, end, threads)
-    except KeyboardInterrupt as interrupt:
+        for begin in (begin for _ in range(passes) for begin in range(0, n, step)):
+            end = min(begin + step, n)
+            engine.learn(*rows.arrays, label_indptr, labels, begin, end, threads)
+            if interrupts.pending:
+                break
+    finally:
+        if learned.kind != "indicator":  # whose columns are labels before they are in the tree
+            learned.labels.truncate(max(engine.label_count, known_labels))
         done = engine.examples_seen - before
+        passes_done, rows_done = divmod(done, n)
+        if passes_done:
+            learned.count(labels, passes_done)
+        learned.count(labels[: label_indptr[rows_done]], 1)
+    if interrupts.pending:
+        interrupts.pending = False
         raise LearningInterrupted(
             f"learning stopped after {done} of {n * passes} examples of this call; the model is "
             f"valid and has learnt from {engine.examples_seen} in all",
             done,
-        ) from interrupt
-    finally:
-        if learned.kind != "indicator":  # whose columns are labels before they are in the tree
-            learned.labels.truncate(max(engine.label_count, known_labels))
-        passes_done, rows_done = divmod(engine.examples_seen - before, n)
-        learned.count(labels, passes_done)
-        learned.count(labels[: label_indptr[rows_done]], 1)
+        )
 
 
 def _require_fixed(learned: Learned, known: int) -> None:

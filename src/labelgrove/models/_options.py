@@ -23,7 +23,7 @@ _LARGEST_STEP = 1e6
 PRESETS: dict[str, dict[str, Any]] = {
     # Jasinska-Kobus et al. (2021), section 5, to the letter.
     "paper": {"learner": "adagrad", "arity": 2, "max_leaves": 100, "replay": 0, "replay_memory": 0},
-    # What measured best: docs/benchmarks.md, "Which learner".
+    # What measured best: docs/decisions/arow.md.
     "default": {
         "learner": "arow",
         "arity": 64,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import threading
 from numbers import Real
 from typing import Any, Literal, overload
 
@@ -12,6 +13,7 @@ import numpy.typing as npt
 from labelgrove._errors import DataError, NotLearnedError, ParameterError
 from labelgrove._labels import Targets, parse_targets
 from labelgrove._validation import Rows
+from labelgrove.models._guard import Guard
 from labelgrove.models._options import integer, thread_count
 from labelgrove.models._prediction import (
     SearchStats,
@@ -22,11 +24,14 @@ from labelgrove.models._prediction import (
 )
 from labelgrove.models._state import Learned
 
+_making_guards = threading.Lock()
+
 
 class Predicting:
     """Prediction from ``_learned``, which is None before the first example."""
 
     _learned: Learned | None = None
+    _own_guard: Guard | None = None
     n_jobs: int | None
     threshold: float
 
@@ -94,8 +99,8 @@ class Predicting:
         DataError, ParameterError
             If X, k, labels or beam_width cannot be used.
         """
-        learned = self._require_learned()
-        with learned.guard.reading():
+        with self._guard.reading():
+            learned = self._require_learned()
             rows = learned.check_rows(X)
             ids, scores, classifiers, depth = self._top_k(learned, rows, k, labels, beam_width)
         found = ids_to_names(ids, learned.labels.names)
@@ -141,8 +146,8 @@ class Predicting:
             raise ParameterError("top_k and threshold exclude each other; expected one of them")
         if beam_width is not None and top_k is None:
             raise ParameterError("beam_width goes with top_k")
-        learned = self._require_learned()
-        with learned.guard.reading():
+        with self._guard.reading():
+            learned = self._require_learned()
             rows = learned.check_rows(X)
             column_of, n_columns = learned.columns()
             if top_k is not None:
@@ -206,9 +211,10 @@ class Predicting:
         float
             Between 0 and 1.
         """
-        learned = self._require_learned()
+        self._require_learned()
         targets = parse_targets(y)
-        with learned.guard.reading():
+        with self._guard.reading():
+            learned = self._require_learned()
             rows = learned.check_rows(X)
             require_same_kind(learned, targets)
             require_same_length(rows, targets)
@@ -235,6 +241,15 @@ class Predicting:
         if isinstance(value, bool) or not isinstance(value, Real) or math.isnan(value):
             raise ParameterError(f"threshold={value!r}: expected a number")
         return float(value)
+
+    @property
+    def _guard(self) -> Guard:
+        """Entered by every method that uses what was learnt."""
+        if self._own_guard is None:
+            with _making_guards:
+                if self._own_guard is None:
+                    self._own_guard = Guard()
+        return self._own_guard
 
     def _require_learned(self) -> Learned:
         if self._learned is None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -14,7 +14,6 @@ from labelgrove._errors import DataError, ParameterError
 from labelgrove._features import FeatureNames
 from labelgrove._labels import LabelRegistry
 from labelgrove._validation import Rows, check_rows, require_magnitude
-from labelgrove.models._guard import Guard
 from labelgrove.models._options import EngineOptions
 from labelgrove.models._prediction import MISSING
 
@@ -39,8 +38,6 @@ class Learned:
         Columns of X seen so far.
     counts : ndarray of int64
         By label id, how many examples had it; there may be room for more labels.
-    guard : Guard
-        Entered by every method of the estimator that uses what was learnt.
     """
 
     engine: _core.OnlinePlt
@@ -51,7 +48,6 @@ class Learned:
     n_columns: int
     n_features: int
     counts: npt.NDArray[np.int64]
-    guard: Guard = field(default_factory=Guard)
 
     def columns(self) -> tuple[npt.NDArray[np.int64], int]:
         """Column of every label id in results, and how many columns there are."""

@@ -1,5 +1,19 @@
 """Label trees: structure alone."""
 
+from labelgrove.trees._complete import complete_tree
+from labelgrove.trees._fano import fano_tree
+from labelgrove.trees._hierarchy import hierarchy_tree
+from labelgrove.trees._huffman import huffman_tree
 from labelgrove.trees._label_tree import LabelTree
+from labelgrove.trees._skos import skos_tree
+from labelgrove.trees._statistics import TreeStatistics
 
-__all__ = ["LabelTree"]
+__all__ = [
+    "LabelTree",
+    "TreeStatistics",
+    "complete_tree",
+    "fano_tree",
+    "hierarchy_tree",
+    "huffman_tree",
+    "skos_tree",
+]

@@ -9,38 +9,73 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from labelgrove._errors import ParameterError
+from labelgrove._errors import DataError, ParameterError
+from labelgrove._names import Names, as_names, as_vector, check_savable
+from labelgrove.trees._dot import read_dot, write_dot
+from labelgrove.trees._edge_list import read_edge_list, write_edge_list
+from labelgrove.trees._json import read_json, write_json
+from labelgrove.trees._networkx import read_networkx, write_networkx
+from labelgrove.trees._plot import plot_tree
+from labelgrove.trees._statistics import TreeStatistics, expected_depth, statistics_of
+from labelgrove.trees._structure import Nodes, as_parents, children_of, depths_of, leaves_of
 
 
 class LabelTree:
     """A rooted tree whose leaves stand for labels; it never changes.
 
+    Two trees are equal when the same nodes have the same parents and the same labels; the
+    numbering counts. A tree may have a million nodes: it is held in two arrays, `parents` and
+    `leaf_labels`, and only `labels` and `children` make Python objects of them.
+
     Parameters
     ----------
     parents : sequence of int
         The parent of every node; the root, node 0, has -1. Any numbering of the others will do.
-    labels : mapping from int to str or int
-        The label of every leaf. Leaves are all nodes without children.
+    labels : mapping from int to str or int, or sequence of str or int
+        The label of every leaf: by node, or in ascending order of the leaves, which are all nodes
+        without children. Labels are all strings or all integers. A root alone needs no label.
 
     Raises
     ------
     ParameterError
         If the nodes do not form one tree with root 0, or if leaves and labels do not match one to
         one; the message names the node.
+    DataError
+        If a label is neither a string nor a 64-bit integer, or if there are both.
 
     Examples
     --------
     >>> tree = LabelTree([-1, 0, 0, 1, 1], {2: "fish", 3: "cat", 4: "dog"})
     >>> tree.depth, tree.n_labels, tree.children(1)
     (2, 3, [3, 4])
+    >>> LabelTree([-1, 0, 0, 1, 1], ["fish", "cat", "dog"]) == tree
+    True
+    >>> LabelTree.from_json(tree.to_json()) == tree
+    True
     """
 
     def __init__(
-        self, parents: Sequence[int] | npt.NDArray[Any], labels: Mapping[int, Hashable]
+        self,
+        parents: Sequence[int] | npt.NDArray[Any],
+        labels: Mapping[int, Hashable] | Sequence[Hashable] | Names,
     ) -> None:
-        self._parents = np.array(parents, dtype=np.int64)
-        self._labels = {int(node): label for node, label in labels.items()}
-        self._check()
+        self._parents = as_parents(parents)
+        self._depths = depths_of(self._parents)
+        self._leaves = leaves_of(self._parents)
+        names: Sequence[Any] | Names
+        if isinstance(labels, Mapping):
+            nodes, names = _sorted_labels(labels, self.n_nodes)
+            self._check_nodes(nodes)
+        else:
+            names = as_vector(labels)
+            if len(names) != self._leaves.size and (self.n_nodes > 1 or len(names)):
+                raise ParameterError(
+                    f"tree: there are {len(names)} labels for {self._leaves.size} leaves"
+                )
+        self._leaves = self._leaves[: len(names)]  # none for a root alone without a label
+        self._names = self._checked(names)
+        for array in (self._depths, self._leaves, self._names):
+            array.flags.writeable = False
 
     @classmethod
     def flat(cls, labels: Iterable[Hashable]) -> LabelTree:
@@ -60,17 +95,27 @@ class LabelTree:
         1
         """
         names = list(labels)
-        return cls([-1] + [0] * len(names), {i + 1: name for i, name in enumerate(names)})
+        return cls([-1] + [0] * len(names), names)
 
     @property
-    def parents(self) -> npt.NDArray[np.int64]:
+    def parents(self) -> Nodes:
         """Parent of every node, -1 for the root; shape (n_nodes,)."""
         return self._parents.copy()
 
     @property
+    def leaves(self) -> Nodes:
+        """Nodes that stand for a label, ascending; shape (n_labels,), read-only."""
+        return self._leaves
+
+    @property
+    def leaf_labels(self) -> Names:
+        """Labels of `leaves`, object (str) or int64; shape (n_labels,), read-only."""
+        return self._names
+
+    @property
     def labels(self) -> dict[int, Any]:
-        """Label of every leaf."""
-        return dict(self._labels)
+        """Label of every leaf, in the order of `leaves`."""
+        return dict(zip(self._leaves.tolist(), self._names.tolist(), strict=True))
 
     @property
     def n_nodes(self) -> int:
@@ -80,57 +125,267 @@ class LabelTree:
     @property
     def n_labels(self) -> int:
         """Number of leaves that stand for a label."""
-        return len(self._labels)
+        return len(self._names)
 
     @cached_property
-    def _children(self) -> list[list[int]]:
-        children: list[list[int]] = [[] for _ in range(self.n_nodes)]
-        for node, parent in enumerate(self._parents.tolist()):
-            if parent >= 0:
-                children[parent].append(node)
-        return children
+    def _children(self) -> tuple[Nodes, Nodes]:
+        return children_of(self._parents)
 
     def children(self, node: int) -> list[int]:
-        """Children of a node, in order."""
-        return list(self._children[node])
+        """Children of a node, in ascending order; none for a leaf."""
+        if not 0 <= node < self.n_nodes:
+            raise ParameterError(f"node is {node}; expected 0 to {self.n_nodes - 1}")
+        starts, children = self._children
+        below: list[int] = children[starts[node] : starts[node + 1]].tolist()
+        return below
 
-    @cached_property
-    def depths(self) -> npt.NDArray[np.int64]:
-        """Depth of every node, 0 for the root; shape (n_nodes,)."""
-        depths = np.full(self.n_nodes, -1, np.int64)
-        depths[0] = 0
-        level = [0]
-        while level:
-            level = [child for node in level for child in self._children[node]]
-            depths[level] = depths[self._parents[level]] + 1
-        return depths
+    @property
+    def depths(self) -> Nodes:
+        """Depth of every node, 0 for the root; shape (n_nodes,), read-only."""
+        return self._depths
 
     @property
     def depth(self) -> int:
         """Depth of the deepest leaf; a root alone has depth 0."""
-        return int(self.depths.max())
+        return int(self._depths.max())
+
+    def expected_depth(
+        self, frequencies: Any, labels: Sequence[Any] | Names | None = None
+    ) -> float:
+        """Return the mean depth of a label drawn by its frequency.
+
+        The sum of f_l·depth(l) over all labels, with f scaled to sum 1: what Baharav et al. (2021)
+        minimise, and the mean length of a word when the tree is read as a prefix code.
+
+        Parameters
+        ----------
+        frequencies : mapping from label to number, or sequence of numbers
+            How often each label occurs; not negative. Labels without one count as 0.
+        labels : sequence of str or int, optional
+            The labels that a sequence of frequencies belongs to; 0, 1, 2... when not given.
+
+        Returns
+        -------
+        float
+
+        Raises
+        ------
+        ParameterError
+            A frequency that is negative or not finite, one of a label that the tree has not, or
+            none above 0.
+
+        Examples
+        --------
+        >>> tree = LabelTree([-1, 0, 0, 1, 1], {2: "fish", 3: "cat", 4: "dog"})
+        >>> tree.expected_depth({"fish": 2, "cat": 1, "dog": 1})
+        1.5
+        """
+        return expected_depth(self, frequencies, labels)
+
+    def statistics(
+        self, frequencies: Any = None, labels: Sequence[Any] | Names | None = None
+    ) -> TreeStatistics:
+        """Return the figures that describe the tree's shape.
+
+        Parameters
+        ----------
+        frequencies, labels : optional
+            As for `expected_depth`, which is among the figures when they are given.
+
+        Returns
+        -------
+        TreeStatistics
+
+        Raises
+        ------
+        ParameterError
+            As `expected_depth`.
+
+        Examples
+        --------
+        >>> tree = LabelTree([-1, 0, 0, 1, 1], {2: "fish", 3: "cat", 4: "dog"})
+        >>> found = tree.statistics()
+        >>> found.depth, found.arities, round(found.balance, 3)
+        (2, {2: 2}, 0.951)
+        """
+        return statistics_of(self, frequencies, labels)
+
+    def plot(self, ax: Any = None, *, max_nodes: int = 300) -> Any:
+        """Draw the tree from left to right, or its outline when it is too large to be read.
+
+        Needs Matplotlib. What is too large is summarised: how many inner nodes and labels there
+        are at each depth.
+
+        Parameters
+        ----------
+        ax : matplotlib.axes.Axes, optional
+            Where to draw; a new figure of fitting size when not given.
+        max_nodes : int
+            The largest tree that is drawn node by node.
+
+        Returns
+        -------
+        matplotlib.axes.Axes
+
+        Raises
+        ------
+        MissingDependencyError
+            Matplotlib is not installed.
+        ParameterError
+            `max_nodes` is not a positive integer.
+        """
+        return plot_tree(self, ax, max_nodes)
+
+    def to_json(self) -> str:
+        """Return the tree as JSON: the parent and the label (or null) of every node.
+
+        Examples
+        --------
+        >>> LabelTree.flat(["cat", "dog"]).to_json()
+        '{"format": "labelgrove-tree", "version": 1, "parents": [-1, 0, 0],
+          "labels": [null, "cat", "dog"]}'
+        """
+        return write_json(self)
+
+    @classmethod
+    def from_json(cls, text: str) -> LabelTree:
+        """Return the tree that `to_json` wrote; raises `DataError` for anything else."""
+        return cls._imported(*read_json(text))
+
+    def to_edge_list(self) -> str:
+        r"""Return one line a node: its parent, itself and, for a leaf, its label in JSON.
+
+        Fields are separated by tabs. The root has a line only when it is alone.
+
+        Examples
+        --------
+        >>> LabelTree.flat(["cat", "dog"]).to_edge_list()
+        '0\t1\t"cat"\n0\t2\t"dog"\n'
+        """
+        return write_edge_list(self)
+
+    @classmethod
+    def from_edge_list(cls, text: str) -> LabelTree:
+        """Return the tree that `to_edge_list` wrote, whatever the order of its lines.
+
+        Raises
+        ------
+        DataError
+            Anything else; the message names the line.
+        """
+        return cls._imported(*read_edge_list(text))
+
+    def to_dot(self) -> str:
+        """Return the tree in the language of Graphviz."""
+        return write_dot(self)
+
+    @classmethod
+    def from_dot(cls, text: str) -> LabelTree:
+        """Return the tree that a directed graph in the language of Graphviz describes.
+
+        Parameters
+        ----------
+        text : str
+            What `to_dot` wrote, or any other digraph without subgraphs that is a tree with edges
+            from parents to children. A leaf without the attribute `label` is named by its node.
+            Nodes keep their numbers if these are 0, 1, 2... with root 0, otherwise they are
+            numbered by depth.
+
+        Raises
+        ------
+        DataError
+            Text that is not such a graph; the message names the line or the node.
+        """
+        return cls._imported(*read_dot(text))
+
+    def to_networkx(self) -> Any:
+        """Return a networkx.DiGraph with edges to children; leaves have the attribute `label`.
+
+        Raises
+        ------
+        MissingDependencyError
+            networkx is not installed.
+        """
+        return write_networkx(self)
+
+    @classmethod
+    def from_networkx(cls, graph: Any) -> LabelTree:
+        """Return the tree that a networkx.DiGraph describes.
+
+        Parameters
+        ----------
+        graph : networkx.DiGraph
+            A tree with edges from parents to children. A leaf without the attribute `label` is
+            named by its node. Nodes keep their numbers if these are 0, 1, 2... with root 0,
+            otherwise they are numbered by depth.
+
+        Raises
+        ------
+        DataError
+            The graph is not such a tree; the message names the node.
+        """
+        return cls._imported(*read_networkx(graph))
+
+    @classmethod
+    def _imported(cls, what: str, parents: Sequence[int], labels: Mapping[int, Any]) -> LabelTree:
+        try:
+            return cls(parents, labels)
+        except (ParameterError, DataError) as error:
+            raise DataError(f"{what}: {error}") from None
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, LabelTree):
+            return NotImplemented
+        return np.array_equal(self._parents, other._parents) and (
+            self._names.tolist() == other._names.tolist()
+        )
+
+    def __hash__(self) -> int:
+        return hash((self._parents.tobytes(), *self._names[:100].tolist()))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return LabelTree, (self._parents, self._names)
 
     def __repr__(self) -> str:
         return f"LabelTree({self.n_nodes} nodes, {self.n_labels} labels, depth {self.depth})"
 
-    def _check(self) -> None:
-        n = self.n_nodes
-        if n == 0 or self._parents[0] != -1:
-            raise ParameterError("tree: node 0 must be the root, with parent -1")
-        wrong = np.flatnonzero((self._parents[1:] < 0) | (self._parents[1:] >= n))
-        if wrong.size:
-            node = int(wrong[0]) + 1
+    def _check_nodes(self, nodes: Nodes) -> None:
+        """Raise `ParameterError` unless the nodes with labels are the leaves."""
+        alone = self.n_nodes == 1 and not nodes.size
+        if not alone and not np.array_equal(nodes, self._leaves):
+            wrong = np.setxor1d(nodes, self._leaves, assume_unique=True)[0]
+            what = "an inner node with" if wrong in nodes else "a leaf without"
+            raise ParameterError(f"tree: node {wrong} is {what} a label")
+
+    def _checked(self, labels: Sequence[Any] | Names) -> Names:
+        """Return the leaves' labels as an array, each of them once."""
+
+        def place(i: int) -> str:
+            return f"tree, node {self._leaves[i]}"
+
+        names = as_names(labels, place=place, classes=False)
+        plain = names.tolist()
+        check_savable(plain, lambda name: place(plain.index(name)))
+        if len(set(plain)) != len(plain):
+            first: dict[Any, int] = {}
+            twice = next(i for i, name in enumerate(plain) if first.setdefault(name, i) != i)
+            one, other = self._leaves[[first[plain[twice]], twice]].tolist()
             raise ParameterError(
-                f"tree: node {node} has parent {self._parents[node]}; expected 0 to {n - 1}"
+                f"tree: label {plain[twice]!r} stands at two leaves, nodes {one} and {other}"
             )
-        lost = np.flatnonzero(self.depths < 0)
-        if lost.size:
-            raise ParameterError(f"tree: node {lost[0]} hangs on a cycle, not on the root")
-        for node in range(n):
-            if bool(self._children[node]) == (node in self._labels) and (n > 1 or self._labels):
-                what = "an inner node with" if self._children[node] else "a leaf without"
-                raise ParameterError(f"tree: node {node} is {what} a label")
-        if unknown := [node for node in self._labels if not 0 <= node < n]:
-            raise ParameterError(f"tree: label of node {unknown[0]}, which does not exist")
-        if len(set(self._labels.values())) != len(self._labels):
-            raise ParameterError("tree: a label stands at two leaves")
+        return names
+
+
+def _sorted_labels(labels: Mapping[int, Any], n_nodes: int) -> tuple[Nodes, list[Any]]:
+    """Nodes of a mapping in ascending order, and their labels."""
+    for node in labels:
+        if not isinstance(node, int | np.integer) or isinstance(node, bool):
+            raise ParameterError(f"tree: label of node {node!r}; expected an integer")
+        if not 0 <= node < n_nodes:
+            raise ParameterError(f"tree: label of node {node}, which does not exist")
+    nodes = np.fromiter(labels, np.int64, len(labels))
+    names = list(labels.values())
+    if (nodes[1:] <= nodes[:-1]).any():
+        order = np.argsort(nodes)
+        nodes, names = nodes[order], [names[i] for i in order.tolist()]
+    return nodes, names
