@@ -82,7 +82,8 @@ def test_anywhere(kind: str) -> None:
     expected, before = state(whole), seen(base)
     prefixes: dict[int, Any] = {0: state(base)}
     counter = CtrlC(at=-1)
-    counter.during(lambda: copy.deepcopy(base).partial_fit(X, Y))
+    counted = copy.deepcopy(base)
+    counter.during(lambda: counted.partial_fit(X, Y))
     stopped_after = set()
     for at in range(1, counter.points + 1):
         clf = copy.deepcopy(base)
