@@ -1,0 +1,151 @@
+"""The pages say what happens: their commands run, and their Python prints what they show."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import json
+import re
+import shlex
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+
+from labelgrove.cli._commands import app
+from labelgrove.models._options import PRESETS
+
+ROOT = Path(__file__).parents[2]
+PAGES = sorted([ROOT / "README.md", *ROOT.glob("docs/**/*.md")])
+NAMES = [page.relative_to(ROOT).as_posix() for page in PAGES]
+
+# A block of Python and what it prints, which may vary from machine to machine.
+SHOWN = re.compile(
+    r"^(?P<skip><!-- not run: .+? -->\n)?```python\n(?P<code>.*?)^```$"
+    r"(?:\n+(?P<varies><!-- varies -->\n)?```text\n(?P<shown>.*?)^```$)?",
+    re.MULTILINE | re.DOTALL,
+)
+COMMAND = re.compile(r"^    (labelgrove .+?)(?: {2,}.*)?$", re.MULTILINE)
+
+
+class Step(NamedTuple):
+    code: str
+    shown: str | None
+    varies: bool
+
+
+def steps(page: Path) -> list[Step]:
+    text = page.read_text(encoding="utf-8")
+    return [
+        Step(found["code"], found["shown"], found["varies"] is not None)
+        for found in SHOWN.finditer(text)
+        if found["skip"] is None
+    ]
+
+
+def run(all_steps: list[Step], name: str) -> list[str]:
+    """Run a page's blocks in one namespace and give what each has printed."""
+    namespace: dict[str, Any] = {"__name__": "__main__"}
+    printed = []
+    for number, step in enumerate(all_steps, start=1):
+        out = io.StringIO()
+        with contextlib.redirect_stdout(out):
+            exec(compile(step.code, f"{name}, block {number}", "exec"), namespace)
+        printed.append(out.getvalue())
+    return printed
+
+
+SHOWING = [page for page in PAGES if any(step.shown is not None for step in steps(page))]
+
+
+@pytest.mark.parametrize(
+    "page", SHOWING, ids=[page.relative_to(ROOT).as_posix() for page in SHOWING]
+)
+def test_blocks_print_what_the_page_shows(
+    page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    all_steps = steps(page)
+    for step, printed in zip(all_steps, run(all_steps, page.name), strict=True):
+        if step.shown is None:
+            assert printed == "", f"printed but not shown, after:\n{step.code}"
+        elif step.varies:
+            assert printed.count("\n") == step.shown.count("\n"), printed
+        else:
+            assert printed == step.shown
+
+
+def test_readme_and_tutorial_show_output() -> None:
+    assert {ROOT / "README.md", ROOT / "docs" / "tutorial.md"} <= set(SHOWING)
+
+
+# --- the command line ----------------------------------------------------------------------------
+
+TICKETS = [
+    ("my parcel has not arrived yet", ["shipping"]),
+    ("the parcel came broken, I want my money back", ["shipping", "refund"]),
+    ("I cannot log in, the password is wrong", ["account"]),
+    ("please refund the order that I cancelled", ["refund"]),
+    ("the app crashes when I pay", ["app", "payment"]),
+]
+
+
+@pytest.fixture
+def desk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder with the files that the pages speak of."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "200")
+    lines = [json.dumps({"text": text, "labels": labels}) + "\n" for text, labels in TICKETS]
+    for name in ("tickets", "monday", "new", "test"):
+        (tmp_path / f"{name}.jsonl").write_text("".join(lines), encoding="utf-8")
+    Path("allowed.txt").write_text("refund\nshipping\n", encoding="utf-8")
+    return tmp_path
+
+
+def commands(page: Path) -> list[str]:
+    return COMMAND.findall(page.read_text(encoding="utf-8"))
+
+
+def type_in(command: str) -> None:
+    with pytest.raises(SystemExit) as end:
+        app(shlex.split(command)[1:])
+    assert end.value.code == 0, command
+
+
+@pytest.mark.usefixtures("desk")
+def test_commands_of_the_readme_run(capsys: pytest.CaptureFixture[str]) -> None:
+    typed = commands(ROOT / "README.md")
+    verbs = [command.split()[1] for command in typed]
+    assert verbs == ["train", "learn", "predict", "eval"]
+    for command in typed:
+        type_in(command)
+        out = capsys.readouterr().out
+        if " predict " in command:
+            rows = [json.loads(line) for line in out.splitlines()]
+            assert [len(row["labels"]) for row in rows] == [3] * len(TICKETS)
+    assert Path("tickets.lg").is_file()
+
+
+@pytest.mark.usefixtures("desk")
+def test_commands_of_the_page_on_files_run(capsys: pytest.CaptureFixture[str]) -> None:
+    typed = commands(ROOT / "docs" / "how-to" / "files.md")
+    assert len(typed) == 5
+    for command in typed:
+        type_in(command)
+        capsys.readouterr()
+
+
+# --- tables that repeat what the code says -------------------------------------------------------
+
+
+def test_presets_are_as_the_page_has_them() -> None:
+    text = (ROOT / "docs" / "how-to" / "parameters.md").read_text(encoding="utf-8")
+    rows = re.findall(r"^\| `(\w+)` \| (\S+) \| (\S+) \|$", text, re.MULTILINE)
+    told = {
+        "default": {name: default.strip("`") for name, default, _ in rows},
+        "paper": {name: paper.strip("`") for name, _, paper in rows},
+    }
+    assert told == {
+        preset: {name: str(value) for name, value in values.items()}
+        for preset, values in PRESETS.items()
+    }
