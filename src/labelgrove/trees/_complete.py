@@ -1,0 +1,94 @@
+"""Complete trees: as shallow as an arity allows, whatever the labels are."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+
+from labelgrove.trees._frequencies import as_count, as_labels
+from labelgrove.trees._label_tree import LabelTree
+from labelgrove.trees._structure import Nodes
+
+
+def complete_tree(
+    labels: Iterable[Any],
+    *,
+    arity: int = 2,
+    max_leaves: int | None = None,
+    shuffle: bool = False,
+    random_state: int = 0,
+) -> LabelTree:
+    """Build a complete tree: every level is full, but for the last, which is filled from the left.
+
+    Parameters
+    ----------
+    labels : iterable of str or int
+        From left to right the tree's leaves, unless they are shuffled.
+    arity : int
+        Children of every inner node; the last one of them may have fewer.
+    max_leaves : int, optional
+        Where given, the complete tree's leaves are groups of neighbouring labels, as few as this
+        size allows and of sizes that differ by 1 at most. A group of several labels is an inner
+        node with a leaf for each.
+    shuffle : bool
+        Whether the labels are put in random order first.
+    random_state : int
+        Seed of that order.
+
+    Returns
+    -------
+    LabelTree
+
+    Raises
+    ------
+    ParameterError
+        `arity` below 2, `max_leaves` below 1 or `random_state` below 0, or a label given twice.
+    DataError
+        A label that is neither a string nor an integer, or labels of both types.
+
+    Examples
+    --------
+    >>> tree = complete_tree(["a", "b", "c"])
+    >>> tree.parents.tolist(), tree.labels
+    ([-1, 0, 0, 1, 1], {2: 'c', 3: 'a', 4: 'b'})
+    >>> complete_tree(range(1000), arity=4, max_leaves=100).statistics().arities
+    {4: 3, 100: 10}
+    """
+    names = as_labels(labels)
+    arity = as_count(arity, "arity", 2)
+    size = 1 if max_leaves is None else as_count(max_leaves, "max_leaves", 1)
+    seed = as_count(random_state, "random_state", 0)
+    if shuffle:
+        names = names[np.random.default_rng(seed).permutation(names.size)]
+    n_groups = -(-names.size // size)
+    if n_groups == 0:
+        return LabelTree([-1], {})
+    parents, groups = _complete(n_groups, arity)
+    # Groups from left to right, cut as evenly as can be.
+    bounds = np.arange(n_groups + 1) * names.size // n_groups
+    sizes = np.diff(bounds)
+    group_of = np.repeat(groups, sizes)
+    alone = np.repeat(sizes == 1, sizes)
+    # A label alone in its group is the group's node; all others get nodes behind the rest.
+    nodes = group_of.copy()
+    nodes[~alone] = parents.size + np.arange(names.size - int(alone.sum()))
+    parents = np.concatenate([parents, group_of[~alone]])
+    return LabelTree(parents, names[np.argsort(nodes)])
+
+
+def _complete(n_leaves: int, arity: int) -> tuple[Nodes, Nodes]:
+    """Return the parents of a complete tree, numbered by level, and its leaves left to right."""
+    n_inner = -(-(n_leaves - 1) // (arity - 1))
+    n_nodes = n_inner + n_leaves
+    parents = (np.arange(n_nodes) - 1) // arity
+    parents[0] = -1
+    last_level, width = 0, 1
+    while last_level + width < n_nodes:
+        last_level += width
+        width *= arity
+    # What ends on the level before the last stands to the right of all that goes deeper.
+    last_level = max(last_level, n_inner)
+    leaves = np.concatenate([np.arange(last_level, n_nodes), np.arange(n_inner, last_level)])
+    return parents, leaves

@@ -1,0 +1,140 @@
+"""Fano trees: labels sorted by frequency and split evenly, from the top downwards."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from labelgrove._names import Names
+from labelgrove.trees._frequencies import Frequencies, as_count, as_frequencies
+from labelgrove.trees._label_tree import LabelTree
+from labelgrove.trees._structure import Nodes
+
+
+def fano_tree(
+    frequencies: Any,
+    labels: Sequence[Any] | Names | None = None,
+    *,
+    arity: int = 2,
+    max_leaves: int = 1,
+) -> LabelTree:
+    """Build a tree after Fano (1949), from the top downwards.
+
+    Labels are sorted, the most frequent first (equals in the order given). A group of labels is
+    cut into `arity` runs: each in turn takes as many labels as bring its sum nearest to an even
+    share of what is left (the fewer of two equally near) and leaves one at least for each run to
+    come. With arity 2 that is the most balanced split into a front and a rest. Where all that is
+    left has frequency 0, labels count as equally frequent.
+
+    Baharav et al. (2021, section 3.2) give the label in the middle always to the front; that
+    variant is the end λ = 2 of the interpolated trees.
+
+    Parameters
+    ----------
+    frequencies : mapping from label to number, or sequence of numbers
+        How often each label occurs, in any unit.
+    labels : sequence of str or int, optional
+        The labels that a sequence of frequencies belongs to; 0, 1, 2... when not given.
+    arity : int
+        Runs of a split.
+    max_leaves : int
+        A group of this size, or of `arity` at most, is not split: its labels become the leaves of
+        one node.
+
+    Returns
+    -------
+    LabelTree
+        Numbered by level; siblings from the most frequent to the rarest.
+
+    Raises
+    ------
+    ParameterError
+        `arity` below 2, `max_leaves` below 1, a frequency that is negative or not finite, a label
+        given twice, or a number of labels other than that of frequencies.
+    DataError
+        A label that is neither a string nor an integer, or labels of both types.
+
+    Examples
+    --------
+    >>> tree = fano_tree({"law": 4, "tax": 3, "sea": 3, "oil": 2})
+    >>> tree.parents.tolist(), tree.labels
+    ([-1, 0, 0, 1, 1, 2, 2], {3: 'law', 4: 'tax', 5: 'sea', 6: 'oil'})
+    """
+    arity = as_count(arity, "arity", 2)
+    whole = max(arity, as_count(max_leaves, "max_leaves", 1))
+    names, values = as_frequencies(frequencies, labels)
+    if not names.size:
+        return LabelTree([-1], {})
+    order = np.argsort(-values, kind="stable")
+    parents, nodes = _split(values[order], arity, whole)
+    return LabelTree(parents, names[order][np.argsort(nodes)])
+
+
+def _split(values: Frequencies, arity: int, whole: int) -> tuple[Nodes, Nodes]:
+    """Return the parents of all nodes and the node of every value; a level at a time.
+
+    Floats hold depth down: a value can be halved some two thousand times.
+    """
+    # Sums from the rare end, where a sum from the front would have rounded small values away.
+    rest = np.zeros(values.size + 1)
+    rest[:-1] = np.cumsum(values[::-1])[::-1]
+    nodes = np.zeros(values.size, np.int64)
+    parents = [np.array([-1])]
+    n_nodes, level = 0, np.array([0])  # nodes above the level, and the level's own
+    starts, ends = np.array([0]), np.array([values.size])
+    while True:
+        level = n_nodes + np.arange(starts.size)
+        n_nodes += starts.size
+        single = ends - starts == 1
+        nodes[starts[single]] = level[single]
+        starts, ends, level = starts[~single], ends[~single], level[~single]
+        if not starts.size:
+            break
+        above, starts, ends = _runs(rest, starts, ends, arity, whole)
+        parents.append(level[above])
+    return np.concatenate(parents), nodes
+
+
+def _runs(
+    rest: Frequencies, starts: Nodes, ends: Nodes, arity: int, whole: int
+) -> tuple[Nodes, Nodes, Nodes]:
+    """Cut groups into runs: return for every run the index of its group, its start and its end."""
+    sizes = ends - starts
+    small = np.flatnonzero(sizes <= whole)
+    large = np.flatnonzero(sizes > whole)
+    # Small groups come apart altogether.
+    group = [np.repeat(small, sizes[small])]
+    offsets = np.cumsum(sizes[small]) - sizes[small]
+    inside = np.arange(group[0].size) - np.repeat(offsets, sizes[small])
+    begin = [np.repeat(starts[small], sizes[small]) + inside]
+    if large.size:
+        first, last = starts[large], ends[large]
+        for runs_left in range(arity, 0, -1):
+            group.append(large)
+            begin.append(first)
+            if runs_left > 1:
+                first = _cut(rest, first, last, runs_left)
+    groups, begins = np.concatenate(group), np.concatenate(begin)
+    order = np.argsort(begins)
+    groups, begins = groups[order], begins[order]
+    ends_of_runs = np.append(begins[1:], 0)
+    is_last = np.append(groups[1:] != groups[:-1], True)
+    ends_of_runs[is_last] = ends[groups[is_last]]
+    return groups, begins, ends_of_runs
+
+
+def _cut(rest: Frequencies, first: Nodes, last: Nodes, runs_left: int) -> Nodes:
+    """Return where the next run of every group ends."""
+    total = rest[first] - rest[last]
+    # The first place at which the run has its share or more; the one before may be nearer.
+    over = np.searchsorted(-rest, -(rest[first] - total / runs_left), side="left")
+    least, most = first + 1, last - (runs_left - 1)
+    over = np.clip(over, least, most)
+    under = np.clip(over - 1, least, most)
+    missing = np.abs(total - runs_left * (rest[first] - rest[under]))
+    excess = np.abs(runs_left * (rest[first] - rest[over]) - total)
+    cut = np.where(missing <= excess, under, over)
+    even = np.ceil((last - first) / runs_left - 0.5).astype(np.int64)
+    return np.where(total > 0, cut, np.clip(first + even, least, most))

@@ -1,0 +1,163 @@
+"""Trees after a hierarchy that is given, such as a taxonomy."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable
+from typing import Any, Literal
+
+from labelgrove._errors import DataError, ParameterError
+from labelgrove._names import as_names
+from labelgrove.trees._frequencies import as_labels
+from labelgrove.trees._label_tree import LabelTree
+from labelgrove.trees._named import by_level, refuse_cycles
+
+SeveralParents = Literal["error", "first"]
+
+_WHAT = "hierarchy"
+
+
+def hierarchy_tree(
+    pairs: Iterable[tuple[Any, Any]],
+    labels: Literal["all", "leaves"] | Collection[Any] = "all",
+    *,
+    several_parents: SeveralParents = "error",
+) -> LabelTree:
+    """Build the tree of a hierarchy given as pairs of parent and child.
+
+    A label with children of its own gets a leaf of its own below its node, before them. Several
+    roots get a common root above. Branches without a label are left out.
+
+    Parameters
+    ----------
+    pairs : iterable of (parent, child)
+        Names, all strings or all integers. The parent None says that the child is a root, which
+        only names without any relation need. A pair may come twice.
+    labels : "all", "leaves" or collection of names
+        Which names are labels: all, those without children, or these.
+    several_parents : "error" or "first"
+        What to do with a child of two parents, which no tree can hold: refuse it, or go by the
+        pair that comes first and leave out the others.
+
+    Returns
+    -------
+    LabelTree
+        Numbered by level; siblings in the order of the pairs.
+
+    Raises
+    ------
+    DataError
+        A cycle or a child of two parents (the message names them), a label that is not in the
+        hierarchy, or something that is no pair of names.
+    ParameterError
+        Another value of `labels` or `several_parents`.
+
+    Examples
+    --------
+    >>> pairs = [("animal", "cat"), ("animal", "dog"), ("plant", "oak")]
+    >>> tree = hierarchy_tree(pairs)
+    >>> tree.parents.tolist()
+    [-1, 0, 0, 1, 1, 1, 2, 2]
+    >>> tree.labels
+    {3: 'animal', 4: 'cat', 5: 'dog', 6: 'plant', 7: 'oak'}
+    >>> hierarchy_tree(pairs, labels=["cat", "dog"]).labels
+    {1: 'cat', 2: 'dog'}
+    """
+    if several_parents not in {"error", "first"}:
+        raise ParameterError(f"several_parents={several_parents!r}: expected 'error' or 'first'")
+    parent_of = _parents(*_read_pairs(pairs), first=several_parents == "first")
+    below = {child: parent for child, parent in parent_of.items() if parent is not None}
+    refuse_cycles(_WHAT, parent_of, below)
+    order = by_level([name for name, parent in parent_of.items() if parent is None], below)
+    chosen = _chosen(order, set(below.values()), labels)
+    kept = _kept(order, below, chosen)
+    return _tree([name for name in order if name in kept], below, chosen)
+
+
+def _read_pairs(pairs: Iterable[Any]) -> tuple[list[Any], list[Any]]:
+    """Return parents and children as plain names; None stays."""
+    parents, children = [], []
+    for i, pair in enumerate(pairs):
+        if not isinstance(pair, tuple | list) or len(pair) != 2:
+            raise DataError(f"{_WHAT}, pair {i}: found {pair!r:.80}; expected (parent, child)")
+        parents.append(pair[0])
+        children.append(pair[1])
+    with_parent = [i for i, parent in enumerate(parents) if parent is not None]
+    pair_of = [*range(len(children)), *with_parent]
+    names = as_names(
+        children + [parents[i] for i in with_parent],
+        place=lambda i: f"{_WHAT}, pair {pair_of[i]}",
+        classes=False,
+    ).tolist()
+    for i, name in zip(with_parent, names[len(children) :], strict=True):
+        parents[i] = name
+    return parents, names[: len(children)]
+
+
+def _parents(parents: list[Any], children: list[Any], *, first: bool) -> dict[Any, Any]:
+    """Return the parent of every name, None for roots, in the order in which names appear."""
+    parent_of: dict[Any, Any] = {}
+    given = set[Any]()  # children so far; other names are roots until a pair says otherwise
+    for parent, child in zip(parents, children, strict=True):
+        if parent is not None:
+            parent_of.setdefault(parent, None)
+        if child not in given:
+            parent_of[child] = parent
+            given.add(child)
+        elif parent_of[child] != parent and not first:
+            raise DataError(
+                f"{_WHAT}: {child!r} has two parents, {_named(parent_of[child])} and "
+                f"{_named(parent)}; expected one (or several_parents='first')"
+            )
+    return parent_of
+
+
+def _named(parent: Any) -> str:
+    return "none (a root)" if parent is None else repr(parent)
+
+
+def _chosen(order: list[Any], inner: set[Any], labels: Any) -> set[Any]:
+    """Return the names that are labels."""
+    if isinstance(labels, str):
+        if labels not in {"all", "leaves"}:
+            raise ParameterError(
+                f"labels={labels!r}: expected 'all', 'leaves' or a collection of names"
+            )
+        return {name for name in order if labels == "all" or name not in inner}
+    chosen = set(as_labels(labels).tolist())
+    if unknown := chosen.difference(order):
+        raise DataError(
+            f"{_WHAT}: label {min(unknown)!r} is not in it; a pair (None, label) would make it a "
+            "root"
+        )
+    return chosen
+
+
+def _kept(order: list[Any], below: dict[Any, Any], chosen: set[Any]) -> set[Any]:
+    """Return the names with a label at or below them."""
+    kept = set(chosen)
+    for name in reversed(order):
+        if name in kept and name in below:
+            kept.add(below[name])
+    return kept
+
+
+def _tree(order: list[Any], below: dict[Any, Any], chosen: set[Any]) -> LabelTree:
+    """Return the tree of names by level, with leaves added for labels at inner nodes."""
+    children: dict[Any, list[Any]] = {}
+    for name in order:
+        children.setdefault(below.get(name), []).append(name)
+    roots = children.get(None, [])
+    # What is still to be numbered: a name, the number of its parent, and whether it has children
+    # here; a leaf of a label's own has not. It grows while it is read.
+    parents, labels = list[int](), dict[int, Any]()
+    to_do = [(roots[0], -1, True)] if len(roots) == 1 else [(None, -1, True)]
+    for name, parent, whole in to_do:
+        node = len(parents)
+        parents.append(parent)
+        family = children.get(name, ()) if whole else ()
+        if name in chosen and family:
+            to_do.append((name, node, False))
+        elif name in chosen:
+            labels[node] = name
+        to_do += [(child, node, True) for child in family]
+    return LabelTree(parents, labels)
