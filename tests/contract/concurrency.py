@@ -101,7 +101,7 @@ def check_predicting_while_learning_is_refused(make: Make) -> None:
     refused = 0
     for _ in range(20):  # it may be done before the other thread gets its turn
         with Beside(use) as beside:
-            refused += _learn_whatever_happens(clf, X[100:], Y[100:])
+            refused += _until_done(clf.partial_fit, X[100:], Y[100:])
         assert state(clf) == expected
         refused += beside.refused
         if refused:
@@ -110,12 +110,12 @@ def check_predicting_while_learning_is_refused(make: Make) -> None:
     pytest.fail("learning and predicting never met")
 
 
-def _learn_whatever_happens(clf: Any, X: Any, Y: Any) -> int:
+def _until_done(learn: Callable[..., Any], X: Any, Y: Any) -> int:
     """Learn; while another thread reads, that is refused before anything is learnt."""
     refused = 0
     while True:
         try:
-            clf.partial_fit(X, Y)
+            learn(X, Y)
         except ModelStateError as error:
             assert "another thread" in str(error)
             refused += 1
@@ -155,6 +155,7 @@ def is_busy(clf: Any) -> bool:
 
 
 def check_fitting_anew_does_not_disturb_those_who_predict(make: Make) -> None:
+    """They get the answers of one model or of the other, or are told to wait."""
     X, Y = noise()
     clf = make().fit(X, Y)
     before = clf.predict_topk(X, 3)[1].tolist()
@@ -166,9 +167,10 @@ def check_fitting_anew_does_not_disturb_those_who_predict(make: Make) -> None:
 
     with Beside(predict) as beside:
         for _ in range(20):
-            clf.fit(X, Y)
-            clf.fit(*other)
+            _until_done(clf.fit, *other)
+            _until_done(clf.fit, X, Y)
     assert all(answer in (before, after) for answer in beside.answers)
+    assert predict() == before
 
 
 def check_a_fork_is_safe(make: Make) -> None:

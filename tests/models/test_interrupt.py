@@ -123,7 +123,8 @@ def test_while_labels_are_removed_or_renamed() -> None:
     ):
         before, after = state(base), state(use(copy.deepcopy(base)))
         counter = CtrlC(at=-1)
-        counter.during(lambda use=use: use(copy.deepcopy(base)))
+        counted = copy.deepcopy(base)
+        counter.during(lambda use=use, counted=counted: use(counted))
         for at in range(1, counter.points + 1):
             clf = copy.deepcopy(base)
             CtrlC(at).during(lambda use=use, clf=clf: use(clf))
