@@ -35,10 +35,8 @@ def test_figures_are_as_defined(tree: LabelTree, data: st.DataObject) -> None:
     assert list(found.arities) == sorted(found.arities)
     assert found.expected_depth is None
     if sum(counts):
-        expected = sum(c * depths[name] for name, c in zip(names, counts, strict=True)) / sum(
-            counts
-        )
-        assert tree.expected_depth(counts, names) == pytest.approx(expected)
+        drawn = sum(count * depths[name] for name, count in zip(names, counts, strict=True))
+        assert tree.expected_depth(counts, names) == pytest.approx(drawn / sum(counts))
         assert tree.statistics(dict(zip(names, counts, strict=True))).expected_depth == (
             tree.expected_depth(counts, tree.leaf_labels)
         )

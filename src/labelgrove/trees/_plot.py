@@ -92,6 +92,7 @@ def _summarise(tree: LabelTree, ax: Any) -> None:
     ax.bar(at + 0.2, leaves, 0.4, color="tab:green", label="labels")
     ax.set_yscale("symlog", linthresh=1)
     ax.set_ylim(bottom=0)
+    ax.xaxis.get_major_locator().set_params(integer=True)
     ax.set_xlabel("depth")
     ax.set_ylabel("number")
     found = tree.statistics()
