@@ -17,7 +17,7 @@ namespace {
 
 const Kernels& choose() {
   const char* value = std::getenv("LABELGROVE_CPU");
-  const std::string_view most = value == nullptr ? "avx512" : value;
+  [[maybe_unused]] const std::string_view most = value == nullptr ? "avx512" : value;
 #if defined(LABELGROVE_HAVE_AVX512)
   if (most == "avx512" && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512vl") &&
       __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("fma")) {
