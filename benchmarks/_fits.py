@@ -10,6 +10,9 @@ import numpy.typing as npt
 CACHED = 30_000
 """Labels from which the model of `benchmarks.growth` is larger than the processor's caches."""
 
+SLOW = 0.11
+"""Exponent up to which a power law is no faster than log n: from 1e3 to 1e6 that is n^0.10."""
+
 GOOD_R2 = 0.9
 """Share of the variance from which a fitted curve counts as describing what was measured."""
 
@@ -53,8 +56,5 @@ class Fit:
 
     @property
     def looks_logarithmic(self) -> bool:
-        """Whether the logarithm describes what was measured.
-
-        What hardly changes at all grows no faster than the logarithm either.
-        """
-        return self.exponent < 0.05 or self.r2 >= GOOD_R2
+        """Whether the logarithm describes what was measured, or even bounds it."""
+        return self.exponent <= SLOW or self.r2 >= GOOD_R2

@@ -9,7 +9,7 @@ import matplotlib as mpl
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.ticker import PercentFormatter
+from matplotlib.ticker import MaxNLocator, PercentFormatter
 
 from benchmarks._fits import CACHED, Fit
 from benchmarks._tables import GROWTH, Results
@@ -63,6 +63,7 @@ def _progress_panel(panel: Axes, result: dict[str, Any]) -> None:
     panel.set_ylabel("P@1 of the latest")
     panel.set_ylim(0, 100)
     panel.yaxis.set_major_formatter(PercentFormatter(decimals=0))
+    panel.xaxis.set_major_locator(MaxNLocator(5))
     panel.xaxis.set_major_formatter("{x:,.0f}")
 
 
