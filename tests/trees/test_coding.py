@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from labelgrove import DataError, LabelTree, ParameterError
@@ -57,6 +57,8 @@ def test_huffman_of_equals_is_no_deeper_than_need_be() -> None:
     assert huffman_tree([2, 1, 1, 1, 1]).depth == 3
 
 
+@example([0] * 9, 2, 1)
+@example([5, *[0] * 11], 3, 1)
 @given(MANY, ARITIES, st.integers(1, 10))
 def test_fano_cuts_as_defined(counts: list[int], arity: int, max_leaves: int) -> None:
     tree = fano_tree(counts, arity=arity, max_leaves=max_leaves)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import math
 import sys
 from collections import Counter
@@ -98,12 +99,12 @@ def ax() -> Any:
 
 
 def test_a_small_tree_is_drawn_node_by_node(ax: Any) -> None:
-    names = ["two\nlines", "$x_1$ costs $5", "l" * 100]
+    names = ["two\nlines", "$x_$ costs", "l" * 100]
     tree = LabelTree([-1, 0, 0, 1, 1], names)
     assert tree.plot(ax) is ax
     shown = [text.get_text() for text in ax.texts]
-    assert shown == ["two lines", "$x_1$ costs $5", "l" * 39 + "…"]
-    ax.figure.canvas.draw()  # no label is taken for a formula
+    assert shown == ["two lines", "$x_$ costs", "l" * 39 + "…"]
+    ax.figure.savefig(io.BytesIO())  # no label is taken for a formula
     assert len(ax.collections[-1].get_offsets()) == 3
 
 
