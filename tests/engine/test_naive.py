@@ -28,10 +28,11 @@ from engine.driver import (
     play,
     rows,
 )
+from engine.trees import engine_tree, start_trees
 from labelgrove import _core
 from naive import search, streams
 from naive.iplt import SUPER_ROOT
-from naive.label_tree import Node
+from naive.label_tree import LabelTree, Node
 from naive.learners import AROW, BIAS, AdaGrad, Instance, LazySGD, Learner, instance, sigma
 from naive.oplt import OPLT
 from naive.policy import PreLeafPolicy, RandomChoice, policy_named
@@ -69,13 +70,15 @@ class Twin(OPLT):
         replay_memory: int,
         random_state: int,
         l2: float,
+        start: LabelTree | None = None,
     ) -> None:
         seed = random_state
         chooser = policy_named(policy, alpha=alpha, b=arity, b_max=max_leaves, seed=seed)
         if policy == "random":
             chooser = PreLeafPolicy(RandomChoice(seed, draw(1)), arity, max_leaves)
         again = Replay(replay, replay_memory or None, seed, draw(2), draw(3))
-        super().__init__(new_learner(learner, l2), chooser, again)
+        names = range(len(start.leaf_of) if start else 0)
+        super().__init__(new_learner(learner, l2), chooser, again, start, names)
         self.asked = 0
         self.alpha = alpha
         self.options = options(
@@ -93,6 +96,9 @@ class Twin(OPLT):
             random_state=seed,
         )
         self.engine = _core.OnlinePlt(self.options)
+        if start is not None:
+            arrays = engine_tree(start)
+            self.engine = _core.OnlinePlt.on_tree(self.options, *arrays, len(names))
         self.before: dict[int, Block] = {}
 
     def probability(self, x: Instance, v: Node) -> float:
@@ -129,6 +135,7 @@ def eta(given: dict[str, Any], block: Block, column: int, x: Instance) -> float:
 def live(twin: Twin, events: list[Event]) -> None:
     """Let engine and twin live through the same events, and compare them at the end."""
     book = LabelBook()
+    book.ids_of(twin.names)
     for event in events:
         asks = isinstance(event, Learn) and twin.alpha < 1
         if asks and any(name not in book.ids for name in event.names):
@@ -211,6 +218,15 @@ def parameters(draw: st.DrawFn) -> dict[str, Any]:
 @given(parameters(), streams.streams(max_size=20))
 def test_same_on_any_stream(given: dict[str, Any], stream: list[Event]) -> None:
     live(Twin(**given), stream)
+
+
+@settings(max_examples=150, deadline=None)
+@given(parameters(), start_trees(), streams.streams(max_size=20))
+def test_same_from_any_start_tree(
+    given: dict[str, Any], tree: LabelTree, stream: list[Event]
+) -> None:
+    """Here a node can fill up within an observation and be left for a child that is new, too."""
+    live(Twin(**{**given, "alpha": 1.0}, start=tree), stream)
 
 
 @pytest.mark.parametrize("policy", POLICIES)

@@ -10,14 +10,14 @@ from collections import Counter
 from collections.abc import Iterable
 from typing import Any
 
-import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from engine.driver import LEARNERS, POLICIES, blocks, options, save_bytes
+from engine.trees import start_trees
 from engine.witness import Witness, assert_proper
-from labelgrove import _core
+from naive.label_tree import LabelTree
 from naive.learners import instance
 from naive.streams import Event, Learn, Remove, random_stream, streams
 
@@ -161,14 +161,18 @@ def test_dense_rows_learn_what_sparse_ones_do(learner: str) -> None:
     assert save_bytes(as_dense.engine) == save_bytes(as_sparse.engine)
 
 
-def test_a_given_tree_may_grow_too() -> None:
-    """OPLT-W: from a start tree with mixed nodes; IPLT on the tree that it becomes agrees."""
-    parents = np.array([0xFFFFFFFF, 0, 1, 1, 1, 2, 2], np.uint32)
-    labels = np.array([0xFFFFFFFF] * 3 + [2, 3, 0, 1], np.uint32)
+@settings(max_examples=150, deadline=None)
+@given(parameters(), start_trees(), streams(max_size=20))
+def test_proper_from_any_start_tree(
+    given: dict[str, Any], tree: LabelTree, stream: list[Event]
+) -> None:
+    """OPLT-W: IPLT on the tree that the given one becomes agrees, too."""
+    live(Witness(given, start=tree), stream)
+
+
+@pytest.mark.parametrize("policy", POLICIES)
+def test_proper_from_a_start_tree_on_longer_streams(policy: str) -> None:
+    mixed = LabelTree.from_parents([None, 0, 0, 0, 1, 1], {0: 4, 1: 5, 2: 2, 3: 3})
     for seed, (arity, max_leaves) in enumerate([(2, 2), (2, 4), (4, 4), (6, 8)]):
-        for policy in POLICIES:
-            given = options(policy=policy, arity=arity, max_leaves=max_leaves, replay=seed % 3)
-            witness = Witness(given)
-            witness.engine = _core.OnlinePlt.on_tree(given, parents, labels, 4)
-            witness.book.ids_of(range(4))
-            live(witness, random_stream(seed, length=60, removals=0.4), every=6)
+        given = options(policy=policy, arity=arity, max_leaves=max_leaves, replay=seed % 3)
+        live(Witness(given, start=mixed), random_stream(seed, length=60, removals=0.4), every=6)

@@ -12,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from engine.driver import NONE, Array, Example, LabelBook, learn, options, play, rows
+from engine.trees import engine_tree, start_trees
 from labelgrove import _core
 from naive import search
 from naive.label_tree import LabelTree
@@ -29,15 +30,13 @@ class Case:
     def __init__(self, tree: LabelTree, margins: Sequence[float]) -> None:
         self.tree = tree
         n = len(tree.parent) + 1
-        parents = [NONE, *(0 if p is None else p + 1 for p in tree.parent)]
+        parents, labels = engine_tree(tree)
         inner = [0, *(v + 1 for v in tree.nodes() if not tree.is_leaf(v))]
         biases = [margins[0]]
         biases += [margins[c] for v in inner[1:] for c in tree.children[v - 1]]
         arrays = {
-            "tree.parent": np.array(parents, np.uint32),
-            "tree.label": np.array(
-                [NONE, *(NONE if j is None else j for j in tree.label)], np.uint32
-            ),
+            "tree.parent": parents,
+            "tree.label": labels,
             "tree.silent": np.array([0, *(v in tree.silent for v in tree.nodes())], np.uint8),
             "counters": np.array([n, 0, 0], np.uint64),
             "block.node": np.array(inner, np.uint32),
@@ -75,13 +74,11 @@ def probability(margin: float) -> np.float32:
 
 @st.composite
 def cases(draw: st.DrawFn) -> Case:
-    nodes = range(1, draw(st.integers(1, 16)))
-    parents = [None, *(draw(st.integers(max(0, v - 5), v - 1)) for v in nodes)]
-    leaves = [v for v in range(len(parents)) if v not in parents]
-    tree = LabelTree.from_parents(parents, dict(enumerate(draw(st.permutations(leaves)))))
-    for label in draw(st.sets(st.sampled_from(range(len(leaves))), max_size=3)):
+    tree = draw(start_trees(most=16))
+    n = len(tree.parent)
+    for label in draw(st.sets(st.sampled_from(range(len(tree.leaf_of))), max_size=3)):
         tree.remove_label(label)
-    return Case(tree, draw(st.lists(MARGINS, min_size=len(parents), max_size=len(parents))))
+    return Case(tree, draw(st.lists(MARGINS, min_size=n, max_size=n)))
 
 
 allow_lists = st.none() | st.lists(st.integers(0, 20), max_size=6)

@@ -33,8 +33,10 @@ from engine.driver import (
     learn,
     rows,
 )
+from engine.trees import engine_tree
 from labelgrove import _core
 from labelgrove.models._options import POLICIES
+from naive.label_tree import LabelTree
 from naive.streams import Event, Learn
 
 FIXED = POLICIES["fixed"]
@@ -43,12 +45,22 @@ FIXED = POLICIES["fixed"]
 class Witness:
     """An OPLT engine, and all that was done to it."""
 
-    def __init__(self, given: dict[str, Any], *, width: int = 0, dense: bool = True) -> None:
+    def __init__(
+        self,
+        given: dict[str, Any],
+        *,
+        width: int = 0,
+        dense: bool = True,
+        start: LabelTree | None = None,
+    ) -> None:
         self.given = given
         self.width = width  # of rows in which all features stand; 0 where they are sparse
         self.dense = dense and width > 0
         self.engine = _core.OnlinePlt(given)
         self.book = LabelBook()
+        if start is not None:
+            labels = self.book.ids_of(range(len(start.leaf_of)))
+            self.engine = _core.OnlinePlt.on_tree(given, *engine_tree(start), len(labels))
         self.examples: list[Example] = []
         self.ghosts: dict[int, int] = {}  # label -> the node whose child it was
 
