@@ -16,7 +16,7 @@ namespace {
 // Examples that are taken in before queues are worked off: enough for a node to find its rows in the cache again, few
 // enough to be held, and with several threads for all to begin early.
 constexpr std::size_t kWindow = 4096;
-constexpr std::size_t kSharedWindow = 1024;
+constexpr std::size_t kSharedWindow = 2048;
 
 }  // namespace
 

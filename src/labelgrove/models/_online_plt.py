@@ -20,7 +20,7 @@ from labelgrove.models._prediction import MISSING
 from labelgrove.models._state import Learned
 from labelgrove.trees import LabelTree
 
-# A run is what Ctrl-C waits for.
+# A run is what Ctrl-C waits for. Several threads get longer ones: at the beginning of each, all but one wait.
 _RUN_NONZEROS = 2_000_000
 _RUN_ROWS = 4096
 
@@ -287,7 +287,8 @@ def _run(
     interrupts: Interrupts,
 ) -> None:
     n, nonzeros = rows.n_rows, max(len(rows.values), 1)
-    step = int(np.clip(_RUN_NONZEROS * n // nonzeros, 1, _RUN_ROWS))
+    share = min(threads, 4)
+    step = int(np.clip(share * _RUN_NONZEROS * n // nonzeros, 1, share * _RUN_ROWS))
     engine = learned.engine
     before = engine.examples_seen
     try:
