@@ -1,10 +1,12 @@
 #include "labelgrove/online_plt.hpp"
 
 #include <algorithm>
+#include <chrono>
 #include <cmath>
 #include <limits>
 #include <new>
 #include <stdexcept>
+#include <thread>
 #include <utility>
 
 #include "labelgrove/hash.hpp"
@@ -263,7 +265,10 @@ void OnlinePlt::finish_sealed(Node& node) {
   if (node.sealed == nullptr) return;
   Task& task = *node.sealed;
   work_off(task, work_);
-  task.state.wait(Task::State::taken, std::memory_order_acquire);
+  // Seldom, and not for long: another thread is at this very node.
+  while (task.state.load(std::memory_order_acquire) == Task::State::taken) {
+    std::this_thread::sleep_for(std::chrono::microseconds(20));
+  }
   if (task.state.load(std::memory_order_acquire) == Task::State::failed) throw std::bad_alloc();
   task.node = nullptr;
   node.sealed = nullptr;
@@ -273,17 +278,13 @@ void OnlinePlt::finish_sealed(Node& node) {
 void OnlinePlt::work_off(Task& task, Workspace& work) {
   auto ready = Task::State::ready;
   if (!task.state.compare_exchange_strong(ready, Task::State::taken, std::memory_order_acq_rel)) return;
-  const auto finish = [&task](Task::State state) {
-    task.state.store(state, std::memory_order_release);
-    task.state.notify_all();
-  };
   try {
     work_off(*task.node, task.events, sealed_positives_, work);
   } catch (...) {
-    finish(Task::State::failed);
+    task.state.store(Task::State::failed, std::memory_order_release);
     throw;
   }
-  finish(Task::State::done);
+  task.state.store(Task::State::done, std::memory_order_release);
 }
 
 void OnlinePlt::work_off(Node& node, std::span<const Event> events, std::span<const std::uint32_t> positives,
