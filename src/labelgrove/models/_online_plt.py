@@ -20,7 +20,7 @@ from labelgrove.models._prediction import MISSING
 from labelgrove.models._state import Learned
 from labelgrove.trees import LabelTree
 
-# A run is what Ctrl-C waits for. Several threads get longer ones, which all but one begin by waiting.
+# A run is what Ctrl-C waits for. Several threads get longer ones: all but one begin by waiting.
 _RUN_NONZEROS = 2_000_000
 _RUN_ROWS = 4096
 
