@@ -11,6 +11,9 @@ from benchmarks import accuracy, growth, learning, memory, prediction, progress,
 
 QUICK_DATA = "bibtex"
 
+PEER_ROWS = "eurlex57k-tfidf-first3000"
+"""As much of that data set as napkinXC can be given in reasonable time."""
+
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run all benchmarks, one after another."""
@@ -29,9 +32,11 @@ def main(arguments: Sequence[str] | None = None) -> None:
         return
     memory.main([])
     accuracy.main([])
-    learning.main(peer)
-    prediction.main(peer)
     progress.main([])
+    learning.main(["synth4k", PEER_ROWS, *peer])
+    learning.main(["eurlex57k-tfidf"])
+    prediction.main(["synth4k", *peer])
+    prediction.main(["eurlex57k-tfidf"])
     growth.main([])
     render.main([])
 

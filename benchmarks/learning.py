@@ -80,9 +80,9 @@ def measure(dataset: str, repetitions: int, peer_repetitions: int) -> dict[str, 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Measure, and write ``learning-<dataset>.json``."""
     parser = command_line(__doc__ or "", DATASETS)
-    parser.add_argument("--repetitions", type=int, default=7, help="runs of LabelGrove")
+    parser.add_argument("--repetitions", type=int, default=5, help="runs of LabelGrove")
     parser.add_argument("--peer", action="store_true", help="measure napkinXC too (installs it)")
-    parser.add_argument("--peer-repetitions", type=int, default=3, help="runs of napkinXC")
+    parser.add_argument("--peer-repetitions", type=int, default=1, help="runs of napkinXC")
     chosen = parser.parse_args(arguments)
     for dataset in filter(is_there, chosen.subjects):
         peer_repetitions = chosen.peer_repetitions if chosen.peer else 0

@@ -102,7 +102,7 @@ def measure(dataset: str, repetitions: int, peer: bool) -> dict[str, Any]:
 def main(arguments: Sequence[str] | None = None) -> None:
     """Measure, and write ``prediction-<dataset>.json``."""
     parser = command_line(__doc__ or "", DATASETS)
-    parser.add_argument("--repetitions", type=int, default=5, help="processes for each program")
+    parser.add_argument("--repetitions", type=int, default=3, help="processes for each program")
     parser.add_argument("--peer", action="store_true", help="measure napkinXC too (installs it)")
     chosen = parser.parse_args(arguments)
     for dataset in filter(is_there, chosen.subjects):
