@@ -57,7 +57,7 @@ tidy: build/tidy/.configured  ## clang-tidy over the core and the bindings
 
 .PHONY: bench
 bench: build  ## measure, and write docs/benchmarks.md
-	$(BIN)/python -m benchmarks
+	$(BIN)/python -m benchmarks --peer
 
 .PHONY: docs
 docs: build  ## the documentation, into docs/_build/html
