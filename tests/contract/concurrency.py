@@ -124,6 +124,25 @@ def _until_done(learn: Callable[..., Any], X: Any, Y: Any) -> int:
             return refused
 
 
+def check_learning_while_predicting_is_refused(make: Make) -> None:
+    X, Y = long_stream(3000)
+    clf = make().partial_fit(X, Y)
+    before = state(clf)
+    for use in (lambda: clf.predict_topk(X, 20), lambda: clf.predict_proba(X, threshold=0.0)):
+        refused = 0
+        reader = threading.Thread(target=use)
+        reader.start()
+        while reader.is_alive():
+            try:
+                clf.remove_labels([])  # a change that changes nothing
+            except ModelStateError as error:
+                assert "another thread" in str(error)
+                refused += 1
+        reader.join()
+        assert refused
+    assert state(clf) == before
+
+
 def check_two_cannot_learn_at_once(make: Make) -> None:
     X, Y = long_stream()
     expected = state(make().partial_fit(X, Y))
