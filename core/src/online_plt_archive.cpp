@@ -199,7 +199,7 @@ OnlinePlt::OnlinePlt(const OnlinePltOptions& options, const ArrayReader& saved, 
     require(std::ranges::all_of(view.features, [](FeatureId id) { return id < kNone / 2; }),
             "node " + std::to_string(v) + ": a feature id is out of range");
     set_node(v, std::make_unique<Node>(SiblingBlock(options_.learner, view, borrow)));
-    require(blocks_[v]->features().size() == view.features.size(),
+    require(nodes_[v]->block.features().size() == view.features.size(),
             "node " + std::to_string(v) + ": a feature occurs twice");
   }
   sizes.finish();

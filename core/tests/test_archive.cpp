@@ -112,7 +112,9 @@ TEST("archive: saved for prediction it answers the same, takes half the room, an
     CHECK(kept.full.arrays().contains("memory.example"));
     CHECK(!kept.for_prediction.arrays().contains("memory.example"));
     CHECK(!kept.for_prediction.arrays().contains("weights.state"));
-    for (const SiblingBlock* block : borrowing.blocks()) CHECK(block == nullptr || !block->has_theta());
+    for (NodeId v = 0; v < borrowing.tree().size(); ++v) {
+      CHECK(borrowing.block(v) == nullptr || !borrowing.block(v)->has_theta());
+    }
   }
 }
 

@@ -22,7 +22,7 @@ LabelTree copy_of(const LabelTree& tree) {
 
 // The classifiers of v's children, without an auxiliary one: by feature, then by child.
 std::vector<float> classifiers(const OnlinePlt& model, NodeId v) {
-  const SiblingBlock& block = *model.blocks()[v];
+  const SiblingBlock& block = *model.block(v);
   std::vector<float> weights(std::size_t{block.rows()} * block.children());
   block.copy_weights(block.children(), weights.data());
   return weights;
@@ -34,7 +34,7 @@ void check_same_classifiers(const OnlinePlt& model, const OnlinePlt& other) {
   for (NodeId v = 0; v < model.tree().size(); ++v) {
     REQUIRE(model.tree()[v].children == other.tree()[v].children);
     if (model.tree()[v].is_leaf()) continue;
-    CHECK(std::ranges::equal(model.blocks()[v]->features().features(), other.blocks()[v]->features().features()));
+    CHECK(std::ranges::equal(model.block(v)->features().features(), other.block(v)->features().features()));
     CHECK(same_bits(classifiers(model, v), classifiers(other, v)));
   }
 }
@@ -298,7 +298,8 @@ TEST("online plt: size says what is held") {
   learn(forgetful, stream);
   learn(remembering, stream);
   std::uint64_t weights = 0;
-  for (const SiblingBlock* block : forgetful.blocks()) {
+  for (NodeId v = 0; v < forgetful.tree().size(); ++v) {
+    const SiblingBlock* block = forgetful.block(v);
     if (block != nullptr) weights += std::uint64_t{block->rows()} * block->columns();
   }
   CHECK_EQ(forgetful.size().weights, weights);

@@ -4,6 +4,7 @@
 
 #include "harness.hpp"
 #include "labelgrove/search.hpp"
+#include "labelgrove/sibling_block.hpp"
 #include "support.hpp"
 
 namespace labelgrove::testing {
@@ -15,7 +16,7 @@ constexpr std::uint32_t kFeatures = 6;
 struct Forest {
   LabelTree tree;
   std::vector<std::unique_ptr<SiblingBlock>> owned;
-  std::vector<const SiblingBlock*> blocks;
+  std::vector<const NodeBlock*> blocks;
   std::vector<LabelId> labels;  // those that can be predicted
 
   // `spread` is how far weights lie from 0; with 0 all labels of a depth are equally probable.
@@ -305,7 +306,7 @@ TEST("search: weights that are no numbers make a label improbable, not the searc
                                kBad[0], kBad[1], kBad[2], kBad[3]};  // bias row, row of feature 0
   const SiblingBlock above(options, {1, false, 0, features, sure.data(), nullptr}, true);
   const SiblingBlock root(options, {4, false, 0, features, bad.data(), nullptr}, true);
-  std::vector<const SiblingBlock*> blocks{&above, &root, nullptr, nullptr, nullptr, nullptr};
+  std::vector<const NodeBlock*> blocks{&above, &root, nullptr, nullptr, nullptr, nullptr};
   Scope scope(tree);
   const float threshold = 0.0F;
   scope.set_thresholds(std::span(&threshold, 1));

@@ -22,6 +22,7 @@
 #include "labelgrove/example_store.hpp"
 #include "labelgrove/label_tree.hpp"
 #include "labelgrove/learner.hpp"
+#include "labelgrove/node_block.hpp"
 #include "labelgrove/replay_memory.hpp"
 #include "labelgrove/sibling_block.hpp"
 
@@ -78,7 +79,8 @@ class OnlinePlt {
   const LabelTree& tree() const { return tree_; }
   std::uint64_t examples_seen() const { return examples_seen_; }
   // By node: the classifiers of its children; null if it has neither children nor an auxiliary classifier.
-  std::span<const SiblingBlock* const> blocks() const { return blocks_; }
+  std::span<const NodeBlock* const> blocks() const { return blocks_; }
+  const SiblingBlock* block(NodeId v) const { return nodes_[v] ? &nodes_[v]->block : nullptr; }
 
   struct Size {
     std::uint64_t weights = 0;       // held in blocks, auxiliary classifiers included
@@ -140,7 +142,7 @@ class OnlinePlt {
   OnlinePltOptions options_;
   LabelTree tree_;
   std::vector<std::unique_ptr<Node>> nodes_;  // by node id; null for leaves without theta
-  std::vector<const SiblingBlock*> blocks_;
+  std::vector<const NodeBlock*> blocks_;
   ExampleStore store_;
   std::uint64_t examples_seen_ = 0;
   std::uint64_t policy_draws_ = 0;

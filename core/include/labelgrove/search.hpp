@@ -12,7 +12,7 @@
 
 #include "labelgrove/base.hpp"
 #include "labelgrove/label_tree.hpp"
-#include "labelgrove/sibling_block.hpp"
+#include "labelgrove/node_block.hpp"
 
 namespace labelgrove {
 
@@ -50,7 +50,7 @@ class Scope {
 class Searcher {
  public:
   // `blocks[v]` holds the classifiers of v's children.
-  Searcher(const LabelTree& tree, std::span<const SiblingBlock* const> blocks, const Scope& scope)
+  Searcher(const LabelTree& tree, std::span<const NodeBlock* const> blocks, const Scope& scope)
       : tree_(tree), blocks_(blocks), scope_(scope) {}
 
   // The k most probable labels: uniform-cost search (Algorithm 10). Exact.
@@ -78,7 +78,7 @@ class Searcher {
   void open_node(const Features& x, const Item& parent, Take&& take);
 
   const LabelTree& tree_;
-  std::span<const SiblingBlock* const> blocks_;
+  std::span<const NodeBlock* const> blocks_;
   const Scope& scope_;
   SearchStats stats_;
   Workspace work_;

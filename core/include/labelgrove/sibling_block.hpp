@@ -10,25 +10,14 @@
 
 #include <cstdint>
 #include <span>
-#include <vector>
 
 #include "labelgrove/base.hpp"
 #include "labelgrove/feature_map.hpp"
 #include "labelgrove/learner.hpp"
+#include "labelgrove/node_block.hpp"
 #include "labelgrove/row_storage.hpp"
 
 namespace labelgrove {
-
-// Scratch space of one thread.
-struct Workspace {
-  std::vector<std::uint32_t> found;
-  std::vector<float*> rows;
-  std::vector<float> values;
-  std::vector<float> margins;
-  std::vector<float> variances;
-  std::vector<float> steps;
-  std::vector<float> targets;
-};
 
 // A block as it is stored: rows without slack, row 0 first.
 struct BlockView {
@@ -40,14 +29,14 @@ struct BlockView {
   const float* state = nullptr;         // likewise; null where the learner has none or only prediction is wanted
 };
 
-class SiblingBlock {
+class SiblingBlock final : public NodeBlock {
  public:
   SiblingBlock(const LearnerOptions& options, std::uint32_t children, bool theta);
   // A stored block. With `borrow` the weights are read where they lie, for prediction only, and must outlive the block.
   // REQUIRES: the features are distinct.
   SiblingBlock(const LearnerOptions& options, const BlockView& stored, bool borrow);
 
-  std::uint32_t children() const { return columns_ - (theta_ ? 1 : 0); }
+  std::uint32_t children() const override { return columns_ - (theta_ ? 1 : 0); }
   bool has_theta() const { return theta_; }
   std::uint32_t columns() const { return columns_; }
   std::uint32_t rows() const { return map_.size() + 1; }
@@ -75,8 +64,7 @@ class SiblingBlock {
   void learn(const Features& x, std::span<const std::uint32_t> positives, bool fresh, Workspace& work);
 
   // --- prediction ----------------------------------------------------------------------------------------------------
-  // probabilities[c] = eta(x, child c) for all children.
-  void predict(const Features& x, Workspace& work, float* probabilities) const;
+  void predict(const Features& x, Workspace& work, float* probabilities) const override;
 
  private:
   std::size_t row_floats() const { return std::size_t{stride_} * (state_ ? 2 : 1); }

@@ -1,0 +1,39 @@
+// The classifiers of one tree node's children, as prediction sees them: whoever learnt them and however they are held.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "labelgrove/base.hpp"
+
+namespace labelgrove {
+
+// Scratch space of one thread.
+struct Workspace {
+  std::vector<std::uint32_t> found;
+  std::vector<float*> rows;
+  std::vector<float> values;
+  std::vector<float> margins;
+  std::vector<float> variances;
+  std::vector<float> steps;
+  std::vector<float> targets;
+};
+
+// Any number of threads may predict at once, each with a workspace of its own.
+class NodeBlock {
+ public:
+  virtual ~NodeBlock() = default;
+
+  virtual std::uint32_t children() const = 0;
+  // probabilities[c] = eta(x, child c) for all children.
+  virtual void predict(const Features& x, Workspace& work, float* probabilities) const = 0;
+
+ protected:
+  NodeBlock() = default;
+  NodeBlock(const NodeBlock&) = default;
+  NodeBlock(NodeBlock&&) = default;
+  NodeBlock& operator=(const NodeBlock&) = default;
+  NodeBlock& operator=(NodeBlock&&) = default;
+};
+
+}  // namespace labelgrove
