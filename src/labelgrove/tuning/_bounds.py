@@ -1,0 +1,128 @@
+"""The range in which an optimal threshold lies (Jasinska et al. 2016, Equation 5)."""
+
+from __future__ import annotations
+
+import math
+from numbers import Real
+from operator import index
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from labelgrove._errors import ParameterError
+from labelgrove.tuning._measure import check_average
+from labelgrove.tuning._pairs import FloatArray, IntArray, read_indicator
+
+UPPER = 0.5
+"""With true probabilities no optimal threshold lies above: the best F is twice the threshold."""
+
+
+def label_priors(Y: Any) -> FloatArray:
+    """Estimate the prior probability of every label, pi_j: the share of rows that have it.
+
+    Parameters
+    ----------
+    Y : sparse or dense 0/1 matrix, shape (n, m)
+
+    Returns
+    -------
+    ndarray of float64, shape (m,)
+        0 everywhere if there are no rows.
+
+    Raises
+    ------
+    DataError
+        If Y is no indicator; the message names the place.
+
+    Examples
+    --------
+    >>> label_priors([[1, 0], [1, 1]]).tolist()
+    [1.0, 0.5]
+    """
+    ends, labels, n_labels = read_indicator(Y)
+    counts = np.bincount(labels, minlength=n_labels)
+    return counts / max(len(ends) - 1, 1)
+
+
+def lower_bounds(priors: npt.ArrayLike, c: float | None = None) -> FloatArray:
+    """Return kappa_j = max(1/c, nu_j), below which no estimate is needed.
+
+    nu_j = pi_j / (pi_j + 1) is half the F-measure of predicting label j always, so the optimal
+    threshold lies above it (Equation 5); 1/c keeps the estimates sparse (Section 6.2).
+
+    Parameters
+    ----------
+    priors : array-like of shape (m,)
+        pi_j, such as `label_priors` estimates them.
+    c : float, optional
+        None for nu_j alone.
+
+    Returns
+    -------
+    ndarray of float64, shape (m,)
+
+    Raises
+    ------
+    ParameterError
+        If a prior is no probability, or c is not above 1.
+
+    Examples
+    --------
+    >>> lower_bounds([1.0, 0.25, 0.001], c=100).tolist()
+    [0.5, 0.2, 0.01]
+    """
+    pi = np.asarray(priors, np.float64)
+    if not ((pi >= 0) & (pi <= 1)).all():
+        raise ParameterError("priors: expected probabilities, numbers from 0 to 1")
+    nu: FloatArray = pi / (pi + 1)
+    if c is None:
+        return nu
+    if isinstance(c, bool) or not isinstance(c, Real) or not 1 < float(c) < math.inf:
+        raise ParameterError(f"c={c!r}: expected a number above 1, or None")
+    return np.maximum(1 / float(c), nu)
+
+
+def prior_lower(counts: IntArray, n_rows: int, average: str) -> FloatArray:
+    """Return the bound that follows from how many rows have each label, for the F to be tuned."""
+    priors = counts / max(n_rows, 1)
+    kind = check_average(average)
+    if kind == "macro":
+        return lower_bounds(priors)
+    # For "micro" all pairs are rows of one label; for "instance" no bound is known.
+    density = float(priors.mean()) if len(priors) and kind == "micro" else 0.0
+    return lower_bounds(density)
+
+
+def check_n_labels(n_labels: Any) -> int:
+    """Return a number of labels as an int."""
+    try:
+        value = index(n_labels)
+    except TypeError:
+        value = -1
+    if value < 0:
+        raise ParameterError(f"n_labels={n_labels!r}: expected a whole number of 0 or more")
+    return value
+
+
+def check_lower(lower: Any, n_labels: int | None = None) -> FloatArray:
+    """Return lower bounds as an array of shape () or (m,), not below 0."""
+    bounds = np.array(lower, np.float64)
+    if bounds.ndim > 1 or not (bounds >= 0).all() or not np.isfinite(bounds).all():
+        raise ParameterError("lower: expected one number of 0 or more, or one for every label")
+    if bounds.ndim == 1 and n_labels is not None and len(bounds) != n_labels:
+        raise ParameterError(f"lower: found {len(bounds)} numbers, expected one or {n_labels}")
+    return bounds
+
+
+def check_upper(upper: Any) -> float:
+    """Return the upper bound; infinity lets a threshold lie above every score."""
+    if isinstance(upper, bool) or not isinstance(upper, Real) or not float(upper) > 0:
+        raise ParameterError(f"upper={upper!r}: expected a positive number")
+    return float(upper)
+
+
+def clip(values: Any, lower: Any, upper: float) -> FloatArray:
+    """Bring thresholds into (lower, upper]; where that is empty, to upper."""
+    clipped: FloatArray = np.minimum(np.maximum(values, np.nextafter(lower, np.inf)), upper)
+    return clipped

@@ -1,0 +1,198 @@
+"""Fixed thresholds approach (Jasinska et al. 2016, Section 4.2)."""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+import numpy as np
+import numpy.typing as npt
+
+from labelgrove._errors import DataError, ParameterError
+from labelgrove.tuning._bounds import UPPER, check_lower, check_n_labels, check_upper, clip
+from labelgrove.tuning._measure import (
+    check_average,
+    check_common,
+    check_zero_division,
+    f_from_counts,
+)
+from labelgrove.tuning._pairs import BoolArray, FloatArray, IntArray, Pairs, read_pairs
+from labelgrove.tuning._thresholds import Thresholds
+
+CANDIDATES = (10000, 1000, 200, 100, 50, 20, 10, 7, 5, 4, 3, 2)
+"""The paper's set C: thresholds 1/c are tried, and so is OFO's b."""
+
+
+class FTA:
+    """Try a few thresholds: one pass over the data, and no score is kept.
+
+    Candidate t stands for the threshold max(t, lower_j) of label j. What is counted takes memory
+    proportional to the labels times the candidates; for micro- and instance-averaged F to the
+    candidates alone.
+
+    Parameters
+    ----------
+    n_labels : int
+    thresholds : array-like of shape (k,), optional
+        Candidates, in (0, upper]; 1/c for the paper's twelve values of c by default.
+    average : {"macro", "micro", "instance"}
+        The F-measure to be maximised.
+    common : bool, optional
+        One candidate for all labels (default, which varies less from one sample to the next), or
+        the best for each label, for "macro" only.
+    lower : float or array-like of shape (n_labels,)
+        Thresholds lie above; see `lower_bounds`.
+    upper : float
+        Thresholds do not lie above.
+    zero_division : {0, 1}
+        F-measure of a label (or row) that is nowhere true and nowhere predicted.
+
+    Raises
+    ------
+    ParameterError
+        If a parameter lies outside its domain.
+
+    Examples
+    --------
+    >>> fta = FTA(2, thresholds=[0.1, 0.2, 0.5])
+    >>> fta.update([[1, 0], [0, 1]], [[0.4, 0.15], [0.15, 0.3]]).finish().values.tolist()
+    [0.2, 0.2]
+    """
+
+    def __init__(
+        self,
+        n_labels: int,
+        *,
+        thresholds: npt.ArrayLike | None = None,
+        average: str = "macro",
+        common: bool | None = None,
+        lower: npt.ArrayLike = 0.0,
+        upper: float = UPPER,
+        zero_division: float = 0.0,
+    ) -> None:
+        self.n_labels = n_labels = check_n_labels(n_labels)
+        self._average = check_average(average)
+        self._common = check_common(common, self._average, True)
+        self._lower = check_lower(lower, n_labels)
+        self._upper = check_upper(upper)
+        self._zero = check_zero_division(zero_division)
+        self._candidates = _check_candidates(thresholds, self._upper)
+        self._rows = 0
+        # In column k: pairs that reach exactly k candidates. For "instance" nothing is kept but
+        # the sum of the rows' F-measures.
+        groups = {"macro": n_labels, "micro": 1, "instance": 0}[self._average]
+        self._hits = np.zeros((groups, len(self._candidates) + 1), np.int64)
+        self._predicted = np.zeros_like(self._hits)
+        self._positives = np.zeros(groups, np.int64)
+        self._row_sums = np.zeros(len(self._candidates))
+
+    def floor(self, n_rows: int = 1) -> FloatArray:  # noqa: ARG002 (the same for all methods)
+        """Return the least score of every label that matters in the next rows, shape (m,)."""
+        least = clip(self._candidates[0], self._lower, self._upper)
+        return np.broadcast_to(least, (self.n_labels,)).copy()
+
+    def update(self, Y: Any, scores: Any) -> Self:
+        """Count what every candidate gets right and wrong in these rows.
+
+        Parameters
+        ----------
+        Y : sparse or dense 0/1 matrix, shape (n, n_labels)
+        scores : sparse or dense matrix of probabilities, shape (n, n_labels)
+            Those below `floor` may be left out.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        DataError
+            If they cannot be used; the message names the place. Nothing is counted.
+        """
+        runs, n_rows, n_labels = read_pairs(Y, scores)
+        if n_labels != self.n_labels:
+            raise DataError(f"Y has {n_labels} columns: expected {self.n_labels}")
+        for pairs in runs:
+            self._count(pairs)
+        self._rows += n_rows
+        return self
+
+    def _count(self, pairs: Pairs) -> None:
+        reached = np.searchsorted(self._candidates, pairs.score, "right")
+        bound = self._lower if self._lower.ndim == 0 else self._lower[pairs.label]
+        reached[pairs.score <= bound] = 0
+        if self._average == "instance":
+            group, n_groups = pairs.row - pairs.first_row, pairs.n_rows
+            hits, predicted, positives = self._tally(group, n_groups, reached, pairs.truth)
+            self._row_sums += self._f(hits, predicted, positives).sum(axis=0)
+            return
+        group = pairs.label if self._average == "macro" else np.zeros_like(pairs.label)
+        counts = self._tally(group, len(self._positives), reached, pairs.truth)
+        self._hits += counts[0]
+        self._predicted += counts[1]
+        self._positives += counts[2]
+
+    def _tally(
+        self, group: IntArray, n_groups: int, reached: IntArray, truth: BoolArray
+    ) -> tuple[IntArray, IntArray, IntArray]:
+        width = len(self._candidates) + 1
+        cell = group * width + reached
+        predicted = np.bincount(cell, minlength=n_groups * width)
+        hits = np.bincount(cell[truth], minlength=n_groups * width)
+        positives = np.bincount(group[truth], minlength=n_groups)
+        return hits.reshape(-1, width), predicted.reshape(-1, width), positives
+
+    def _f(self, hits: IntArray, predicted: IntArray, positives: IntArray) -> FloatArray:
+        """F-measure of every group (rows) at every candidate (columns)."""
+
+        def reaching(counts: IntArray) -> IntArray:
+            at_least: IntArray = np.cumsum(counts[:, :0:-1], axis=1)[:, ::-1]
+            return at_least
+
+        return f_from_counts(
+            reaching(hits), positives[:, np.newaxis], reaching(predicted), self._zero
+        )
+
+    def finish(self) -> Thresholds:
+        """Return the best candidate, or the best for each label; of equals the highest."""
+        if self._average == "instance":
+            curve = self._row_sums / max(self._rows, 1)
+        else:
+            by_group = self._f(self._hits, self._predicted, self._positives)
+            if not self._common:
+                return self._each_label(by_group)
+            curve = by_group.mean(axis=0) if len(by_group) else np.zeros(len(self._candidates))
+        best = _last_best(curve)
+        chosen = float(self._candidates[best])
+        values = clip(chosen, self._lower, self._upper)
+        return Thresholds(
+            np.broadcast_to(values, (self.n_labels,)).copy(),
+            chosen,
+            "fta",
+            self._average,
+            float(curve[best]),
+            self._candidates.copy(),
+            curve,
+        )
+
+    def _each_label(self, by_label: FloatArray) -> Thresholds:
+        best = _last_best(by_label)
+        values = clip(self._candidates[best], self._lower, self._upper)
+        score = by_label.max(axis=1).mean() if len(by_label) else 0.0
+        return Thresholds(values, float(self._candidates[-1]), "fta", self._average, float(score))
+
+
+def _last_best(values: FloatArray) -> Any:
+    """Index of the last greatest value along the last axis."""
+    return values.shape[-1] - 1 - np.argmax(values[..., ::-1], axis=-1)
+
+
+def _check_candidates(thresholds: npt.ArrayLike | None, upper: float) -> FloatArray:
+    if thresholds is None:
+        candidates = 1.0 / np.array(CANDIDATES, np.float64)
+        return np.unique(np.minimum(candidates, upper))
+    candidates = np.unique(np.asarray(thresholds, np.float64))
+    if np.ndim(thresholds) != 1 or not candidates.size:
+        raise ParameterError("thresholds: expected at least one number, in a list or 1-D array")
+    if not ((candidates > 0) & (candidates <= upper)).all():
+        raise ParameterError(f"thresholds: expected numbers above 0 and up to upper={upper:g}")
+    return candidates

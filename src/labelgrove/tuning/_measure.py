@@ -1,0 +1,50 @@
+"""The F-measure from counts, and the three ways to average it."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+import numpy as np
+
+from labelgrove._errors import ParameterError
+from labelgrove.tuning._pairs import FloatArray
+
+Average = Literal["macro", "micro", "instance"]
+
+AVERAGES = ("macro", "micro", "instance")
+
+
+def f_from_counts(hits: Any, positives: Any, predicted: Any, zero_division: float) -> FloatArray:
+    """F = 2 · hits / (positives + predicted), element by element (Equation 1); 0/0 as told."""
+    below = np.asarray(positives + predicted, np.float64)
+    above = np.broadcast_to(2.0 * np.asarray(hits, np.float64), below.shape)
+    value = np.full(below.shape, zero_division)
+    np.divide(above, below, out=value, where=below > 0)
+    return value
+
+
+def check_average(average: Any) -> Average:
+    """Return how F is averaged."""
+    for known in AVERAGES:
+        if average == known:
+            return known  # type: ignore[return-value]  # it is one of the three
+    raise ParameterError(f"average={average!r}: expected one of {', '.join(AVERAGES)}")
+
+
+def check_zero_division(zero_division: Any) -> float:
+    """Return the F-measure of a label, or row, with neither true nor predicted pairs."""
+    if zero_division not in {0, 1}:
+        raise ParameterError(f"zero_division={zero_division!r}: expected 0 or 1")
+    return float(zero_division)
+
+
+def check_common(common: bool | None, average: Average, default: bool) -> bool:
+    """Return whether all labels share a threshold; None is the default, or what is possible."""
+    if average == "macro":
+        return default if common is None else bool(common)
+    if common is False:
+        raise ParameterError(
+            f"common=False: the {average}-averaged F-measure is tuned by a common threshold, "
+            "which is optimal for it; expected common=True or average='macro'"
+        )
+    return True

@@ -1,0 +1,163 @@
+"""The steps of OFO, for many labels at once (Jasinska et al. 2016, Algorithm 2)."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from labelgrove.tuning._bounds import clip
+from labelgrove.tuning._pairs import BoolArray, FloatArray, IntArray, Pairs, grouped
+
+_FEW_LABELS = 32
+"""For fewer labels than this, stepping through them one by one is faster than a round of all."""
+
+
+@dataclass(frozen=True)
+class Rule:
+    """How a threshold follows from counts.
+
+    Attributes
+    ----------
+    a, b : ndarray of float64, shape (1,) or (m,)
+        What the paper's a_j and b_j begin with.
+    lower : ndarray of float64, shape (1,) or (m,), or None
+        Thresholds lie above; None for nu_j of the rows so far.
+    upper : float
+    """
+
+    a: FloatArray
+    b: FloatArray
+    lower: FloatArray | None
+    upper: float
+
+    def of(self, labels: Any) -> Rule:
+        """The rule for some labels, given by ids or a slice."""
+
+        def part(values: FloatArray) -> FloatArray:
+            return values if len(values) == 1 else values[labels]
+
+        lower = None if self.lower is None else part(self.lower)
+        return Rule(part(self.a), part(self.b), lower, self.upper)
+
+    def thresholds(
+        self, hits: Any, positives: Any, predicted: Any, rows: Any, ahead: int = 0
+    ) -> FloatArray:
+        """tau_j = a_j / b_j (Equation 8), within the bounds.
+
+        Parameters
+        ----------
+        hits, positives, predicted : ndarray of int64, shape (m,)
+            Rows where the label was true and predicted, true, and predicted.
+        rows : int or ndarray of int64, shape (m,)
+            Rows seen.
+        ahead : int
+            Return the least that the threshold can be after that many more rows.
+        """
+        tau = (self.a + hits) / (self.b + (positives + predicted + ahead))
+        if self.lower is not None:
+            return clip(tau, self.lower, self.upper)
+        # nu = pi / (pi + 1) with pi = positives / rows.
+        nu = positives / np.maximum(positives + rows + ahead, 1)
+        return clip(tau, nu, self.upper)
+
+
+@dataclass
+class Counts:
+    """All that OFO remembers, by label: a_j = a + hits and b_j = b + positives + predicted.
+
+    Counted in whole numbers, so that no order of adding shows in the result.
+    """
+
+    hits: IntArray
+    positives: IntArray
+    predicted: IntArray
+
+    @classmethod
+    def zeros(cls, n_labels: int) -> Counts:
+        return cls(*(np.zeros(n_labels, np.int64) for _ in range(3)))
+
+    def of(self, labels: Any) -> Counts:
+        return Counts(self.hits[labels], self.positives[labels], self.predicted[labels])
+
+    def put(self, labels: Any, other: Counts) -> None:
+        self.hits[labels] = other.hits
+        self.positives[labels] = other.positives
+        self.predicted[labels] = other.predicted
+
+    def grown(self, n_labels: int) -> Counts:
+        """The same with more labels."""
+        wider = Counts.zeros(n_labels)
+        wider.put(slice(0, len(self.hits)), self)
+        return wider
+
+
+def step_through(pairs: Pairs, counts: Counts, rule: Rule, rows_before: int) -> None:
+    """Let every label see its pairs in order of row; `counts` is changed in place.
+
+    No label looks at another, so the r-th pairs of all labels are taken together, round by round;
+    labels with many pairs are finished one by one.
+    """
+    order, starts = grouped(pairs.label, len(counts.hits))
+    events = _Events(
+        pairs.score[order].astype(np.float64), pairs.truth[order], pairs.row[order] + rows_before
+    )
+    length = np.diff(starts)
+    busiest = np.argsort(-length, kind="stable")
+    labels = busiest[: np.count_nonzero(length)]
+    longest_first, begin = length[labels], starts[labels]
+    mine, ours = counts.of(labels), rule.of(labels)
+    rounds = int(longest_first[_FEW_LABELS]) if len(labels) > _FEW_LABELS else 0
+    # How many labels have more than r pairs.
+    more_than = np.searchsorted(-longest_first, -np.arange(rounds))
+    for r, many in enumerate(more_than.tolist()):
+        _round(events, begin[:many] + r, mine.of(slice(0, many)), ours.of(slice(0, many)))
+    left = np.flatnonzero(longest_first > rounds)
+    for i in left.tolist():
+        part = slice(int(begin[i]) + rounds, int(begin[i] + longest_first[i]))
+        _one_label(events, part, mine.of(slice(i, i + 1)), ours.of(slice(i, i + 1)))
+    counts.put(labels, mine)
+
+
+@dataclass(frozen=True)
+class _Events:
+    """Pairs in order of label, and of row within one; `seen` is the number of rows before."""
+
+    score: FloatArray
+    truth: BoolArray
+    seen: IntArray
+
+
+def _round(events: _Events, at: IntArray, counts: Counts, rule: Rule) -> None:
+    """One pair of each of many labels; `counts` are views."""
+    truth = events.truth[at]
+    tau = rule.thresholds(counts.hits, counts.positives, counts.predicted, events.seen[at])
+    reached = events.score[at] >= tau
+    counts.predicted += reached
+    counts.positives += truth
+    reached &= truth
+    counts.hits += reached
+
+
+def _one_label(events: _Events, part: slice, counts: Counts, rule: Rule) -> None:
+    """All pairs of one label; `counts` are views of one element."""
+    a, b, upper = float(rule.a[0]), float(rule.b[0]), rule.upper
+    fixed = None if rule.lower is None else math.nextafter(float(rule.lower[0]), math.inf)
+    hits, positives, predicted = (
+        int(counts.hits[0]),
+        int(counts.positives[0]),
+        int(counts.predicted[0]),
+    )
+    scores, truths = events.score[part].tolist(), events.truth[part].tolist()
+    for score, truth, seen in zip(scores, truths, events.seen[part].tolist(), strict=True):
+        tau = (a + hits) / (b + (positives + predicted))
+        low = fixed
+        if low is None:
+            low = math.nextafter(positives / max(positives + seen, 1), math.inf)
+        if score >= min(max(tau, low), upper):
+            predicted += 1
+            hits += truth
+        positives += truth
+    counts.hits[0], counts.positives[0], counts.predicted[0] = hits, positives, predicted

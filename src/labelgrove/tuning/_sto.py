@@ -1,0 +1,219 @@
+"""Search-based threshold optimisation (Jasinska et al. 2016, Section 4.1 and Algorithm 1)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Self
+
+import numpy as np
+import numpy.typing as npt
+
+from labelgrove._errors import DataError
+from labelgrove.tuning._bounds import UPPER, check_lower, check_n_labels, check_upper, clip
+from labelgrove.tuning._measure import (
+    check_average,
+    check_common,
+    check_zero_division,
+    f_from_counts,
+)
+from labelgrove.tuning._pairs import BoolArray, FloatArray, IntArray, Pairs, grouped, read_pairs
+from labelgrove.tuning._thresholds import Thresholds
+
+
+class STO:
+    """Find the best thresholds there are on the data: every score is tried.
+
+    Scores above the lower bound are kept until the end and sorted then. The best on the data may
+    be far from the best on other data where a label is rare; `FTA` and `OFO` vary less.
+
+    Parameters
+    ----------
+    n_labels : int
+    average : {"macro", "micro", "instance"}
+        The F-measure to be maximised.
+    common : bool, optional
+        One threshold for all labels, or one for each, which is the default for "macro".
+    lower : float or array-like of shape (n_labels,)
+        Kappa of Algorithm 1: thresholds lie above, and other scores are not looked at; see
+        `lower_bounds`.
+    upper : float
+        Thresholds do not lie above; infinity allows that nothing is predicted.
+    zero_division : {0, 1}
+        F-measure of a label (or row) that is nowhere true and nowhere predicted.
+
+    Raises
+    ------
+    ParameterError
+        If a parameter lies outside its domain.
+
+    Examples
+    --------
+    >>> sto = STO(1).update([[0], [1], [0], [1]], [[0.1], [0.2], [0.3], [0.4]])
+    >>> sto.finish().values.tolist(), sto.finish().score
+    ([0.2], 0.8)
+    """
+
+    def __init__(
+        self,
+        n_labels: int,
+        *,
+        average: str = "macro",
+        common: bool | None = None,
+        lower: npt.ArrayLike = 0.0,
+        upper: float = UPPER,
+        zero_division: float = 0.0,
+    ) -> None:
+        self.n_labels = n_labels = check_n_labels(n_labels)
+        self._average = check_average(average)
+        self._common = check_common(common, self._average, False)
+        self._lower = check_lower(lower, n_labels)
+        self._upper = check_upper(upper)
+        self._zero = check_zero_division(zero_division)
+        self._rows = 0
+        self._kept: list[_Scored] = []
+        self._positives: list[IntArray] = []
+
+    def floor(self, n_rows: int = 1) -> FloatArray:  # noqa: ARG002 (the same for all methods)
+        """Return the least score of every label that matters in the next rows, shape (m,)."""
+        return np.broadcast_to(clip(0.0, self._lower, self._upper), (self.n_labels,)).copy()
+
+    def update(self, Y: Any, scores: Any) -> Self:
+        """Keep the scores of these rows.
+
+        Parameters
+        ----------
+        Y : sparse or dense 0/1 matrix, shape (n, n_labels)
+        scores : sparse or dense matrix of probabilities, shape (n, n_labels)
+            Those below `floor` may be left out.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        DataError
+            If they cannot be used; the message names the place. Nothing is kept.
+        """
+        runs, n_rows, n_labels = read_pairs(Y, scores)
+        if n_labels != self.n_labels:
+            raise DataError(f"Y has {n_labels} columns: expected {self.n_labels}")
+        for pairs in runs:
+            self._keep(pairs)
+        self._rows += n_rows
+        return self
+
+    def _keep(self, pairs: Pairs) -> None:
+        row = pairs.row + self._rows
+        group = {"macro": pairs.label, "micro": np.zeros_like(row), "instance": row}[self._average]
+        self._positives.append(group[pairs.truth])
+        bound = self._lower if self._lower.ndim == 0 else self._lower[pairs.label]
+        there = pairs.score > bound
+        # What lies above the upper bound is always predicted, as if it lay there.
+        score = np.minimum(pairs.score[there].astype(np.float64), self._upper)
+        self._kept.append(_Scored(group[there], score, pairs.truth[there]))
+
+    def finish(self) -> Thresholds:
+        """Return the best thresholds; of equals the highest."""
+        n_groups = {"macro": self.n_labels, "micro": 1, "instance": self._rows}[self._average]
+        of_groups = np.concatenate([np.empty(0, np.int64), *self._positives])
+        positives = np.bincount(of_groups, minlength=n_groups)
+        scored = _Scored.joined(self._kept)
+        nothing = f_from_counts(np.zeros(n_groups), positives, np.zeros(n_groups), self._zero)
+        sweep = scored.falling(n_groups)
+        f_of = f_from_counts(sweep.hits, positives[sweep.group], sweep.rank, self._zero)
+        if self._common:
+            return self._one_for_all(sweep, f_of, nothing)
+        values, best = _best_of_each(sweep, f_of, nothing, self._upper)
+        score = float(best.mean()) if n_groups else 0.0
+        return Thresholds(values, self._upper, "sto", self._average, score)
+
+    def _one_for_all(self, sweep: _Sweep, f_of: FloatArray, nothing: FloatArray) -> Thresholds:
+        """Follow the mean of all groups' F while the threshold falls from score to score."""
+        before = np.concatenate(([0.0], f_of[:-1]))
+        firsts = sweep.rank == 1
+        before[firsts] = nothing[sweep.group[firsts]]
+        order = np.argsort(-sweep.score, kind="stable")
+        falling = sweep.score[order]
+        gained = np.cumsum((f_of - before)[order]) / max(len(nothing), 1)
+        start = float(nothing.mean()) if len(nothing) else 0.0
+        ends = _run_ends(falling)
+        # Nothing at all cannot be had where a score reaches the upper bound itself.
+        nothing_at_all = -1.0 if len(falling) and falling[0] >= self._upper else start
+        reached = np.concatenate(([nothing_at_all], start + gained[ends]))
+        best = int(np.argmax(reached))
+        chosen = self._upper if best == 0 else float(falling[ends][best - 1])
+        values = np.broadcast_to(clip(chosen, self._lower, self._upper), (self.n_labels,)).copy()
+        return Thresholds(values, chosen, "sto", self._average, float(reached[best]))
+
+
+@dataclass(frozen=True)
+class _Scored:
+    """Pairs with a score, and the label or row whose F they count for."""
+
+    group: IntArray
+    score: FloatArray
+    truth: BoolArray
+
+    @classmethod
+    def joined(cls, parts: list[_Scored]) -> _Scored:
+        return cls(
+            np.concatenate([np.empty(0, np.int64), *(part.group for part in parts)]),
+            np.concatenate([np.empty(0), *(part.score for part in parts)]),
+            np.concatenate([np.empty(0, np.bool_), *(part.truth for part in parts)]),
+        )
+
+    def falling(self, n_groups: int) -> _Sweep:
+        """Sort by group, and by falling score within one."""
+        by_score = np.argsort(-self.score, kind="stable")
+        in_group, starts = grouped(self.group[by_score], n_groups)
+        order = by_score[in_group]
+        group, truth = self.group[order], self.truth[order]
+        begin = starts[group]
+        hits_before = np.concatenate(([0], np.cumsum(truth)))
+        hits = hits_before[1:] - hits_before[begin]
+        rank = np.arange(1, len(group) + 1) - begin
+        return _Sweep(group, self.score[order], hits, rank)
+
+
+@dataclass(frozen=True)
+class _Sweep:
+    """Scores falling within each group; how many, and hits among them, up to and with each."""
+
+    group: IntArray
+    score: FloatArray
+    hits: IntArray
+    rank: IntArray
+
+
+def _best_of_each(
+    sweep: _Sweep, f_of: FloatArray, nothing: FloatArray, upper: float
+) -> tuple[FloatArray, FloatArray]:
+    """Return the threshold of every group that gives the best F, and that F."""
+    values, best = np.full(len(nothing), upper), nothing.copy()
+    if not len(f_of):
+        return values, best
+    # A threshold takes all pairs of equal score; within such a run only its end counts.
+    ends = _run_ends(sweep.score, sweep.group)
+    group, score, f_of = sweep.group[ends], sweep.score[ends], f_of[ends]
+    begins = np.flatnonzero(np.diff(group, prepend=-1))
+    present = group[begins]
+    # Where the upper bound itself is reached by a score, that much is predicted in any case.
+    forced = score[begins] >= upper
+    best[present[forced]] = -1.0
+    greatest = np.maximum.reduceat(f_of, begins)
+    better = greatest > best[present]
+    winners = np.flatnonzero(f_of == np.repeat(greatest, np.diff(begins, append=len(group))))
+    first = winners[np.searchsorted(winners, begins)]
+    values[present[better]] = score[first[better]]
+    best[present[better]] = greatest[better]
+    return values, best
+
+
+def _run_ends(*keys: npt.NDArray[Any]) -> IntArray:
+    """Return the last index of every run of equal keys."""
+    if not len(keys[0]):
+        return np.empty(0, np.int64)
+    last = np.ones(len(keys[0]), np.bool_)
+    last[:-1] = np.logical_or.reduce([key[1:] != key[:-1] for key in keys])
+    return np.flatnonzero(last)

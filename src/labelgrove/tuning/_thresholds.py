@@ -1,0 +1,78 @@
+"""What tuning returns."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy.sparse import csr_array
+
+from labelgrove._errors import DataError
+from labelgrove.tuning._measure import Average
+from labelgrove.tuning._pairs import FloatArray, read_scores
+
+
+@dataclass(frozen=True)
+class Thresholds:
+    """Thresholds on the probabilities of labels: a label is predicted from its threshold on.
+
+    A probability of 0, stored or not, is never a prediction.
+
+    Attributes
+    ----------
+    values : ndarray of float64, shape (m,)
+        One threshold a label.
+    default : float
+        For a label that tuning has not seen.
+    method : {"fta", "sto", "ofo"}
+    average : {"macro", "micro", "instance"}
+        The F-measure that was tuned.
+    score : float
+        The F-measure on the tuning data; for "ofo" the online one (Equation 6), of predictions
+        made with the thresholds of their time.
+    candidates, candidate_scores : ndarray of float64, shape (k,), or None
+        For common thresholds by "fta": those that were tried, rising, and the F-measure of each.
+
+    Examples
+    --------
+    >>> thresholds = Thresholds(np.array([0.5, 0.1]), 0.5, "fta", "macro", 1.0)
+    >>> thresholds.apply(np.array([[0.4, 0.4], [0.6, 0.0]])).toarray().tolist()
+    [[0, 1], [1, 0]]
+    """
+
+    values: FloatArray
+    default: float
+    method: str
+    average: Average
+    score: float
+    candidates: FloatArray | None = None
+    candidate_scores: FloatArray | None = None
+
+    def apply(self, scores: Any) -> csr_array:
+        """Return the labels that reach their thresholds.
+
+        Parameters
+        ----------
+        scores : sparse or dense matrix of probabilities, shape (n, m)
+
+        Returns
+        -------
+        csr_array of int8, shape (n, m)
+            A 0/1 indicator.
+
+        Raises
+        ------
+        DataError
+            If the scores cannot be used, or are not as many columns as there are thresholds.
+        """
+        shape = np.shape(scores)
+        if len(shape) != 2 or shape[1] != len(self.values):
+            raise DataError(
+                f"scores has shape {shape}: expected {len(self.values)} columns, one a threshold"
+            )
+        ends, label, value = read_scores(scores, shape)
+        reached = value >= self.values[label]
+        before = np.concatenate(([0], np.cumsum(reached)))
+        parts = (np.ones(before[-1], np.int8), label[reached], before[ends])
+        return csr_array(parts, shape=shape)

@@ -1,0 +1,95 @@
+"""The tuners as the paper reads: loops over rows, labels and thresholds, on dense lists.
+
+Jasinska et al. 2016, Sections 3 and 4. A score of 0 is never a prediction; thresholds lie in
+(lower, upper].
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import inf, nextafter
+
+Matrix = Sequence[Sequence[float]]
+Truth = Sequence[Sequence[int]]
+
+
+def f(hits: int, positives: int, predicted: int, zero: float) -> float:
+    """Equation 1, for one label or row."""
+    return 2 * hits / (positives + predicted) if positives + predicted else zero
+
+
+def predict(scores: Matrix, taus: Sequence[float]) -> list[list[int]]:
+    return [[int(s > 0 and s >= tau) for s, tau in zip(row, taus, strict=True)] for row in scores]
+
+
+def averaged_f(Y: Truth, P: Truth, average: str, zero: float) -> float:
+    if average == "macro":
+        groups = list(zip(zip(*Y, strict=True), zip(*P, strict=True), strict=True))
+    elif average == "instance":
+        groups = list(zip(Y, P, strict=True))
+    else:
+        groups = [([y for row in Y for y in row], [p for row in P for p in row])]
+    values = [
+        f(sum(a and b for a, b in zip(y, p, strict=True)), sum(y), sum(p), zero) for y, p in groups
+    ]
+    return sum(values) / len(values)
+
+
+def within(tau: float, lower: float, upper: float) -> float:
+    return min(max(tau, nextafter(lower, inf)), upper)
+
+
+def common_f(
+    Y: Truth, scores: Matrix, t: float, lower: Sequence[float], upper: float, how: tuple[str, float]
+) -> float:
+    return averaged_f(Y, predict(scores, [within(t, low, upper) for low in lower]), *how)
+
+
+def best_common(
+    Y: Truth, scores: Matrix, lower: Sequence[float], upper: float, how: tuple[str, float]
+) -> float:
+    """The best F of any common threshold: every score is tried, and the upper bound."""
+    tried = {s for row in scores for s in row if 0 < s <= upper} | {upper}
+    return max(common_f(Y, scores, t, lower, upper, how) for t in tried)
+
+
+def best_of_label(
+    y: Sequence[int], scores: Sequence[float], lower: float, upper: float, zero: float
+) -> tuple[float, float]:
+    """Algorithm 1, line 9, by exhaustive search: the best F, and the highest threshold with it."""
+    tried = {s for s in scores if lower < s <= upper} | {upper}
+    found = []
+    for tau in tried:
+        p = [int(s > 0 and s >= tau) for s in scores]
+        hits = sum(a and b for a, b in zip(y, p, strict=True))
+        found.append((f(hits, sum(y), sum(p), zero), tau))
+    return max(found)
+
+
+def ofo(
+    Y: Truth,
+    scores: Matrix,
+    a0: Sequence[float],
+    b0: Sequence[float],
+    lower: Sequence[float] | None,
+    upper: float,
+) -> tuple[list[float], list[list[int]]]:
+    """Algorithm 2: the thresholds at the end, and what was predicted on the way."""
+    a, b = list(a0), list(b0)
+    positives, predictions = [0] * len(a), []
+
+    def tau(j: int, seen: int) -> float:
+        if lower is not None:
+            low = lower[j]
+        else:  # nu = pi / (pi + 1), with the share of the rows so far as pi
+            low = positives[j] / (positives[j] + seen) if positives[j] else 0.0
+        return within(a[j] / b[j], low, upper)
+
+    for i, (y, row) in enumerate(zip(Y, scores, strict=True)):
+        predicted = predict([row], [tau(j, i) for j in range(len(a))])[0]
+        for j in range(len(a)):
+            a[j] += y[j] and predicted[j]
+            b[j] += y[j] + predicted[j]
+            positives[j] += y[j]
+        predictions.append(predicted)
+    return [tau(j, len(Y)) for j in range(len(a))], predictions

@@ -1,0 +1,114 @@
+"""Labels and scores are read in every form, checked, and taken apart into pairs."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy import sparse
+
+from labelgrove import DataError, ParameterError
+from labelgrove.tuning import Thresholds, label_priors, lower_bounds, tune_ofo
+from labelgrove.tuning._pairs import grouped, read_pairs
+from tuning.problems import Problem, problems
+
+
+@given(problems(), st.integers(1, 12), st.sampled_from(["csr", "csc", "coo", "lil"]))
+def test_every_pair_comes_once_in_order_of_row(problem: Problem, chunk: int, kind: str) -> None:
+    Y = sparse.csr_array(problem.Y).asformat(kind)
+    scores = sparse.csr_array(problem.scores).asformat(kind)
+    runs, n, m = read_pairs(Y, scores, chunk=chunk)
+    truth, found = np.zeros((n, m), np.int8), np.zeros((n, m))
+    next_row = 0
+    for pairs in runs:
+        assert pairs.first_row == next_row
+        next_row += pairs.n_rows
+        assert (np.diff(pairs.row) >= 0).all()
+        assert ((pairs.row >= pairs.first_row) & (pairs.row < next_row)).all()
+        assert not (truth[pairs.row, pairs.label] | (found[pairs.row, pairs.label] > 0)).any()
+        truth[pairs.row, pairs.label] = pairs.truth
+        found[pairs.row, pairs.label] = pairs.score
+    assert next_row == n
+    assert np.array_equal(truth, problem.Y)
+    assert np.array_equal(found, problem.scores)
+
+
+def test_unsorted_repeated_and_zero_entries() -> None:
+    scores = sparse.csr_array(
+        (np.array([0.25, 0.5, 0.25, 0.0]), np.array([1, 0, 1, 2]), np.array([0, 4])), shape=(1, 3)
+    )
+    (pairs,) = read_pairs(np.array([[0, 0, 1]]), scores)[0]
+    assert pairs.label.tolist() == [0, 1, 2]
+    assert pairs.score.tolist() == [0.5, 0.5, 0.0]
+    assert scores.indices.tolist() == [1, 0, 1, 2]
+
+
+def test_scores_of_any_number_type() -> None:
+    Y = [[1, 0], [0, 1]]
+    for dtype in (np.float32, np.float16, np.int64, np.bool_):
+        tuned = tune_ofo(Y, np.array(Y, dtype), a=1, b=4)
+        assert tuned.score == 1.0
+
+
+@pytest.mark.parametrize(
+    ("scores", "message"),
+    [
+        ([[0.5, 1.5]], "scores, row 0, column 1: 1.5 found where a probability from 0 to 1"),
+        ([[0.5, -0.5]], "scores, row 0, column 1: -0.5 found"),
+        ([[float("nan"), 0]], "scores, row 0, column 0: nan found"),
+        ([[0.5]], r"scores has shape (1, 1): expected (1, 2), as Y has"),
+        ([0.5, 0.5], "scores has 1 dimension(s): expected a matrix (n, m)"),
+        ([[0.5], [0.5, 0.5]], "scores has rows of different lengths: expected a matrix"),
+        ([["a", "b"]], "scores holds values of type <U1: expected numbers"),
+    ],
+)
+def test_scores_that_cannot_be(scores: Any, message: str) -> None:
+    with pytest.raises(DataError) as caught:
+        read_pairs([[0, 1]], scores)
+    assert message in str(caught.value)
+
+
+def test_damaged_matrices_are_named() -> None:
+    damaged = sparse.csr_array(np.array([[0.5, 0.5]]))
+    damaged.indices[1] = 7
+    with pytest.raises(DataError, match="scores is damaged: it stores an entry in column 7 of 2"):
+        read_pairs([[0, 1]], damaged)
+    with pytest.raises(DataError, match="Y, row 0, column 1: 2, expected 0 or 1"):
+        read_pairs([[0, 2]], [[0.5, 0.5]])
+    with pytest.raises(DataError, match="scores has 1 dimension"):
+        read_pairs([[0, 1]], sparse.coo_array([0.5, 0.5]))
+
+
+@given(st.lists(st.integers(0, 5)))
+def test_grouping_is_a_stable_sort(groups: list[int]) -> None:
+    order, starts = grouped(np.array(groups, np.int64), 6)
+    assert order.tolist() == np.argsort(groups, kind="stable").tolist()
+    assert starts.tolist() == [sum(g < j for g in groups) for j in range(7)]
+
+
+def test_bounds() -> None:
+    assert label_priors(sparse.csr_array([[1, 0, 0], [1, 1, 0]])).tolist() == [1.0, 0.5, 0.0]
+    assert lower_bounds([1.0, 0.0]).tolist() == [0.5, 0.0]
+    assert lower_bounds([1.0, 0.0], c=2).tolist() == [0.5, 0.5]
+    for wrong in (1, 0, float("nan"), float("inf"), "2", True):
+        with pytest.raises(ParameterError, match="c="):
+            lower_bounds([0.5], c=wrong)  # type: ignore[arg-type]
+    with pytest.raises(ParameterError, match="priors: expected probabilities"):
+        lower_bounds([1.5])
+
+
+def test_applying_thresholds() -> None:
+    thresholds = Thresholds(np.array([0.5, 0.0]), 0.5, "sto", "macro", 0.0)
+    scores = np.array([[0.5, 0.0], [0.49, 0.1]])
+    predicted = thresholds.apply(sparse.csr_array(scores))
+    assert predicted.dtype == np.int8
+    assert predicted.toarray().tolist() == [[1, 0], [0, 1]]
+    assert thresholds.apply(scores).toarray().tolist() == [[1, 0], [0, 1]]
+    # 32-bit scores are compared as they are, not with rounded thresholds.
+    third = Thresholds(np.array([1 / 3]), 0.5, "sto", "macro", 0.0)
+    assert third.apply(np.array([[np.float32(1 / 3)]])).nnz == int(np.float32(1 / 3) >= 1 / 3)
+    with pytest.raises(DataError, match=r"scores has shape \(2, 2\): expected 1 columns"):
+        third.apply(scores)
