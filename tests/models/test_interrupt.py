@@ -14,7 +14,7 @@ import pytest
 import labelgrove
 from contract.kit import noise, state
 from labelgrove import LearningInterrupted, OnlinePLTClassifier
-from labelgrove.models import _online_plt
+from labelgrove.models import _learning
 
 PACKAGE = str(Path(labelgrove.__file__).parent)
 ROWS = 24
@@ -23,7 +23,7 @@ ROWS = 24
 @pytest.fixture(autouse=True)
 def short_runs(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let a call go through several runs, between which it can be stopped."""
-    monkeypatch.setattr(_online_plt, "_RUN_ROWS", 7)
+    monkeypatch.setattr(_learning, "_RUN_ROWS", 7)
 
 
 class CtrlC:

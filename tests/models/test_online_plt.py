@@ -259,3 +259,13 @@ def test_extreme_but_allowed_values_never_make_a_weight_that_is_no_number(learne
     for _ in range(20):
         large.partial_fit(bounded, y)
     assert np.isfinite(large.predict_proba(bounded, threshold=0.0).data).all()
+
+
+@pytest.mark.parametrize("kind", [{"policy": "random", "replay": 0}, {"replay": 1}])
+def test_another_seed_makes_other_choices(kind: dict[str, Any]) -> None:
+    X, Y = many_labels()
+    one, other = (
+        OnlinePLTClassifier(arity=2, max_leaves=4, random_state=seed, **kind).fit(X, Y)
+        for seed in (1, 2**64 - 1)
+    )
+    assert not same_answers(one, other, X)

@@ -90,9 +90,10 @@ def _for_people(learning: Learning, path: str, known_before: int) -> list[tuple[
     labels = _numbers.count(learning.n_labels)
     if known_before:
         labels += f" ({_numbers.count(new)} of them new)"
+    progress = _numbers.percent(learning.progressive.value)
     return [
         ("examples", examples),
         ("labels", labels),
-        ("P@1 while learning", _numbers.percent(learning.progressive.value)),
+        *([("P@1 while learning", progress)] if learning.progressive.examples else []),
         ("model", f"{path} ({_numbers.size(Path(path).stat().st_size)})"),
     ]

@@ -12,7 +12,7 @@ from labelgrove.cli import _numbers
 from labelgrove.cli._interrupt import PoliteInterrupt
 from labelgrove.cli._models import Model
 from labelgrove.cli._progress import ProgressLine, shown
-from labelgrove.cli._source import CHUNK_ROWS, Source, rows
+from labelgrove.cli._source import CHUNK_ROWS, Source, joined, rows
 from labelgrove.data import Examples
 
 #: Rows that are predicted before a batch of at least so many is learnt.
@@ -115,6 +115,8 @@ def learn_from(model: Model, source: Source, passes: int = 1) -> Learning:
     LabelGroveError
         Where an example cannot be used.
     """
+    if not hasattr(model.classifier, "partial_fit"):
+        return _fit_from(model, source)
     source.check_passes(passes)
     state = Learning(model)
     line = ProgressLine("learning", source.total)
@@ -135,6 +137,30 @@ def learn_from(model: Model, source: Source, passes: int = 1) -> Learning:
     except KeyboardInterrupt:
         state.stopped = True
     state.examples = _examples_seen(model) - before
+    state.seconds = perf_counter() - begin
+    return state
+
+
+def _fit_from(model: Model, source: Source) -> Learning:
+    """Read all examples, then learn from them at once; Ctrl-C leaves nothing behind."""
+    state = Learning(model)
+    line = ProgressLine("reading", source.total)
+    begin = perf_counter()
+    parts, done = [], 0
+    try:
+        with shown(line):
+            for part in source.chunks():
+                parts.append(part)
+                done += part.n_rows
+                line.update(done, [])
+        if parts:
+            examples = joined(parts)
+            X = model.rows(examples, source.path)
+            with shown(ProgressLine(f"learning from {_numbers.counted(done, 'example')}")):
+                model.classifier.fit(X, _targets(model, examples, source.path))
+            state.examples, state.passes = done, 1
+    except KeyboardInterrupt:
+        state.stopped = True
     state.seconds = perf_counter() - begin
     return state
 

@@ -12,15 +12,15 @@ from pathlib import Path
 from typing import Any
 
 import labelgrove
-from labelgrove import OnlinePLTClassifier
 from labelgrove._errors import DataError, ModelFileError, ParameterError
 from labelgrove.cli._settings import parse_settings, settable_types
 from labelgrove.data import Examples
+from labelgrove.models import ESTIMATORS
 from labelgrove.models._options import PRESETS
 from labelgrove.text import HashedText
 
 #: What ``--algorithm`` can name.
-ALGORITHMS = {"online-plt": OnlinePLTClassifier}
+ALGORITHMS = {estimator.algorithm: estimator for estimator in ESTIMATORS}
 
 #: Parameters of the estimator that have an option of their own.
 OPTIONS = {"n_jobs": "--jobs", "random_state": "--seed", "epochs": "--passes"}
@@ -34,13 +34,13 @@ class Model:
 
     Parameters
     ----------
-    classifier : OnlinePLTClassifier
+    classifier : LabelClassifier
         The estimator.
     front_end : HashedText or None
         The front-end of a model that reads text.
     """
 
-    classifier: OnlinePLTClassifier
+    classifier: Any
     front_end: HashedText | None
 
     def rows(self, examples: Examples, path: str) -> Any:
@@ -118,7 +118,14 @@ def create_model(
     if settings.text and not reads_text:
         name = next(iter(settings.text))
         raise ParameterError(f"--set text.{name}: the data holds numbered features, not text")
-    classifier = estimator(**settings.estimator, epochs=passes, n_jobs=jobs, random_state=seed)
+    options = {"n_jobs": jobs, "random_state": seed}
+    if "epochs" in settable_types(estimator):
+        options["epochs"] = passes
+    elif passes > 1:
+        raise ParameterError(
+            f"--passes {passes}: {algorithm} has no passes; it learns from all examples at once"
+        )
+    classifier = estimator(**settings.estimator, **options)
     return Model(classifier, HashedText(**settings.text) if reads_text else None)
 
 
@@ -164,29 +171,28 @@ def load_model(path: str, *, jobs: int | None = None) -> Model:
         raise ModelFileError(f"{path}: its text front-end is damaged ({failure})") from None
 
 
-def algorithm_of(classifier: OnlinePLTClassifier) -> str:
+def algorithm_of(classifier: Any) -> str:
     """Give the name that ``--algorithm`` knows an estimator by.
 
     Parameters
     ----------
-    classifier : OnlinePLTClassifier
+    classifier : LabelClassifier
         An estimator.
 
     Returns
     -------
     str
-        A key of ``ALGORITHMS``, or the class's own name.
+        A key of ``ALGORITHMS``.
     """
-    kind = type(classifier)
-    return next((name for name, known in ALGORITHMS.items() if known is kind), kind.__name__)
+    return str(classifier.algorithm)
 
 
-def parameters_of(classifier: OnlinePLTClassifier) -> dict[str, Any]:
+def parameters_of(classifier: Any) -> dict[str, Any]:
     """List the parameters that the command line can set, with what the preset says for None.
 
     Parameters
     ----------
-    classifier : OnlinePLTClassifier
+    classifier : LabelClassifier
         An estimator.
 
     Returns
@@ -194,7 +200,7 @@ def parameters_of(classifier: OnlinePLTClassifier) -> dict[str, Any]:
     dict
         Name to value.
     """
-    preset = PRESETS.get(classifier.preset, {})
+    preset = PRESETS.get(getattr(classifier, "preset", ""), {})
     given: dict[str, Any] = classifier.get_params(deep=False)
     return {
         name: preset.get(name) if given[name] is None else given[name]

@@ -145,7 +145,7 @@ class Source:
             self._files.close()
             if not parts:
                 return
-            self._kept = _joined(parts)
+            self._kept = joined(parts)
         order = self._random.permutation(self._kept.n_rows)
         for start in range(0, len(order), CHUNK_ROWS):
             yield rows(self._kept, order[start : start + CHUNK_ROWS])
@@ -177,8 +177,18 @@ def rows(examples: Examples, chosen: slice | NDArray[np.int64]) -> Examples:
     )
 
 
-def _joined(parts: list[Examples]) -> Examples:
-    """Put chunks together; the widest says how many features there are."""
+def joined(parts: list[Examples]) -> Examples:
+    """Put chunks together; the widest says how many features there are.
+
+    Parameters
+    ----------
+    parts : list of Examples
+        At least one.
+
+    Returns
+    -------
+    chunk : Examples
+    """
     vectors = [part.X for part in parts if part.X is not None]
     width = max((X.shape[1] for X in vectors), default=0)
     for X in vectors:

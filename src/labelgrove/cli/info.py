@@ -12,6 +12,7 @@ from labelgrove.cli import _numbers
 from labelgrove.cli._models import Model, algorithm_of, load_model, parameters_of
 from labelgrove.cli._options import JsonOption, ModelArgument
 from labelgrove.cli._results import show_pairs, write_json
+from labelgrove.models._base import LabelTreeClassifier
 
 _MOST_FREQUENT = 5
 
@@ -40,8 +41,7 @@ def describe(model: Model, path: str) -> dict[str, Any]:
     dict
         Values that JSON knows.
     """
-    classifier, tree = model.classifier, model.classifier.tree_
-    leaves = np.fromiter(tree.labels, np.int64)
+    classifier = model.classifier
     size = classifier.size()
     counts = classifier.label_counts_
     frequent = np.argsort(-counts, kind="stable")[:_MOST_FREQUENT]
@@ -55,13 +55,23 @@ def describe(model: Model, path: str) -> dict[str, Any]:
         "labels": int(classifier.n_classes_),
         "most_frequent_labels": dict(zip(map(str, names), counts[frequent].tolist(), strict=True)),
         "features": int(classifier.n_features_in_),
-        "nodes": int(tree.n_nodes),
-        "depth": int(tree.depth),
-        "mean_depth": float(tree.depths[leaves].mean()) if len(leaves) else 0.0,
+        **_tree_facts(classifier),
         "weights": int(size["weights"]),
         "bytes": Path(path).stat().st_size,
         "model_bytes": int(size["model_bytes"]),
         "memory_bytes": int(size["memory_bytes"]),
+    }
+
+
+def _tree_facts(classifier: Any) -> dict[str, Any]:
+    if not isinstance(classifier, LabelTreeClassifier):
+        return {}
+    tree = classifier.tree_
+    leaves = np.fromiter(tree.labels, np.int64)
+    return {
+        "nodes": int(tree.n_nodes),
+        "depth": int(tree.depth),
+        "mean_depth": float(tree.depths[leaves].mean()) if len(leaves) else 0.0,
     }
 
 
@@ -81,7 +91,7 @@ def _for_people(facts: Mapping[str, Any]) -> list[tuple[str, str]]:
         ("labels", _numbers.count(facts["labels"])),
         ("most frequent", ", ".join(f"{name} ({_numbers.count(n)})" for name, n in frequent)),
         ("features", f"up to {_numbers.count(facts['features'])}"),
-        ("tree", _tree(facts)),
+        *([("tree", _tree(facts))] if "nodes" in facts else []),
         ("weights", _numbers.count(facts["weights"])),
         ("in memory", _memory(facts)),
     ]

@@ -6,10 +6,10 @@ from typing import Annotated
 
 import typer
 
-from labelgrove._errors import ParameterError
+from labelgrove._errors import ModelStateError, ParameterError
 from labelgrove.cli._finish import finish_learning
 from labelgrove.cli._learning import learn_from
-from labelgrove.cli._models import check_can_write, load_model
+from labelgrove.cli._models import algorithm_of, check_can_write, load_model
 from labelgrove.cli._options import (
     DataArgument,
     FormatOption,
@@ -56,6 +56,11 @@ def learn(
     model = load_model(model_file, jobs=jobs)
     check_can_write(target)
     refuse_inputs(target, data)
+    if not hasattr(model.classifier, "partial_fit"):
+        raise ModelStateError(
+            f"{model_file}: a model of {algorithm_of(model.classifier)} has learnt from all its "
+            "examples at once and cannot learn on; train one of online-plt, or train it again"
+        )
     known = int(model.classifier.n_classes_)
     with Source(data, format=format, limit=limit) as source:
         learning = learn_from(model, source)

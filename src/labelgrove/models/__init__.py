@@ -1,6 +1,10 @@
 """Estimators, one a file."""
 
+from labelgrove.models._base import LabelClassifier
 from labelgrove.models._online_plt import OnlinePLTClassifier
 from labelgrove.models._prediction import SearchStats
 
-__all__ = ["OnlinePLTClassifier", "SearchStats"]
+ESTIMATORS: tuple[type[LabelClassifier], ...] = (OnlinePLTClassifier,)
+"""Every estimator that model files can hold."""
+
+__all__ = ["ESTIMATORS", "OnlinePLTClassifier", "SearchStats"]

@@ -9,31 +9,26 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from labelgrove import _core
 from labelgrove._errors import ModelFileError
 from labelgrove._features import FeatureNames
 from labelgrove._labels import LabelRegistry
-from labelgrove.models._options import EngineOptions
-from labelgrove.models._state import Learned
+from labelgrove.models._state import KINDS, Learned
 from labelgrove.persistence import read_model, write_model
 
 if TYPE_CHECKING:
-    from labelgrove.models._base import LabelTreeClassifier
-    from labelgrove.models._online_plt import OnlinePLTClassifier
+    from labelgrove.models._base import LabelClassifier
 
-ALGORITHM = "online-plt"
 _FEATURE_PREFIX = "feature."
-_KINDS = ("multiclass", "multilabel", "indicator")
 
 
 def model_state(
-    model: LabelTreeClassifier, *, for_prediction: bool
+    model: LabelClassifier, *, for_prediction: bool
 ) -> tuple[dict[str, Any], dict[str, npt.NDArray[Any]]]:
     """Everything that makes the model what it is, as a JSON header and named arrays."""
     learned = model._require_learned()
     for_prediction = for_prediction or not learned.engine.can_learn
     header = {
-        "algorithm": ALGORITHM,
+        "algorithm": model.algorithm,
         "parameters": _json_parameters(model.get_params(deep=False)),
         "engine": learned.options.to_dict(),
         "for_prediction": for_prediction,
@@ -54,7 +49,9 @@ def model_state(
 
 
 def learned_from_state(
-    header: Mapping[str, Any], arrays: Mapping[str, npt.NDArray[Any]]
+    estimator: type[LabelClassifier],
+    header: Mapping[str, Any],
+    arrays: Mapping[str, npt.NDArray[Any]],
 ) -> Learned:
     """What :func:`model_state` described.
 
@@ -64,29 +61,35 @@ def learned_from_state(
         If anything does not hold that must; the message says what.
     """
     try:
-        return _learned(header, arrays)
+        return _learned(estimator, header, arrays)
     except (LookupError, TypeError, ArithmeticError) as error:
         raise ModelFileError(f"the model is damaged: {error!r}") from error
     except ValueError as error:
         raise ModelFileError(f"the model is damaged: {error}") from error
 
 
-def _learned(header: Mapping[str, Any], arrays: Mapping[str, npt.NDArray[Any]]) -> Learned:
+def _learned(
+    estimator: type[LabelClassifier],
+    header: Mapping[str, Any],
+    arrays: Mapping[str, npt.NDArray[Any]],
+) -> Learned:
     labels = LabelRegistry.from_arrays(arrays)
     counts = np.array(arrays["label.count"])
     counters = np.array(arrays["counters"])
     if counts.dtype != np.int64 or counts.shape != (len(labels),) or counts.min(initial=0) < 0:
         raise ModelFileError("array 'label.count' must hold one count for every label")
-    if counters.dtype != np.uint64 or counters.shape != (3,) or int(counters[0]) > len(labels):
-        raise ModelFileError("array 'counters' must hold 3 numbers, the first at most the labels'")
+    if counters.dtype != np.uint64 or counters.ndim != 1 or len(counters) < 2:
+        raise ModelFileError("array 'counters' must hold counts, of labels and examples first")
+    if int(counters[0]) > len(labels):
+        raise ModelFileError("array 'counters': there are more labels than names")
     if counts.max(initial=0) > int(counters[1]):
         raise ModelFileError(
             "array 'label.count': a label was seen in more examples than there were"
         )
-    options = EngineOptions.from_dict(header["engine"])
+    options = estimator._options.from_dict(header["engine"])
     for_prediction = header["for_prediction"] is True
     learned = Learned(
-        engine=_core.OnlinePlt.load(options.to_dict(), dict(arrays), for_prediction),
+        engine=estimator._engine.load(options.to_dict(), dict(arrays), for_prediction),
         options=options,
         labels=labels,
         features=_feature_names(arrays) if header["named_features"] else None,
@@ -101,13 +104,13 @@ def _learned(header: Mapping[str, Any], arrays: Mapping[str, npt.NDArray[Any]]) 
 
 def _check_labels(learned: Learned) -> None:
     labels = learned.labels
-    if learned.kind not in _KINDS:
+    if learned.kind not in KINDS:
         raise ModelFileError(f"unknown kind of targets {learned.kind!r}")
-    in_tree, active = learned.labels_in_tree(), np.flatnonzero(labels.active)
+    known, active = learned.engine.labels().astype(np.int64), np.flatnonzero(labels.active)
     expected = active
     if learned.kind == "indicator":
-        # Columns are labels before they are in the tree.
-        expected = np.intersect1d(in_tree, active)
+        # Columns are labels before they are learnt.
+        expected = np.intersect1d(known, active)
         names = labels.names
         outside = len(names) > 0 and (
             names.dtype != np.int64
@@ -115,8 +118,8 @@ def _check_labels(learned: Learned) -> None:
         )
         if outside:
             raise ModelFileError("a label of the indicator lies outside its columns")
-    if not np.array_equal(in_tree, expected):
-        raise ModelFileError("the tree's leaves and the labels do not match")
+    if not np.array_equal(known, expected):
+        raise ModelFileError("the labels that were learnt and their names do not match")
 
 
 def _feature_names(arrays: Mapping[str, npt.NDArray[Any]]) -> FeatureNames:
@@ -128,15 +131,13 @@ def _feature_names(arrays: Mapping[str, npt.NDArray[Any]]) -> FeatureNames:
     return FeatureNames(LabelRegistry.from_arrays(stored).names.tolist())
 
 
-def save_model(
-    model: LabelTreeClassifier, path: str | PathLike[str], *, for_prediction: bool
-) -> None:
+def save_model(model: LabelClassifier, path: str | PathLike[str], *, for_prediction: bool) -> None:
     """Write the model file."""
     write_model(path, *model_state(model, for_prediction=for_prediction))
 
 
-def load(path: str | PathLike[str]) -> OnlinePLTClassifier:
-    """Read a model that :meth:`OnlinePLTClassifier.save` has written.
+def load(path: str | PathLike[str]) -> Any:
+    """Read a model that an estimator's ``save`` has written.
 
     The weights of a model saved for prediction stay where they are, in the mapped file: they are
     not copied, and processes that load the same file share them.
@@ -147,8 +148,9 @@ def load(path: str | PathLike[str]) -> OnlinePLTClassifier:
 
     Returns
     -------
-    OnlinePLTClassifier
-        It predicts, and unless it was saved for prediction learns on, exactly as the saved one.
+    estimator
+        Of the class that was saved. It predicts, and unless it was saved for prediction learns
+        on, exactly as the saved one.
 
     Raises
     ------
@@ -158,20 +160,22 @@ def load(path: str | PathLike[str]) -> OnlinePLTClassifier:
     OSError
         If the file cannot be read.
     """
-    from labelgrove.models._online_plt import OnlinePLTClassifier
+    from labelgrove.models import ESTIMATORS
 
     stored = read_model(path)
-    if stored.header.get("algorithm") != ALGORITHM:
-        raise ModelFileError(f"{path}: unknown algorithm {stored.header.get('algorithm')!r}")
-    model = OnlinePLTClassifier()
+    algorithm = stored.header.get("algorithm")
+    estimator = next((known for known in ESTIMATORS if known.algorithm == algorithm), None)
+    if estimator is None:
+        raise ModelFileError(f"{path}: unknown algorithm {algorithm!r}")
+    model = estimator()
     with stored.checking():
-        model._learned = _learned(stored.header, stored.arrays)
+        model._learned = _learned(estimator, stored.header, stored.arrays)
         model.set_params(**_known_parameters(model, stored.header))
         model.front_end_ = _front_end(stored.header)
     return model
 
 
-def _known_parameters(model: LabelTreeClassifier, header: Mapping[str, Any]) -> dict[str, Any]:
+def _known_parameters(model: LabelClassifier, header: Mapping[str, Any]) -> dict[str, Any]:
     parameters = header.get("parameters")
     if not isinstance(parameters, dict) or set(parameters) != set(model.get_params(deep=False)):
         raise ModelFileError("the header's parameters are not those of the estimator")

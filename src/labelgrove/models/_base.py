@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from os import PathLike
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -16,12 +16,22 @@ from labelgrove._errors import DataError
 from labelgrove.models._archive import learned_from_state, model_state, save_model
 from labelgrove.models._predicting import Predicting
 from labelgrove.models._prediction import tree_snapshot
-from labelgrove.models._state import Learned, as_collection
+from labelgrove.models._state import KINDS, Learned, Options, as_collection
 from labelgrove.trees import LabelTree
 
 
-class LabelTreeClassifier(Predicting, ClassifierMixin, BaseEstimator):
-    """Base of the estimators; what was learnt is in ``_learned``, None before the first example."""
+class LabelClassifier(Predicting, ClassifierMixin, BaseEstimator):
+    """Base of the estimators; what was learnt is in ``_learned``, None before the first example.
+
+    Each has the name of its ``algorithm`` in model files and on the command line, the compiled
+    ``_engine``, the class of its ``_options``, and the ``_kinds`` of targets that it can learn.
+    """
+
+    algorithm: ClassVar[str]
+    _engine: ClassVar[Any]
+    _options: ClassVar[type[Options]]
+    _kinds: ClassVar[tuple[str, ...]] = KINDS
+    front_end_: dict[str, Any] | None
 
     # --- labels --------------------------------------------------------------------------------
 
@@ -56,8 +66,8 @@ class LabelTreeClassifier(Predicting, ClassifierMixin, BaseEstimator):
         if (ids < 0).any():
             raise DataError(f"label {names[int(np.argmin(ids))]!r} is not known; none is removed")
         ids = np.unique(ids)
-        in_tree = np.isin(ids, learned.labels_in_tree())
-        learned.engine.remove_labels(ids[in_tree].view(np.uint32))
+        known = np.isin(ids, learned.engine.labels())
+        learned.engine.remove_labels(ids[known].view(np.uint32))
         learned.labels.retire(ids)
 
     def rename_labels(self, names: Mapping[Any, Any]) -> Self:
@@ -125,12 +135,6 @@ class LabelTreeClassifier(Predicting, ClassifierMixin, BaseEstimator):
         with self._reading("examples_seen_") as learned:
             return int(learned.engine.examples_seen)
 
-    @property
-    def tree_(self) -> LabelTree:
-        """The tree as it stands, without the leaves of labels that were removed."""
-        with self._reading("tree_") as learned:
-            return tree_snapshot(learned.engine.tree(), learned.labels.names)
-
     def size(self) -> dict[str, int]:
         """Weights held, and bytes of the model and of the remembered examples.
 
@@ -165,7 +169,7 @@ class LabelTreeClassifier(Predicting, ClassifierMixin, BaseEstimator):
     def save(self, path: str | PathLike[str], *, for_prediction: bool = False) -> None:
         """Write the model to one file, atomically; ``labelgrove.load`` reads it.
 
-        A start tree given as a parameter is not kept: the tree as it stands is.
+        A tree given as a parameter is not kept: the tree as it stands is.
 
         Parameters
         ----------
@@ -196,7 +200,17 @@ class LabelTreeClassifier(Predicting, ClassifierMixin, BaseEstimator):
     def __setstate__(self, state: dict[str, Any]) -> None:
         super().__setstate__(state)
         if self._learned is not None:
-            self._learned = learned_from_state(*state["_learned"])
+            self._learned = learned_from_state(type(self), *state["_learned"])
+
+
+class LabelTreeClassifier(LabelClassifier):
+    """Base of the estimators whose engine searches a tree with one leaf a label."""
+
+    @property
+    def tree_(self) -> LabelTree:
+        """The tree as it stands, without the leaves of labels that were removed."""
+        with self._reading("tree_") as learned:
+            return tree_snapshot(learned.engine.tree(), learned.labels.names)
 
 
 def _require_columns(names: list[Any], n_columns: int) -> None:

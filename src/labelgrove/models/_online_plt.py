@@ -2,30 +2,23 @@
 
 from __future__ import annotations
 
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from labelgrove import _core
-from labelgrove._errors import DataError, LearningInterrupted, ModelStateError, ParameterError
-from labelgrove._features import FeatureNames
-from labelgrove._labels import LabelRegistry, Targets, parse_targets
-from labelgrove._validation import Rows, is_dict_rows
+from labelgrove._errors import DataError, ParameterError
+from labelgrove._labels import LabelRegistry
 from labelgrove.models._base import LabelTreeClassifier
-from labelgrove.models._guard import Interrupts
-from labelgrove.models._options import POLICIES, EngineOptions, integer, thread_count
-from labelgrove.models._predicting import require_same_kind, require_same_length
+from labelgrove.models._learning import OnlineClassifier
+from labelgrove.models._options import POLICIES, EngineOptions
 from labelgrove.models._prediction import MISSING
 from labelgrove.models._state import Learned
 from labelgrove.trees import LabelTree
 
-# A run is what Ctrl-C waits for. Several threads get longer ones: all but one begin by waiting.
-_RUN_NONZEROS = 2_000_000
-_RUN_ROWS = 4096
 
-
-class OnlinePLTClassifier(LabelTreeClassifier):
+class OnlinePLTClassifier(OnlineClassifier, LabelTreeClassifier):
     """Online probabilistic label tree: learns label after label as they come.
 
     A tree of small linear classifiers estimates, for every label, the probability that it is
@@ -117,6 +110,10 @@ class OnlinePLTClassifier(LabelTreeClassifier):
     [['pets']]
     """
 
+    algorithm = "online-plt"
+    _engine = _core.OnlinePlt
+    _options = EngineOptions
+
     def __init__(
         self,
         *,
@@ -158,72 +155,6 @@ class OnlinePLTClassifier(LabelTreeClassifier):
         self.n_jobs = n_jobs
         self.random_state = random_state
 
-    def fit(self, X: Any, y: Any) -> Self:
-        """Forget everything, then learn from X and y in ``epochs`` passes, in the given order.
-
-        Parameters
-        ----------
-        X : sparse array or matrix, array-like of shape (n, d), or list of dicts
-            Features; dicts map names to numbers, or to strings for categories.
-        y : array-like of shape (n,), sequence of n collections of labels, or indicator (n, L)
-            Multi-class targets, or multi-label targets by name or as a 0/1 array.
-
-        Returns
-        -------
-        self
-
-        Raises
-        ------
-        DataError
-            If X or y cannot be used; the message names the place. The model stays as it was.
-        ParameterError
-            If a parameter lies outside its domain.
-        LearningInterrupted
-            On Ctrl-C; the model is valid and keeps what it has learnt.
-        """
-        return self._learn(X, y, None, integer("epochs", self.epochs, 1), afresh=True)
-
-    def partial_fit(self, X: Any, y: Any, classes: Any = None) -> Self:
-        """Go on learning from X and y, in the given order; new labels and features are welcome.
-
-        Parameters
-        ----------
-        X, y
-            As for :meth:`fit`. A call of n rows is the same as n calls of one.
-        classes : array-like, optional
-            Not needed. Where it is given, y must hold no other labels.
-
-        Returns
-        -------
-        self
-
-        Raises
-        ------
-        DataError
-            As for :meth:`fit`; whatever was learnt before stays as it was.
-        LearningInterrupted
-            On Ctrl-C; ``examples_learned`` tells how many rows of this call have been learnt.
-        """
-        return self._learn(X, y, classes, 1, afresh=False)
-
-    def _learn(self, X: Any, y: Any, classes: Any, passes: int, *, afresh: bool) -> Self:
-        threads = thread_count(self.n_jobs)
-        with self._guard.changing() as interrupts:
-            learned = None if afresh else self._learned
-            if learned is None:
-                learned = self._start(named=is_dict_rows(X))
-            if not learned.engine.can_learn:
-                raise ModelStateError(
-                    "this model was saved for prediction only; it cannot learn on"
-                )
-            known_labels = len(learned.labels)
-            rows, indptr, ids = _take(learned, X, y, classes)
-            if learned is not self._learned:
-                self._learned = learned
-                self.front_end_: dict[str, Any] | None = None
-            _run(learned, rows, indptr, ids, known_labels, passes, threads, interrupts)
-        return self
-
     def _start(self, *, named: bool) -> Learned:
         """A model that has not learnt anything yet, and has no kind of targets."""
         options = EngineOptions.from_parameters(self.get_params(deep=False))
@@ -238,96 +169,17 @@ class OnlinePLTClassifier(LabelTreeClassifier):
             parents, leaf_labels, names = _engine_tree(self.tree)
             labels.ids_of(names, add=True)
             engine = _core.OnlinePlt.on_tree(options.to_dict(), parents, leaf_labels, len(names))
-        return Learned(
-            engine=engine,
-            options=options,
-            labels=labels,
-            features=FeatureNames() if named else None,
-            kind="",
-            n_columns=0,
-            n_features=0,
-            counts=np.zeros(len(labels), np.int64),
-        )
+        return Learned.start(options, labels, engine, named=named)
 
-
-def _take(
-    learned: Learned, X: Any, y: Any, classes: Any
-) -> tuple[Rows, npt.NDArray[np.int64], npt.NDArray[np.uint32]]:
-    """Validate a call's examples, and make their labels and features known; all or nothing."""
-    known_labels, known_features = len(learned.labels), len(learned.features or ())
-    try:
-        rows = learned.check_rows(X, grow=True)
-        targets = parse_targets(y)
-        if classes is not None:
-            _require_among(targets, classes)
-        require_same_length(rows, targets)
-        if learned.kind:
-            require_same_kind(learned, targets)
-        indptr, ids = learned.labels.ids_for(targets, add=True)
-        _require_fixed(learned, known_labels)
-    except BaseException:
-        learned.labels.truncate(known_labels)
-        if learned.features is not None:
-            learned.features.truncate(known_features)
-        raise
-    learned.kind = targets.kind
-    learned.n_features = max(learned.n_features, rows.n_features)
-    learned.n_columns = max(learned.n_columns, targets.n_columns or 0)
-    return rows, indptr, ids.view(np.uint32)
-
-
-def _run(
-    learned: Learned,
-    rows: Rows,
-    label_indptr: npt.NDArray[np.int64],
-    labels: npt.NDArray[np.uint32],
-    known_labels: int,
-    passes: int,
-    threads: int,
-    interrupts: Interrupts,
-) -> None:
-    n, nonzeros = rows.n_rows, max(len(rows.values), 1)
-    share = min(threads, 4)
-    step = int(np.clip(share * _RUN_NONZEROS * n // nonzeros, 1, share * _RUN_ROWS))
-    engine = learned.engine
-    before = engine.examples_seen
-    try:
-        for begin in (begin for _ in range(passes) for begin in range(0, n, step)):
-            end = min(begin + step, n)
-            engine.learn(*rows.arrays, label_indptr, labels, begin, end, threads)
-            if interrupts.pending:
-                break
-    finally:
-        if learned.kind != "indicator":  # whose columns are labels before they are in the tree
-            learned.labels.truncate(max(engine.label_count, known_labels))
-        done = engine.examples_seen - before
-        passes_done, rows_done = divmod(done, n)
-        if passes_done:
-            learned.count(labels, passes_done)
-        learned.count(labels[: label_indptr[rows_done]], 1)
-    if interrupts.pending:
-        interrupts.pending = False
-        raise LearningInterrupted(
-            f"learning stopped after {done} of {n * passes} examples of this call; the model is "
-            f"valid and has learnt from {engine.examples_seen} in all",
-            done,
-        )
-
-
-def _require_fixed(learned: Learned, known: int) -> None:
-    if learned.options.policy == POLICIES["fixed"] and len(learned.labels) > known:
-        new = learned.labels.names[known:].tolist()[0]
-        raise DataError(
-            f"y: label {new!r} is not in the tree, which is fixed; choose another policy for it to "
-            "grow"
-        )
-
-
-def _require_among(targets: Targets, classes: Any) -> None:
-    known = set(np.asarray(classes).ravel().tolist())
-    unknown = [name for name in np.unique(targets.labels).tolist() if name not in known]
-    if unknown:
-        raise DataError(f"y: label {unknown[0]!r} is not among the classes given")
+    @staticmethod
+    def _check_labels(learned: Learned, known: int) -> None:
+        assert isinstance(learned.options, EngineOptions)
+        if learned.options.policy == POLICIES["fixed"] and len(learned.labels) > known:
+            new = learned.labels.names[known:].tolist()[0]
+            raise DataError(
+                f"y: label {new!r} is not in the tree, which is fixed; choose another policy for "
+                "it to grow"
+            )
 
 
 def _engine_tree(tree: LabelTree) -> tuple[npt.NDArray[Any], npt.NDArray[Any], list[Any]]:

@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-import math
-import os
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields
-from numbers import Integral, Real
 from typing import Any
 
-from sklearn.utils import check_random_state
-
 from labelgrove._errors import ParameterError
+from labelgrove.models._parameters import choice, integer, real, seed_from
 
 LEARNERS = {"adagrad": 0, "sgd": 1, "arow": 2}
 POLICIES = {"fixed": 0, "best-greedy": 1, "random": 2, "cpet": 3, "complete": 4}
@@ -91,10 +87,10 @@ class EngineOptions:
         ParameterError
             Naming the parameter, its value and its domain.
         """
-        preset = _choice(parameters, "preset", PRESETS)
+        preset = choice(parameters, "preset", PRESETS)
         given = {name: value for name, value in parameters.items() if value is not None}
         p = {**parameters, **PRESETS[preset], **given}
-        learner = _choice(p, "learner", LEARNERS)
+        learner = choice(p, "learner", LEARNERS)
         # Either of the two may be given alone: the other one follows where it would be in the way.
         if parameters["arity"] is None and parameters["max_leaves"] is not None:
             p["arity"] = min(p["arity"], integer("max_leaves", p["max_leaves"], 2))
@@ -104,12 +100,12 @@ class EngineOptions:
         rate = p["learning_rate"]
         return cls(
             learner=LEARNERS[learner],
-            rate=1.0 if rate is None else _real(p, "learning_rate", _FLOATS[0], _LARGEST_STEP),
-            epsilon=_real(p, "epsilon", *_FLOATS),
-            l2=_real(p, "l2", 0.0, _LARGEST_STEP),
-            r=_real(p, "r", *_FLOATS),
-            policy=POLICIES[_choice(p, "policy", POLICIES)],
-            alpha=_real(p, "alpha", 0.0, 1.0),
+            rate=1.0 if rate is None else real(p, "learning_rate", _FLOATS[0], _LARGEST_STEP),
+            epsilon=real(p, "epsilon", *_FLOATS),
+            l2=real(p, "l2", 0.0, _LARGEST_STEP),
+            r=real(p, "r", *_FLOATS),
+            policy=POLICIES[choice(p, "policy", POLICIES)],
+            alpha=real(p, "alpha", 0.0, 1.0),
             arity=arity,
             max_leaves=integer("max_leaves", p["max_leaves"], arity),
             replay=integer("replay", p["replay"], 0, 1000),
@@ -117,63 +113,3 @@ class EngineOptions:
             normalize=bool(p["normalize"]),
             seed=seed_from(p["random_state"]),
         )
-
-
-def seed_from(random_state: Any) -> int:
-    """A 64-bit seed: an int as it is; None and generators are asked for one."""
-    if isinstance(random_state, Integral) and not isinstance(random_state, bool):
-        if not 0 <= int(random_state) < 2**64:
-            raise ParameterError(
-                f"random_state={random_state!r}: expected 0 to 2**64 - 1, None or a RandomState"
-            )
-        return int(random_state)
-    try:
-        return int(check_random_state(random_state).randint(2**31 - 1))
-    except ValueError as error:
-        raise ParameterError(f"random_state={random_state!r}: {error}") from error
-
-
-def thread_count(n_jobs: int | None) -> int:
-    """Threads for ``n_jobs``: None is 1, -1 all processors, -2 all but one, …."""
-    if n_jobs is None:
-        return 1
-    if not isinstance(n_jobs, Integral) or int(n_jobs) == 0:
-        raise ParameterError(f"n_jobs={n_jobs!r}: expected a positive or negative integer, or None")
-    if n_jobs > 0:
-        return min(int(n_jobs), 1024)
-    available = (
-        len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    )
-    return max(1, available + 1 + int(n_jobs))
-
-
-def _choice(parameters: dict[str, Any], name: str, domain: dict[str, Any]) -> str:
-    value = parameters[name]
-    if not isinstance(value, str) or value not in domain:
-        raise ParameterError(f"{name}={value!r}: expected one of {', '.join(map(repr, domain))}")
-    return value
-
-
-def integer(name: str, value: Any, least: int, most: int = 2**31 - 1) -> int:
-    """The value as an int.
-
-    Raises
-    ------
-    ParameterError
-        If it is none, or outside its domain.
-    """
-    if (
-        isinstance(value, bool)
-        or not isinstance(value, Integral)
-        or not least <= int(value) <= most
-    ):
-        raise ParameterError(f"{name}={value!r}: expected an integer from {least} to {most}")
-    return int(value)
-
-
-def _real(parameters: dict[str, Any], name: str, least: float, most: float) -> float:
-    value = parameters[name]
-    number = float(value) if isinstance(value, Real) and not isinstance(value, bool) else math.nan
-    if not least <= number <= most:
-        raise ParameterError(f"{name}={value!r}: expected a number from {least:g} to {most:g}")
-    return number

@@ -14,7 +14,7 @@ from labelgrove._errors import DataError, NotLearnedError, ParameterError
 from labelgrove._labels import Targets, parse_targets
 from labelgrove._validation import Rows
 from labelgrove.models._guard import Guard
-from labelgrove.models._options import integer, thread_count
+from labelgrove.models._parameters import integer, thread_count
 from labelgrove.models._prediction import (
     SearchStats,
     found_to_csr,

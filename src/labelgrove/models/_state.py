@@ -2,20 +2,71 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol, Self
 
 import numpy as np
 import numpy.typing as npt
 
-from labelgrove import _core
 from labelgrove._errors import DataError, ParameterError
 from labelgrove._features import FeatureNames
 from labelgrove._labels import LabelRegistry
 from labelgrove._validation import Rows, check_rows, require_magnitude
-from labelgrove.models._options import EngineOptions
-from labelgrove.models._prediction import MISSING
+
+KINDS = ("multiclass", "multilabel", "indicator")
+"""Kinds of targets."""
+
+Arrays = dict[str, npt.NDArray[Any]]
+
+
+class Options(Protocol):
+    """What an engine was started with, every value checked."""
+
+    @property
+    def normalize(self) -> bool:
+        """Whether rows are scaled to unit length."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """As the core takes it, and as the model file keeps it."""
+
+    @classmethod
+    def from_dict(cls, saved: Mapping[str, Any]) -> Self:
+        """What :meth:`to_dict` gave, checked again."""
+
+
+class Engine(Protocol):
+    """What every compiled model offers; rows are ``Rows.arrays``, labels and features are ids."""
+
+    @property
+    def examples_seen(self) -> int:
+        """Examples learnt from, every pass counted."""
+
+    @property
+    def label_count(self) -> int:
+        """Label ids are below this."""
+
+    @property
+    def can_learn(self) -> bool:
+        """Whether more can be learnt."""
+
+    def top_k(self, *args: Any) -> tuple[Any, ...]:
+        """Labels (n, k), scores (n, k), classifiers evaluated (n,), depth reached (n,)."""
+
+    def above_threshold(self, *args: Any) -> tuple[Any, ...]:
+        """Row ends (n + 1,), labels, scores, classifiers evaluated (n,), depth reached (n,)."""
+
+    def labels(self) -> npt.NDArray[np.uint32]:
+        """All labels that may be predicted, increasing."""
+
+    def remove_labels(self, labels: npt.NDArray[np.uint32]) -> None:
+        """Never predict these again."""
+
+    def size(self) -> dict[str, int]:
+        """Weights held, and bytes."""
+
+    def save(self, for_prediction: bool) -> Arrays:
+        """Everything learnt; ``counters`` begins with ``label_count`` and ``examples_seen``."""
 
 
 @dataclass
@@ -24,8 +75,9 @@ class Learned:
 
     Attributes
     ----------
-    engine : the compiled model
-    options : EngineOptions
+    engine : Engine
+        The compiled model; engines differ in how they learn.
+    options : Options
         What the engine was started with; the estimator's parameters may have changed since.
     labels : LabelRegistry
         Label ids are the engine's.
@@ -40,14 +92,30 @@ class Learned:
         By label id, how many examples had it; there may be room for more labels.
     """
 
-    engine: _core.OnlinePlt
-    options: EngineOptions
+    engine: Any
+    options: Options
     labels: LabelRegistry
     features: FeatureNames | None
     kind: str
     n_columns: int
     n_features: int
     counts: npt.NDArray[np.int64]
+
+    @classmethod
+    def start(
+        cls, options: Options, labels: LabelRegistry, engine: Engine | None, *, named: bool
+    ) -> Self:
+        """Nothing learnt yet, and no kind of targets; ``named`` tells that features have names."""
+        return cls(
+            engine=engine,
+            options=options,
+            labels=labels,
+            features=FeatureNames() if named else None,
+            kind="",
+            n_columns=0,
+            n_features=0,
+            counts=np.zeros(len(labels), np.int64),
+        )
 
     def columns(self) -> tuple[npt.NDArray[np.int64], int]:
         """Column of every label id in results, and how many columns there are."""
@@ -78,12 +146,6 @@ class Learned:
             room[: len(self.counts)] = self.counts
             self.counts = room
         np.add.at(self.counts, ids.astype(np.int64), times)
-
-    def labels_in_tree(self) -> npt.NDArray[np.int64]:
-        """Ids of all labels that have a leaf, increasing."""
-        tree = self.engine.tree()
-        there = (tree["silent"] == 0) & (tree["label"] != MISSING)
-        return np.sort(tree["label"][there].astype(np.int64))
 
     def check_rows(self, X: Any, *, grow: bool = False) -> Rows:
         """Validated rows that suit this model.

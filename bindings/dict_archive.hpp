@@ -1,0 +1,63 @@
+// A model's state as a Python dict of NumPy arrays.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+
+#include "arrays.hpp"
+#include "labelgrove/archive.hpp"
+
+namespace labelgrove::bindings {
+
+class DictWriter final : public ArrayWriter {
+ public:
+  explicit DictWriter(nb::dict& out) : out_(out) {}
+  std::span<std::uint8_t> bytes(std::string_view name, std::size_t size) override {
+    return make<std::uint8_t>(name, size);
+  }
+  std::span<std::uint32_t> u32(std::string_view name, std::size_t size) override {
+    return make<std::uint32_t>(name, size);
+  }
+  std::span<std::uint64_t> u64(std::string_view name, std::size_t size) override {
+    return make<std::uint64_t>(name, size);
+  }
+  std::span<float> f32(std::string_view name, std::size_t size) override { return make<float>(name, size); }
+
+ private:
+  template <typename T>
+  std::span<T> make(std::string_view name, std::size_t size) {
+    auto array = make_array<T>({size});
+    out_[nb::str(name.data(), name.size())] = array;
+    return {array.data(), size};
+  }
+  nb::dict& out_;
+};
+
+class DictReader final : public ArrayReader {
+ public:
+  explicit DictReader(const nb::dict& in) : in_(in) {}
+  std::span<const std::uint8_t> bytes(std::string_view name) const override { return get<std::uint8_t>(name); }
+  std::span<const std::uint32_t> u32(std::string_view name) const override { return get<std::uint32_t>(name); }
+  std::span<const std::uint64_t> u64(std::string_view name) const override { return get<std::uint64_t>(name); }
+  std::span<const float> f32(std::string_view name) const override { return get<float>(name); }
+
+ private:
+  template <typename T>
+  std::span<const T> get(std::string_view name) const {
+    const nb::str key(name.data(), name.size());
+    In<T> array;
+    if (!in_.contains(key) || !nb::try_cast(in_[key], array, false)) {
+      throw std::invalid_argument("array '" + std::string(name) + "' is missing or of the wrong type");
+    }
+    if (reinterpret_cast<std::uintptr_t>(array.data()) % alignof(T) != 0) {
+      throw std::invalid_argument("array '" + std::string(name) + "' lies at an address that its numbers cannot have");
+    }
+    return view(array);
+  }
+  const nb::dict& in_;
+};
+
+}  // namespace labelgrove::bindings

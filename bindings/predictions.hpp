@@ -1,0 +1,99 @@
+// How every engine answers for many rows: arrays of fixed shape, or a CSR triple.
+//
+// A finder finds labels for one row after another and has stats(); each task of a thread makes its own.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <limits>
+#include <vector>
+
+#include "arrays.hpp"
+#include "labelgrove/parallel.hpp"
+#include "labelgrove/search.hpp"
+#include "rows.hpp"
+
+namespace labelgrove::bindings {
+
+inline constexpr std::size_t kRowsPerTask = 32;
+
+// Runs find(finder, x, found) for all rows, x scaled to unit length with `normalize`, and then take(row, finder, found).
+template <typename MakeFinder, typename Find, typename Take>
+void find_for_rows(const Rows& rows, bool normalize, unsigned threads, MakeFinder&& make, Find&& find, Take&& take) {
+  const std::size_t tasks = (rows.size() + kRowsPerTask - 1) / kRowsPerTask;
+  parallel_for(tasks, threads, [&](std::size_t task) {
+    auto finder = make();
+    std::vector<Scored> found;
+    std::vector<float> unit;
+    for (std::size_t row = task * kRowsPerTask; row < std::min(rows.size(), (task + 1) * kRowsPerTask); ++row) {
+      Features x = rows[row];
+      if (normalize) {
+        const double scale = unit_scale(x);
+        unit.resize(x.size);
+        for (std::uint32_t j = 0; j < x.size; ++j) unit[j] = scaled(x.values[j], scale);
+        x.values = unit.data();
+      }
+      find(finder, x, found);
+      take(row, finder, found);
+    }
+  });
+}
+
+// (labels (n, k), scores (n, k), classifiers (n,), depth (n,)); a missing place holds kNone and NaN.
+template <typename MakeFinder, typename Find>
+nb::tuple ranked(const Rows& rows, std::size_t k, bool normalize, unsigned threads, MakeFinder&& make, Find&& find) {
+  const std::size_t n = rows.size();
+  auto labels = make_array<LabelId>({n, k});
+  auto scores = make_array<float>({n, k});
+  auto classifiers = make_array<std::uint32_t>({n});
+  auto depths = make_array<std::uint32_t>({n});
+  {
+    const nb::gil_scoped_release no_gil;
+    const auto take = [&](std::size_t row, const auto& finder, const std::vector<Scored>& found) {
+      for (std::size_t i = 0; i < k; ++i) {
+        const bool there = i < found.size();
+        labels.data()[row * k + i] = there ? found[i].label : kNone;
+        scores.data()[row * k + i] = there ? found[i].probability : std::numeric_limits<float>::quiet_NaN();
+      }
+      classifiers.data()[row] = finder.stats().classifiers;
+      depths.data()[row] = finder.stats().depth;
+    };
+    find_for_rows(rows, normalize, threads, make, find, take);
+  }
+  return nb::make_tuple(labels, scores, classifiers, depths);
+}
+
+// (indptr (n + 1,), labels, scores, classifiers (n,), depth (n,)).
+template <typename MakeFinder, typename Find>
+nb::tuple collected(const Rows& rows, bool normalize, unsigned threads, MakeFinder&& make, Find&& find) {
+  const std::size_t n = rows.size();
+  auto classifiers = make_array<std::uint32_t>({n});
+  auto depths = make_array<std::uint32_t>({n});
+  auto indptr = make_array<std::int64_t>({n + 1});
+  std::vector<std::vector<Scored>> all(n);
+  {
+    const nb::gil_scoped_release no_gil;
+    const auto take = [&](std::size_t row, const auto& finder, const std::vector<Scored>& found) {
+      all[row] = found;
+      classifiers.data()[row] = finder.stats().classifiers;
+      depths.data()[row] = finder.stats().depth;
+    };
+    find_for_rows(rows, normalize, threads, make, find, take);
+  }
+  indptr.data()[0] = 0;
+  for (std::size_t i = 0; i < n; ++i)
+    indptr.data()[i + 1] = indptr.data()[i] + static_cast<std::int64_t>(all[i].size());
+  const auto total = static_cast<std::size_t>(indptr.data()[n]);
+  auto labels = make_array<LabelId>({total});
+  auto scores = make_array<float>({total});
+  std::size_t at = 0;
+  for (const auto& row : all) {
+    for (const Scored& one : row) {
+      labels.data()[at] = one.label;
+      scores.data()[at++] = one.probability;
+    }
+  }
+  return nb::make_tuple(indptr, labels, scores, classifiers, depths);
+}
+
+}  // namespace labelgrove::bindings

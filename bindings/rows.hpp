@@ -1,0 +1,54 @@
+// Rows as Python has validated them.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <span>
+#include <stdexcept>
+
+#include "arrays.hpp"
+#include "labelgrove/base.hpp"
+
+namespace labelgrove::bindings {
+
+// CSR, or dense rows when indptr is empty, each with the features 0, 1, 2, … of `ids`.
+struct Rows {
+  std::span<const std::int64_t> indptr;
+  std::span<const FeatureId> ids;
+  std::span<const float> values;
+
+  Rows(const In<std::int64_t>& p, const In<FeatureId>& i, const In<float>& v)
+      : indptr(view(p)), ids(view(i)), values(view(v)) {
+    const bool fits = indptr.empty() ? !ids.empty() && values.size() % ids.size() == 0
+                                     : ids.size() == values.size() && indptr.front() == 0 &&
+                                           static_cast<std::size_t>(indptr.back()) == ids.size();
+    if (!fits) throw std::invalid_argument("the arrays of the rows do not fit together");
+  }
+  std::size_t size() const { return indptr.empty() ? values.size() / ids.size() : indptr.size() - 1; }
+  Features operator[](std::size_t row) const {
+    if (indptr.empty()) return {ids.data(), values.data() + row * ids.size(), static_cast<std::uint32_t>(ids.size())};
+    const auto begin = static_cast<std::size_t>(indptr[row]);
+    return {ids.data() + begin, values.data() + begin, static_cast<std::uint32_t>(indptr[row + 1] - indptr[row])};
+  }
+};
+
+// The labels of rows: those of row i are labels[indptr[i]], …, labels[indptr[i + 1] - 1].
+struct RowLabels {
+  std::span<const std::int64_t> indptr;
+  std::span<const LabelId> labels;
+
+  // Throws std::invalid_argument unless they are labels of that many rows.
+  RowLabels(const In<std::int64_t>& p, const In<LabelId>& l, std::size_t rows) : indptr(view(p)), labels(view(l)) {
+    if (indptr.size() != rows + 1 || indptr.front() != 0 || !std::ranges::is_sorted(indptr) ||
+        static_cast<std::size_t>(indptr.back()) != labels.size() ||
+        std::ranges::any_of(labels, [](LabelId label) { return label >= kNone / 2; })) {
+      throw std::invalid_argument("the labels' arrays do not fit together");
+    }
+  }
+  std::span<const LabelId> operator[](std::size_t row) const {
+    const auto begin = static_cast<std::size_t>(indptr[row]);
+    return labels.subspan(begin, static_cast<std::size_t>(indptr[row + 1]) - begin);
+  }
+};
+
+}  // namespace labelgrove::bindings

@@ -1,0 +1,41 @@
+// The structure of a label tree, as the engines that have one hand it out.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <vector>
+
+#include "arrays.hpp"
+#include "labelgrove/label_tree.hpp"
+
+namespace labelgrove::bindings {
+
+// By node, the node above the root first: parent, label (or kNone), whether the label was removed.
+inline nb::dict tree_arrays(const LabelTree& tree) {
+  const std::size_t n = tree.size();
+  auto parents = make_array<NodeId>({n});
+  auto labels = make_array<LabelId>({n});
+  auto silent = make_array<std::uint8_t>({n});
+  for (NodeId v = 0; v < n; ++v) {
+    parents.data()[v] = tree[v].parent;
+    labels.data()[v] = tree[v].label;
+    silent.data()[v] = tree[v].silent ? 1 : 0;
+  }
+  nb::dict out;
+  out["parent"] = parents;
+  out["label"] = labels;
+  out["silent"] = silent;
+  return out;
+}
+
+// Ids of all labels that have a leaf, increasing.
+inline nb::ndarray<LabelId, nb::numpy> labels_of(const LabelTree& tree) {
+  std::vector<LabelId> labels;
+  for (NodeId v = 0; v < tree.size(); ++v) {
+    if (tree[v].label != kNone && !tree[v].silent) labels.push_back(tree[v].label);
+  }
+  std::ranges::sort(labels);
+  return to_array(std::span<const LabelId>(labels));
+}
+
+}  // namespace labelgrove::bindings

@@ -1,0 +1,87 @@
+"""Parameters of estimators: every value is checked against its domain, and named outside it."""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Iterable, Mapping
+from numbers import Integral, Real
+from typing import Any
+
+from sklearn.utils import check_random_state
+
+from labelgrove._errors import ParameterError
+
+
+def seed_from(random_state: Any) -> int:
+    """A 64-bit seed: an int as it is; None and generators are asked for one."""
+    if isinstance(random_state, Integral) and not isinstance(random_state, bool):
+        if not 0 <= int(random_state) < 2**64:
+            raise ParameterError(
+                f"random_state={random_state!r}: expected 0 to 2**64 - 1, None or a RandomState"
+            )
+        return int(random_state)
+    try:
+        return int(check_random_state(random_state).randint(2**31 - 1))
+    except ValueError as error:
+        raise ParameterError(f"random_state={random_state!r}: {error}") from error
+
+
+def thread_count(n_jobs: int | None) -> int:
+    """Threads for ``n_jobs``: None is 1, -1 all processors, -2 all but one, …."""
+    if n_jobs is None:
+        return 1
+    if not isinstance(n_jobs, Integral) or int(n_jobs) == 0:
+        raise ParameterError(f"n_jobs={n_jobs!r}: expected a positive or negative integer, or None")
+    if n_jobs > 0:
+        return min(int(n_jobs), 1024)
+    available = (
+        len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    )
+    return max(1, available + 1 + int(n_jobs))
+
+
+def choice(parameters: Mapping[str, Any], name: str, domain: Iterable[str]) -> str:
+    """The named parameter, one of a few words.
+
+    Raises
+    ------
+    ParameterError
+        If it is none of them.
+    """
+    value, words = parameters[name], list(domain)
+    if not isinstance(value, str) or value not in words:
+        raise ParameterError(f"{name}={value!r}: expected one of {', '.join(map(repr, words))}")
+    return value
+
+
+def integer(name: str, value: Any, least: int, most: int = 2**31 - 1) -> int:
+    """The value as an int.
+
+    Raises
+    ------
+    ParameterError
+        If it is none, or outside its domain.
+    """
+    if (
+        isinstance(value, bool)
+        or not isinstance(value, Integral)
+        or not least <= int(value) <= most
+    ):
+        raise ParameterError(f"{name}={value!r}: expected an integer from {least} to {most}")
+    return int(value)
+
+
+def real(parameters: Mapping[str, Any], name: str, least: float, most: float) -> float:
+    """The named parameter as a float.
+
+    Raises
+    ------
+    ParameterError
+        If it is no number, or outside its domain.
+    """
+    value = parameters[name]
+    number = float(value) if isinstance(value, Real) and not isinstance(value, bool) else math.nan
+    if not least <= number <= most:
+        raise ParameterError(f"{name}={value!r}: expected a number from {least:g} to {most:g}")
+    return number
