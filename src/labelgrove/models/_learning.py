@@ -11,10 +11,10 @@ import numpy.typing as npt
 
 from labelgrove._errors import DataError, LearningInterrupted, ModelStateError
 from labelgrove._labels import Targets, parse_targets
+from labelgrove._parameters import integer, thread_count
 from labelgrove._validation import Rows, is_dict_rows
 from labelgrove.models._base import LabelClassifier
 from labelgrove.models._guard import Interrupts
-from labelgrove.models._parameters import integer, thread_count
 from labelgrove.models._predicting import require_same_kind, require_same_length
 from labelgrove.models._state import KINDS, Learned
 

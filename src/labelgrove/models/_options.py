@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass, fields
 from typing import Any
 
 from labelgrove._errors import ParameterError
-from labelgrove.models._parameters import choice, integer, real, seed_from
+from labelgrove._parameters import choice, integer, real, seed_from
 
 LEARNERS = {"adagrad": 0, "sgd": 1, "arow": 2}
 POLICIES = {"fixed": 0, "best-greedy": 1, "random": 2, "cpet": 3, "complete": 4}

@@ -12,9 +12,9 @@ import numpy.typing as npt
 
 from labelgrove._errors import DataError, NotLearnedError, ParameterError
 from labelgrove._labels import Targets, parse_targets
+from labelgrove._parameters import integer, thread_count
 from labelgrove._validation import Rows
 from labelgrove.models._guard import Guard
-from labelgrove.models._parameters import integer, thread_count
 from labelgrove.models._prediction import (
     SearchStats,
     found_to_csr,
