@@ -7,36 +7,21 @@ from typing import Any
 import numpy as np
 import pytest
 
-from contract.kit import Make, checkerboard, label_sets, noise, state
+from contract.kit import Make, checkerboard, label_sets, needs, noise, state
 from labelgrove import DataError, LabelGroveError, ParameterError
 
 BAD: dict[str, list[Any]] = {
-    "preset": ["best", None, 3],
-    "learner": ["perceptron", 3, ["arow"]],
-    "learning_rate": [0, -1.0, np.nan, np.inf, "1", True, 1e300, 1e-300],
-    "epsilon": [0, -1.0, np.nan, np.inf, None, "0.1", 1e300, 1e-300],
-    "l2": [-1e-9, np.nan, np.inf, None, 1e300],
-    "r": [0, -1.0, np.nan, np.inf, "1", 1e300, 1e-300],
-    "policy": ["greedy", "", None, 1],
-    "alpha": [-0.1, 1.1, np.nan, "0.5", None],
-    "arity": [1, 0, -2, 2.0, "2", True, 2**40],
-    "max_leaves": [1, 0, -2, 100.0, "100", True, 2**40],
-    "replay": [-1, 0.5, "1", True, 10**9],
-    "replay_memory": [-1, 0.5, "1", True],
-    "epochs": [0, -1, 1.5, "2", None, True],
     "n_jobs": [0, 1.5, "all"],
     "random_state": [-1, 2**64, 1.5, "seed"],
-    "tree": ["tree", 3, [0, 1]],
 }
+"""Values outside the domain of parameters that all estimators have."""
 
 
 def check_bad_parameters_are_named(make: Make) -> None:
     X, y = checkerboard(1)
     learnt = make().fit(X, y)
     before = state(learnt)
-    for name, values in BAD.items():
-        if name not in make().get_params():
-            continue
+    for name, values in {**BAD, **make.kind.bad}.items():
         for value in values:
             clf = make(**{name: value})  # the constructor only keeps it
             with pytest.raises(ParameterError, match=name):
@@ -50,10 +35,11 @@ def check_bad_parameters_are_named(make: Make) -> None:
             assert state(learnt) == before
 
 
+@needs("sets")
 def check_numbers_of_numpy_are_parameters_too(make: Make) -> None:
     """As they come out of a grid of parameters."""
     X, Y = noise(n=10)
-    plain = {"epochs": 2, "alpha": 0.5, "arity": 3, "max_leaves": 9, "n_jobs": 2, "replay": 1}
+    plain = {**make.kind.numbers, "n_jobs": 2}
     numpy: dict[str, Any] = {
         name: np.float64(value) if isinstance(value, float) else np.int64(value)
         for name, value in plain.items()
@@ -64,6 +50,7 @@ def check_numbers_of_numpy_are_parameters_too(make: Make) -> None:
     assert (clf.predict(X) != same.predict(X)).nnz == 0
 
 
+@needs("sets", "tree")
 def check_bad_arguments_of_predictions(make: Make) -> None:
     X, y = checkerboard(1)
     for targets in (y, label_sets(y)):
@@ -86,6 +73,7 @@ def check_bad_arguments_of_predictions(make: Make) -> None:
             clf.predict_proba(X, beam_width=2)
 
 
+@needs("sets")
 def check_bad_allow_lists(make: Make) -> None:
     X, y = checkerboard(1)
     clf = make().fit(X, [str(c) for c in y])
@@ -97,6 +85,7 @@ def check_bad_allow_lists(make: Make) -> None:
             clf.predict_topk(X, labels=bad)
 
 
+@needs("sets")
 def check_the_threshold_of_predict(make: Make) -> None:
     X, Y = noise()
     clf = make().fit(X, Y)

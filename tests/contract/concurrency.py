@@ -20,7 +20,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from contract.kit import Make, noise, state
+from contract.kit import Make, needs, noise, state
 from labelgrove import ModelStateError
 
 
@@ -61,6 +61,7 @@ class Beside:
         assert not self.errors, self.errors[0]
 
 
+@needs("sets", "tree")
 def check_many_threads_predict_at_once(make: Make) -> None:
     X, Y = noise(n=200)
     ways: list[Callable[[Any], Any]] = [
@@ -79,6 +80,7 @@ def check_many_threads_predict_at_once(make: Make) -> None:
                 assert list(pool.map(lambda way, of=clf: way(of), ways)) == expected
 
 
+@needs("online", "sets", "tree")
 def check_predicting_while_learning_is_refused(make: Make) -> None:
     """Every use is refused or answered as before or after; the learner notices nothing."""
     X, Y = long_stream()
@@ -124,6 +126,7 @@ def _until_done(learn: Callable[..., Any], X: Any, Y: Any) -> int:
             return refused
 
 
+@needs("online")
 def check_learning_while_predicting_is_refused(make: Make) -> None:
     X, Y = long_stream(3000)
     clf = make().partial_fit(X, Y)
@@ -143,6 +146,7 @@ def check_learning_while_predicting_is_refused(make: Make) -> None:
     assert state(clf) == before
 
 
+@needs("online", "sets", "tree")
 def check_two_cannot_learn_at_once(make: Make) -> None:
     X, Y = long_stream()
     expected = state(make().partial_fit(X, Y))
@@ -173,6 +177,7 @@ def is_busy(clf: Any) -> bool:
     return False
 
 
+@needs("sets")
 def check_fitting_anew_does_not_disturb_those_who_predict(make: Make) -> None:
     """They get the answers of one model or of the other, or are told to wait."""
     X, Y = noise()
@@ -192,6 +197,7 @@ def check_fitting_anew_does_not_disturb_those_who_predict(make: Make) -> None:
     assert predict() == before
 
 
+@needs("online", "sets")
 def check_a_fork_is_safe(make: Make) -> None:
     """A process that has learnt with threads forks; the child goes on with threads of its own."""
     if "fork" not in multiprocessing.get_all_start_methods() or sys.platform == "darwin":
@@ -216,6 +222,7 @@ def check_a_fork_is_safe(make: Make) -> None:
     assert state(clf.partial_fit(X, Y)) == expected
 
 
+@needs("online")
 def check_ctrl_c(make: Make) -> None:
     """Learning stops soon, at a whole number of examples, and says at which."""
     if sys.platform == "win32":

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from contract.kit import Make, checkerboard, label_sets, noise, state
+from contract.kit import Make, checkerboard, label_sets, needs, noise, state
 from labelgrove import DataError, NotLearnedError
 
 
@@ -32,6 +32,7 @@ def both(make: Make, X: Any, Y: Any) -> list[Any]:
     return [make(), make().fit(X, Y)]
 
 
+@needs("online", "sets")
 def check_a_bad_number_anywhere(make: Make) -> None:
     X, Y = noise(n=12)
     fresh = [["new", *row] for row in Y]  # labels that must not stay behind
@@ -46,6 +47,7 @@ def check_a_bad_number_anywhere(make: Make) -> None:
         refuses(clf, wrong, fresh[:2], "X")
 
 
+@needs("online")
 def check_a_bad_dict_anywhere(make: Make) -> None:
     rows: list[Any] = [{f"f{i}": 1.0, "all": 0.5} for i in range(8)]
     Y = [[f"l{i}"] for i in range(8)]
@@ -60,6 +62,7 @@ def check_a_bad_dict_anywhere(make: Make) -> None:
     assert make().fit(rows, Y).n_features_in_ == 9
 
 
+@needs("online", "sets")
 def check_damaged_sparse_arrays(make: Make) -> None:
     """Whoever changes the parts of a sparse array by hand is told, and crashes nothing."""
     X, Y = noise(n=12)
@@ -99,6 +102,7 @@ def check_damaged_sparse_arrays(make: Make) -> None:
             clf.predict_topk(given)
 
 
+@needs("online", "sets")
 def check_a_bad_label_anywhere(make: Make) -> None:
     X, Y = noise(n=10)
     for clf in both(make, X, Y):
@@ -113,6 +117,7 @@ def check_a_bad_label_anywhere(make: Make) -> None:
             refuses(clf, X, mixed, "strings|string|integer")
 
 
+@needs("online")
 def check_a_bad_class_anywhere(make: Make) -> None:
     X, y = checkerboard(1)
     for clf in both(make, X, y):
@@ -127,6 +132,7 @@ def check_a_bad_class_anywhere(make: Make) -> None:
                 refuses(clf, X, mixed, "row")
 
 
+@needs("online", "sets")
 def check_a_bad_indicator(make: Make) -> None:
     X, y = checkerboard(1)
     Y = np.eye(12, dtype=int)[y]
@@ -142,6 +148,7 @@ def check_a_bad_indicator(make: Make) -> None:
         refuses(clf, X, Y[:, :, None], "3 dimensions")
 
 
+@needs("online", "sets")
 def check_lengths_must_agree(make: Make) -> None:
     X, y = checkerboard(2)
     for clf in both(make, X, label_sets(y)):
@@ -153,6 +160,7 @@ def check_lengths_must_agree(make: Make) -> None:
         clf.score(X, y[:-1])
 
 
+@needs("online", "sets")
 def check_shapes_must_make_sense(make: Make) -> None:
     X, y = checkerboard(1)
     for clf in both(make, X, y):
@@ -173,6 +181,7 @@ def check_shapes_must_make_sense(make: Make) -> None:
             clf.predict(bad)
 
 
+@needs("sets", "tree")
 def check_before_learning_there_is_nothing(make: Make) -> None:
     X, y = checkerboard(1)
     clf = make()
@@ -196,6 +205,7 @@ def check_before_learning_there_is_nothing(make: Make) -> None:
     assert not learnt(clf)
 
 
+@needs("online", "sets")
 def check_after_failures_it_learns_as_if_nothing_had_happened(make: Make) -> None:
     X, Y = noise()
     bad = X.toarray()

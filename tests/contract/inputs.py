@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from contract.kit import Make, checkerboard, label_sets, noise, same_answers, state
+from contract.kit import Make, checkerboard, label_sets, needs, noise, same_answers, state
 from labelgrove import DataError
 
 
@@ -50,6 +50,7 @@ def backwards(X: sp.csr_array) -> sp.csr_array:
     return sp.csr_array((X.data[order], X.indices[order], X.indptr), shape=X.shape)
 
 
+@needs("sets")
 def check_sparse_rows_in_any_container(make: Make) -> None:
     X, Y = noise()
     plain = make().fit(X, Y)
@@ -61,6 +62,7 @@ def check_sparse_rows_in_any_container(make: Make) -> None:
         assert clf.n_features_in_ == given.shape[1]
 
 
+@needs("sets")
 def check_sparse_integers_and_truth_values(make: Make) -> None:
     X, Y = noise()
     X.data[:] = 1.0
@@ -69,6 +71,7 @@ def check_sparse_integers_and_truth_values(make: Make) -> None:
         assert state(make().fit(X.astype(dtype), Y)) == expected, dtype
 
 
+@needs("sets")
 def check_dense_rows_in_any_container(make: Make) -> None:
     X, y = checkerboard(3)
     X = X + np.random.default_rng(1).random(X.shape).astype(np.float32)
@@ -96,7 +99,7 @@ def check_dense_rows_in_any_container(make: Make) -> None:
 def check_dense_and_sparse_rows_mean_the_same(make: Make) -> None:
     """A dense row holds zeros that a sparse one lacks; they change nothing but the last bits."""
     X, y = checkerboard()
-    dense, sparse = make(epochs=2).fit(X, y), make(epochs=2).fit(sp.csr_array(X), y)
+    dense, sparse = make(passes=2).fit(X, y), make(passes=2).fit(sp.csr_array(X), y)
     for clf in (dense, sparse):
         one, other = clf.predict_topk(X, 3), clf.predict_topk(sp.csr_array(X), 3)
         np.testing.assert_allclose(one[1], other[1], rtol=1e-4, atol=1e-6)
@@ -104,6 +107,7 @@ def check_dense_and_sparse_rows_mean_the_same(make: Make) -> None:
     np.testing.assert_allclose(top[0][1], top[1][1], rtol=1e-2, atol=1e-3)
 
 
+@needs("sets")
 def check_values_without_zeros_are_the_same_dense_or_sparse(make: Make) -> None:
     rng = np.random.default_rng(0)
     X = rng.normal(size=(30, 12)).astype(np.float32)
@@ -113,6 +117,7 @@ def check_values_without_zeros_are_the_same_dense_or_sparse(make: Make) -> None:
     assert same_answers(dense, sparse, X) and same_answers(dense, dense, sp.csr_array(X))
 
 
+@needs("online")
 def check_dense_rows_may_not_lack_columns(make: Make) -> None:
     X, y = checkerboard()
     clf = make().fit(X, y)
@@ -125,6 +130,7 @@ def check_dense_rows_may_not_lack_columns(make: Make) -> None:
     assert clf.partial_fit(wider, y).n_features_in_ == X.shape[1] + 3
 
 
+@needs("sets")
 def check_dicts(make: Make) -> None:
     """Names are features in order of arrival; a string value is a category."""
     X, Y = noise()
@@ -152,11 +158,12 @@ def check_dicts(make: Make) -> None:
     )
 
 
+@needs("online")
 def check_dicts_may_hold_categories(make: Make) -> None:
     colours, sizes = ["red", "green", "blue"], ["s", "m"]
     rows = [{"colour": c, "size": s, "weight": 0.1} for c in colours for s in sizes] * 5
     y = [f"{row['colour']} {row['size']}" for row in rows]
-    clf = make(epochs=40).fit(rows, y)
+    clf = make(passes=40).fit(rows, y)
     assert clf.n_features_in_ == 6
     assert clf.score(rows, y) == 1.0
     assert clf.predict_topk([{"colour": "black"}, {}], 1)[0].shape == (2, 1)
@@ -164,6 +171,7 @@ def check_dicts_may_hold_categories(make: Make) -> None:
     assert clf.n_features_in_ == 9
 
 
+@needs("online")
 def check_dicts_and_arrays_do_not_mix(make: Make) -> None:
     X, y = checkerboard(2)
     rows = [{"a": 1.0}, {"b": 2.0}]

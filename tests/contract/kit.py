@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -10,28 +11,91 @@ import numpy.typing as npt
 import scipy.sparse as sp
 
 import labelgrove
+from labelgrove.models._base import LabelClassifier
 
-Make = Callable[..., Any]
-"""Gives a new estimator of the kind that is checked, some parameters changed."""
+
+@dataclass(frozen=True)
+class Kind:
+    """An estimator as the contract sees it."""
+
+    configurations: dict[str, dict[str, Any]]
+    """Sets of parameters that lead through different code."""
+
+    traits: frozenset[str]
+    """``online``: it has partial_fit; ``sets``: it learns sets of labels; ``tree``: it has tree_,
+    and searches it, also with a beam."""
+
+    numbers: dict[str, Any]
+    """Some parameters that are numbers, none of them as they usually are."""
+
+    bad: dict[str, list[Any]]
+    """Values outside the domain of parameters that not all estimators have."""
+
+
+KINDS: dict[str, Kind] = {
+    "OnlinePLTClassifier": Kind(
+        configurations={
+            "default": {},
+            "narrow": {"arity": 2, "max_leaves": 4},
+            "paper": {"preset": "paper", "max_leaves": 4},
+            "sgd": {
+                "learner": "sgd",
+                "policy": "random",
+                "arity": 3,
+                "max_leaves": 3,
+                "replay_memory": 5,
+            },
+            "cpet": {"policy": "cpet", "arity": 2},
+        },
+        traits=frozenset({"online", "sets", "tree"}),
+        numbers={"epochs": 2, "alpha": 0.5, "arity": 3, "max_leaves": 9, "replay": 1},
+        bad={
+            "preset": ["best", None, 3],
+            "learner": ["perceptron", 3, ["arow"]],
+            "learning_rate": [0, -1.0, np.nan, np.inf, "1", True, 1e300, 1e-300],
+            "epsilon": [0, -1.0, np.nan, np.inf, None, "0.1", 1e300, 1e-300],
+            "l2": [-1e-9, np.nan, np.inf, None, 1e300],
+            "r": [0, -1.0, np.nan, np.inf, "1", 1e300, 1e-300],
+            "policy": ["greedy", "", None, 1],
+            "alpha": [-0.1, 1.1, np.nan, "0.5", None],
+            "arity": [1, 0, -2, 2.0, "2", True, 2**40],
+            "max_leaves": [1, 0, -2, 100.0, "100", True, 2**40],
+            "replay": [-1, 0.5, "1", True, 10**9],
+            "replay_memory": [-1, 0.5, "1", True],
+            "epochs": [0, -1, 1.5, "2", None, True],
+            "tree": ["tree", 3, [0, 1]],
+        },
+    ),
+}
+
+
+@dataclass(frozen=True)
+class Make:
+    """Gives a new estimator of the kind that is checked, some parameters changed."""
+
+    estimator: type
+    parameters: dict[str, Any]
+    kind: Kind
+
+    def __call__(self, *, passes: Any = None, **changes: Any) -> Any:
+        """``passes``: through the data, where the estimator makes passes."""
+        if passes is not None and "epochs" in self.estimator().get_params():  # type: ignore[attr-defined]
+            changes["epochs"] = passes
+        return self.estimator(**{**self.parameters, **changes})
+
 
 Check = Callable[[Make], None]
 
-CONFIGURATIONS: dict[str, dict[str, dict[str, Any]]] = {
-    "OnlinePLTClassifier": {
-        "default": {},
-        "narrow": {"arity": 2, "max_leaves": 4},
-        "paper": {"preset": "paper", "max_leaves": 4},
-        "sgd": {
-            "learner": "sgd",
-            "policy": "random",
-            "arity": 3,
-            "max_leaves": 3,
-            "replay_memory": 5,
-        },
-        "cpet": {"policy": "cpet", "arity": 2},
-    },
-}
-"""For every estimator some sets of parameters that lead through different code."""
+
+def needs(*traits: str) -> Callable[[Check], Check]:
+    """Only estimators with these traits are held to the check."""
+
+    def mark(check: Check) -> Check:
+        check.needs = frozenset(traits)  # type: ignore[attr-defined]
+        return check
+
+    return mark
+
 
 N_FEATURES, N_CLASSES = 24, 12
 
@@ -40,7 +104,7 @@ def estimators() -> Iterator[tuple[str, type]]:
     """Find every estimator that the package offers."""
     for name in labelgrove.__all__:
         found = getattr(labelgrove, name)
-        if isinstance(found, type) and hasattr(found, "partial_fit"):
+        if isinstance(found, type) and issubclass(found, LabelClassifier):
             yield name, found
 
 

@@ -6,10 +6,11 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from contract.kit import Make, checkerboard, label_sets, noise, state
+from contract.kit import Make, checkerboard, label_sets, needs, noise, state
 from labelgrove import DataError, NotLearnedError
 
 
+@needs("sets", "tree")
 def check_removed_labels_are_never_predicted_again(make: Make) -> None:
     X, Y = noise()
     clf = make().fit(X, Y)
@@ -32,6 +33,7 @@ def check_removed_labels_are_never_predicted_again(make: Make) -> None:
     assert each.shape == sparse.shape
 
 
+@needs("online", "sets")
 def check_a_removed_label_that_comes_again_is_new(make: Make) -> None:
     X, Y = noise()
     clf = make().fit(X, Y)
@@ -46,6 +48,7 @@ def check_a_removed_label_that_comes_again_is_new(make: Make) -> None:
     assert clf.predict_topk(X[[0]], 1)[0].tolist() == [[first]]
 
 
+@needs("online", "sets")
 def check_places_are_used_again(make: Make) -> None:
     X, Y = noise()
     clf = make().fit(X, Y)
@@ -59,6 +62,7 @@ def check_places_are_used_again(make: Make) -> None:
     assert stats.classifiers.max() < 6 * clf.n_classes_
 
 
+@needs("sets")
 def check_removal_is_all_or_nothing(make: Make) -> None:
     X, Y = noise()
     clf = make().fit(X, Y)
@@ -75,6 +79,7 @@ def check_removal_is_all_or_nothing(make: Make) -> None:
         clf.remove_labels([known])
 
 
+@needs("online", "sets", "tree")
 def check_all_labels_may_go(make: Make) -> None:
     X, y = checkerboard(2)
     for targets in (y, y.astype(str), label_sets(y)):
@@ -99,6 +104,7 @@ def check_all_labels_may_go(make: Make) -> None:
         assert clf.score(X, targets) > 0.9
 
 
+@needs("online", "sets")
 def check_names_can_be_changed(make: Make) -> None:
     X, Y = noise()
     clf = make().fit(X, Y)
@@ -116,6 +122,7 @@ def check_names_can_be_changed(make: Make) -> None:
     assert clf.classes_[-1] == three
 
 
+@needs("sets")
 def check_renaming_is_all_or_nothing(make: Make) -> None:
     X, Y = noise()
     clf = make().fit(X, Y)
@@ -142,6 +149,7 @@ def check_renaming_is_all_or_nothing(make: Make) -> None:
     assert state(clf) == before
 
 
+@needs("online", "sets")
 def check_columns_of_an_indicator(make: Make) -> None:
     X, y = checkerboard(2)
     Y = sp.csr_array(np.eye(12, dtype=int)[y])
@@ -163,6 +171,7 @@ def check_columns_of_an_indicator(make: Make) -> None:
     assert clf.predict(X).shape == (len(X), 12)
 
 
+@needs("online", "sets")
 def check_upkeep_survives_saving(make: Make) -> None:
     import copy
 

@@ -11,6 +11,7 @@ from contract.kit import (
     Make,
     checkerboard,
     label_sets,
+    needs,
     noise,
     same_answers,
     state,
@@ -20,18 +21,20 @@ from contract.kit import (
 def check_learns_classes_that_can_be_told_apart(make: Make) -> None:
     X, y = checkerboard()
     for given in (X, sp.csr_array(X)):
-        clf = make(epochs=5).fit(given, y)
+        clf = make(passes=5).fit(given, y)
         assert clf.score(given, y) == 1.0
         assert np.array_equal(clf.predict(given), y)
 
 
+@needs("sets")
 def check_learns_labels_that_can_be_told_apart(make: Make) -> None:
     X, y = checkerboard()
-    clf = make(epochs=10).fit(X, label_sets(y))
+    clf = make(passes=10).fit(X, label_sets(y))
     found = clf.predict_topk(X[:N_CLASSES], 2)[0]
     assert [set(row) for row in found.tolist()] == [set(row) for row in label_sets(y[:N_CLASSES])]
 
 
+@needs("online", "sets")
 def check_one_by_one_is_the_same_as_all_at_once(make: Make) -> None:
     for X, Y in (noise(), (checkerboard(3)[0], label_sets(checkerboard(3)[1]))):
         at_once = make().partial_fit(X, Y)
@@ -44,14 +47,16 @@ def check_one_by_one_is_the_same_as_all_at_once(make: Make) -> None:
         assert state(make().fit(X, Y)) == state(at_once)
 
 
+@needs("online", "sets")
 def check_epochs_are_passes_over_the_same_data(make: Make) -> None:
     X, Y = noise()
     again = make().partial_fit(X, Y).partial_fit(X, Y).partial_fit(X, Y)
-    at_once = make(epochs=3).fit(X, Y)
+    at_once = make(passes=3).fit(X, Y)
     assert at_once.examples_seen_ == again.examples_seen_ == 3 * X.shape[0]
     assert same_answers(at_once, again, X)
 
 
+@needs("sets")
 def check_fit_forgets_everything(make: Make) -> None:
     X, Y = noise()
     expected = state(make().fit(X, Y))
@@ -63,6 +68,7 @@ def check_fit_forgets_everything(make: Make) -> None:
     assert state(clf.fit(X, Y)) == expected
 
 
+@needs("online")
 def check_emerging_features(make: Make) -> None:
     """Columns that were never there before are learnt from as soon as they appear."""
     X, y = checkerboard()
@@ -79,10 +85,11 @@ def check_emerging_features(make: Make) -> None:
     assert clf.predict(far).tolist() == [99]
 
 
+@needs("online")
 def check_disappearing_features(make: Make) -> None:
     """Sparse rows may lack any column that was there before."""
     X, y = checkerboard()
-    clf = make(epochs=5).fit(sp.csr_array(X), y)
+    clf = make(passes=5).fit(sp.csr_array(X), y)
     narrow = sp.csr_array(X[:, :N_CLASSES])
     assert clf.score(narrow, y) == 1.0
     clf.partial_fit(narrow, y)
@@ -95,12 +102,13 @@ def check_disappearing_features(make: Make) -> None:
 def check_the_order_of_columns_has_no_meaning(make: Make) -> None:
     X, y = checkerboard()
     order = np.random.default_rng(0).permutation(X.shape[1])
-    straight, shuffled = make(epochs=3).fit(X, y), make(epochs=3).fit(X[:, order], y)
+    straight, shuffled = make(passes=3).fit(X, y), make(passes=3).fit(X[:, order], y)
     mine, theirs = straight.predict_topk(X, 3), shuffled.predict_topk(X[:, order], 3)
     assert np.array_equal(mine[0][:, 0], theirs[0][:, 0])
     np.testing.assert_allclose(mine[1], theirs[1], rtol=1e-3, atol=1e-5)
 
 
+@needs("online", "sets")
 def check_labels_may_arrive_at_any_time(make: Make) -> None:
     X, Y = noise()
     clf = make().partial_fit(X, Y)
@@ -111,6 +119,7 @@ def check_labels_may_arrive_at_any_time(make: Make) -> None:
     assert set(clf.predict_topk(X[[0]], 1000)[0][0].tolist()) == {*clf.classes_, None}
 
 
+@needs("online")
 def check_a_call_may_hold_a_single_class(make: Make) -> None:
     X, y = checkerboard()
     clf = make()
@@ -120,11 +129,12 @@ def check_a_call_may_hold_a_single_class(make: Make) -> None:
     assert clf.score(X, y) > 1 / N_CLASSES
 
 
+@needs("online", "sets")
 def check_rows_without_labels_are_learnt_from(make: Make) -> None:
     """They teach that nothing is relevant there."""
     X, y = checkerboard()
     Y = label_sets(y)
-    clf = make(epochs=3).fit(X, Y)
+    clf = make(passes=3).fit(X, Y)
     strange = np.zeros((1, X.shape[1]), np.float32)
     strange[0, [0, 5]] = 1.0
     before = clf.predict_topk(strange, 1)[1][0, 0]
@@ -137,15 +147,17 @@ def check_rows_without_labels_are_learnt_from(make: Make) -> None:
     assert only_empty.partial_fit(X, Y).n_classes_ == N_CLASSES + 3
 
 
+@needs("online", "sets")
 def check_counts(make: Make) -> None:
     X, Y = noise()
-    clf = make(epochs=2).fit(X, Y)
+    clf = make(passes=2).fit(X, Y)
     clf.partial_fit(X[:10], Y[:10])
     assert clf.examples_seen_ == 2 * X.shape[0] + 10
     for name, count in zip(clf.classes_, clf.label_counts_, strict=True):
         assert count == 2 * sum(name in row for row in Y) + sum(name in row for row in Y[:10])
 
 
+@needs("sets")
 def check_the_seed_decides(make: Make) -> None:
     X, Y = noise()
     assert state(make(random_state=1).fit(X, Y)) == state(make(random_state=1).fit(X, Y))
@@ -156,6 +168,7 @@ def check_the_seed_decides(make: Make) -> None:
     make(random_state=np.int64(2**40)).fit(X, Y)
 
 
+@needs("sets")
 def check_any_number_of_threads_gives_the_same(make: Make) -> None:
     X, Y = noise(n=150)
     alone = make(n_jobs=1).fit(X, Y)
@@ -166,6 +179,7 @@ def check_any_number_of_threads_gives_the_same(make: Make) -> None:
         assert same_answers(clf, alone, X)
 
 
+@needs("sets")
 def check_what_is_given_stays_as_it_was(make: Make) -> None:
     X, Y = noise()
     X.indices[X.indptr[3] : X.indptr[4]] = X.indices[X.indptr[3] : X.indptr[4]][::-1].copy()

@@ -7,10 +7,11 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from contract.kit import Make, checkerboard, label_sets, noise, same_answers, state
+from contract.kit import Make, checkerboard, label_sets, needs, noise, same_answers, state
 from labelgrove import SearchStats
 
 
+@needs("sets")
 def check_the_best_k(make: Make) -> None:
     X, Y = noise()
     clf = make().fit(X, Y)
@@ -35,6 +36,7 @@ def check_equal_scores_go_to_the_label_that_came_first(make: Make) -> None:
         assert row == sorted(row, key=lambda label: (-of[row.index(label)], label))
 
 
+@needs("sets")
 def check_more_than_there_are(make: Make) -> None:
     """Places that no label can take hold None or -1, and NaN."""
     X, y = checkerboard(1)
@@ -48,6 +50,7 @@ def check_more_than_there_are(make: Make) -> None:
         assert clf.predict_proba(X, top_k=there + 4).nnz == len(X) * there
 
 
+@needs("sets")
 def check_probabilities_agree_with_the_best_k(make: Make) -> None:
     X, Y = noise()
     clf = make().fit(X, Y)
@@ -64,6 +67,7 @@ def check_probabilities_agree_with_the_best_k(make: Make) -> None:
         assert sparse.indptr[i + 1] - sparse.indptr[i] == 4
 
 
+@needs("sets")
 def check_thresholds(make: Make) -> None:
     X, Y = noise()
     clf = make().fit(X, Y)
@@ -83,6 +87,7 @@ def check_thresholds(make: Make) -> None:
     assert np.array_equal(clf.predict(X).toarray(), (everything >= np.float32(0.3)).astype(int))
 
 
+@needs("sets")
 def check_one_class_and_thresholds(make: Make) -> None:
     """An array of one threshold is one for the class, not one for all."""
     X, _ = noise(n=4)
@@ -95,7 +100,7 @@ def check_one_class_and_thresholds(make: Make) -> None:
 def check_classes_one_of_which_is_right(make: Make) -> None:
     """With one label a row, all probabilities of a row sum to one."""
     X, y = checkerboard()
-    clf = make(epochs=3).fit(X, y)
+    clf = make(passes=3).fit(X, y)
     dense = clf.predict_proba(X)
     assert isinstance(dense, np.ndarray) and dense.shape == (len(X), 12)
     np.testing.assert_allclose(dense.sum(axis=1), 1.0, rtol=1e-6)
@@ -103,11 +108,12 @@ def check_classes_one_of_which_is_right(make: Make) -> None:
     assert np.array_equal(clf.predict(X), clf.predict_topk(X, 1)[0][:, 0])
     assert clf.score(X, y) == np.mean(clf.predict(X) == y)
     names = np.array([f"class {c}" for c in y])
-    named = make(epochs=3).fit(X, names)
+    named = make(passes=3).fit(X, names)
     assert named.predict(X).tolist() == [f"class {c}" for c in clf.predict(X)]
     assert clf.score(X, y, sample_weight=np.arange(len(y))) <= 1.0
 
 
+@needs("sets")
 def check_the_score_of_label_sets_is_precision_at_one(make: Make) -> None:
     X, Y = noise()
     clf = make().fit(X, Y)
@@ -119,6 +125,7 @@ def check_the_score_of_label_sets_is_precision_at_one(make: Make) -> None:
     assert clf.score(X, [["unknown"]] * len(Y)) == 0.0
 
 
+@needs("sets")
 def check_an_allow_list(make: Make) -> None:
     X, Y = noise()
     clf = make().fit(X, Y)
@@ -138,6 +145,7 @@ def check_an_allow_list(make: Make) -> None:
     assert clf.predict_proba(X, top_k=3, labels=["unknown"]).nnz == 0
 
 
+@needs("sets", "tree")
 def check_a_beam(make: Make) -> None:
     X, Y = noise()
     clf = make().fit(X, Y)
@@ -149,6 +157,7 @@ def check_a_beam(make: Make) -> None:
     assert clf.predict_proba(X, top_k=2, beam_width=1).shape == (X.shape[0], clf.n_classes_)
 
 
+@needs("sets", "tree")
 def check_costs(make: Make) -> None:
     X, Y = noise()
     clf = make().fit(X, Y)
@@ -162,6 +171,7 @@ def check_costs(make: Make) -> None:
     assert (all_of_it.classifiers == nodes).all() and (all_of_it.depth == depth).all()
 
 
+@needs("sets")
 def check_one_row_at_a_time_gives_the_same(make: Make) -> None:
     X, Y = noise()
     clf = make().fit(X, Y)
@@ -173,6 +183,7 @@ def check_one_row_at_a_time_gives_the_same(make: Make) -> None:
             np.testing.assert_allclose(one[1], scores[[i]], rtol=1e-5)
 
 
+@needs("sets", "tree")
 def check_predicting_changes_nothing(make: Make) -> None:
     X, Y = noise()
     clf = make().fit(X, Y)

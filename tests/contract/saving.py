@@ -15,7 +15,7 @@ import pytest
 from sklearn.base import clone
 
 import labelgrove
-from contract.kit import Make, checkerboard, label_sets, noise, same_answers, state
+from contract.kit import Make, checkerboard, label_sets, needs, noise, same_answers, state
 from labelgrove import ModelFileError, ModelStateError, ParameterError
 
 
@@ -43,6 +43,7 @@ WAYS: list[Callable[[Any], Any]] = [
 ]
 
 
+@needs("online", "sets")
 def check_whatever_way_it_goes_it_goes_on(make: Make) -> None:
     X, Y = noise()
     more = noise(seed=1)
@@ -69,6 +70,7 @@ def check_whatever_way_it_goes_it_goes_on(make: Make) -> None:
             assert state(twin.partial_fit(later, later_targets)) == expected
 
 
+@needs("online", "sets")
 def check_copies_are_independent(make: Make) -> None:
     X, Y = noise()
     for way in WAYS:
@@ -80,20 +82,23 @@ def check_copies_are_independent(make: Make) -> None:
         assert state(clf) == before
 
 
+@needs("sets")
 def check_what_has_learnt_nothing_can_be_copied_too(make: Make) -> None:
     X, Y = noise()
     for way in WAYS:
         if way is through_file:
             continue
-        twin = way(make(alpha=0.5))
-        assert not twin.__sklearn_is_fitted__() and twin.alpha == 0.5
-        assert state(twin.fit(X, Y)) == state(make(alpha=0.5).fit(X, Y))
+        other = make(**make.kind.numbers)
+        twin = way(other)
+        assert not twin.__sklearn_is_fitted__() and twin.get_params() == other.get_params()
+        assert state(twin.fit(X, Y)) == state(other.fit(X, Y))
 
 
+@needs("online", "sets")
 def check_parameters_that_changed_count_from_the_next_fit(make: Make) -> None:
     """Until then the model is what it was; it can be saved, and loaded."""
     X, Y = noise()
-    changes = {"alpha": 0.25, "replay": 3, "random_state": 9, "epochs": 2, "learner": "adagrad"}
+    changes = {**make.kind.numbers, "random_state": 9}
     plain = make().fit(X, Y)
     for name, value in changes.items():
         clf = make().fit(X, Y).set_params(**{name: value})
@@ -103,13 +108,16 @@ def check_parameters_that_changed_count_from_the_next_fit(make: Make) -> None:
             assert state(twin) == state(plain)
         assert state(clf.partial_fit(X, Y)) == state(make().fit(X, Y).partial_fit(X, Y))
         assert state(clf.fit(X, Y)) == state(make(**{name: value}).fit(X, Y))
-    broken = make().fit(X, Y).set_params(learner="no such", epochs=-1)
+    broken = (
+        make().fit(X, Y).set_params(**{name: values[0] for name, values in make.kind.bad.items()})
+    )
     for way in WAYS:
         assert state(way(broken)) == state(plain)
     with pytest.raises(ParameterError):
         broken.fit(X, Y)
 
 
+@needs("online", "sets")
 def check_a_generator_of_seeds_can_be_saved(make: Make) -> None:
     X, Y = noise()
     for seed in (np.random.RandomState(1), None):
@@ -119,14 +127,16 @@ def check_a_generator_of_seeds_can_be_saved(make: Make) -> None:
             assert state(twin.partial_fit(X, Y)) == state(copy.deepcopy(clf).partial_fit(X, Y))
 
 
+@needs("sets")
 def check_clones_have_learnt_nothing(make: Make) -> None:
     X, Y = noise()
-    clf = make(alpha=0.5, n_jobs=2).fit(X, Y)
+    clf = make(**make.kind.numbers, n_jobs=2).fit(X, Y)
     twin = clone(clf)
     assert not twin.__sklearn_is_fitted__() and twin.get_params() == clf.get_params()
     assert state(twin.fit(X, Y)) == state(clf)
 
 
+@needs("online", "sets", "tree")
 def check_models_for_prediction(make: Make) -> None:
     """They predict the same, and learn no more; nothing of the refused call stays behind."""
     X, Y = noise()
@@ -155,6 +165,7 @@ def check_models_for_prediction(make: Make) -> None:
         assert state(lean.fit(X, Y)) == state(make().fit(X, Y))
 
 
+@needs("sets")
 def check_files_are_written_over_safely(make: Make) -> None:
     X, y = checkerboard(2)
     with tempfile.TemporaryDirectory() as folder:

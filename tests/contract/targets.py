@@ -11,10 +11,11 @@ import pytest
 import scipy.sparse as sp
 from sklearn.exceptions import DataConversionWarning
 
-from contract.kit import Make, checkerboard, label_sets, noise, same_answers, state
+from contract.kit import Make, checkerboard, label_sets, needs, noise, same_answers, state
 from labelgrove import DataError
 
 
+@needs("sets")
 def check_collections_of_strings(make: Make) -> None:
     X, Y = noise()
     expected = state(make().fit(X, Y))
@@ -36,6 +37,7 @@ def check_collections_of_strings(make: Make) -> None:
     assert state(make().fit(X, [frozenset(row) for row in Y])) == expected
 
 
+@needs("sets")
 def check_collections_of_integers(make: Make) -> None:
     X, Y = noise()
     numbers = [[7 * int(name[1:]) - 40 for name in row] for row in Y]
@@ -49,6 +51,7 @@ def check_collections_of_integers(make: Make) -> None:
     assert np.array_equal(named.predict_topk(X)[1], clf.predict_topk(X)[1])
 
 
+@needs("sets")
 def check_a_string_is_a_label_never_its_characters(make: Make) -> None:
     X, _ = noise(n=3)
     clf = make().fit(X, [["tax"], ["law", "tax"], []])
@@ -99,6 +102,7 @@ def indicator(seed: int = 0) -> tuple[sp.csr_array, sp.csr_array]:
     return X, sp.csr_array(Y.astype(np.int8))
 
 
+@needs("sets")
 def check_indicators(make: Make) -> None:
     X, Y = indicator()
     plain = make().fit(X, Y)
@@ -126,6 +130,7 @@ def check_indicators(make: Make) -> None:
     assert plain.label_counts_.tolist() == Y.sum(axis=0).tolist()
 
 
+@needs("online", "sets")
 def check_indicators_may_grow_wider(make: Make) -> None:
     X, Y = indicator()
     clf = make().partial_fit(X, Y)
@@ -137,6 +142,7 @@ def check_indicators_may_grow_wider(make: Make) -> None:
     assert 0 <= clf.score(X, wide) <= 1
 
 
+@needs("sets")
 def check_a_column_of_zeros_is_a_class_that_nothing_has(make: Make) -> None:
     X, Y = indicator()
     Y = sp.csr_array(Y.toarray() * (np.arange(9) != 4))
@@ -146,6 +152,7 @@ def check_a_column_of_zeros_is_a_class_that_nothing_has(make: Make) -> None:
     assert 4 not in clf.predict_topk(X, 9)[0]
 
 
+@needs("online", "sets")
 def check_targets_stay_of_one_kind(make: Make) -> None:
     X, y = checkerboard(2)
     kinds: list[Any] = [y, label_sets(y), sp.csr_array(np.eye(12, dtype=int)[y])]
@@ -167,6 +174,7 @@ def check_targets_stay_of_one_kind(make: Make) -> None:
         assert state(clf) == before
 
 
+@needs("online")
 def check_classes_may_be_declared(make: Make) -> None:
     """As scikit-learn has it; nothing comes of it but a check."""
     X, y = checkerboard(2)
@@ -178,6 +186,7 @@ def check_classes_may_be_declared(make: Make) -> None:
     assert state(clf) == before
 
 
+@needs("sets")
 def check_any_characters_may_name_a_label(make: Make) -> None:
     X, _ = noise(n=4)
     strange = ["", " a\tb\n", "Größe 🌳", "\x00", "None", "-1", "a,b;c"]

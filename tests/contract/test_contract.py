@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from functools import partial
 from typing import Any
 
 import pytest
@@ -20,7 +19,7 @@ from contract import (
     targets,
     toolbox,
 )
-from contract.kit import CONFIGURATIONS, Check, Make, estimators
+from contract.kit import KINDS, Check, Make, estimators
 
 TOPICS = [
     arguments,
@@ -45,15 +44,14 @@ def checks() -> Iterator[Check]:
 
 def cases() -> Iterator[Any]:
     for name, estimator in estimators():
-        for configuration, parameters in CONFIGURATIONS[name].items():
+        kind = KINDS[name]
+        for configuration, parameters in kind.configurations.items():
             for check in checks():
+                if not getattr(check, "needs", frozenset()) <= kind.traits:
+                    continue
                 topic = check.__module__.rpartition(".")[2]
                 case = f"{name}-{configuration}-{topic}-{check.__name__.removeprefix('check_')}"
-                yield pytest.param(partial(_make, estimator, parameters), check, id=case)
-
-
-def _make(estimator: type, parameters: dict[str, Any], **changes: Any) -> Any:
-    return estimator(**{**parameters, **changes})
+                yield pytest.param(Make(estimator, parameters, kind), check, id=case)
 
 
 @pytest.mark.parametrize(("make", "check"), list(cases()))
@@ -61,6 +59,6 @@ def test_contract(make: Make, check: Check) -> None:
     check(make)
 
 
-def test_every_estimator_is_configured_and_checked() -> None:
-    assert {name for name, _ in estimators()} == CONFIGURATIONS.keys()
+def test_every_estimator_is_described_and_checked() -> None:
+    assert {name for name, _ in estimators()} == KINDS.keys()
     assert len(list(checks())) > 50

@@ -7,7 +7,7 @@ from typing import Any
 from sklearn.base import BaseEstimator
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from contract.kit import CONFIGURATIONS, estimators
+from contract.kit import KINDS, estimators
 
 SPARSE_RESULTS = (
     "multi-label results are sparse: with a million labels, a dense array of n_classes columns "
@@ -36,7 +36,7 @@ def configured() -> list[BaseEstimator]:
     return [
         estimator(**parameters)
         for name, estimator in estimators()
-        for parameters in list(CONFIGURATIONS[name].values())[:2]
+        for parameters in list(KINDS[name].configurations.values())[:2]
     ]
 
 
