@@ -25,6 +25,7 @@ class DictWriter final : public ArrayWriter {
     return make<std::uint64_t>(name, size);
   }
   std::span<float> f32(std::string_view name, std::size_t size) override { return make<float>(name, size); }
+  std::span<double> f64(std::string_view name, std::size_t size) override { return make<double>(name, size); }
 
  private:
   template <typename T>
@@ -43,6 +44,7 @@ class DictReader final : public ArrayReader {
   std::span<const std::uint32_t> u32(std::string_view name) const override { return get<std::uint32_t>(name); }
   std::span<const std::uint64_t> u64(std::string_view name) const override { return get<std::uint64_t>(name); }
   std::span<const float> f32(std::string_view name) const override { return get<float>(name); }
+  std::span<const double> f64(std::string_view name) const override { return get<double>(name); }
 
  private:
   template <typename T>

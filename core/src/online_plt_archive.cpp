@@ -7,37 +7,11 @@
 #include <string>
 #include <unordered_map>
 
+#include "labelgrove/archive_check.hpp"
 #include "labelgrove/online_plt.hpp"
 
 namespace labelgrove {
 namespace {
-
-// More than anybody will ever learn, few enough for counters not to overflow.
-constexpr std::uint64_t kMostExamples = std::uint64_t{1} << 40;
-
-void require(bool holds, const std::string& otherwise) {
-  if (!holds) throw std::invalid_argument(otherwise);
-}
-
-// Hands out one array piece by piece, and knows when it is used up.
-template <typename T>
-class Pieces {
- public:
-  Pieces(std::string name, std::span<const T> all) : name_(std::move(name)), all_(all) {}
-  std::span<const T> take(std::uint64_t n) {
-    require(n <= all_.size() - at_, "array '" + name_ + "' is too short");
-    const auto piece = all_.subspan(at_, static_cast<std::size_t>(n));
-    at_ += static_cast<std::size_t>(n);
-    return piece;
-  }
-  T one() { return take(1)[0]; }
-  void finish() const { require(at_ == all_.size(), "array '" + name_ + "' is too long"); }
-
- private:
-  std::string name_;
-  std::span<const T> all_;
-  std::size_t at_ = 0;
-};
 
 LabelId saved_label_count(const ArrayReader& saved) {
   const auto counters = saved.u64("counters");

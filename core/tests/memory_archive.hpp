@@ -18,7 +18,7 @@ namespace labelgrove::testing {
 class MemoryArchive final : public ArrayWriter, public ArrayReader {
  public:
   using Array = std::variant<std::vector<std::uint8_t>, std::vector<std::uint32_t>, std::vector<std::uint64_t>,
-                             std::vector<float>>;
+                             std::vector<float>, std::vector<double>>;
 
   std::span<std::uint8_t> bytes(std::string_view name, std::size_t size) override {
     return make<std::uint8_t>(name, size);
@@ -30,11 +30,13 @@ class MemoryArchive final : public ArrayWriter, public ArrayReader {
     return make<std::uint64_t>(name, size);
   }
   std::span<float> f32(std::string_view name, std::size_t size) override { return make<float>(name, size); }
+  std::span<double> f64(std::string_view name, std::size_t size) override { return make<double>(name, size); }
 
   std::span<const std::uint8_t> bytes(std::string_view name) const override { return get<std::uint8_t>(name); }
   std::span<const std::uint32_t> u32(std::string_view name) const override { return get<std::uint32_t>(name); }
   std::span<const std::uint64_t> u64(std::string_view name) const override { return get<std::uint64_t>(name); }
   std::span<const float> f32(std::string_view name) const override { return get<float>(name); }
+  std::span<const double> f64(std::string_view name) const override { return get<double>(name); }
 
   std::map<std::string, Array, std::less<>>& arrays() { return arrays_; }
 
@@ -66,6 +68,8 @@ class MemoryArchive final : public ArrayWriter, public ArrayReader {
             for (const auto number : numbers) {
               if constexpr (std::is_same_v<std::remove_const_t<decltype(number)>, float>) {
                 bits.push_back(std::bit_cast<std::uint32_t>(number));
+              } else if constexpr (std::is_same_v<std::remove_const_t<decltype(number)>, double>) {
+                bits.push_back(std::bit_cast<std::uint64_t>(number));
               } else {
                 bits.push_back(number);
               }

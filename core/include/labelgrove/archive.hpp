@@ -17,6 +17,7 @@ class ArrayWriter {
   virtual std::span<std::uint32_t> u32(std::string_view name, std::size_t size) = 0;
   virtual std::span<std::uint64_t> u64(std::string_view name, std::size_t size) = 0;
   virtual std::span<float> f32(std::string_view name, std::size_t size) = 0;
+  virtual std::span<double> f64(std::string_view name, std::size_t size) = 0;
 };
 
 class ArrayReader {
@@ -27,6 +28,7 @@ class ArrayReader {
   virtual std::span<const std::uint32_t> u32(std::string_view name) const = 0;
   virtual std::span<const std::uint64_t> u64(std::string_view name) const = 0;
   virtual std::span<const float> f32(std::string_view name) const = 0;
+  virtual std::span<const double> f64(std::string_view name) const = 0;
 };
 
 }  // namespace labelgrove
