@@ -4,6 +4,7 @@
 
 #include "arrays.hpp"
 #include "dict_archive.hpp"
+#include "explanations.hpp"
 #include "held.hpp"
 #include "labelgrove/online_plt.hpp"
 #include "labelgrove/search.hpp"
@@ -82,7 +83,9 @@ nb::tuple above_threshold(const Model& model, const In<std::int64_t>& indptr, co
 }  // namespace
 
 void register_online_plt(nb::module_& module) {
-  nb::class_<Model>(module, "OnlinePlt", "OPLT or IPLT; see core/include/labelgrove/online_plt.hpp.")
+  nb::class_<Model> engine(module, "OnlinePlt", "OPLT or IPLT; see core/include/labelgrove/online_plt.hpp.");
+  bind_explanations(engine);
+  engine
       .def(
           "__init__", [](Model* self, const nb::dict& options) { new (self) Model(nb::none(), options_from(options)); },
           nb::arg("options"))

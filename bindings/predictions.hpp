@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <limits>
+#include <utility>
 #include <vector>
 
 #include "arrays.hpp"
@@ -17,25 +18,26 @@ namespace labelgrove::bindings {
 
 inline constexpr std::size_t kRowsPerTask = 32;
 
-// Runs find(finder, x, found) for all rows, x scaled to unit length with `normalize`, and then take(row, finder, found).
-template <typename MakeFinder, typename Find, typename Take>
-void find_for_rows(const Rows& rows, bool normalize, unsigned threads, MakeFinder&& make, Find&& find, Take&& take) {
+// Runs body(worker, row, x) for all rows, x scaled to unit length with `normalize`; each task of a thread makes a worker.
+template <typename Make, typename Body>
+void for_each_row(const Rows& rows, bool normalize, unsigned threads, Make&& make, Body&& body) {
   const std::size_t tasks = (rows.size() + kRowsPerTask - 1) / kRowsPerTask;
   parallel_for(tasks, threads, [&](std::size_t task) {
-    auto finder = make();
-    std::vector<Scored> found;
+    auto worker = make();
     std::vector<float> unit;
     for (std::size_t row = task * kRowsPerTask; row < std::min(rows.size(), (task + 1) * kRowsPerTask); ++row) {
-      Features x = rows[row];
-      if (normalize) {
-        const double scale = unit_scale(x);
-        unit.resize(x.size);
-        for (std::uint32_t j = 0; j < x.size; ++j) unit[j] = scaled(x.values[j], scale);
-        x.values = unit.data();
-      }
-      find(finder, x, found);
-      take(row, finder, found);
+      body(worker, row, rows.as_learnt(row, normalize, unit));
     }
+  });
+}
+
+// Runs find(finder, x, found) for all rows, and then take(row, finder, found).
+template <typename MakeFinder, typename Find, typename Take>
+void find_for_rows(const Rows& rows, bool normalize, unsigned threads, MakeFinder&& make, Find&& find, Take&& take) {
+  const auto start = [&] { return std::make_pair(make(), std::vector<Scored>()); };
+  for_each_row(rows, normalize, threads, start, [&](auto& worker, std::size_t row, const Features& x) {
+    find(worker.first, x, worker.second);
+    take(row, worker.first, worker.second);
   });
 }
 

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <span>
 #include <stdexcept>
+#include <vector>
 
 #include "arrays.hpp"
 #include "labelgrove/base.hpp"
@@ -29,6 +30,16 @@ struct Rows {
     if (indptr.empty()) return {ids.data(), values.data() + row * ids.size(), static_cast<std::uint32_t>(ids.size())};
     const auto begin = static_cast<std::size_t>(indptr[row]);
     return {ids.data() + begin, values.data() + begin, static_cast<std::uint32_t>(indptr[row + 1] - indptr[row])};
+  }
+  // The row as it is learnt: with `normalize` scaled to unit length, its values then in `unit`.
+  Features as_learnt(std::size_t row, bool normalize, std::vector<float>& unit) const {
+    Features x = (*this)[row];
+    if (!normalize) return x;
+    const double scale = unit_scale(x);
+    unit.resize(x.size);
+    for (std::uint32_t j = 0; j < x.size; ++j) unit[j] = scaled(x.values[j], scale);
+    x.values = unit.data();
+    return x;
   }
 };
 

@@ -263,14 +263,20 @@ void SiblingBlock::predict(const Features& x, Workspace& work, float* probabilit
   prepare(work, columns);
   float* margins = work.margins.data();
   kernels().margins(work.rows.data(), work.values.data(), work.rows.size(), columns, margins);
-  if (options_.kind == LearnerKind::sgd) {
-    const float scale = inverse_scale();
-    for (std::uint32_t c = 0; c < columns; ++c) margins[c] *= scale;
-  }
-  if (options_.kind == LearnerKind::arow) {
-    for (std::uint32_t c = 0; c < columns; ++c) margins[c] *= kArowSlope;
-  }
+  const float scale = margin_scale();
+  for (std::uint32_t c = 0; c < columns; ++c) margins[c] *= scale;
   kernels().sigmoid(margins, columns, probabilities);
+}
+
+float SiblingBlock::margin_scale() const { return options_.kind == LearnerKind::arow ? kArowSlope : inverse_scale(); }
+
+float SiblingBlock::contributions(const Features& x, std::uint32_t child, float* added) const {
+  const float scale = margin_scale();
+  for (std::uint32_t j = 0; j < x.size; ++j) {
+    const std::uint32_t found = map_.find(x.ids[j]);
+    added[j] = found == kNone ? 0.0F : scale * row(found + 1)[child] * x.values[j];
+  }
+  return scale * row(kBiasRow)[child];
 }
 
 }  // namespace labelgrove

@@ -12,7 +12,7 @@ from labelgrove._errors import (
     ParameterError,
 )
 from labelgrove.evaluation import evaluate, progressive_validation
-from labelgrove.models import OnlinePLTClassifier, SearchStats
+from labelgrove.models import Explanation, OnlinePLTClassifier, SearchStats
 from labelgrove.models._archive import load
 from labelgrove.trees import LabelTree
 
@@ -20,6 +20,7 @@ __version__ = "0.1.0"
 
 __all__ = [
     "DataError",
+    "Explanation",
     "FileFormatError",
     "LabelGroveError",
     "LabelTree",

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from scipy.sparse import csr_array
 from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.feature_extraction import FeatureHasher
 from sklearn.feature_extraction.text import HashingVectorizer
 from sklearn.preprocessing import normalize
 
@@ -137,6 +138,49 @@ class HashedText(TransformerMixin, BaseEstimator):
         counts.data = 1.0 + np.log(counts.data)
         scaled = normalize(counts, norm="l2", copy=False)
         return csr_array(scaled, dtype=np.float32)
+
+    def words(self, text: str) -> dict[int, str]:
+        """Return the words of a text by the column that each is hashed to.
+
+        A column does not know its words: only hashing those of a given text tells which of them
+        it stands for there.
+
+        Parameters
+        ----------
+        text : str
+
+        Returns
+        -------
+        dict of int to str
+            Column to word, or run of words; those that share a column stand together, in the
+            order of the text, as in ``"quota / herring"``.
+
+        Raises
+        ------
+        DataError
+            When `text` is not a string.
+        ParameterError
+            When a parameter lies outside its domain.
+
+        Examples
+        --------
+        >>> hashed = HashedText(n_features=2**10)
+        >>> words = hashed.words("A heap of words")
+        >>> [words[column] for column in hashed.transform(["a heap of words"]).indices]
+        ['of', 'words', 'heap']
+        """
+        self._check_parameters()
+        [checked] = _checked([text])
+        found = list(dict.fromkeys(self._vectorizer().build_analyzer()(checked)))
+        if not found:
+            return {}
+        hasher = FeatureHasher(self.n_features, input_type="string", alternate_sign=False)
+        columns: dict[int, list[str]] = {}
+        for word, column in zip(
+            found, hasher.transform([[word] for word in found]).indices.tolist(), strict=True
+        ):
+            columns.setdefault(column, []).append(word)
+        return {column: " / ".join(words) for column, words in columns.items()}
 
     def to_dict(self) -> dict[str, Any]:
         """Return the parameters as values that JSON can hold, for `from_dict`.

@@ -65,6 +65,7 @@ class SiblingBlock final : public NodeBlock {
 
   // --- prediction ----------------------------------------------------------------------------------------------------
   void predict(const Features& x, Workspace& work, float* probabilities) const override;
+  float contributions(const Features& x, std::uint32_t child, float* added) const override;
 
  private:
   std::size_t row_floats() const { return std::size_t{stride_} * (state_ ? 2 : 1); }
@@ -81,6 +82,8 @@ class SiblingBlock final : public NodeBlock {
   void find_or_insert_rows(const Features& x, Workspace& work);
 
   float inverse_scale() const;
+  // What w . x is multiplied by before the sigmoid.
+  float margin_scale() const;
 
   LearnerOptions options_;
   std::uint32_t columns_;

@@ -1,4 +1,4 @@
-"""The command line: ``labelgrove train``, ``learn``, ``predict``, ``eval``, ``info``, ``demo``.
+"""The command line: ``labelgrove train``, ``learn``, ``predict``, ``eval`` and so on.
 
 Commands translate words into calls of the library and its results into words; they hold no
 algorithm of their own.

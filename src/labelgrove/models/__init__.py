@@ -1,10 +1,26 @@
 """Estimators, one a file."""
 
 from labelgrove.models._base import LabelClassifier
+from labelgrove.models._explanation import (
+    Contribution,
+    Explanation,
+    FallOut,
+    LabelExplanation,
+    NodeExplanation,
+)
 from labelgrove.models._online_plt import OnlinePLTClassifier
 from labelgrove.models._prediction import SearchStats
 
 ESTIMATORS: tuple[type[LabelClassifier], ...] = (OnlinePLTClassifier,)
 """Every estimator that model files can hold."""
 
-__all__ = ["ESTIMATORS", "OnlinePLTClassifier", "SearchStats"]
+__all__ = [
+    "ESTIMATORS",
+    "Contribution",
+    "Explanation",
+    "FallOut",
+    "LabelExplanation",
+    "NodeExplanation",
+    "OnlinePLTClassifier",
+    "SearchStats",
+]

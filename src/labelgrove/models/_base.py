@@ -14,6 +14,7 @@ from sklearn.utils import Tags
 
 from labelgrove._errors import DataError
 from labelgrove.models._archive import learned_from_state, model_state, save_model
+from labelgrove.models._explaining import Explaining
 from labelgrove.models._predicting import Predicting
 from labelgrove.models._prediction import tree_snapshot
 from labelgrove.models._state import KINDS, Learned, Options, as_collection
@@ -203,7 +204,7 @@ class LabelClassifier(Predicting, ClassifierMixin, BaseEstimator):
             self._learned = learned_from_state(type(self), *state["_learned"])
 
 
-class LabelTreeClassifier(LabelClassifier):
+class LabelTreeClassifier(Explaining, LabelClassifier):
     """Base of the estimators whose engine searches a tree with one leaf a label."""
 
     @property

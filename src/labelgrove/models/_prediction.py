@@ -86,24 +86,27 @@ def refuse_if_too_large(n_rows: int, n_classes: int, cell_bytes: int) -> None:
 
 def tree_snapshot(arrays: dict[str, Any], names: npt.NDArray[Any]) -> LabelTree:
     """The core's tree, without the node above the root and without silent leaves."""
-    parents = arrays["parent"][1:].astype(np.int64) - 1
-    labels, silent = arrays["label"][1:], arrays["silent"][1:].astype(bool)
-    keep = ~silent
+    number = tree_numbers(arrays)
+    kept = np.flatnonzero(number >= 0)
+    parents = number[arrays["parent"][kept].astype(np.int64)]
+    labels = arrays["label"][kept]
+    leaves = np.flatnonzero(labels != MISSING)
+    return LabelTree(parents, {int(v): names[labels[v]] for v in leaves})
+
+
+def tree_numbers(arrays: dict[str, Any]) -> npt.NDArray[np.int64]:
+    """The number that each of the core's nodes has in the snapshot; -1 for those left out."""
+    parents = arrays["parent"].astype(np.int64)
+    parents[0] = 0
+    keep = ~arrays["silent"].astype(bool)
     # An inner node all of whose leaves have gone goes too, from the bottom upwards.
-    is_leaf = np.ones(len(parents), bool)
-    is_leaf[parents[1:]] = False
     children_left = np.bincount(parents[1:], minlength=len(parents))
-    gone = list(np.flatnonzero(silent))
+    gone = list(np.flatnonzero(~keep))
     while gone:
         parent = parents[gone.pop()]
-        if parent >= 0:
-            children_left[parent] -= 1
-            if children_left[parent] == 0:
-                keep[parent] = False
-                gone.append(parent)
-    keep[0] = True
-    new_id = np.cumsum(keep) - 1
-    kept_parents = parents[keep]
-    kept_parents[1:] = new_id[kept_parents[1:]]
-    leaves = np.flatnonzero(keep & is_leaf & (labels != MISSING))
-    return LabelTree(kept_parents, {int(new_id[v]): names[labels[v]] for v in leaves})
+        children_left[parent] -= 1
+        if children_left[parent] == 0 and parent > 0:
+            keep[parent] = False
+            gone.append(parent)
+    keep[0], keep[1] = False, True
+    return np.where(keep, np.cumsum(keep) - 1, -1)

@@ -1,0 +1,86 @@
+// The paths to labels, for engines whose tree has one leaf a label.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <numeric>
+#include <stdexcept>
+#include <vector>
+
+#include "arrays.hpp"
+#include "held.hpp"
+#include "labelgrove/explain.hpp"
+#include "predictions.hpp"
+#include "rows.hpp"
+
+namespace labelgrove::bindings {
+
+// The values of the only row as the classifiers see them, and the path to the label's leaf (see LabelPath); contributions
+// have one row a node and one column a feature.
+template <typename Engine>
+nb::dict explained(const Engine& engine, const Rows& rows, LabelId label) {
+  if (rows.size() != 1) throw std::invalid_argument("one row can be explained at a time");
+  if (engine.tree().leaf_of(label) == kNone) throw std::invalid_argument("the label has no leaf");
+  std::vector<float> unit;
+  const Features x = rows.as_learnt(0, engine.options().normalize, unit);
+  const LabelPath path = explain_label(engine.tree(), engine.blocks(), x, label);
+  auto contributions = make_array<float>({path.nodes.size(), x.size});
+  std::ranges::copy(path.contributions, contributions.data());
+  nb::dict out;
+  out["value"] = to_array(std::span<const float>(x.values, x.size));
+  out["node"] = to_array(std::span<const NodeId>(path.nodes));
+  out["probability"] = to_array(std::span<const float>(path.probabilities));
+  out["bias"] = to_array(std::span<const float>(path.bias));
+  out["contributions"] = contributions;
+  return out;
+}
+
+// P(node | parent, x) along the path of every label of every row: (indptr (labels + 1,), values), one path after another.
+// The path of a label without a leaf is empty.
+template <typename Engine>
+nb::tuple paths(const Engine& engine, const Rows& rows, const RowLabels& labels, unsigned threads) {
+  auto indptr = make_array<std::int64_t>({labels.labels.size() + 1});
+  std::vector<std::vector<float>> found(rows.size());
+  {
+    const nb::gil_scoped_release no_gil;
+    const auto follow = [&](Workspace& work, std::size_t row, const Features& x) {
+      auto length = indptr.data() + labels.indptr[row];
+      for (const LabelId label : labels[row]) {
+        const std::size_t before = found[row].size();
+        append_path(engine.tree(), engine.blocks(), x, label, work, found[row]);
+        *++length = static_cast<std::int64_t>(found[row].size() - before);
+      }
+    };
+    for_each_row(rows, engine.options().normalize, threads, [] { return Workspace(); }, follow);
+    indptr.data()[0] = 0;
+    std::partial_sum(indptr.data(), indptr.data() + labels.labels.size() + 1, indptr.data());
+  }
+  auto values = make_array<float>({static_cast<std::size_t>(indptr.data()[labels.labels.size()])});
+  auto at = values.data();
+  for (const auto& part : found) at = std::ranges::copy(part, at).out;
+  return nb::make_tuple(indptr, values);
+}
+
+// Adds `explain` and `paths` to an engine.
+template <typename Engine>
+void bind_explanations(nb::class_<Held<Engine>>& engine) {
+  engine
+      .def(
+          "explain",
+          [](const Held<Engine>& self, const In<std::int64_t>& indptr, const In<FeatureId>& ids,
+             const In<float>& values,
+             LabelId label) { return explained(self.whole(), Rows(indptr, ids, values), label); },
+          nb::arg("indptr").noconvert(), nb::arg("ids").noconvert(), nb::arg("values").noconvert(), nb::arg("label"))
+      .def(
+          "paths",
+          [](const Held<Engine>& self, const In<std::int64_t>& indptr, const In<FeatureId>& ids,
+             const In<float>& values, const In<std::int64_t>& label_indptr, const In<LabelId>& labels,
+             unsigned threads) {
+            const Rows rows(indptr, ids, values);
+            return paths(self.whole(), rows, RowLabels(label_indptr, labels, rows.size()), threads);
+          },
+          nb::arg("indptr").noconvert(), nb::arg("ids").noconvert(), nb::arg("values").noconvert(),
+          nb::arg("label_indptr").noconvert(), nb::arg("labels").noconvert(), nb::arg("threads"));
+}
+
+}  // namespace labelgrove::bindings

@@ -1,0 +1,167 @@
+"""``labelgrove explain``: why labels are predicted for one example, or why a label is not."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+import typer
+from rich.box import SIMPLE_HEAD
+from rich.console import Group, RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from labelgrove._errors import DataError, ParameterError
+from labelgrove.cli import _numbers
+from labelgrove.cli._models import Model, load_model
+from labelgrove.cli._options import FormatOption, JsonOption, ModelArgument
+from labelgrove.cli._results import show, write_json
+from labelgrove.cli._source import Source
+from labelgrove.models import Contribution, Explanation, LabelExplanation
+
+
+def explain(
+    model_file: ModelArgument,
+    data: Annotated[
+        str | None,
+        typer.Argument(metavar="[DATA]", show_default=False, help="Examples, with --row."),
+    ] = None,
+    text: Annotated[
+        str | None,
+        typer.Option("--text", metavar="TEXT", help="The example, if MODEL reads text."),
+    ] = None,
+    row: Annotated[
+        int | None,
+        typer.Option("--row", metavar="N", min=1, help="The N-th example of DATA, from 1 on."),
+    ] = None,
+    label: Annotated[
+        str | None,
+        typer.Option("--label", metavar="X", help="Explain this label, predicted or not."),
+    ] = None,
+    k: Annotated[
+        int, typer.Option("-k", metavar="K", min=1, help="Predicted are the K best labels.")
+    ] = 5,
+    threshold: Annotated[
+        float | None,
+        typer.Option(
+            "--threshold",
+            metavar="T",
+            min=0.0,
+            max=1.0,
+            help="Or: those of at least T.",
+        ),
+    ] = None,
+    top: Annotated[
+        int, typer.Option("--top", metavar="N", min=0, help="Features to list at every node.")
+    ] = 6,
+    format: FormatOption = None,
+    json: JsonOption = False,
+) -> None:
+    """Show how MODEL comes to the labels that it predicts for one example.
+
+    The probability of a label is the product of the probabilities on its path through the tree;
+    for each node on it: this probability, and the features that speak for and against it, in
+    log-odds. For a label that is not predicted: where it falls out, and by how much.
+    """
+    model = load_model(model_file)
+    X, names = _example(model, data, text, row, format)
+    explained = model.classifier.explain(
+        X, _label(model, label), k=k, threshold=threshold, top=top, feature_names=names
+    )
+    if json:
+        write_json(explained.to_dict())
+    else:
+        show_explanation(explained)
+
+
+def _example(
+    model: Model, data: str | None, text: str | None, row: int | None, format: str | None
+) -> tuple[Any, dict[int, str] | None]:
+    """The row to be explained, and the names of its features where they are known."""
+    if (text is None) == (row is None) or (data is None) != (row is None):
+        raise ParameterError("give the example either as --text TEXT or as --row N with DATA")
+    if text is not None:
+        if model.front_end is None:
+            raise ParameterError(
+                "--text: the model has learnt from numbered features; give --row N and DATA"
+            )
+        return model.front_end.transform([text]), model.front_end.words(text)
+    assert data is not None and row is not None
+    left = row
+    with Source(data, format=format, limit=row, labels_required=False) as source:
+        for chunk in source.chunks():
+            if left <= chunk.n_rows:
+                words = None
+                if model.front_end is not None and chunk.text is not None:
+                    words = model.front_end.words(chunk.text[left - 1])
+                return model.rows(chunk, data)[[left - 1]], words
+            left -= chunk.n_rows
+    there = _numbers.counted(row - left, "example")
+    raise DataError(f"{data}: --row {row}, but there is no more than {there}")
+
+
+def _label(model: Model, label: str | None) -> Any:
+    if label is None or model.classifier.classes_.dtype.kind not in "iu":
+        return label
+    try:
+        return int(label)
+    except ValueError:
+        raise ParameterError(
+            f"--label {label}: expected a whole number, as the model's labels are"
+        ) from None
+
+
+def show_explanation(explained: Explanation) -> None:
+    """Show one table a label on standard output.
+
+    Parameters
+    ----------
+    explained : Explanation
+        What ``explain`` of an estimator gives.
+    """
+    parts: list[RenderableType] = []
+    for one in explained.labels:
+        parts += [_heading(one), _path(one)]
+        if one.fallen_out is not None:
+            parts.append(Text(str(one.fallen_out), "yellow"))
+        parts.append("")
+    show(Group(*parts[:-1]) if parts else Text("no label is predicted"))
+
+
+def _heading(one: LabelExplanation) -> Text:
+    mark, style = ("✓", "green") if one.predicted else ("·", "yellow")
+    place = f"  {_score(one.probability)}, place {_numbers.count(one.rank)}"
+    return Text.assemble((f"{mark} {one.label}", f"bold {style}"), (place, "dim"))
+
+
+def _path(one: LabelExplanation) -> Table:
+    table = Table(box=SIMPLE_HEAD, pad_edge=False, show_edge=False)
+    table.add_column("node", justify="right", no_wrap=True, style="dim")
+    table.add_column("P(node|parent)", justify="right", no_wrap=True)
+    table.add_column("P(node)", justify="right", no_wrap=True)
+    table.add_column("speaks for it (+) and against it (−), in log-odds")
+    for step, node in enumerate(one.path):
+        fell = one.fallen_out is not None and one.fallen_out.step == step
+        said = [_said(c.feature, c.contribution, _style(c)) for c in node.contributions]
+        said.append(_said("bias", node.bias, "dim"))
+        if node.others:
+            said.append(_said("all others", node.others, "dim"))
+        table.add_row(
+            str(node.node),
+            f"{node.probability:.3f}",
+            _score(node.product),
+            Text("  ").join(said),
+            style="bold yellow" if fell else None,
+        )
+    return table
+
+
+def _style(contribution: Contribution) -> str:
+    return "green" if contribution.contribution > 0 else "red"
+
+
+def _said(name: object, size: float, style: str) -> Text:
+    return Text(f"{name} " + f"{size:+.2f}".replace("-", "−"), style)
+
+
+def _score(value: float) -> str:
+    return f"{value:.3f}" if value >= 0.001 or value == 0 else f"{value:.1e}"

@@ -1,0 +1,55 @@
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+
+def test_a_text_is_explained_by_its_words(run: Any, text_model: Path) -> None:
+    shown = run("explain", text_model, "--text", "topic03w1 topic03w2 common4", "-k", "1").stdout
+    assert "✓ topic-03" in shown
+    for part in ("P(node|parent)", "topic03w1 +", "bias"):
+        assert part in shown
+
+
+def test_a_label_that_is_not_predicted(run: Any, text_model: Path) -> None:
+    words = ["--text", "topic03w1 topic03w2", "--label", "topic-20"]
+    shown = run("explain", text_model, *words).stdout
+    assert "· topic-20" in shown and "falls out at node" in shown
+    found = json.loads(run("explain", text_model, *words, "--threshold", "0.4", "--json").stdout)
+    [one] = found["labels"]
+    assert (one["label"], one["predicted"]) == ("topic-20", False)
+    assert one["fallen_out"]["needed"] == pytest.approx(0.4)
+
+
+def test_a_row_of_a_file(run: Any, vector_model: Path, text_model: Path, tmp_path: Path) -> None:
+    data = tmp_path / "three.txt"
+    data.write_text("3 61 20\n1 3:1\n2 6:1\n3 9:1\n")
+    found = json.loads(run("explain", vector_model, data, "--row", 2, "-k", 1, "--json").stdout)
+    features = found["labels"][0]["path"][-1]["contributions"]
+    assert [feature["feature"] for feature in features] == [6]
+    one = json.loads(run("explain", vector_model, data, "--row", 3, "--label", 7, "--json").stdout)
+    assert one["labels"][0]["label"] == 7
+    texts = tmp_path / "texts.jsonl"
+    texts.write_text('{"text": "topic01w1"}\n{"text": "topic05w2 common1"}\n')
+    assert "topic05w2" in run("explain", text_model, texts, "--row", 2).stdout
+
+
+def test_what_is_wrong_is_said(
+    run: Any, vector_model: Path, text_model: Path, tmp_path: Path
+) -> None:
+    data = tmp_path / "one.txt"
+    data.write_text("1 61 20\n1 3:1\n")
+    for words, part in (
+        ([text_model], "--text TEXT or as --row N"),
+        ([text_model, data], "--text TEXT or as --row N"),
+        ([vector_model, "--text", "words"], "numbered features"),
+        ([vector_model, data, "--row", 2], "no more than 1 example"),
+        ([vector_model, data, "--row", 1, "--label", "x"], "whole number"),
+        ([vector_model, data, "--row", 1, "--label", 99], "99 is not known"),
+        ([text_model, data, "--row", 1], "learnt from text"),
+    ):
+        result = run("explain", *words, status=1)
+        assert part in " ".join(result.stderr.split())

@@ -1,0 +1,138 @@
+"""``explain``: labels and features by name, and where a label fell out."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+
+from labelgrove import DataError, NotLearnedError, OnlinePLTClassifier, ParameterError
+from labelgrove.text import HashedText
+
+SUBJECTS = [f"subject{i}" for i in range(12)]
+TEXTS = [f"{subject} and the others" for subject in SUBJECTS] * 6
+HASHED = HashedText()
+
+
+@pytest.fixture(scope="module")
+def model() -> OnlinePLTClassifier:
+    clf = OnlinePLTClassifier(max_leaves=3)
+    return clf.fit(HASHED.transform(TEXTS), [[s, "all"] for s in SUBJECTS * 6])
+
+
+def test_predicted_labels_are_explained_by_words(model: OnlinePLTClassifier) -> None:
+    text = "subject7 and the others"
+    X = HASHED.transform([text])
+    explained = model.explain(X, k=2, feature_names=HASHED.words(text))
+    labels, scores = model.predict_topk(X, 2)
+    assert [one.label for one in explained.labels] == labels[0].tolist()
+    assert [one.probability for one in explained.labels] == scores[0].tolist()
+    assert [one.rank for one in explained.labels] == [1, 2]
+    assert all(one.predicted and one.fallen_out is None for one in explained.labels)
+    [subject] = [one for one in explained.labels if one.label == "subject7"]
+    assert max(subject.path, key=lambda node: node.margin).contributions
+    assert subject.path[-1].contributions[0].feature == "subject7"
+    tree = model.tree_
+    for one in explained.labels:
+        nodes = [node.node for node in one.path]
+        assert nodes[0] == 0 and tree.labels[nodes[-1]] == one.label
+        assert [int(tree.parents[v]) for v in nodes[1:]] == nodes[:-1]
+
+
+def test_what_is_listed_and_the_rest_add_up_to_the_margin(model: OnlinePLTClassifier) -> None:
+    X = HASHED.transform(["subject3 and subject5"])
+    for top in (0, 1, 10):
+        for node in model.explain(X, "subject5", top=top).labels[0].path:
+            assert len(node.contributions) <= top
+            parts = [c.contribution for c in node.contributions]
+            assert node.margin == pytest.approx(node.bias + node.others + sum(parts))
+            assert node.probability == pytest.approx(1 / (1 + np.exp(-node.margin)), abs=1e-5)
+            sizes = [abs(part) for part in parts]
+            assert sizes == sorted(sizes, reverse=True)
+            assert all(
+                c.value * c.weight == pytest.approx(c.contribution) for c in node.contributions
+            )
+
+
+def test_where_a_label_fell_out(model: OnlinePLTClassifier) -> None:
+    X = HASHED.transform(["subject3 and the others"])
+    for arguments in ({"k": 2}, {"threshold": 0.3}):
+        explained = model.explain(X, "subject9", **arguments)
+        [one] = explained.labels
+        fall = one.fallen_out
+        assert not one.predicted and one.rank > 2 and fall is not None
+        products = [node.product for node in one.path]
+        assert fall.needed == pytest.approx(
+            model.predict_topk(X, 2)[1][0, 1] if "k" in arguments else 0.3
+        )
+        assert products[fall.step] == fall.product < fall.needed
+        assert all(product >= fall.needed for product in products[: fall.step])
+        assert one.path[fall.step].node == fall.node
+        assert fall.factor == fall.needed / fall.product
+        text = str(explained)
+        assert "not predicted" in text and f"falls out at node {fall.node}" in text
+
+
+def test_the_rank_is_the_place_in_the_full_ranking(model: OnlinePLTClassifier) -> None:
+    X = HASHED.transform(["others"])
+    ranking = model.predict_topk(X, len(model.classes_))[0][0].tolist()
+    for label in ("subject0", "subject8", "all"):
+        assert model.explain(X, label).labels[0].rank == ranking.index(label) + 1
+
+
+def test_dicts_arrays_and_lists_of_names() -> None:
+    named = OnlinePLTClassifier().fit([{"bark": 1.0}, {"purr": 2.0, "fur": "red"}] * 3, [0, 1] * 3)
+    path = named.explain({"purr": 1.0, "fur": "red"}, 1).labels[0].path
+    assert {c.feature for c in path[-1].contributions} == {"purr", "fur=red"}
+    dense = OnlinePLTClassifier().fit(np.eye(2), ["a", "b"])
+    features = [
+        dense.explain(np.array([0.0, 1.0]), "b", feature_names=names)
+        .labels[0]
+        .path[-1]
+        .contributions
+        for names in (None, ["first", "second"], {1: "one"})
+    ]
+    assert [found[0].feature for found in features] == [1, "second", "one"]
+
+
+def test_nodes_are_those_of_the_tree_after_a_removal(model: OnlinePLTClassifier) -> None:
+    clf = OnlinePLTClassifier(max_leaves=2)
+    clf.fit(HASHED.transform(TEXTS[:12]), [[s] for s in SUBJECTS]).remove_labels(SUBJECTS[:5])
+    tree = clf.tree_
+    for label in SUBJECTS[5:]:
+        path = clf.explain(HASHED.transform(["all"]), label).labels[0].path
+        assert tree.labels[path[-1].node] == label
+    with pytest.raises(DataError, match="'subject0' is not known"):
+        clf.explain(HASHED.transform(["all"]), "subject0")
+
+
+def test_everything_is_ready_for_json(model: OnlinePLTClassifier) -> None:
+    explained = model.explain(HASHED.transform(["subject1"]), "subject2")
+    found = json.loads(json.dumps(explained.to_dict()))
+    assert found["labels"][0]["label"] == "subject2"
+    assert found["labels"][0]["path"][-1]["product"] == explained.labels[0].probability
+
+
+def test_what_cannot_be_used_is_named(model: OnlinePLTClassifier) -> None:
+    X = HASHED.transform(["a text"])
+    with pytest.raises(NotLearnedError):
+        OnlinePLTClassifier().explain(X)
+    with pytest.raises(DataError, match="2 rows"):
+        model.explain(HASHED.transform(["one", "two"]))
+    with pytest.raises(DataError, match="'nobody' is not known"):
+        model.explain(X, "nobody")
+    with pytest.raises(ParameterError, match="k"):
+        model.explain(X, k=0)
+
+
+def test_words_of_a_text() -> None:
+    words = HashedText(ngram_range=(1, 2)).words("Fish SOUP fish")
+    assert sorted(words.values()) == ["fish", "fish soup", "soup", "soup fish"]
+    assert HASHED.words("") == {}
+    crowded = HashedText(n_features=1)
+    assert crowded.words("oak elm oak") == {0: "oak / elm"}
+    text = "the quick brown fox"
+    assert set(HASHED.words(text)) == set(HASHED.transform([text]).indices.tolist())
+    with pytest.raises(DataError, match="row 0"):
+        HASHED.words(3)  # type: ignore[arg-type]
