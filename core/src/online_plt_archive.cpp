@@ -2,7 +2,6 @@
 #include <algorithm>
 #include <cmath>
 #include <functional>
-#include <limits>
 #include <stdexcept>
 #include <string>
 #include <unordered_map>
@@ -12,6 +11,11 @@
 
 namespace labelgrove {
 namespace {
+
+// What learning cannot reach, whatever the options and the examples, and from where it could still overflow nothing.
+constexpr float kMostWeight = 1e25F;
+constexpr float kMostState = 1e32F;
+constexpr float kMostValue = 1e9F;
 
 LabelId saved_label_count(const ArrayReader& saved) {
   const auto counters = saved.u64("counters");
@@ -156,16 +160,13 @@ OnlinePlt::OnlinePlt(const OnlinePltOptions& options, const ArrayReader& saved, 
     require(view.theta == (!borrow && needs_theta(v)),
             "node " + std::to_string(v) + ": the auxiliary classifier does not fit the policy");
     require(columns > 0, "node " + std::to_string(v) + ": a block without classifiers");
-    const auto finite = [&](std::span<const float> values) {
-      require(std::ranges::all_of(values, [](float value) { return std::isfinite(value); }),
-              "node " + std::to_string(v) + ": a weight is not a finite number");
-    };
     const auto block_weights = weights.take(cells);
-    if (!borrow) finite(block_weights);
+    require(borrow || std::ranges::all_of(block_weights, [](float w) { return std::abs(w) <= kMostWeight; }),
+            "node " + std::to_string(v) + ": a weight is not a finite number, or larger than any that can be learnt");
     view.weights = block_weights.data();
     if (with_state) {
       const auto block_state = states.take(cells);
-      const float most = options_.learner.kind == LearnerKind::arow ? 1.0F : std::numeric_limits<float>::max();
+      const float most = options_.learner.kind == LearnerKind::arow ? 1.0F : kMostState;
       require(std::ranges::all_of(block_state, [most](float value) { return value >= 0.0F && value <= most; }),
               "node " + std::to_string(v) + ": the state of a weight is not a finite number in its range");
       view.state = block_state.data();
@@ -211,8 +212,8 @@ void OnlinePlt::load_memory(const ArrayReader& saved, std::span<const NodeId> no
           std::ranges::adjacent_find(id, std::greater_equal<>()) == id.end() && (id.empty() || id.back() < kNone / 2),
           "a remembered example's features do not increase, or are out of range");
     }
-    require(std::ranges::all_of(value, [](float x) { return std::isfinite(x); }),
-            "a remembered example holds a number that is not finite");
+    require(std::ranges::all_of(value, [](float x) { return std::abs(x) <= kMostValue; }),
+            "a remembered example holds a number that is not finite, or larger than any that can be learnt from");
     examples.push_back(store_.add({id.data(), value.data(), length}, 1.0));
   }
   lengths.finish();
