@@ -18,7 +18,7 @@ void register_machine(nb::module_& module) {
         return draw(seed, static_cast<Draw>(stream), counter, sub);
       },
       nb::arg("seed"), nb::arg("stream"), nb::arg("counter"), nb::arg("sub") = 0,
-      "The hash behind every random choice: streams are 1 policy, 2 replay, 3 reservoir, 4 shuffle.");
+      "The hash behind every random choice: streams are 1 policy, 2 replay, 3 reservoir, 4 shuffle, 5 clustering.");
 }
 
 }  // namespace labelgrove::bindings

@@ -6,5 +6,6 @@ NB_MODULE(_core, module) {
   module.doc() = "The compiled engine of LabelGrove; private.";
   labelgrove::bindings::register_online_plt(module);
   labelgrove::bindings::register_rows(module);
+  labelgrove::bindings::register_trees(module);
   labelgrove::bindings::register_machine(module);
 }

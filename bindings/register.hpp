@@ -7,6 +7,7 @@ namespace labelgrove::bindings {
 
 void register_online_plt(nanobind::module_& module);
 void register_rows(nanobind::module_& module);
+void register_trees(nanobind::module_& module);
 void register_machine(nanobind::module_& module);
 
 }  // namespace labelgrove::bindings

@@ -9,28 +9,12 @@
 
 #include "arrays.hpp"
 #include "labelgrove/base.hpp"
+#include "labelgrove/row_view.hpp"
 
 namespace labelgrove::bindings {
 
-// CSR, or dense rows when indptr is empty, each with the features 0, 1, 2, … of `ids`.
-struct Rows {
-  std::span<const std::int64_t> indptr;
-  std::span<const FeatureId> ids;
-  std::span<const float> values;
-
-  Rows(const In<std::int64_t>& p, const In<FeatureId>& i, const In<float>& v)
-      : indptr(view(p)), ids(view(i)), values(view(v)) {
-    const bool fits = indptr.empty() ? !ids.empty() && values.size() % ids.size() == 0
-                                     : ids.size() == values.size() && indptr.front() == 0 &&
-                                           static_cast<std::size_t>(indptr.back()) == ids.size();
-    if (!fits) throw std::invalid_argument("the arrays of the rows do not fit together");
-  }
-  std::size_t size() const { return indptr.empty() ? values.size() / ids.size() : indptr.size() - 1; }
-  Features operator[](std::size_t row) const {
-    if (indptr.empty()) return {ids.data(), values.data() + row * ids.size(), static_cast<std::uint32_t>(ids.size())};
-    const auto begin = static_cast<std::size_t>(indptr[row]);
-    return {ids.data() + begin, values.data() + begin, static_cast<std::uint32_t>(indptr[row + 1] - indptr[row])};
-  }
+struct Rows : RowView {
+  Rows(const In<std::int64_t>& p, const In<FeatureId>& i, const In<float>& v) : RowView(view(p), view(i), view(v)) {}
   // The row as it is learnt: with `normalize` scaled to unit length, its values then in `unit`.
   Features as_learnt(std::size_t row, bool normalize, std::vector<float>& unit) const {
     Features x = (*this)[row];

@@ -51,10 +51,15 @@ def check_rows(indptr: Annotated[NDArray[numpy.int64], dict(shape=(None,), order
     (fault, row, position) of the first fault: 0 none, 1 row pointers, 2 id out of range, 3 ids not increasing, 4 value not finite.
     """
 
+def cluster_labels(indptr: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], ids: Annotated[NDArray[numpy.uint32], dict(shape=(None,), order='C', device='cpu', writable=False)], values: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu', writable=False)], dimension: int, frequencies: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], fano_frequencies: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], options: dict, threads: int) -> tuple:
+    """
+    (parents, labels): a tree over the rows, numbered by level; the labels of its leaves in ascending order. Without frequencies all labels weigh the same.
+    """
+
 def kernel_variant() -> str:
     """The instruction set that the kernels in use were compiled for."""
 
 def draw(seed: int, stream: int, counter: int, sub: int = 0) -> int:
     """
-    The hash behind every random choice: streams are 1 policy, 2 replay, 3 reservoir, 4 shuffle.
+    The hash behind every random choice: streams are 1 policy, 2 replay, 3 reservoir, 4 shuffle, 5 clustering.
     """

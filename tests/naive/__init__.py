@@ -11,6 +11,7 @@ No module here knows the engine or NumPy: floats, dicts and lists only.
 ``naive.oplt``          Algorithms 2-7: learn while the tree grows
 ``naive.search``        Algorithm 10 and the other ways to predict
 ``naive.thresholds``    STO, FTA and OFO by exhaustive search and step by step (PLT, Section 4)
+``naive.clustering``    interpolated label trees (Baharav et al. 2021), balanced k-means among them
 ``naive.streams``       random streams of observations for property tests
 ======================  ==========================================================================
 

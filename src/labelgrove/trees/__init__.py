@@ -1,9 +1,11 @@
-"""Label trees: structure alone."""
+"""Label trees: their structure, and what builds it."""
 
 from labelgrove.trees._complete import complete_tree
+from labelgrove.trees._embeddings import label_embeddings, label_indicator
 from labelgrove.trees._fano import fano_tree
 from labelgrove.trees._hierarchy import hierarchy_tree
 from labelgrove.trees._huffman import huffman_tree
+from labelgrove.trees._kmeans import kmeans_tree
 from labelgrove.trees._label_tree import LabelTree
 from labelgrove.trees._skos import skos_tree
 from labelgrove.trees._statistics import TreeStatistics
@@ -15,5 +17,8 @@ __all__ = [
     "fano_tree",
     "hierarchy_tree",
     "huffman_tree",
+    "kmeans_tree",
+    "label_embeddings",
+    "label_indicator",
     "skos_tree",
 ]

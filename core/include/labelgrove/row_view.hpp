@@ -1,0 +1,36 @@
+// Rows of features, sparse or dense, as Python has validated them; the arrays are borrowed.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <stdexcept>
+
+#include "labelgrove/base.hpp"
+
+namespace labelgrove {
+
+// Compressed sparse rows; or dense rows when indptr is empty, each with the features 0, 1, 2, … of `ids`.
+struct RowView {
+  std::span<const std::int64_t> indptr;
+  std::span<const FeatureId> ids;
+  std::span<const float> values;
+
+  // Throws std::invalid_argument if the arrays do not fit together.
+  RowView(std::span<const std::int64_t> p, std::span<const FeatureId> i, std::span<const float> v)
+      : indptr(p), ids(i), values(v) {
+    const bool fits = dense() ? !ids.empty() && values.size() % ids.size() == 0
+                              : ids.size() == values.size() && indptr.front() == 0 &&
+                                    static_cast<std::size_t>(indptr.back()) == ids.size();
+    if (!fits) throw std::invalid_argument("the arrays of the rows do not fit together");
+  }
+  bool dense() const { return indptr.empty(); }
+  std::size_t size() const { return dense() ? values.size() / ids.size() : indptr.size() - 1; }
+  Features operator[](std::size_t row) const {
+    if (dense()) return {ids.data(), values.data() + row * ids.size(), static_cast<std::uint32_t>(ids.size())};
+    const auto begin = static_cast<std::size_t>(indptr[row]);
+    return {ids.data() + begin, values.data() + begin, static_cast<std::uint32_t>(indptr[row + 1] - indptr[row])};
+  }
+};
+
+}  // namespace labelgrove

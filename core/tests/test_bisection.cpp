@@ -1,0 +1,81 @@
+#include <cstdint>
+#include <numeric>
+#include <vector>
+
+#include "harness.hpp"
+#include "label_vectors.hpp"
+#include "labelgrove/bisection.hpp"
+
+namespace labelgrove::testing {
+namespace {
+
+TEST("bisection: two bundles of vectors come apart, from any two centres") {
+  Vectors vectors;
+  for (int i = 0; i < 10; ++i) {
+    const float slant = 0.01F * static_cast<float>(i);
+    vectors.add({{i % 2 == 0 ? 0U : 1U, 1.0F}, {2U, slant}});
+  }
+  const std::vector<LabelId> group = vectors.all();
+  const std::vector<double> scales = vectors.scales();
+  const RowView view = vectors.view();
+  Bisection bisection(view, scales, 3, 1e-4, 100);
+  for (std::size_t a = 0; a < 10; ++a) {
+    for (std::size_t b = 0; b < 10; ++b) {
+      if (a % 2 == b % 2) continue;
+      const auto front = bisection.split(group, split_weights({}, group), 0.5, {a, b}, nullptr);
+      for (std::size_t i = 0; i < 10; ++i) CHECK_EQ(front[i] != 0, i % 2 == a % 2);
+    }
+  }
+}
+
+TEST("bisection: a crew finds what one thread finds") {
+  const Vectors vectors = random_vectors(2000, 50, 0.1);
+  const std::vector<LabelId> group = vectors.all();
+  const std::vector<double> scales = vectors.scales();
+  const RowView view = vectors.view();
+  Bisection alone(view, scales, 50, 1e-4, 100);
+  Bisection helped(view, scales, 50, 1e-4, 100);
+  Crew crew(3);
+  for (const double share : {0.5, 0.625}) {
+    const SplitWeights weights = split_weights({}, group);
+    const auto a = alone.split(group, weights, share, {1, 7}, nullptr);
+    const auto b = helped.split(group, weights, share, {1, 7}, &crew);
+    CHECK(std::ranges::equal(a, b));
+    CHECK_EQ(std::accumulate(a.begin(), a.end(), 0), static_cast<int>(share * 2000));
+  }
+}
+
+TEST("bisection: a group of few features is cut as if they were all there were") {
+  const Vectors narrow = random_vectors(40, 5, 0.5);
+  Vectors wide;
+  for (const auto& row : narrow.rows) {
+    std::vector<std::pair<FeatureId, float>> moved;
+    for (const auto& [id, value] : row) moved.emplace_back(1000 * (id + 1), value);
+    wide.add(moved);
+  }
+  const std::vector<LabelId> group = narrow.all();
+  const std::vector<double> scales = narrow.scales();
+  const RowView few = narrow.view();
+  const RowView many = wide.view();
+  Bisection a(few, scales, 5, 1e-4, 100);
+  Bisection b(many, scales, 6000, 1e-4, 100);
+  for (std::size_t centre = 1; centre < 40; ++centre) {
+    const SplitWeights weights = split_weights({}, group);
+    CHECK(std::ranges::equal(a.split(group, weights, 0.5, {0, centre}, nullptr),
+                             b.split(group, weights, 0.5, {0, centre}, nullptr)));
+  }
+}
+
+TEST("bisection: Fano looks at frequencies alone") {
+  const Vectors vectors = random_vectors(4, 5, 0.5);
+  const std::vector<LabelId> group = vectors.all();
+  const std::vector<double> scales = vectors.scales();
+  const RowView view = vectors.view();
+  const std::vector<double> often{1, 6, 2, 2};
+  Bisection bisection(view, scales, 5, 1e-4, 100);
+  const auto front = bisection.split(group, split_weights({often, often, 2.0, 0.0, true}, group), 0.5, {0, 1}, nullptr);
+  CHECK(std::ranges::equal(front, std::vector<std::uint8_t>{0, 1, 0, 0}));
+}
+
+}  // namespace
+}  // namespace labelgrove::testing

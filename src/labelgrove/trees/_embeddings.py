@@ -1,0 +1,148 @@
+"""What labels look like: one vector a label, made of the examples that carry it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import scipy.sparse as sp
+
+from labelgrove._errors import DataError, ParameterError
+from labelgrove._indicator import dense_indicator, sparse_indicator
+from labelgrove._names import Names
+from labelgrove._parameters import choice
+from labelgrove._targets import parse_targets
+from labelgrove._validation import Rows, check_rows
+
+KINDS = ("pifa", "cooccurrence")
+
+
+def label_embeddings(X: Any, Y: Any, *, kind: str = "pifa") -> Any:
+    """Return a vector of unit length for every label, by which labels can be clustered.
+
+    Parameters
+    ----------
+    X : sparse array or array-like of shape (n_examples, n_features), or None
+        The examples, scaled here to unit length. Not needed for co-occurrence.
+    Y : sparse array or array-like of 0 and 1, shape (n_examples, n_labels)
+        Which examples carry which labels, as from `label_indicator`.
+    kind : {"pifa", "cooccurrence"}
+        `"pifa"`, positive instance feature aggregation: the sum of the examples that carry the
+        label. `"cooccurrence"`: how often the label occurs together with each label, itself
+        included; for data whose features say little.
+
+    Returns
+    -------
+    csr_array of float32, or ndarray of float32 where X is dense
+        Shape (n_labels, n_features), or (n_labels, n_labels) for co-occurrence. The row of a label
+        without examples is zero.
+
+    Raises
+    ------
+    ParameterError
+        Another `kind`.
+    DataError
+        X that holds NaN or an infinity, Y that holds anything but 0 and 1, or that do not have the
+        same number of rows.
+
+    Examples
+    --------
+    >>> print(label_embeddings([[3.0, 4.0], [1.0, 0.0]], [[1, 0], [1, 1]]).round(2))
+    [[0.89 0.45]
+     [1.   0.  ]]
+    >>> print(label_embeddings(None, [[1, 0], [1, 1]], kind="cooccurrence").toarray().round(2))
+    [[0.89 0.45]
+     [0.71 0.71]]
+    """
+    choice({"kind": kind}, "kind", KINDS)
+    indicator = as_indicator(Y)
+    examples_of = indicator.T.tocsr().astype(np.float32)
+    if kind == "cooccurrence":
+        return _unit_rows(examples_of @ indicator.astype(np.float32))
+    if X is None:
+        raise ParameterError("X is None: expected the examples; only co-occurrence needs none")
+    rows = check_rows(X)
+    if rows.n_rows != indicator.shape[0]:
+        raise DataError(
+            f"X has {rows.n_rows} rows and Y has {indicator.shape[0]}; expected as many"
+        )
+    return _unit_rows(examples_of @ _unit_rows(_matrix(rows)))
+
+
+def label_indicator(Y: Any) -> tuple[Any, Names]:
+    """Return labels in any form as a matrix of 0 and 1, and the labels of its columns.
+
+    Parameters
+    ----------
+    Y : array-like or sparse
+        Labels as an estimator's `fit` takes them: one a row, a collection a row, or an indicator.
+
+    Returns
+    -------
+    indicator : csr_array of uint8, shape (n_examples, n_labels)
+    labels : ndarray of object (str) or int64, shape (n_labels,)
+        In the order in which they first occur; of an indicator, 0, 1, 2…
+
+    Raises
+    ------
+    DataError
+        What is no label, with its row.
+
+    Examples
+    --------
+    >>> indicator, labels = label_indicator([["law", "tax"], [], ["tax"]])
+    >>> labels.tolist(), indicator.toarray().tolist()
+    (['law', 'tax'], [[1, 1], [0, 0], [0, 1]])
+    """
+    targets = parse_targets(Y)
+    if targets.n_columns is not None:
+        return _csr(targets.indptr, targets.labels, targets.n_columns), np.arange(targets.n_columns)
+    ids: dict[Any, int] = {}
+    columns = [ids.setdefault(name, len(ids)) for name in targets.labels.tolist()]
+    names = np.array(list(ids), targets.labels.dtype)
+    return _csr(targets.indptr, np.array(columns, np.int64), len(ids)), names
+
+
+def as_indicator(Y: Any) -> Any:
+    """Return a matrix of 0 and 1 as a csr_array of uint8; raises `DataError` for anything else."""
+    if sp.issparse(Y):
+        return _csr(*sparse_indicator(Y))
+    array = np.asarray(Y)
+    if array.ndim != 2:
+        raise DataError(
+            "Y: expected a matrix of 0 and 1 with a column for each label; label_indicator makes "
+            "one of lists of labels"
+        )
+    return _csr(*dense_indicator(array))
+
+
+def _csr(indptr: npt.NDArray[np.int64], columns: npt.NDArray[Any], n_columns: int) -> Any:
+    ones = np.ones(columns.size, np.uint8)
+    return sp.csr_array((ones, columns, indptr), shape=(indptr.size - 1, n_columns))
+
+
+def _matrix(rows: Rows) -> Any:
+    shape = (rows.n_rows, rows.n_features)
+    if rows.dense:
+        return rows.values.reshape(shape)
+    ids = rows.ids.view(np.int32)  # 31 bits suffice
+    return sp.csr_array((rows.values, ids, rows.indptr), shape=shape)
+
+
+def _unit_rows(matrix: Any) -> Any:
+    """Return a matrix in float32 whose rows have unit length, or none."""
+    if not sp.issparse(matrix):
+        norms = np.sqrt(np.einsum("ij,ij->i", matrix, matrix, dtype=np.float64))
+        return (matrix * _inverse(norms)[:, np.newaxis]).astype(np.float32)
+    matrix.sort_indices()
+    squares = np.square(matrix.data, dtype=np.float64)
+    ones = np.ones(matrix.shape[1])
+    square = sp.csr_array((squares, matrix.indices, matrix.indptr), shape=matrix.shape) @ ones
+    scales = np.repeat(_inverse(np.sqrt(square)), np.diff(matrix.indptr))
+    values = (matrix.data * scales).astype(np.float32)
+    return sp.csr_array((values, matrix.indices, matrix.indptr), shape=matrix.shape)
+
+
+def _inverse(norms: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+    return np.divide(1.0, norms, out=np.zeros_like(norms), where=norms > 0)

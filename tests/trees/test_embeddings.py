@@ -1,0 +1,98 @@
+"""What labels look like, against sums written out."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from labelgrove import DataError, ParameterError
+from labelgrove.trees import label_embeddings, label_indicator
+
+
+def unit(row: list[float]) -> list[float]:
+    length = math.sqrt(sum(value * value for value in row))
+    return [value / length if length else 0.0 for value in row]
+
+
+def pifa(X: list[list[float]], Y: list[list[int]]) -> list[list[float]]:
+    rows = [unit(row) for row in X]
+    vectors = []
+    for label in range(len(Y[0])):
+        carriers = [row for row, labels in zip(rows, Y, strict=True) if labels[label]]
+        vectors.append(unit([sum(column) for column in zip(*carriers, strict=True)] or [0.0] * 3))
+    return vectors
+
+
+@st.composite
+def data(draw: st.DrawFn) -> tuple[list[list[float]], list[list[int]]]:
+    n, n_labels = draw(st.integers(1, 6)), draw(st.integers(1, 4))
+    row = st.lists(st.sampled_from([0.0, 1.0, -2.0, 3.5]), min_size=3, max_size=3)
+    X = draw(st.lists(row, min_size=n, max_size=n))
+    labels = st.lists(st.integers(0, 1), min_size=n_labels, max_size=n_labels)
+    return X, draw(st.lists(labels, min_size=n, max_size=n))
+
+
+@settings(max_examples=50)
+@given(data())
+def test_pifa_is_the_direction_of_the_sum(given_: tuple[Any, Any]) -> None:
+    X, Y = given_
+    expected = np.array(pifa(X, Y))
+    dense = label_embeddings(X, Y)
+    sparse = label_embeddings(sp.csc_matrix(X), sp.coo_array(Y))
+    assert isinstance(dense, np.ndarray) and dense.dtype == sparse.dtype == np.float32
+    # Where examples cancel out, what is left of them is noise: of any direction, or none.
+    sums = np.array(Y).T @ np.array([unit(row) for row in X])
+    clear = np.linalg.norm(sums, axis=1) > 1e-5
+    np.testing.assert_allclose(dense[clear], expected[clear], atol=1e-5)
+    np.testing.assert_allclose(sparse.toarray()[clear], expected[clear], atol=1e-5)
+    lengths = np.linalg.norm(dense, axis=1)
+    assert ((np.abs(lengths - 1) < 1e-6) | (lengths == 0)).all()
+    assert sparse.has_sorted_indices
+
+
+@settings(max_examples=30)
+@given(data())
+def test_cooccurrence_counts_the_examples_in_common(given_: tuple[Any, Any]) -> None:
+    _, Y = given_
+    labels = range(len(Y[0]))
+    together = [[sum(row[a] * row[b] for row in Y) for b in labels] for a in labels]
+    found = label_embeddings(None, Y, kind="cooccurrence").toarray()
+    np.testing.assert_allclose(found, [unit(row) for row in together], rtol=1e-6)
+
+
+def test_labels_come_in_any_form() -> None:
+    Y, names = label_indicator([["b", "a"], [], ["b"]])
+    assert names.tolist() == ["b", "a"] and Y.toarray().tolist() == [[1, 1], [0, 0], [1, 0]]
+    Y, names = label_indicator(np.array([30, 10, 30]))
+    assert names.tolist() == [30, 10] and Y.toarray().tolist() == [[1, 0], [0, 1], [1, 0]]
+    Y, names = label_indicator(np.array([[0, 1, 0], [0, 1, 1]]))
+    assert names.tolist() == [0, 1, 2] and Y.toarray().tolist() == [[0, 1, 0], [0, 1, 1]]
+    Y, names = label_indicator([])
+    assert Y.shape == (0, 0) and names.tolist() == []
+
+
+@pytest.mark.parametrize(
+    ("X", "Y", "message"),
+    [
+        ([[1.0]], [[1], [0]], "X has 1 rows and Y has 2"),
+        ([[1.0]], [[2]], "Y, row 0, column 0: 2, expected 0 or 1"),
+        ([[float("inf")]], [[1]], "X: row 0, column 0: found inf"),
+        ([[1.0]], [1], "Y: expected a matrix of 0 and 1"),
+    ],
+)
+def test_wrong_data_are_named(X: Any, Y: Any, message: str) -> None:
+    with pytest.raises(DataError, match=message):
+        label_embeddings(X, Y)
+
+
+def test_wrong_parameters_are_named() -> None:
+    with pytest.raises(ParameterError, match="kind='mean': expected one of 'pifa', 'cooccurrence'"):
+        label_embeddings([[1.0]], [[1]], kind="mean")
+    with pytest.raises(ParameterError, match="X is None: expected the examples"):
+        label_embeddings(None, [[1]])
