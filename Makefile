@@ -18,7 +18,7 @@ demo: build  ## learn from a stream of real text and watch it
 .PHONY: test
 test: build  ## the tests of the core, then those of the package
 	$(BIN)/ctest --preset dev
-	$(BIN)/python -m pytest $(PYTEST)
+	$(BIN)/python -m pytest -n auto --dist worksteal $(PYTEST)
 
 .PHONY: build
 build: build/dev/.configured  ## compile what changed, straight into src/labelgrove
