@@ -5,7 +5,9 @@ from labelgrove.trees._embeddings import label_embeddings, label_indicator
 from labelgrove.trees._fano import fano_tree
 from labelgrove.trees._hierarchy import hierarchy_tree
 from labelgrove.trees._huffman import huffman_tree
+from labelgrove.trees._interpolated import interpolated_tree
 from labelgrove.trees._kmeans import kmeans_tree
+from labelgrove.trees._label_frequencies import fano_frequencies, label_frequencies
 from labelgrove.trees._label_tree import LabelTree
 from labelgrove.trees._skos import skos_tree
 from labelgrove.trees._statistics import TreeStatistics
@@ -14,11 +16,14 @@ __all__ = [
     "LabelTree",
     "TreeStatistics",
     "complete_tree",
+    "fano_frequencies",
     "fano_tree",
     "hierarchy_tree",
     "huffman_tree",
+    "interpolated_tree",
     "kmeans_tree",
     "label_embeddings",
+    "label_frequencies",
     "label_indicator",
     "skos_tree",
 ]
