@@ -35,6 +35,7 @@ OnlinePltOptions options_from(const nb::dict& given) {
   options.replay_memory = integer("replay_memory");
   options.normalize = nb::cast<bool>(given["normalize"]);
   options.seed = integer("seed");
+  if (real("ofo_b") > 0.0) options.ofo = OfoOptions{real("ofo_a"), real("ofo_b")};
   return options;
 }
 
@@ -78,6 +79,14 @@ nb::tuple above_threshold(const Model& model, const In<std::int64_t>& indptr, co
     searcher.above_threshold(x, found);
   };
   return collected(Rows(indptr, ids, values), model.engine.options().normalize, threads, make, find);
+}
+
+// By label id; empty if none are tuned.
+nb::ndarray<double, nb::numpy> thresholds(const Model& model) {
+  const OnlineThresholds* tuned = model.whole().thresholds();
+  auto values = make_array<double>({tuned != nullptr ? std::size_t{model.engine.tree().label_count()} : 0});
+  for (LabelId label = 0; label < values.size(); ++label) values.data()[label] = tuned->threshold(label);
+  return values;
 }
 
 }  // namespace
@@ -124,6 +133,7 @@ void register_online_plt(nb::module_& module) {
            nb::arg("values").noconvert(), nb::arg("thresholds").noconvert(), nb::arg("allowed").none(),
            nb::arg("threads"))
       .def("tree", [](const Model& self) { return tree_arrays(self.whole().tree()); })
+      .def("thresholds", &thresholds)
       .def("labels", [](const Model& self) { return labels_of(self.whole().tree()); })
       .def_prop_ro("examples_seen", [](const Model& self) { return self.engine.examples_seen(); })
       .def_prop_ro("label_count", [](const Model& self) { return self.engine.tree().label_count(); })

@@ -26,6 +26,7 @@ OnlinePlt::OnlinePlt(const OnlinePltOptions& options) : OnlinePlt(options, Label
 
 OnlinePlt::OnlinePlt(const OnlinePltOptions& options, LabelTree tree) : options_(options), tree_(std::move(tree)) {
   start_classifiers();
+  if (options_.ofo) thresholds_.emplace(*options_.ofo, tree_);
 }
 
 // NEWCLASSIFIER for every node (Algorithm 1, line 2), and auxiliary ones where the policy may need them (Algorithm 2).
@@ -87,6 +88,7 @@ void OnlinePlt::take_in(const Example& given) {
     throw std::invalid_argument("a label is not in the tree, which does not grow");
   }
   const ExampleId example = store_.add(x, options_.normalize ? unit_scale(x) : 1.0);
+  if (thresholds_) tune_thresholds(store_.view(example), labels);
   NodeId selected = kNone;  // Algorithm 8 runs once for an observation, then goes on from the node it selected
   for (const LabelId label : labels) {
     if (tree_.leaf_of(label) == kNone) grow(store_.view(example), label, selected);
@@ -100,6 +102,7 @@ void OnlinePlt::take_in(const Example& given) {
 void OnlinePlt::grow(const Features& x, LabelId label, NodeId& selected) {
   if (tree_[kRoot].is_leaf() && tree_[kRoot].label == kNone) {
     tree_.give_label(kRoot, label);
+    if (thresholds_) thresholds_->renew(tree_, kRoot);
     return;
   }
   // A node that the observation's last label has filled (possible in given trees only) is left downwards.
@@ -117,6 +120,7 @@ void OnlinePlt::grow(const Features& x, LabelId label, NodeId& selected) {
         *std::find_if(children.begin(), children.end(), [this](NodeId child) { return tree_[child].silent; });
     enqueue(v, {EventKind::reset_child, kNone, tree_[leaf].slot, 0});
     tree_.give_label(leaf, label);
+    if (thresholds_) thresholds_->renew(tree_, leaf);
     if (nodes_[leaf]) {
       discard(leaf);
       start_leaf_theta(leaf);
@@ -127,6 +131,7 @@ void OnlinePlt::grow(const Features& x, LabelId label, NodeId& selected) {
   if (tree_[v].is_leaf() || tree_[v].children.size() >= options_.max_leaves) {  // line 10
     bring_up_to_date(v);
     const NodeId below = tree_.insert_node(v);
+    if (thresholds_) thresholds_->inserted(v, below);
     const Node& old = *nodes_[v];
     auto above = std::make_unique<Node>(old.block.parent_block());
     above->memory = old.memory.parent_memory();
@@ -136,6 +141,7 @@ void OnlinePlt::grow(const Features& x, LabelId label, NodeId& selected) {
   }
   enqueue(v, {EventKind::add_leaf, kNone, 0, 0});
   const NodeId leaf = tree_.add_leaf(v, label);
+  if (thresholds_) thresholds_->renew(tree_, leaf);
   if (needs_theta(leaf)) start_leaf_theta(leaf);
   else set_node(leaf, nullptr);
   settle_theta(v);
@@ -363,7 +369,11 @@ void OnlinePlt::remove_labels(std::span<const LabelId> labels) {
   if (!all_there || std::ranges::adjacent_find(sorted) != sorted.end()) {
     throw std::invalid_argument("a label to be removed is not in the tree, or is given twice");
   }
-  for (const LabelId label : sorted) tree_.remove_label(label);
+  for (const LabelId label : sorted) {
+    const NodeId leaf = tree_.leaf_of(label);
+    tree_.remove_label(label);
+    if (thresholds_) thresholds_->renew(tree_, leaf);
+  }
 }
 
 OnlinePlt::Size OnlinePlt::size() const {

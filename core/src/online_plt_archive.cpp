@@ -75,6 +75,7 @@ void OnlinePlt::save(ArrayWriter& out, bool for_prediction) const {
     }
   }
   if (!for_prediction && options_.replay > 0) save_memory(out, kept);
+  if (!for_prediction && thresholds_) save_thresholds(out);
 }
 
 void OnlinePlt::save_memory(ArrayWriter& out, std::span<const NodeId> kept) const {
@@ -189,6 +190,7 @@ OnlinePlt::OnlinePlt(const OnlinePltOptions& options, const ArrayReader& saved, 
             "node " + std::to_string(v) + ": its classifiers are missing or not needed");
   }
   if (!borrow && options_.replay > 0) load_memory(saved, nodes);
+  if (!borrow && options_.ofo) load_thresholds(saved);
 }
 
 void OnlinePlt::load_memory(const ArrayReader& saved, std::span<const NodeId> nodes) {

@@ -14,6 +14,7 @@
 #include <deque>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -23,6 +24,7 @@
 #include "labelgrove/label_tree.hpp"
 #include "labelgrove/learner.hpp"
 #include "labelgrove/node_block.hpp"
+#include "labelgrove/online_thresholds.hpp"
 #include "labelgrove/replay_memory.hpp"
 #include "labelgrove/sibling_block.hpp"
 
@@ -45,6 +47,7 @@ struct OnlinePltOptions {
   std::uint32_t replay = 0;         // how often a node learns again after each example
   std::uint64_t replay_memory = 0;  // examples that a node remembers; 0 is no bound
   bool normalize = true;            // scale examples to unit length
+  std::optional<OfoOptions> ofo;    // tune thresholds meanwhile, from predictions made before each update
   std::uint64_t seed = 0;
 };
 
@@ -78,6 +81,8 @@ class OnlinePlt {
   const OnlinePltOptions& options() const { return options_; }
   const LabelTree& tree() const { return tree_; }
   std::uint64_t examples_seen() const { return examples_seen_; }
+  // Those tuned while learning; null without, or if loaded for prediction.
+  const OnlineThresholds* thresholds() const { return thresholds_ ? &*thresholds_ : nullptr; }
   // By node: the classifiers of its children; null if it has neither children nor an auxiliary classifier.
   std::span<const NodeBlock* const> blocks() const { return blocks_; }
   const SiblingBlock* block(NodeId v) const { return nodes_[v] ? &nodes_[v]->block : nullptr; }
@@ -117,6 +122,9 @@ class OnlinePlt {
   };
 
   void take_in(const Example& example);
+  void tune_thresholds(const Features& x, std::span<const LabelId> labels);
+  void save_thresholds(ArrayWriter& out) const;
+  void load_thresholds(const ArrayReader& saved);
   void start_classifiers();
   void save_memory(ArrayWriter& out, std::span<const NodeId> kept) const;
   void load_memory(const ArrayReader& saved, std::span<const NodeId> nodes);
@@ -144,6 +152,7 @@ class OnlinePlt {
   std::vector<std::unique_ptr<Node>> nodes_;  // by node id; null for leaves without theta
   std::vector<const NodeBlock*> blocks_;
   ExampleStore store_;
+  std::optional<OnlineThresholds> thresholds_;
   std::uint64_t examples_seen_ = 0;
   std::uint64_t policy_draws_ = 0;
   bool can_learn_ = true;
@@ -161,6 +170,8 @@ class OnlinePlt {
   std::uint64_t visit_ = 0;
   Workspace work_;
   std::vector<float> probabilities_;
+  std::vector<std::pair<NodeId, float>> open_;  // nodes to be searched, with their probability
+  std::vector<LabelId> predicted_;
 };
 
 }  // namespace labelgrove

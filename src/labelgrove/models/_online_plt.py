@@ -66,7 +66,14 @@ class OnlinePLTClassifier(OnlineClassifier, LabelTreeClassifier):
     epochs : int
         Passes of :meth:`fit` over its data.
     threshold : float
-        Probability from which :meth:`predict` returns a label, for multi-label targets.
+        Probability from which :meth:`predict` returns a label, for multi-label targets and as long
+        as there are no ``thresholds_``.
+    thresholds : {None, "ofo"}
+        "ofo" tunes a threshold for every label while learning, for the macro-averaged F-measure
+        (Jasinska et al. 2016, Algorithm 2): each example is predicted just before it is learnt.
+    ofo_a, ofo_b : float
+        What OFO's counts begin with: a new label's threshold is ``ofo_a / ofo_b``, and that is worth
+        ``ofo_b`` true or predicted examples.
     n_jobs : int, optional
         Threads; -1 for all processors. The result is the same for any number.
     random_state : int, RandomState or None
@@ -133,6 +140,9 @@ class OnlinePLTClassifier(OnlineClassifier, LabelTreeClassifier):
         normalize: bool = True,
         epochs: int = 1,
         threshold: float = 0.5,
+        thresholds: str | None = None,
+        ofo_a: float = 5.0,
+        ofo_b: float = 50.0,
         n_jobs: int | None = 1,
         random_state: Any = 0,
     ) -> None:
@@ -152,6 +162,9 @@ class OnlinePLTClassifier(OnlineClassifier, LabelTreeClassifier):
         self.normalize = normalize
         self.epochs = epochs
         self.threshold = threshold
+        self.thresholds = thresholds
+        self.ofo_a = ofo_a
+        self.ofo_b = ofo_b
         self.n_jobs = n_jobs
         self.random_state = random_state
 

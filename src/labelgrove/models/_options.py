@@ -47,6 +47,8 @@ class EngineOptions:
     replay_memory: int
     normalize: bool
     seed: int
+    ofo_a: float = 0.0  # both 0 where no thresholds are tuned
+    ofo_b: float = 0.0
 
     def to_dict(self) -> dict[str, Any]:
         """As the core takes it, and as the model file keeps it."""
@@ -60,6 +62,7 @@ class EngineOptions:
         ------
         ParameterError
         """
+        saved = {"ofo_a": 0.0, "ofo_b": 0.0, **saved}  # files may be older than these
         names = [field.name for field in fields(cls)]
         if sorted(saved) != sorted(names):
             raise ParameterError(f"engine options: expected {', '.join(names)}")
@@ -71,6 +74,7 @@ class EngineOptions:
             "learner": learners.get(saved["learner"]),
             "policy": policies.get(saved["policy"]),
             "learning_rate": saved["rate"],
+            "thresholds": "ofo" if saved["ofo_b"] else None,
             "random_state": saved["seed"],
         }
         options = cls.from_parameters(parameters)
@@ -98,6 +102,11 @@ class EngineOptions:
         if parameters["max_leaves"] is None:
             p["max_leaves"] = max(p["max_leaves"], arity)
         rate = p["learning_rate"]
+        a = b = 0.0
+        if p["thresholds"] is not None:
+            choice(p, "thresholds", ["ofo"])
+            b = real(p, "ofo_b", 1e-9, 1e9)
+            a = real(p, "ofo_a", 0.0, b)
         return cls(
             learner=LEARNERS[learner],
             rate=1.0 if rate is None else real(p, "learning_rate", _FLOATS[0], _LARGEST_STEP),
@@ -112,4 +121,6 @@ class EngineOptions:
             replay_memory=integer("replay_memory", p["replay_memory"], 0),
             normalize=bool(p["normalize"]),
             seed=seed_from(p["random_state"]),
+            ofo_a=a,
+            ofo_b=b,
         )

@@ -1,0 +1,66 @@
+// Thresholds tuned while learning: each example is predicted just before it is learnt.
+#include <algorithm>
+#include <stdexcept>
+#include <string>
+#include <utility>
+
+#include "labelgrove/online_plt.hpp"
+
+namespace labelgrove {
+
+// OFO, Algorithm 2, lines 4-8. The prediction is that of the model which has learnt all earlier examples and not this one:
+// of all nodes, those that the search opens are brought up to date.
+void OnlinePlt::tune_thresholds(const Features& x, std::span<const LabelId> labels) {
+  predicted_.clear();
+  open_.assign(1, {kAboveRoot, 1.0F});
+  while (!open_.empty()) {
+    const auto [v, probability] = open_.back();
+    open_.pop_back();
+    bring_up_to_date(v);
+    const auto& children = tree_[v].children;
+    probabilities_.resize(children.size());
+    nodes_[v]->block.predict(x, work_, probabilities_.data());
+    for (std::size_t i = 0; i < children.size(); ++i) {
+      const TreeNode& child = tree_[children[i]];
+      const float product = probability * probabilities_[i];
+      if (child.live == 0 || !(static_cast<double>(product) >= thresholds_->least_below(children[i]))) continue;
+      if (!child.is_leaf()) open_.emplace_back(children[i], product);
+      else if (product > 0.0F && static_cast<double>(product) >= thresholds_->threshold(child.label))
+        predicted_.push_back(child.label);
+    }
+  }
+  thresholds_->count(tree_, labels, predicted_);
+}
+
+void OnlinePlt::save_thresholds(ArrayWriter& out) const {
+  const auto counts = thresholds_->counts();
+  auto hits = out.u64("ofo.hits", counts.size());
+  auto positives = out.u64("ofo.positives", counts.size());
+  auto predicted = out.u64("ofo.predicted", counts.size());
+  for (std::size_t label = 0; label < counts.size(); ++label) {
+    hits[label] = counts[label].hits;
+    positives[label] = counts[label].positives;
+    predicted[label] = counts[label].predicted;
+  }
+}
+
+void OnlinePlt::load_thresholds(const ArrayReader& saved) {
+  const auto hits = saved.u64("ofo.hits");
+  const auto positives = saved.u64("ofo.positives");
+  const auto predicted = saved.u64("ofo.predicted");
+  if (positives.size() != hits.size() || predicted.size() != hits.size() || hits.size() > tree_.label_count()) {
+    throw std::invalid_argument("the arrays 'ofo.*' must be of one length, at most the number of labels");
+  }
+  std::vector<OnlineThresholds::Counts> counts(hits.size());
+  for (std::size_t label = 0; label < counts.size(); ++label) {
+    counts[label] = {hits[label], positives[label], predicted[label]};
+    const auto most = std::max(positives[label], predicted[label]);
+    if (most > examples_seen_ || hits[label] > std::min(positives[label], predicted[label]) ||
+        positives[label] + predicted[label] - hits[label] > examples_seen_) {
+      throw std::invalid_argument("label " + std::to_string(label) + ": the counts of its threshold cannot be");
+    }
+  }
+  thresholds_.emplace(*options_.ofo, tree_, std::move(counts), examples_seen_);
+}
+
+}  // namespace labelgrove
