@@ -12,7 +12,12 @@ from labelgrove._errors import (
     ParameterError,
 )
 from labelgrove.evaluation import evaluate, progressive_validation
-from labelgrove.models import Explanation, OnlinePLTClassifier, SearchStats
+from labelgrove.models import (
+    Explanation,
+    OnlinePLTClassifier,
+    SearchStats,
+    ThresholdedClassifier,
+)
 from labelgrove.models._archive import load
 from labelgrove.trees import LabelTree
 
@@ -32,6 +37,7 @@ __all__ = [
     "OnlinePLTClassifier",
     "ParameterError",
     "SearchStats",
+    "ThresholdedClassifier",
     "__version__",
     "evaluate",
     "load",

@@ -46,6 +46,7 @@ KINDS: dict[str, Kind] = {
                 "replay_memory": 5,
             },
             "cpet": {"policy": "cpet", "arity": 2},
+            "tuned": {"thresholds": "ofo", "ofo_a": 2, "ofo_b": 9.0, "arity": 2, "max_leaves": 4},
         },
         traits=frozenset({"online", "sets", "tree"}),
         numbers={"epochs": 2, "alpha": 0.5, "arity": 3, "max_leaves": 9, "replay": 1},
@@ -64,6 +65,9 @@ KINDS: dict[str, Kind] = {
             "replay_memory": [-1, 0.5, "1", True],
             "epochs": [0, -1, 1.5, "2", None, True],
             "tree": ["tree", 3, [0, 1]],
+            "thresholds": ["sto", True, 1, [0.5]],
+            "ofo_a": [-1, np.nan, "5", 1e6, None],
+            "ofo_b": [0, -1, np.inf, "5", None],
         },
     ),
 }

@@ -17,6 +17,7 @@ from contract import (
     predictions,
     saving,
     targets,
+    thresholds,
     toolbox,
 )
 from contract.kit import KINDS, Check, Make, estimators
@@ -31,6 +32,7 @@ TOPICS = [
     predictions,
     saving,
     targets,
+    thresholds,
     toolbox,
 ]
 

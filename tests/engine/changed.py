@@ -17,7 +17,7 @@ Arrays = dict[str, np.ndarray]
 Header = dict[str, Any]
 
 KINDS = {
-    "all": {"replay": 1},
+    "all": {"replay": 1, "thresholds": "ofo"},
     "bounded": {"learner": "adagrad", "replay": 2, "replay_memory": 3, "normalize": False},
     "sgd": {"learner": "sgd", "policy": "complete"},
     "cpet": {"policy": "cpet", "replay": 1},

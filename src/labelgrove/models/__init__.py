@@ -10,6 +10,7 @@ from labelgrove.models._explanation import (
 )
 from labelgrove.models._online_plt import OnlinePLTClassifier
 from labelgrove.models._prediction import SearchStats
+from labelgrove.models._thresholded import ThresholdedClassifier
 
 ESTIMATORS: tuple[type[LabelClassifier], ...] = (OnlinePLTClassifier,)
 """Every estimator that model files can hold."""
@@ -23,4 +24,5 @@ __all__ = [
     "NodeExplanation",
     "OnlinePLTClassifier",
     "SearchStats",
+    "ThresholdedClassifier",
 ]

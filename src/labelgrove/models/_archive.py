@@ -13,6 +13,7 @@ from labelgrove._errors import ModelFileError
 from labelgrove._features import FeatureNames
 from labelgrove._labels import LabelRegistry
 from labelgrove.models._state import KINDS, Learned
+from labelgrove.models._tuned import thresholds_from_state, thresholds_state
 from labelgrove.persistence import read_model, write_model
 
 if TYPE_CHECKING:
@@ -38,7 +39,10 @@ def model_state(
         "named_features": learned.features is not None,
         "front_end": getattr(model, "front_end_", None),
     }
-    arrays = dict(learned.engine.save(for_prediction))
+    about, thresholds = thresholds_state(learned, for_prediction=for_prediction)
+    if about is not None:
+        header["thresholds"] = about
+    arrays = dict(learned.engine.save(for_prediction)) | thresholds
     arrays |= learned.labels.to_arrays()
     arrays["label.count"] = learned.counts[: len(learned.labels)]
     if learned.features is not None:
@@ -97,6 +101,7 @@ def _learned(
         n_columns=_natural(header, "columns"),
         n_features=_natural(header, "features"),
         counts=counts,
+        tuned=thresholds_from_state(header.get("thresholds"), arrays, len(labels)),
     )
     _check_labels(learned)
     return learned
@@ -177,7 +182,8 @@ def load(path: str | PathLike[str]) -> Any:
 
 def _known_parameters(model: LabelClassifier, header: Mapping[str, Any]) -> dict[str, Any]:
     parameters = header.get("parameters")
-    if not isinstance(parameters, dict) or set(parameters) != set(model.get_params(deep=False)):
+    # A file may be older than a parameter, which then has its default.
+    if not isinstance(parameters, dict) or not set(parameters) <= set(model.get_params(deep=False)):
         raise ModelFileError("the header's parameters are not those of the estimator")
     return _json_parameters(parameters)
 

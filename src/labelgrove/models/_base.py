@@ -15,13 +15,13 @@ from sklearn.utils import Tags
 from labelgrove._errors import DataError
 from labelgrove.models._archive import learned_from_state, model_state, save_model
 from labelgrove.models._explaining import Explaining
-from labelgrove.models._predicting import Predicting
 from labelgrove.models._prediction import tree_snapshot
 from labelgrove.models._state import KINDS, Learned, Options, as_collection
+from labelgrove.models._tunable import Tunable
 from labelgrove.trees import LabelTree
 
 
-class LabelClassifier(Predicting, ClassifierMixin, BaseEstimator):
+class LabelClassifier(Tunable, ClassifierMixin, BaseEstimator):
     """Base of the estimators; what was learnt is in ``_learned``, None before the first example.
 
     Each has the name of its ``algorithm`` in model files and on the command line, the compiled

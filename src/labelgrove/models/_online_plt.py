@@ -72,7 +72,7 @@ class OnlinePLTClassifier(OnlineClassifier, LabelTreeClassifier):
         "ofo" tunes a threshold for every label while learning, for the macro-averaged F-measure
         (Jasinska et al. 2016, Algorithm 2): each example is predicted just before it is learnt.
     ofo_a, ofo_b : float
-        What OFO's counts begin with: a new label's threshold is ``ofo_a / ofo_b``, and that is worth
+        What OFO's counts begin with: a new label's threshold is ``ofo_a / ofo_b``, which is worth
         ``ofo_b`` true or predicted examples.
     n_jobs : int, optional
         Threads; -1 for all processors. The result is the same for any number.
@@ -91,6 +91,9 @@ class OnlinePLTClassifier(OnlineClassifier, LabelTreeClassifier):
     examples_seen_ : int
         Examples learnt from, every pass counted.
     target_type_ : {"multiclass", "multilabel"}
+    thresholds_ : ndarray of float64, shape (n_classes,)
+        Thresholds of :meth:`predict`, where there are any: tuned while learning, by
+        :meth:`tune_thresholds`, or given by :meth:`set_thresholds`.
     tree_ : LabelTree
         The tree as it stands; labels that were removed are not in it.
     front_end_ : dict or None

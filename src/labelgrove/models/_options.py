@@ -75,6 +75,7 @@ class EngineOptions:
             "policy": policies.get(saved["policy"]),
             "learning_rate": saved["rate"],
             "thresholds": "ofo" if saved["ofo_b"] else None,
+            "ofo_b": saved["ofo_b"] or 1.0,
             "random_state": saved["seed"],
         }
         options = cls.from_parameters(parameters)
@@ -102,11 +103,9 @@ class EngineOptions:
         if parameters["max_leaves"] is None:
             p["max_leaves"] = max(p["max_leaves"], arity)
         rate = p["learning_rate"]
-        a = b = 0.0
-        if p["thresholds"] is not None:
-            choice(p, "thresholds", ["ofo"])
-            b = real(p, "ofo_b", 1e-9, 1e9)
-            a = real(p, "ofo_a", 0.0, b)
+        b = real(p, "ofo_b", 1e-9, 1e9)
+        a = real(p, "ofo_a", 0.0, b)
+        tunes = p["thresholds"] is not None and choice(p, "thresholds", ["ofo"]) == "ofo"
         return cls(
             learner=LEARNERS[learner],
             rate=1.0 if rate is None else real(p, "learning_rate", _FLOATS[0], _LARGEST_STEP),
@@ -121,6 +120,6 @@ class EngineOptions:
             replay_memory=integer("replay_memory", p["replay_memory"], 0),
             normalize=bool(p["normalize"]),
             seed=seed_from(p["random_state"]),
-            ofo_a=a,
-            ofo_b=b,
+            ofo_a=a if tunes else 0.0,
+            ofo_b=b if tunes else 0.0,
         )

@@ -23,6 +23,7 @@ from labelgrove.models._prediction import (
     refuse_if_too_large,
 )
 from labelgrove.models._state import Learned
+from labelgrove.models._tuned import tuned_by_class
 
 _making_guards = threading.Lock()
 
@@ -116,6 +117,7 @@ class Predicting:
         threshold: Any = None,
         labels: Any = None,
         beam_width: int | None = None,
+        return_stats: bool = False,
     ) -> Any:
         """Sparse probability estimates: those that are among the best k, or reach a threshold.
 
@@ -129,13 +131,16 @@ class Predicting:
             Only those that are at least this, or their label's, in the order of ``classes_``.
         labels, beam_width
             As for :meth:`predict_topk`; a beam goes with ``top_k``.
+        return_stats : bool
 
         Returns
         -------
-        csr_array of shape (n, n_classes), float32
+        probabilities : csr_array of shape (n, n_classes), float32
             One column a class, in the order of ``classes_``; what is not stored was not asked
             for. For multi-class targets and neither ``top_k`` nor ``threshold``: a dense
             ndarray whose rows are scaled to sum to 1.
+        stats : SearchStats
+            If asked for.
 
         Raises
         ------
@@ -151,26 +156,30 @@ class Predicting:
             rows = learned.check_rows(X)
             column_of, n_columns = learned.columns()
             if top_k is not None:
-                ids, scores, _, _ = self._top_k(learned, rows, top_k, labels, beam_width)
-                return ranked_to_csr(ids, scores, column_of, n_columns)
+                ids, scores, *cost = self._top_k(learned, rows, top_k, labels, beam_width)
+                ranked = ranked_to_csr(ids, scores, column_of, n_columns)
+                return (ranked, SearchStats(*cost)) if return_stats else ranked
             if threshold is None:
                 refuse_if_too_large(rows.n_rows, n_columns, 12)
-            indptr, ids, scores, _, _ = learned.engine.above_threshold(
+            indptr, ids, scores, *cost = learned.engine.above_threshold(
                 *rows.arrays,
                 learned.thresholds(0.0 if threshold is None else threshold),
                 learned.allowed(labels),
                 thread_count(self.n_jobs),
             )
-        found = found_to_csr(indptr, ids, scores, column_of, n_columns)
-        if threshold is not None or learned.kind != "multiclass":
-            return found
-        dense = found.toarray().astype(np.float64)
-        totals = dense.sum(axis=1, keepdims=True)
-        even = np.full_like(dense, 1 / max(n_columns, 1))
-        return np.divide(dense, totals, out=even, where=totals > 0)
+        found: Any = found_to_csr(indptr, ids, scores, column_of, n_columns)
+        if threshold is None and learned.kind == "multiclass":
+            dense = found.toarray().astype(np.float64)
+            totals = dense.sum(axis=1, keepdims=True)
+            even = np.full_like(dense, 1 / max(n_columns, 1))
+            found = np.divide(dense, totals, out=even, where=totals > 0)
+        return (found, SearchStats(*cost)) if return_stats else found
 
     def predict(self, X: Any) -> Any:
-        """The most probable class of every row, or all labels from ``threshold`` on.
+        """The most probable class of every row, or all labels from their thresholds on.
+
+        The thresholds are those of ``thresholds_``, or ``threshold`` for all as long as none have
+        been tuned.
 
         Parameters
         ----------
@@ -189,7 +198,10 @@ class Predicting:
         """
         learned = self._require_learned()
         if learned.kind != "multiclass":
-            probabilities = self.predict_proba(X, threshold=self._checked_threshold())
+            with self._guard.reading():
+                tuned = tuned_by_class(self._require_learned())
+                cut = self._checked_threshold() if tuned is None else tuned
+                probabilities = self.predict_proba(X, threshold=cut)
             probabilities.data = np.ones(len(probabilities.data), np.int8)
             return probabilities
         found, scores = self.predict_topk(X, 1)

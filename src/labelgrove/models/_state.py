@@ -13,6 +13,7 @@ from labelgrove._errors import DataError, ParameterError
 from labelgrove._features import FeatureNames
 from labelgrove._labels import LabelRegistry
 from labelgrove._validation import Rows, check_rows, require_magnitude
+from labelgrove.tuning import Thresholds
 
 KINDS = ("multiclass", "multilabel", "indicator")
 """Kinds of targets."""
@@ -90,6 +91,8 @@ class Learned:
         Columns of X seen so far.
     counts : ndarray of int64
         By label id, how many examples had it; there may be room for more labels.
+    tuned : Thresholds or None
+        Thresholds of `predict` by label id, if it was given some; later labels have the default.
     """
 
     engine: Any
@@ -100,6 +103,7 @@ class Learned:
     n_columns: int
     n_features: int
     counts: npt.NDArray[np.int64]
+    tuned: Thresholds | None = None
 
     @classmethod
     def start(
@@ -173,15 +177,19 @@ class Learned:
     def thresholds(self, threshold: Any) -> npt.NDArray[np.float32]:
         """One threshold, or one for every label id, from what the user gave by class."""
         try:
-            values = np.asarray(threshold, dtype=np.float32)
+            values = np.asarray(threshold, dtype=np.float64)
         except (TypeError, ValueError) as error:
             raise ParameterError(
                 f"threshold={threshold!r}: expected a number, or one for each class"
             ) from error
         if np.isnan(values).any() or threshold is None:
             raise ParameterError("threshold: found NaN or None; expected numbers")
+        # Scores are 32-bit: the least of those that reach a threshold says the same of them.
+        with np.errstate(over="ignore"):
+            least = values.astype(np.float32)
+        least = np.where(least < values, np.nextafter(least, np.float32(np.inf)), least)
         if values.ndim == 0:
-            return values.reshape(1)
+            return least.reshape(1)
         column_of, n_columns = self.columns()
         if values.shape != (n_columns,):
             raise ParameterError(
@@ -190,7 +198,7 @@ class Learned:
             )
         active = self.labels.active
         by_label = np.full(max(len(active), 2), np.inf, np.float32)  # a single one means: for all
-        by_label[: len(active)][active] = values[column_of[active]]
+        by_label[: len(active)][active] = least[column_of[active]]
         return by_label
 
 

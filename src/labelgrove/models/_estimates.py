@@ -1,0 +1,156 @@
+"""Sparse probability estimates from any fitted estimator with ``predict_proba``."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from inspect import signature
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from scipy.sparse import csr_array, issparse, vstack
+from sklearn.frozen import FrozenEstimator
+from sklearn.pipeline import Pipeline
+from sklearn.utils import _safe_indexing
+
+from labelgrove._errors import DataError, ParameterError
+from labelgrove._sparse import triples
+from labelgrove.models._prediction import SearchStats
+
+FloatArray = npt.NDArray[np.float64]
+
+_DENSE_BYTES = 2**26
+"""What the dense probabilities of a batch of rows may take."""
+
+
+class Estimates:
+    """The probabilities of a fitted estimator, cut at a bound for every class.
+
+    Parameters
+    ----------
+    estimator
+        Fitted, with ``predict_proba`` that gives (n, n_classes), sparse or dense, or, as
+        scikit-learn's multi-output estimators do, a list with (n, 2) for every label.
+    n_classes : int
+        Columns to expect.
+    """
+
+    def __init__(self, estimator: Any, n_classes: int) -> None:
+        self._estimator = estimator
+        self._n_classes = n_classes
+        self.searches = accepts(estimator, "threshold")
+        self.reports = self.searches and accepts(estimator, "return_stats")
+
+    def at_least(self, X: Any, bounds: FloatArray) -> tuple[csr_array, SearchStats | None]:
+        """Return the probabilities that are above 0 and reach the bound of their class.
+
+        Where the estimator takes thresholds it is given them, and finds no others.
+
+        Parameters
+        ----------
+        X : rows as the estimator takes them
+        bounds : ndarray of float64, shape (n_classes,)
+
+        Returns
+        -------
+        probabilities : csr_array of shape (n, n_classes)
+        stats : SearchStats or None
+            What the search cost, if the estimator reports it.
+
+        Raises
+        ------
+        DataError
+            If the estimator gives something else than one column a class.
+        """
+        predict_proba = self._estimator.predict_proba
+        if self.reports:
+            found, stats = predict_proba(X, threshold=bounds, return_stats=True)
+            return self._cut(found, bounds), stats
+        if self.searches:
+            return self._cut(predict_proba(X, threshold=bounds), bounds), None
+        step = max(_DENSE_BYTES // (8 * max(self._n_classes, 1)), 1)
+        parts = [self._cut(predict_proba(rows), bounds) for rows in batches(X, step)]
+        return csr_array(vstack(parts)), None
+
+    def _cut(self, found: Any, bounds: FloatArray) -> csr_array:
+        if isinstance(found, list):
+            found = _columns(found, self._estimator)
+        if not issparse(found):
+            found = np.asarray(found)
+        if found.ndim != 2 or found.shape[1] != self._n_classes:
+            raise DataError(
+                f"predict_proba of {type(self._estimator).__name__} gave shape {found.shape}: "
+                f"expected one column for each of the {self._n_classes} classes"
+            )
+        if not issparse(found):
+            found = csr_array(np.where(found >= bounds, found, 0))
+        row, column, value = triples(found, "predict_proba")
+        keep = (value >= bounds[column]) & (value > 0)
+        return csr_array((value[keep], (row[keep], column[keep])), shape=found.shape)
+
+
+def accepts(estimator: Any, name: str) -> bool:
+    """Whether ``predict_proba`` takes a parameter, looking into pipelines."""
+    if isinstance(estimator, FrozenEstimator):
+        return accepts(estimator.estimator, name)
+    if isinstance(estimator, Pipeline):
+        return accepts(estimator[-1], name)
+    return name in signature(estimator.predict_proba).parameters
+
+
+def require_probabilities(estimator: Any) -> None:
+    """Refuse what cannot estimate probabilities."""
+    if not hasattr(estimator, "predict_proba"):
+        raise ParameterError(
+            f"estimator={estimator!r}: expected one with predict_proba; scikit-learn's "
+            "CalibratedClassifierCV gives it to one that has only decision_function"
+        )
+
+
+def batches(X: Any, size: int) -> Iterator[Any]:
+    """Give X in runs of rows; X as a whole if it is no longer than that."""
+    n = n_rows_of(X)
+    if n <= size:
+        yield X
+        return
+    X = sliceable(X)
+    for begin in range(0, n, size):
+        yield _safe_indexing(X, slice(begin, min(begin + size, n)))
+
+
+def n_rows_of(X: Any) -> int:
+    """Number of rows of an array, sparse matrix, table or list."""
+    shape = getattr(X, "shape", None)
+    if shape:
+        return int(shape[0])
+    if not hasattr(X, "__len__"):
+        raise DataError(f"X is a {type(X).__name__}: expected an array, matrix or list of rows")
+    return len(X)
+
+
+def sliceable(X: Any) -> Any:
+    """X in a form whose rows can be taken; a sparse one is checked first."""
+    if not issparse(X):
+        return X if hasattr(X, "__len__") or not hasattr(X, "__array__") else np.asarray(X)
+    if X.ndim != 2:
+        raise DataError(f"X: expected 2 dimensions, found {X.ndim}")
+    row, column, value = triples(X, "X")
+    if X.format == "csr":
+        return X
+    for name, ids, size in (("row", row, X.shape[0]), ("column", column, X.shape[1])):
+        if ids.size and not (ids.min() >= 0 and ids.max() < size):
+            raise DataError(f"X is damaged: it stores an entry in a {name} that it has not")
+    return csr_array((value, (row, column)), shape=X.shape)
+
+
+def _columns(found: list[Any], estimator: Any) -> FloatArray:
+    """P(1) of every label, from a list with the probabilities of its two classes."""
+    inner = estimator
+    while isinstance(inner, (Pipeline, FrozenEstimator)):
+        inner = inner[-1] if isinstance(inner, Pipeline) else inner.estimator
+    columns = np.zeros((len(found[0]) if found else 0, len(found)))
+    for j, (classes, part) in enumerate(zip(inner.classes_, found, strict=True)):
+        at = np.flatnonzero(np.asarray(classes) == 1)
+        if at.size:  # else the label was nowhere true
+            columns[:, j] = np.asarray(part)[:, at[0]]
+    return columns

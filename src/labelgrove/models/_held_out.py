@@ -1,0 +1,130 @@
+"""Examples that an estimator is fitted on, and others that it has not seen."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from numbers import Integral, Real
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from scipy.sparse import csr_array
+from sklearn.base import clone
+from sklearn.utils import _safe_indexing, check_random_state
+
+from labelgrove._errors import DataError, ParameterError
+from labelgrove._labels import LabelRegistry, parse_targets
+from labelgrove.models._estimates import n_rows_of, sliceable
+
+Rows = npt.NDArray[np.int64]
+
+FOLDS = 5
+
+
+@dataclass(frozen=True)
+class Labelled:
+    """Examples, and the ids of their labels.
+
+    Attributes
+    ----------
+    X, y
+        As the user gave them, in a form whose rows can be taken.
+    kind : {"multiclass", "multilabel", "indicator"}
+    n_columns : int
+        Of the indicator.
+    truth : csr_array of int8, shape (n, m)
+        One column a label id.
+    """
+
+    X: Any
+    y: Any
+    kind: str
+    n_columns: int
+    truth: csr_array
+
+    @classmethod
+    def read(cls, X: Any, y: Any, labels: LabelRegistry, kind: str | None = None) -> Labelled:
+        """Read examples; labels that are new are added to the registry.
+
+        Raises
+        ------
+        DataError
+            If y cannot be read, is not as long as X, or is not of the kind expected.
+        """
+        X = sliceable(X)
+        targets = parse_targets(y, n_rows_of(X))
+        if kind is not None and targets.kind != kind:
+            raise DataError(f"y: found {targets.kind} targets, expected {kind} ones as in fit")
+        indptr, ids = labels.ids_for(targets)
+        ones = np.ones(len(ids), np.int8)
+        truth = csr_array((ones, ids, indptr), shape=(targets.n_rows, len(labels)))
+        return cls(X, sliceable(y), targets.kind, targets.n_columns or 0, truth)
+
+    def take(self, rows: Rows) -> Labelled:
+        """Some of the rows, in the order given."""
+        X, y = _safe_indexing(self.X, rows), _safe_indexing(self.y, rows)
+        return Labelled(X, y, self.kind, self.n_columns, csr_array(self.truth[rows]))
+
+
+@dataclass(frozen=True)
+class Split:
+    """How many rows are held out, and how often.
+
+    Attributes
+    ----------
+    folds : int
+        Each row is held out once; 0 for a single part.
+    share : float
+        How much is held out, where there are no folds.
+    """
+
+    folds: int
+    share: float
+
+    @classmethod
+    def read(cls, validation: Any) -> Split:
+        """What the parameter ``validation`` says, unless it is data."""
+        if isinstance(validation, str) and validation == "cv":
+            return cls(FOLDS, 0.0)
+        if isinstance(validation, Integral) and not isinstance(validation, bool):
+            if int(validation) >= 2:
+                return cls(int(validation), 0.0)
+        elif isinstance(validation, Real) and 0 < float(validation) < 1:
+            return cls(0, float(validation))
+        raise ParameterError(
+            f"validation={validation!r}: expected a share of the rows between 0 and 1, 'cv', a "
+            "number of folds, or held-out examples (X, Y)"
+        )
+
+    def fitted(
+        self, estimator: Any, examples: Labelled, random_state: Any
+    ) -> Iterator[tuple[Any, Labelled]]:
+        """Give clones of the estimator, each with examples that it was not fitted on.
+
+        Raises
+        ------
+        DataError
+            If there are too few rows.
+        """
+        for seen, unseen in self.rows(examples.truth.shape[0], random_state):
+            known = examples.take(seen)
+            yield clone(estimator).fit(known.X, known.y), examples.take(unseen)
+
+    def rows(self, n_rows: int, random_state: Any) -> Iterator[tuple[Rows, Rows]]:
+        """Give the rows to fit on and those held out, drawn at random, both in their order."""
+        least = max(self.folds, 2)
+        if n_rows < least:
+            raise DataError(
+                f"X has {n_rows} row(s), n_samples={n_rows}: expected at least {least}, to hold "
+                "some out"
+            )
+        drawn = check_random_state(random_state).permutation(n_rows)
+        if self.folds:
+            parts = [drawn[fold :: self.folds] for fold in range(self.folds)]
+        else:
+            parts = [drawn[: min(max(round(self.share * n_rows), 1), n_rows - 1)]]
+        for part in parts:
+            seen = np.ones(n_rows, np.bool_)
+            seen[part] = False
+            yield np.flatnonzero(seen), np.flatnonzero(~seen)

@@ -1,0 +1,332 @@
+"""Any probabilistic classifier, with thresholds that maximise the F-measure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any, Literal, Self, overload
+
+import numpy as np
+import numpy.typing as npt
+from scipy.sparse import csr_array
+from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
+from sklearn.utils import Tags, get_tags
+from sklearn.utils.metaestimators import available_if
+
+from labelgrove._errors import NotLearnedError, ParameterError
+from labelgrove._labels import LabelRegistry
+from labelgrove.metrics import f_measure
+from labelgrove.models._estimates import Estimates, require_probabilities
+from labelgrove.models._held_out import Labelled, Split
+from labelgrove.models._prediction import SearchStats
+from labelgrove.models._tuner import DEFAULTS, HeldOutTuning
+from labelgrove.tuning import Thresholds
+
+
+def _estimator_has(method: str) -> Any:
+    return lambda self: hasattr(getattr(self, "estimator_", self.estimator), method)
+
+
+class ThresholdedClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
+    """Predict every label from a probability on that maximises the F-measure.
+
+    Fits an estimator, tunes thresholds on examples that it has not seen (Jasinska et al. 2016),
+    and predicts label sets. Estimators whose ``predict_proba`` takes thresholds, as LabelGrove's
+    do, also in a pipeline, search for nothing that would be cut; of others the probabilities are
+    asked for in batches.
+
+    Parameters
+    ----------
+    estimator : classifier with ``predict_proba``
+        It is cloned. Probabilities may be dense or sparse. One that is fitted already can be
+        given as ``sklearn.frozen.FrozenEstimator(clf)``.
+    method : {"ofo", "fta", "sto"}
+        Online F-measure optimisation, which did best on most data sets; fixed thresholds, the
+        same for all labels; or the best on the held-out examples, which may be far from the best
+        on others where labels are rare. See `labelgrove.tuning`.
+    validation : float, "cv", int, or (X, Y)
+        A share of the rows, drawn at random, is held out; or each of five (or of so many) folds
+        in turn; or these examples.
+    refit : bool
+        Where a share is held out: whether the estimator learns from all rows in the end. Without,
+        labels that only held-out rows have are never predicted.
+    average : {"macro", "micro", "instance"}
+        The F-measure to be maximised; "ofo" is for "macro".
+    common : bool, optional
+        One threshold for all labels, or one for each; None is what `labelgrove.tuning.FTA` and
+        `labelgrove.tuning.STO` do.
+    candidates : array-like of shape (k,), optional
+        Thresholds for "fta" to try.
+    a, b : float
+        Where "ofo" begins: see `labelgrove.tuning.OFO`. With a=None all labels begin from the
+        best common threshold, for which held-out probabilities are kept in memory; with a number
+        a single pass is made, in memory proportional to the number of labels.
+    c : float, optional
+        Thresholds lie above max(1/c, nu_j), nu_j = pi_j / (pi_j + 1), and lower probabilities are
+        not asked for. None: above nu_j.
+    upper : float
+        Thresholds do not lie above. With true probabilities none above 1/2 is best.
+    zero_division : {0, 1}
+        F-measure of a label (or row) that is nowhere true and nowhere predicted.
+    random_state : int, RandomState or None
+        Which rows are held out.
+
+    Attributes
+    ----------
+    estimator_ : classifier
+        The fitted estimator.
+    classes_ : ndarray of shape (n_classes,)
+        Its labels; for indicator targets the column numbers.
+    thresholds_ : ndarray of float64, shape (n_classes,)
+    tuned_ : Thresholds
+        The same, with the F-measure reached on the held-out examples.
+    inner_products_ : float
+        How many a held-out example took on average; NaN where the estimator does not report it.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn.linear_model import LogisticRegression
+    >>> from sklearn.multiclass import OneVsRestClassifier
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(size=(300, 3))
+    >>> Y = (X + rng.normal(size=X.shape) > 1.5).astype(int)
+    >>> plain = OneVsRestClassifier(LogisticRegression())
+    >>> clf = ThresholdedClassifier(plain).fit(X[:200], Y[:200])
+    >>> clf.predict(X[200:]).shape
+    (100, 3)
+    >>> fixed = clf.predict_proba(X[200:]) >= 0.5
+    >>> from scipy.sparse import csr_array
+    >>> from labelgrove.metrics import f_measure
+    >>> bool(clf.score(X[200:], Y[200:]) > f_measure(csr_array(Y[200:]), csr_array(fixed)))
+    True
+    """
+
+    def __init__(
+        self,
+        estimator: Any,
+        *,
+        method: str = "ofo",
+        validation: Any = 0.2,
+        refit: bool = True,
+        average: str = "macro",
+        common: bool | None = None,
+        candidates: Any = None,
+        a: float | None = None,
+        b: float = 50.0,
+        c: float | None = 100.0,
+        upper: float = 0.5,
+        zero_division: float = 0.0,
+        random_state: Any = 0,
+    ) -> None:
+        self.estimator = estimator
+        self.method = method
+        self.validation = validation
+        self.refit = refit
+        self.average = average
+        self.common = common
+        self.candidates = candidates
+        self.a = a
+        self.b = b
+        self.c = c
+        self.upper = upper
+        self.zero_division = zero_division
+        self.random_state = random_state
+
+    def fit(self, X: Any, y: Any) -> Self:
+        """Fit the estimator and tune the thresholds.
+
+        Parameters
+        ----------
+        X
+            Examples as the estimator takes them.
+        y
+            Their labels as the estimator takes them: one a row, a collection a row, or a 0/1
+            indicator.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        DataError
+            If X or y cannot be used, or there are too few rows to hold some out.
+        ParameterError
+            If a parameter lies outside its domain.
+        """
+        require_probabilities(self.estimator)
+        labels = LabelRegistry()
+        examples = Labelled.read(X, y, labels)
+        given = self._given_examples(examples, labels)
+        counts, n_rows = _label_counts([examples, *given], len(labels))
+        options = {name: getattr(self, name) for name in DEFAULTS}
+        tuning = HeldOutTuning(self.method, counts, n_rows, **options)
+        fitted = None
+        for fitted, held_out in self._fitted(examples, given):
+            columns = _columns(_classes_of(fitted, examples), labels, examples)
+            truth = csr_array(held_out.truth)
+            truth.resize((truth.shape[0], len(labels)))
+            tuning.show(fitted, columns, held_out.X, truth)
+        if not given and (self.refit or Split.read(self.validation).folds):
+            fitted = clone(self.estimator).fit(X, y)
+        self._adopt(fitted, examples, labels, tuning.finish())
+        self.inner_products_ = tuning.inner_products / tuning.n_rows
+        return self
+
+    def _given_examples(self, examples: Labelled, labels: LabelRegistry) -> list[Labelled]:
+        if not isinstance(self.validation, tuple) or len(self.validation) != 2:
+            Split.read(self.validation)
+            return []
+        return [Labelled.read(*self.validation, labels, examples.kind)]
+
+    def _fitted(self, examples: Labelled, given: list[Labelled]) -> Iterator[tuple[Any, Labelled]]:
+        """Give fitted estimators, each with examples that it has not seen."""
+        if given:
+            yield clone(self.estimator).fit(examples.X, examples.y), given[0]
+            return
+        split = Split.read(self.validation)
+        yield from split.fitted(self.estimator, examples, self.random_state)
+
+    def _adopt(
+        self, fitted: Any, examples: Labelled, labels: LabelRegistry, tuned: Thresholds
+    ) -> None:
+        self.estimator_ = fitted
+        self.classes_ = _classes_of(fitted, examples)
+        columns = _columns(self.classes_, labels, examples)
+        values = np.full(len(columns), tuned.default)
+        values[columns >= 0] = tuned.values[columns[columns >= 0]]
+        self.thresholds_ = values
+        self.tuned_ = replace(tuned, values=values)
+        self._kind = examples.kind
+
+    @overload
+    def predict(self, X: Any, *, return_stats: Literal[False] = False) -> csr_array: ...
+
+    @overload
+    def predict(self, X: Any, *, return_stats: Literal[True]) -> tuple[csr_array, SearchStats]: ...
+
+    def predict(self, X: Any, *, return_stats: bool = False) -> Any:
+        """All labels that reach their thresholds.
+
+        Parameters
+        ----------
+        X
+            Examples as the estimator takes them.
+        return_stats : bool
+
+        Returns
+        -------
+        predicted : csr_array of int8, shape (n, n_classes)
+            A 0/1 indicator, columns as in ``classes_``.
+        stats : SearchStats
+            If asked for: the inner products that each example took.
+
+        Raises
+        ------
+        NotLearnedError
+            Before `fit`.
+        DataError
+            If the estimator cannot use X.
+        ParameterError
+            If return_stats is asked of an estimator that does not report them.
+        """
+        self._require_fitted()
+        found, stats = Estimates(self.estimator_, len(self.classes_)).at_least(X, self.thresholds_)
+        found.data = np.ones(found.nnz, np.int8)
+        if not return_stats:
+            return found
+        if stats is None:
+            raise ParameterError(
+                f"return_stats=True: predict_proba of {type(self.estimator_).__name__} does not "
+                "report what a search costs"
+            )
+        return found, stats
+
+    @available_if(_estimator_has("predict_proba"))  # type: ignore[untyped-decorator]
+    def predict_proba(self, X: Any, **options: Any) -> Any:
+        """What the estimator's own ``predict_proba`` gives; options are passed on."""
+        self._require_fitted()
+        return self.estimator_.predict_proba(X, **options)
+
+    @available_if(_estimator_has("predict_topk"))  # type: ignore[untyped-decorator]
+    def predict_topk(self, X: Any, k: int = 5, **options: Any) -> Any:
+        """What the estimator's own ``predict_topk`` gives; options are passed on."""
+        self._require_fitted()
+        return self.estimator_.predict_topk(X, k, **options)
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """The F-measure of the predicted labels, averaged as ``average`` says.
+
+        Parameters
+        ----------
+        X, y
+            As for `fit`. Labels that are not among ``classes_`` count as not predicted.
+        sample_weight : None
+            Rows have no weights.
+
+        Returns
+        -------
+        float
+            Between 0 and 1.
+        """
+        if sample_weight is not None:
+            raise ParameterError("sample_weight: expected None, the F-measure takes no weights")
+        self._require_fitted()
+        labels = LabelRegistry()
+        labels.ids_of(self.classes_, add=True)
+        examples = Labelled.read(X, y, labels, self._kind)
+        predicted = self.predict(X)
+        predicted.resize(examples.truth.shape)
+        average, zero = self.average, self.zero_division
+        return float(f_measure(examples.truth, predicted, average=average, zero_division=zero))
+
+    def _require_fitted(self) -> None:
+        if not hasattr(self, "thresholds_"):
+            raise NotLearnedError(
+                "this ThresholdedClassifier has not been fitted yet; call fit first"
+            )
+
+    @property
+    def n_features_in_(self) -> int:
+        """Columns of X, where the estimator says so."""
+        if not hasattr(self, "estimator_"):
+            raise AttributeError("n_features_in_ is there once the estimator has been fitted")
+        return int(self.estimator_.n_features_in_)
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "thresholds_")
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        inner = get_tags(self.estimator)
+        tags.input_tags = inner.input_tags
+        tags.classifier_tags = inner.classifier_tags
+        return tags
+
+
+def _label_counts(parts: list[Labelled], n_labels: int) -> tuple[npt.NDArray[np.int64], int]:
+    counts = sum(np.bincount(part.truth.indices, minlength=n_labels) for part in parts)
+    return np.asarray(counts, np.int64), sum(part.truth.shape[0] for part in parts)
+
+
+def _classes_of(fitted: Any, examples: Labelled) -> npt.NDArray[Any]:
+    """The labels that the columns of the estimator's probabilities stand for."""
+    if examples.kind == "indicator":
+        return np.arange(examples.n_columns)
+    classes = np.asarray(getattr(fitted, "classes_", None))
+    if classes.ndim != 1:
+        raise ParameterError(
+            f"{type(fitted).__name__} has no one-dimensional classes_ that names the columns of "
+            "its probabilities; expected one that has, or y as an indicator"
+        )
+    return classes
+
+
+def _columns(
+    classes: npt.NDArray[Any], labels: LabelRegistry, examples: Labelled
+) -> npt.NDArray[np.int64]:
+    """Label ids of classes; columns of an indicator are ids as they are."""
+    if examples.kind == "indicator":
+        return classes
+    return labels.ids_of(classes).astype(np.int64)

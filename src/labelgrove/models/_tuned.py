@@ -1,0 +1,114 @@
+"""Thresholds that a model keeps: by label id, in memory and in the model file."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from numbers import Real
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from labelgrove._errors import ModelFileError
+from labelgrove.tuning import Thresholds
+from labelgrove.tuning._measure import check_average
+
+if TYPE_CHECKING:
+    from labelgrove.models._state import Learned
+
+FloatArray = npt.NDArray[np.float64]
+
+_ARRAY = "threshold.value"
+
+
+def tuned_by_label(learned: Learned) -> FloatArray | None:
+    """One threshold for every label id: those given, else those tuned while learning, else None."""
+    n_labels = len(learned.labels)
+    if learned.tuned is not None:
+        return _padded(learned.tuned.values, learned.tuned.default, n_labels)
+    start = _online_start(learned)
+    return None if start is None else _padded(learned.engine.thresholds(), start, n_labels)
+
+
+def tuned_by_class(learned: Learned) -> FloatArray | None:
+    """The same for every class; None if there are no thresholds."""
+    by_label = tuned_by_label(learned)
+    if by_label is None:
+        return None
+    column_of, n_columns = learned.columns()
+    start = _online_start(learned) if learned.tuned is None else learned.tuned.default
+    values = np.full(n_columns, start, np.float64)
+    active = learned.labels.active
+    values[column_of[active]] = by_label[active]
+    return values
+
+
+def keep_thresholds(learned: Learned, thresholds: Thresholds | None) -> None:
+    """Give a model thresholds, one for each of its classes, or take them away."""
+    if thresholds is None:
+        learned.tuned = None
+        return
+    column_of, _ = learned.columns()
+    active = learned.labels.active
+    values = np.full(len(active), thresholds.default)
+    values[active] = thresholds.values[column_of[active]]
+    learned.tuned = Thresholds(
+        values, thresholds.default, thresholds.method, thresholds.average, thresholds.score
+    )
+
+
+def thresholds_state(
+    learned: Learned, *, for_prediction: bool
+) -> tuple[dict[str, Any] | None, dict[str, npt.NDArray[Any]]]:
+    """What the model file keeps: a part of its header, and arrays.
+
+    Those tuned while learning are a part of the engine's state, unless it will learn no more.
+    """
+    tuned, start = learned.tuned, _online_start(learned)
+    if tuned is None and start is not None and for_prediction:
+        tuned = Thresholds(learned.engine.thresholds(), start, "ofo", "macro", math.nan)
+    if tuned is None:
+        return None, {}
+    about = {
+        "method": tuned.method,
+        "average": tuned.average,
+        "score": tuned.score if math.isfinite(tuned.score) else None,
+        "default": tuned.default,
+    }
+    return about, {_ARRAY: tuned.values}
+
+
+def thresholds_from_state(
+    about: Any, arrays: Mapping[str, npt.NDArray[Any]], n_labels: int
+) -> Thresholds | None:
+    """What :func:`thresholds_state` gave, checked."""
+    if about is None:
+        return None
+    values = np.array(arrays[_ARRAY])
+    if values.dtype != np.float64 or values.ndim != 1 or len(values) > n_labels:
+        raise ModelFileError(f"array '{_ARRAY}' must hold at most one number for every label")
+    score = math.nan if about["score"] is None else about["score"]
+    for number in (about["default"], score):
+        if not isinstance(number, Real) or isinstance(number, bool):
+            raise ModelFileError("the header's 'thresholds' must hold numbers")
+    if np.isnan(values).any() or math.isnan(about["default"]):
+        raise ModelFileError("a threshold is not a number")
+    if not isinstance(about["method"], str):
+        raise ModelFileError("the header's 'thresholds' must name a method")
+    average = check_average(about["average"])
+    return Thresholds(values, float(about["default"]), about["method"], average, float(score))
+
+
+def _online_start(learned: Learned) -> float | None:
+    """The threshold of a label not seen yet, where they are tuned while learning; else None."""
+    options = learned.options.to_dict()
+    if not options.get("ofo_b") or not learned.engine.can_learn:
+        return None
+    return float(min(options["ofo_a"] / options["ofo_b"], 0.5))
+
+
+def _padded(values: FloatArray, default: float, size: int) -> FloatArray:
+    padded = np.full(size, default, np.float64)
+    padded[: min(len(values), size)] = values[:size]
+    return padded

@@ -1,0 +1,138 @@
+"""Thresholds that a model was given, or that were tuned: predict goes by them, files keep them."""
+
+from __future__ import annotations
+
+import copy
+import pickle
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy.sparse import csr_array
+
+import labelgrove
+from contract.kit import Make, checkerboard, label_sets, needs, noise
+from labelgrove import DataError, NotLearnedError, ParameterError
+from labelgrove.metrics import f_measure
+from labelgrove.tuning import Thresholds
+
+
+def learnt(make: Make) -> tuple[Any, Any]:
+    """A model that has learnt a little, and rows to predict."""
+    X, Y = noise()
+    return make(passes=2).fit(X, Y), X
+
+
+@needs("sets")
+def check_each_class_has_its_own(make: Make) -> None:
+    clf, X = learnt(make)
+    everything = clf.predict_proba(X, threshold=0.0).toarray()
+    given = np.random.default_rng(1).choice(everything[everything > 0], clf.n_classes_)
+    assert clf.set_thresholds(given) is clf
+    assert clf.thresholds_.tolist() == given.tolist()
+    assert np.array_equal(clf.predict(X).toarray() == 1, everything >= given)
+
+
+@needs("sets")
+def check_they_are_kept(make: Make) -> None:
+    clf, X = learnt(make)
+    clf.set_thresholds(np.linspace(0.05, 0.6, clf.n_classes_))
+    copies = [copy.deepcopy(clf), pickle.loads(pickle.dumps(clf))]
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "model.lg"
+        for for_prediction in (False, True):
+            clf.save(path, for_prediction=for_prediction)
+            copies.append(labelgrove.load(path))
+            assert labelgrove.load(path).get_params() == clf.get_params()
+    for other in copies:
+        assert other.thresholds_.tolist() == clf.thresholds_.tolist()
+        assert (other.predict(X) != clf.predict(X)).nnz == 0
+
+
+@needs("sets")
+def check_they_follow_their_labels(make: Make) -> None:
+    clf, _ = learnt(make)
+    given = dict(zip(clf.classes_.tolist(), np.linspace(0.1, 0.9, clf.n_classes_), strict=True))
+    clf.set_thresholds(list(given.values()))
+    gone, *_, renamed = given
+    clf.remove_labels([gone]).rename_labels({renamed: "new name"})
+    expected = [given[renamed if name == "new name" else name] for name in clf.classes_.tolist()]
+    assert clf.thresholds_.tolist() == expected
+
+
+@needs("sets", "online")
+def check_labels_that_come_later_have_the_default(make: Make) -> None:
+    clf, X = learnt(make)
+    m = clf.n_classes_
+    clf.set_thresholds(Thresholds(np.full(m, 0.25), 0.125, "fta", "macro", 0.5))
+    clf.partial_fit(X[:2], [["later"], ["latest"]])
+    assert clf.thresholds_.tolist() == [0.25] * m + [0.125] * 2
+    again = pickle.loads(pickle.dumps(clf))
+    again.partial_fit(X[:1], [["last"]])
+    assert again.thresholds_.tolist() == [0.25] * m + [0.125] * 3
+
+
+@needs("sets")
+def check_without_any_threshold_counts(make: Make) -> None:
+    clf, X = learnt(make)
+    before = clf.predict(X)
+    own = getattr(clf, "thresholds_", None)
+    clf.set_thresholds(np.full(clf.n_classes_, 0.01)).set_thresholds(None)
+    assert (clf.predict(X) != before).nnz == 0
+    if own is None:
+        with pytest.raises(AttributeError, match="predict goes by the parameter threshold"):
+            _ = clf.thresholds_
+        expected = clf.predict_proba(X, threshold=clf.threshold)
+        assert np.array_equal(before.toarray(), (expected.toarray() > 0).astype(int))
+
+
+@needs("sets")
+def check_tuning(make: Make) -> None:
+    X, classes = checkerboard(repeats=6)
+    clf = make(passes=2).fit(X[::2], label_sets(classes[::2]))
+    Y = label_sets(classes[1::2])
+    truth = csr_array([[int(c in row) for c in clf.classes_.tolist()] for row in Y])
+    plain = f_measure(truth, clf.predict_proba(X[1::2], threshold=0.5) > 0)
+    for method in ("sto", "fta", "ofo"):
+        assert clf.tune_thresholds(X[1::2], Y, method) is clf
+        assert (clf.thresholds_ > 0).all()
+        assert (clf.thresholds_ <= 0.5).all()
+        if method == "sto":
+            assert f_measure(truth, clf.predict(X[1::2])) >= plain
+    unknown = [[*row, "never seen"] for row in Y]
+    before = clf.thresholds_
+    assert clf.tune_thresholds(X[1::2], unknown).thresholds_.tolist() == before.tolist()
+
+
+@needs("sets")
+def check_what_does_not_fit_is_refused(make: Make) -> None:
+    with pytest.raises(NotLearnedError):
+        make().set_thresholds([0.5])
+    with pytest.raises(NotLearnedError):
+        make().tune_thresholds([[1.0]], [["a"]])
+    with pytest.raises(AttributeError):
+        _ = make().thresholds_
+    clf, X = learnt(make)
+    _, Y = noise()
+    clf.set_thresholds(np.full(clf.n_classes_, 0.25))
+    for wrong in (0.5, [0.5], [np.nan] * clf.n_classes_, [["0.5"]]):
+        with pytest.raises(ParameterError, match="threshold"):
+            clf.set_thresholds(wrong)
+    with pytest.raises(ParameterError, match="method='best': expected one of ofo, fta, sto"):
+        clf.tune_thresholds(X, Y, "best")
+    with pytest.raises(ParameterError, match="alpha: no such option"):
+        clf.tune_thresholds(X, Y, alpha=1)
+    with pytest.raises(DataError, match="X has 60 rows, y has 2; expected as many"):
+        clf.tune_thresholds(X, Y[:2])
+    with pytest.raises(DataError, match="multiclass targets, but the model"):
+        clf.tune_thresholds(X, ["a"] * X.shape[0])
+    assert clf.thresholds_.tolist() == [0.25] * clf.n_classes_
+
+
+def check_classes_that_exclude_one_another_have_none(make: Make) -> None:
+    X, y = checkerboard(repeats=2)
+    clf = make().fit(X, y)
+    with pytest.raises(ParameterError, match="thresholds are for multi-label targets"):
+        clf.tune_thresholds(X, y)

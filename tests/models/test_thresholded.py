@@ -1,0 +1,226 @@
+"""ThresholdedClassifier over LabelGrove's estimators and scikit-learn's."""
+
+from __future__ import annotations
+
+import pickle
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy.sparse import csr_array
+from sklearn.base import BaseEstimator, clone
+from sklearn.dummy import DummyClassifier
+from sklearn.exceptions import NotFittedError
+from sklearn.frozen import FrozenEstimator
+from sklearn.linear_model import Perceptron
+from sklearn.model_selection import GridSearchCV
+from sklearn.multiclass import OneVsRestClassifier
+from sklearn.multioutput import MultiOutputClassifier
+from sklearn.naive_bayes import GaussianNB
+from sklearn.neighbors import KNeighborsClassifier
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import MaxAbsScaler
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from labelgrove import DataError, OnlinePLTClassifier, ParameterError, ThresholdedClassifier
+from labelgrove.metrics import f_measure
+from labelgrove.tuning import tune_fta, tune_ofo, tune_sto
+
+RNG = np.random.default_rng(3)
+X = RNG.normal(size=(160, 6))
+Y = (X[:, :4] + RNG.normal(scale=0.7, size=(160, 4)) > [1.0, 1.2, 0.8, 1.5]).astype(int)
+NAMED = [[f"l{j}" for j in np.flatnonzero(row)] for row in Y]
+HELD_OUT = (X[100:], Y[100:])
+
+NAIVE_BAYES = OneVsRestClassifier(GaussianNB())
+SPARSE = OnlinePLTClassifier(arity=2, max_leaves=2)
+ESTIMATORS = {
+    "sparse": SPARSE,
+    "pipeline": make_pipeline(MaxAbsScaler(), SPARSE),
+    "one a label": NAIVE_BAYES,
+    "list of arrays": MultiOutputClassifier(GaussianNB()),
+    "neighbours": KNeighborsClassifier(7),
+}
+
+
+def probabilities(fitted: Any, rows: Any) -> np.ndarray:
+    found = fitted.predict_proba(rows)
+    if isinstance(found, list):
+        return np.stack([part[:, 1] for part in found], axis=1)
+    return found.toarray() if hasattr(found, "toarray") else found
+
+
+@pytest.mark.parametrize("method", ["ofo", "fta", "sto"])
+@pytest.mark.parametrize("name", ESTIMATORS)
+def test_it_is_tuning_on_what_was_held_out(name: str, method: str) -> None:
+    estimator = ESTIMATORS[name]
+    clf = ThresholdedClassifier(estimator, method=method, validation=HELD_OUT, c=None)
+    clf.fit(X[:100], Y[:100])
+    plain = clone(estimator).fit(X[:100], Y[:100])
+    tune = {"ofo": tune_ofo, "fta": tune_fta, "sto": tune_sto}[method]
+    prior = Y.mean(axis=0)  # of all examples that were given
+    expected = tune(Y[100:], probabilities(plain, X[100:]), lower=prior / (prior + 1))
+    assert clf.thresholds_ == pytest.approx(expected.values, abs=1e-12)
+    assert clf.tuned_.score == pytest.approx(expected.score, abs=1e-12)
+    reached = probabilities(plain, X) >= clf.thresholds_
+    assert np.array_equal(clf.predict(X).toarray(), reached.astype(np.int8))
+    found = f_measure(csr_array(Y), csr_array(reached.astype(np.int8)))
+    assert clf.score(X, Y) == pytest.approx(found)
+
+
+@pytest.mark.parametrize("validation", [0.3, "cv", 3])
+def test_what_is_held_out_was_not_seen(validation: Any) -> None:
+    class Remembers(DummyClassifier):
+        """Knows which rows it was fitted on."""
+
+        def fit(self, X: Any, y: Any) -> Any:
+            self.seen = {row.tobytes() for row in X}
+            return super().fit(X, y)
+
+        def predict_proba(self, X: Any) -> Any:
+            shown.append(({row.tobytes() for row in X}, self.seen))
+            return super().predict_proba(X)
+
+    shown: list[tuple[set[bytes], set[bytes]]] = []
+    clf = ThresholdedClassifier(Remembers(strategy="prior"), validation=validation).fit(X, Y)
+    assert all(not rows & seen for rows, seen in shown)
+    rows = set().union(*(rows for rows, _ in shown))
+    assert len(rows) == (48 if validation == 0.3 else 160)
+    assert len(clf.estimator_.seen) == 160
+
+
+def test_without_refit_the_first_fit_stands() -> None:
+    clf = ThresholdedClassifier(SPARSE, validation=0.25, refit=False).fit(X, Y)
+    assert clf.estimator_.examples_seen_ == 120
+    assert ThresholdedClassifier(SPARSE, validation=0.25).fit(X, Y).estimator_.examples_seen_ == 160
+
+
+def test_labels_by_name_and_labels_that_only_held_out_rows_have() -> None:
+    rare = [*NAMED[:-1], ["never learnt"]]
+    clf = ThresholdedClassifier(SPARSE, method="sto", validation=(X[100:], rare[100:]))
+    clf.fit(X[:100], NAMED[:100])
+    assert sorted(clf.classes_) == ["l0", "l1", "l2", "l3"]
+    order = [int(name[1]) for name in clf.classes_]
+    indicator = ThresholdedClassifier(SPARSE, method="sto", validation=HELD_OUT)
+    indicator.fit(X[:100], Y[:100])
+    assert len(clf.thresholds_) == 4
+    assert indicator.score(X[100:], Y[100:]) > 0.3
+    assert clf.score(X[100:], [[f"l{j}" for j in order if y[j]] for y in Y[100:]]) > 0.3
+
+
+def test_tuning_helps_where_labels_are_rare() -> None:
+    scores = {}
+    for method in ("ofo", "fta", "sto"):
+        clf = ThresholdedClassifier(NAIVE_BAYES, method=method, validation="cv").fit(X, Y)
+        scores[method] = clf.score(X, Y)
+    half = NAIVE_BAYES.fit(X, Y).predict_proba(X) >= 0.5
+    assert min(scores.values()) > f_measure(csr_array(Y), csr_array(half.astype(int))) - 0.02
+
+
+@pytest.mark.parametrize("average", ["micro", "instance"])
+def test_other_averages_have_one_threshold_for_all(average: str) -> None:
+    clf = ThresholdedClassifier(NAIVE_BAYES, method="sto", average=average, c=None)
+    clf.fit(X, Y)
+    assert len(set(clf.thresholds_.tolist())) <= 4
+    found = f_measure(csr_array(Y), clf.predict(X), average=average)
+    assert clf.score(X, Y) == pytest.approx(found)
+
+
+def test_thresholds_are_pushed_into_the_search() -> None:
+    clf = ThresholdedClassifier(SPARSE, method="fta", candidates=[0.4]).fit(X, Y)
+    predicted, stats = clf.predict(X, return_stats=True)
+    _, all_of_it = clf.estimator_.predict_proba(X, threshold=0.0, return_stats=True)
+    assert stats.classifiers.sum() < all_of_it.classifiers.sum()
+    assert 0 < clf.inner_products_ <= all_of_it.classifiers.mean()
+    assert (predicted != clf.predict(X)).nnz == 0
+    dense = ThresholdedClassifier(NAIVE_BAYES).fit(X, Y)
+    assert np.isnan(dense.inner_products_)
+    with pytest.raises(ParameterError, match="OneVsRestClassifier does not report what a search"):
+        dense.predict(X, return_stats=True)
+
+
+def test_a_fitted_estimator_can_be_tuned_alone() -> None:
+    fitted = SPARSE.fit(X[:100], Y[:100])
+    clf = ThresholdedClassifier(FrozenEstimator(fitted), validation=HELD_OUT).fit(X[:100], Y[:100])
+    again = clone(SPARSE).fit(X[:100], Y[:100])
+    assert (
+        clf.predict(X)
+        != ThresholdedClassifier(again, validation=HELD_OUT).fit(X[:100], Y[:100]).predict(X)
+    ).nnz == 0
+    again.set_thresholds(clf.tuned_)
+    assert (again.predict(X) != clf.predict(X)).nnz == 0
+
+
+def test_it_is_an_estimator_among_others() -> None:
+    search = GridSearchCV(
+        ThresholdedClassifier(SPARSE), {"method": ["ofo", "sto"], "estimator__arity": [2]}, cv=2
+    )
+    search.fit(X, Y)
+    again = pickle.loads(pickle.dumps(search.best_estimator_))
+    assert (again.predict(X) != search.predict(X)).nnz == 0
+    labels, scores = again.predict_topk(X[:3], k=2)
+    assert labels.shape == scores.shape == (3, 2)
+    assert not hasattr(ThresholdedClassifier(NAIVE_BAYES), "predict_topk")
+    assert again.n_features_in_ == 6
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"method": "best"}, "method='best': expected one of ofo, fta, sto"),
+        ({"validation": 1.5}, "validation=1.5: expected a share of the rows between 0 and 1"),
+        ({"validation": True}, "validation=True"),
+        ({"validation": "all"}, "validation='all'"),
+        ({"average": "micro"}, "method='ofo' tunes a threshold of its own for every label"),
+        ({"b": "5"}, "b='5': expected a number"),
+        ({"a": True}, "a=True: expected a number"),
+        ({"a": 60.0}, "a and b: expected 0 <= a <= b"),
+        ({"c": 1.0}, "c=1.0: expected a number above 1, or None"),
+        ({"upper": 0}, "upper=0: expected a positive number"),
+        ({"estimator": Perceptron()}, "expected one with predict_proba"),
+    ],
+)
+def test_parameters_outside_their_domain(changes: dict[str, Any], message: str) -> None:
+    with pytest.raises(ParameterError, match=message):
+        ThresholdedClassifier(**{"estimator": SPARSE, **changes}).fit(X, Y)
+
+
+def test_data_that_does_not_fit() -> None:
+    with pytest.raises(DataError, match="expected at least 2, to hold some out"):
+        ThresholdedClassifier(SPARSE).fit(X[:1], Y[:1])
+    with pytest.raises(DataError, match="found multilabel targets, expected indicator ones"):
+        ThresholdedClassifier(SPARSE, validation=(X, NAMED)).fit(X, Y)
+    with pytest.raises(NotFittedError, match="has not been fitted yet"):
+        ThresholdedClassifier(SPARSE).predict(X)
+
+    class TooNarrow(BaseEstimator):
+        def fit(self, X: Any, y: Any) -> Any:
+            self.fitted_ = True
+            return self
+
+        def predict_proba(self, X: Any) -> Any:
+            return np.full((len(X), 1), 0.5)
+
+    with pytest.raises(DataError, match=r"TooNarrow gave shape \(32, 1\): expected one column"):
+        ThresholdedClassifier(TooNarrow()).fit(X, Y)
+
+
+SETS = "it returns sets of labels, sparse, whatever kind of target it was fitted on"
+EXPECTED = {
+    "check_complex_data": "a complex target is refused in LabelGrove's own words",
+    "check_estimator_sparse_array": SETS,
+    "check_estimator_sparse_matrix": SETS,
+    "check_classifiers_train": SETS,
+    "check_classifiers_one_label": SETS,
+    "check_classifiers_multilabel_representation_invariance": SETS,
+    "check_classifiers_multilabel_output_format_predict": SETS,
+    "check_supervised_y_2d": SETS,
+}
+
+
+@parametrize_with_checks(
+    [ThresholdedClassifier(KNeighborsClassifier(3))],
+    expected_failed_checks=lambda _: EXPECTED,
+)
+def test_scikit_learn(estimator: BaseEstimator, check: Any) -> None:
+    check(estimator)
