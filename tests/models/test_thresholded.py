@@ -208,6 +208,7 @@ def test_data_that_does_not_fit() -> None:
 SETS = "it returns sets of labels, sparse, whatever kind of target it was fitted on"
 EXPECTED = {
     "check_complex_data": "a complex target is refused in LabelGrove's own words",
+    "check_classifier_data_not_an_array": SETS,
     "check_estimator_sparse_array": SETS,
     "check_estimator_sparse_matrix": SETS,
     "check_classifiers_train": SETS,

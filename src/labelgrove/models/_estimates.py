@@ -109,11 +109,11 @@ def require_probabilities(estimator: Any) -> None:
 
 def batches(X: Any, size: int) -> Iterator[Any]:
     """Give X in runs of rows; X as a whole if it is no longer than that."""
+    X = sliceable(X)
     n = n_rows_of(X)
     if n <= size:
         yield X
         return
-    X = sliceable(X)
     for begin in range(0, n, size):
         yield _safe_indexing(X, slice(begin, min(begin + size, n)))
 
