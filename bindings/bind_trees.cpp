@@ -2,6 +2,7 @@
 
 #include "arrays.hpp"
 #include "labelgrove/clustering.hpp"
+#include "labelgrove/search_cost.hpp"
 #include "register.hpp"
 #include "rows.hpp"
 
@@ -33,6 +34,29 @@ Interpolation interpolation_from(const nb::dict& given, const In<double>& freque
   return interpolation;
 }
 
+nb::tuple to_tuple(const ClusterTree& tree) {
+  return nb::make_tuple(to_array(std::span<const std::int64_t>(tree.parents)),
+                        to_array(std::span<const LabelId>(tree.labels)));
+}
+
+// Throws std::invalid_argument unless every parent stands before its children, and labels are 0, 1, 2, … in any order.
+ClusterTree tree_from(const In<std::int64_t>& parents, const In<LabelId>& labels) {
+  const auto p = view(parents);
+  const auto l = view(labels);
+  ClusterTree tree{{p.begin(), p.end()}, {l.begin(), l.end()}};
+  bool fits = !p.empty() && p[0] == -1;
+  std::vector<std::uint8_t> inner(p.size(), 0);
+  for (std::size_t v = 1; fits && v < p.size(); ++v) {
+    fits = p[v] >= 0 && p[v] < static_cast<std::int64_t>(v);
+    if (fits) inner[static_cast<std::size_t>(p[v])] = 1;
+  }
+  std::vector<std::uint8_t> seen(l.size(), 0);
+  fits = fits && static_cast<std::size_t>(std::ranges::count(inner, 0)) == l.size() &&
+         std::ranges::all_of(l, [&](LabelId label) { return label < seen.size() && seen[label]++ == 0; });
+  if (!fits) throw std::invalid_argument("the arrays of the tree do not fit together");
+  return tree;
+}
+
 }  // namespace
 
 void register_trees(nb::module_& module) {
@@ -48,8 +72,7 @@ void register_trees(nb::module_& module) {
           const nb::gil_scoped_release no_gil;
           tree = cluster_labels(vectors, dimension, interpolation, clustering, threads);
         }
-        return nb::make_tuple(to_array(std::span<const std::int64_t>(tree.parents)),
-                              to_array(std::span<const LabelId>(tree.labels)));
+        return to_tuple(tree);
       },
       nb::arg("indptr").noconvert(), nb::arg("ids").noconvert(), nb::arg("values").noconvert(), nb::arg("dimension"),
       nb::arg("frequencies").noconvert(), nb::arg("fano_frequencies").noconvert(), nb::arg("options"),
@@ -57,6 +80,39 @@ void register_trees(nb::module_& module) {
       "(parents, labels): a tree over the rows, numbered by level; the labels of its leaves in ascending order. "
       "Without "
       "frequencies all labels weigh the same.");
+  module.def(
+      "visits",
+      [](const In<std::int64_t>& parents, const In<LabelId>& labels, const In<std::int64_t>& indptr,
+         const In<LabelId>& sets, const In<double>& frequencies) {
+        const ClusterTree tree = tree_from(parents, labels);
+        const RowLabels rows(indptr, sets, frequencies.size());
+        if (std::ranges::any_of(rows.labels, [&](LabelId label) { return label >= tree.labels.size(); })) {
+          throw std::invalid_argument("a label is not in the tree");
+        }
+        std::vector<double> visits;
+        {
+          const nb::gil_scoped_release no_gil;
+          visits = visits_of(tree, {rows.indptr, rows.labels, view(frequencies)});
+        }
+        return to_array(std::span<const double>(visits));
+      },
+      nb::arg("parents").noconvert(), nb::arg("labels").noconvert(), nb::arg("indptr").noconvert(),
+      nb::arg("sets").noconvert(), nb::arg("frequencies").noconvert(),
+      "For every node the frequencies of all sets with a label below it.");
+  module.def(
+      "cheapest_reduction",
+      [](const In<std::int64_t>& parents, const In<LabelId>& labels, const In<double>& visits, double block_cost) {
+        const ClusterTree tree = tree_from(parents, labels);
+        if (visits.size() != tree.parents.size()) throw std::invalid_argument("expected the visits of every node");
+        ClusterTree reduced;
+        {
+          const nb::gil_scoped_release no_gil;
+          reduced = cheapest_reduction(tree, view(visits), block_cost);
+        }
+        return to_tuple(reduced);
+      },
+      nb::arg("parents").noconvert(), nb::arg("labels").noconvert(), nb::arg("visits").noconvert(),
+      nb::arg("block_cost"), "(parents, labels) of the cheapest tree that arises when inner nodes are left out.");
 }
 
 }  // namespace labelgrove::bindings

@@ -58,6 +58,14 @@ def cluster_labels(indptr: Annotated[NDArray[numpy.int64], dict(shape=(None,), o
     (parents, labels): a tree over the rows, numbered by level; the labels of its leaves in ascending order. Without frequencies all labels weigh the same.
     """
 
+def visits(parents: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], labels: Annotated[NDArray[numpy.uint32], dict(shape=(None,), order='C', device='cpu', writable=False)], indptr: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], sets: Annotated[NDArray[numpy.uint32], dict(shape=(None,), order='C', device='cpu', writable=False)], frequencies: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> NDArray[numpy.float64]:
+    """For every node the frequencies of all sets with a label below it."""
+
+def cheapest_reduction(parents: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], labels: Annotated[NDArray[numpy.uint32], dict(shape=(None,), order='C', device='cpu', writable=False)], visits: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], block_cost: float) -> tuple:
+    """
+    (parents, labels) of the cheapest tree that arises when inner nodes are left out.
+    """
+
 def kernel_variant() -> str:
     """The instruction set that the kernels in use were compiled for."""
 

@@ -12,6 +12,7 @@ No module here knows the engine or NumPy: floats, dicts and lists only.
 ``naive.search``        Algorithm 10 and the other ways to predict
 ``naive.thresholds``    STO, FTA and OFO by exhaustive search and step by step (PLT, Section 4)
 ``naive.clustering``    interpolated label trees (Baharav et al. 2021), balanced k-means among them
+``naive.search_cost``   what searches cost on a tree, and the cheapest reduction of one
 ``naive.streams``       random streams of observations for property tests
 ======================  ==========================================================================
 

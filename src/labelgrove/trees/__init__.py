@@ -1,6 +1,7 @@
 """Label trees: their structure, and what builds it."""
 
 from labelgrove.trees._complete import complete_tree
+from labelgrove.trees._cost import cost_tree
 from labelgrove.trees._embeddings import label_embeddings, label_indicator
 from labelgrove.trees._fano import fano_tree
 from labelgrove.trees._hierarchy import hierarchy_tree
@@ -9,13 +10,16 @@ from labelgrove.trees._interpolated import interpolated_tree
 from labelgrove.trees._kmeans import kmeans_tree
 from labelgrove.trees._label_frequencies import fano_frequencies, label_frequencies
 from labelgrove.trees._label_tree import LabelTree
+from labelgrove.trees._search_cost import SearchCost, search_cost
 from labelgrove.trees._skos import skos_tree
 from labelgrove.trees._statistics import TreeStatistics
 
 __all__ = [
     "LabelTree",
+    "SearchCost",
     "TreeStatistics",
     "complete_tree",
+    "cost_tree",
     "fano_frequencies",
     "fano_tree",
     "hierarchy_tree",
@@ -25,5 +29,6 @@ __all__ = [
     "label_embeddings",
     "label_frequencies",
     "label_indicator",
+    "search_cost",
     "skos_tree",
 ]

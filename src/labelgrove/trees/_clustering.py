@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from labelgrove import _core
 from labelgrove._errors import DataError, ParameterError
@@ -14,6 +15,7 @@ from labelgrove._parameters import integer, real, seed_from, thread_count
 from labelgrove._validation import check_rows
 from labelgrove.trees._frequencies import Frequencies, as_labels
 from labelgrove.trees._label_tree import LabelTree
+from labelgrove.trees._structure import Nodes
 
 _MAX_ARITY = 2**20
 _NONE = np.empty(0, np.float64)
@@ -63,13 +65,16 @@ class Clustering:
             "seed": seed_from(parameters["random_state"]),
         }
 
-    def tree(
+    def arrays(
         self,
         frequencies: Frequencies = _NONE,
         fano_frequencies: Frequencies = _NONE,
         interpolation: Mapping[str, Any] = _STRAIGHT,
-    ) -> LabelTree:
-        """Return the tree; without frequencies all labels weigh the same."""
+    ) -> tuple[Nodes, npt.NDArray[np.uint32]]:
+        """Return the tree's parents, numbered by level, and the ids of its leaves' labels.
+
+        Without frequencies all labels weigh the same.
+        """
         parents, ids = _core.cluster_labels(
             *self._rows.arrays,
             self._rows.n_features,
@@ -78,4 +83,8 @@ class Clustering:
             {**self._options, **interpolation},
             self._threads,
         )
+        return parents, ids
+
+    def named(self, parents: Nodes, ids: npt.NDArray[np.uint32]) -> LabelTree:
+        """Return the tree of such arrays over the labels' names."""
         return LabelTree(parents, self.names[ids])

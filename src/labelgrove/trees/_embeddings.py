@@ -108,7 +108,10 @@ def as_indicator(Y: Any) -> Any:
     """Return a matrix of 0 and 1 as a csr_array of uint8; raises `DataError` for anything else."""
     if sp.issparse(Y):
         return _csr(*sparse_indicator(Y))
-    array = np.asarray(Y)
+    try:
+        array = np.asarray(Y)
+    except ValueError:  # rows of different lengths
+        array = np.empty(0)
     if array.ndim != 2:
         raise DataError(
             "Y: expected a matrix of 0 and 1 with a column for each label; label_indicator makes "

@@ -97,15 +97,12 @@ def interpolated_tree(
     fano = f
     if fano_frequencies is not None:
         fano = clustering_frequencies(fano_frequencies, clustering.size, "fano_frequencies")
-    return clustering.tree(
-        f,
-        fano,
-        {
-            "lambda": as_lambda(interpolation, lambda_prime),
-            "smoothing": real({"smoothing": smoothing}, "smoothing", 0.0, 1e6),
-            "weighted_intermediate": bool(weighted_intermediate),
-        },
-    )
+    options = {
+        "lambda": as_lambda(interpolation, lambda_prime),
+        "smoothing": real({"smoothing": smoothing}, "smoothing", 0.0, 1e6),
+        "weighted_intermediate": bool(weighted_intermediate),
+    }
+    return clustering.named(*clustering.arrays(f, fano, options))
 
 
 def as_lambda(interpolation: float, lambda_prime: float | None) -> float:

@@ -68,4 +68,5 @@ def kmeans_tree(
     >>> [sorted(tree.labels[leaf] for leaf in tree.children(node)) for node in tree.children(0)]
     [['cat', 'dog'], ['elm', 'oak']]
     """
-    return Clustering(embeddings, labels, locals()).tree()
+    clustering = Clustering(embeddings, labels, locals())
+    return clustering.named(*clustering.arrays())
