@@ -12,9 +12,7 @@
 namespace labelgrove {
 namespace {
 
-// What learning cannot reach, whatever the options and the examples, and from where it could still overflow nothing.
-constexpr float kMostWeight = 1e25F;
-constexpr float kMostState = 1e32F;
+// Likewise of examples, see archive_check.hpp.
 constexpr float kMostValue = 1e9F;
 
 LabelId saved_label_count(const ArrayReader& saved) {
@@ -162,16 +160,10 @@ OnlinePlt::OnlinePlt(const OnlinePltOptions& options, const ArrayReader& saved, 
             "node " + std::to_string(v) + ": the auxiliary classifier does not fit the policy");
     require(columns > 0, "node " + std::to_string(v) + ": a block without classifiers");
     const auto block_weights = weights.take(cells);
-    require(borrow || std::ranges::all_of(block_weights, [](float w) { return std::abs(w) <= kMostWeight; }),
-            "node " + std::to_string(v) + ": a weight is not a finite number, or larger than any that can be learnt");
     view.weights = block_weights.data();
-    if (with_state) {
-      const auto block_state = states.take(cells);
-      const float most = options_.learner.kind == LearnerKind::arow ? 1.0F : kMostState;
-      require(std::ranges::all_of(block_state, [most](float value) { return value >= 0.0F && value <= most; }),
-              "node " + std::to_string(v) + ": the state of a weight is not a finite number in its range");
-      view.state = block_state.data();
-    }
+    const auto block_state = states.take(with_state ? cells : 0);
+    if (with_state) view.state = block_state.data();
+    if (!borrow) require_learnable(options_.learner, block_weights, block_state, "node " + std::to_string(v));
     require(std::ranges::all_of(view.features, [](FeatureId id) { return id < kNone / 2; }),
             "node " + std::to_string(v) + ": a feature id is out of range");
     set_node(v, std::make_unique<Node>(SiblingBlock(options_.learner, view, borrow)));

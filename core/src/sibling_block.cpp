@@ -218,15 +218,18 @@ void SiblingBlock::learn(const Features& x, std::span<const std::uint32_t> posit
     case LearnerKind::sgd: {
       kernel.margins(rows, values, n, columns, margins);
       const float scale = inverse_scale();
-      for (std::uint32_t c = 0; c < columns; ++c) steps[c] = -targets[c] * (margins[c] * scale);
-      kernel.sigmoid(steps, columns, steps);
-      for (std::uint32_t c = 0; c < columns; ++c) steps[c] *= -targets[c];  // gradient of the logistic loss
+      if (options_.loss == Loss::logistic) {
+        for (std::uint32_t c = 0; c < columns; ++c) steps[c] = -targets[c] * (margins[c] * scale);
+        kernel.sigmoid(steps, columns, steps);
+        for (std::uint32_t c = 0; c < columns; ++c) steps[c] *= -targets[c];  // the gradient
+      } else {
+        for (std::uint32_t c = 0; c < columns; ++c) steps[c] = std::clamp(margins[c] * scale, -1.0F, 1.0F) - targets[c];
+      }
       std::fill(steps + columns_, steps + columns, 0.0F);
       if (options_.kind == LearnerKind::adagrad) {
         kernel.adagrad(rows, values, n, columns, stride_, steps, options_.rate, options_.epsilon);
       } else {
-        const double decay = static_cast<double>(options_.l2) * static_cast<double>(options_.rate);
-        const auto step = static_cast<float>(-static_cast<double>(options_.rate) / (1.0 + decay));
+        const auto step = static_cast<float>(-sgd_step(values, n));
         for (std::uint32_t c = 0; c < columns_; ++c) steps[c] *= step;
         kernel.add_scaled(rows, values, n, columns, steps);
       }
@@ -257,15 +260,33 @@ float SiblingBlock::inverse_scale() const {
   return static_cast<float>((1.0 + decay) / (1.0 + decay * static_cast<double>(updates_ + 1)));
 }
 
+// A squared loss has steps that never overshoot (Karampatziakis & Langford 2011): what a step of rate eta comes to when it
+// is taken in ever smaller ones.
+double SiblingBlock::sgd_step(const float* values, std::size_t n) const {
+  const auto rate = static_cast<double>(options_.rate);
+  if (options_.loss == Loss::logistic) return rate / (1.0 + static_cast<double>(options_.l2) * rate);
+  double square = 0.0;
+  for (std::size_t j = 0; j < n; ++j) square += static_cast<double>(values[j]) * static_cast<double>(values[j]);
+  return (1.0 - std::exp(-rate * square)) / square;
+}
+
+void SiblingBlock::margins_again(Workspace& work, float* out) const {
+  kernels().margins(work.rows.data(), work.values.data(), work.rows.size(), children(), out);
+}
+
+void SiblingBlock::margins(const Features& x, Workspace& work, float* out) const {
+  find_rows(x, work);
+  kernels().margins(work.rows.data(), work.values.data(), work.rows.size(), children(), out);
+}
+
 void SiblingBlock::predict(const Features& x, Workspace& work, float* probabilities) const {
   const std::uint32_t columns = children();
-  find_rows(x, work);
   prepare(work, columns);
-  float* margins = work.margins.data();
-  kernels().margins(work.rows.data(), work.values.data(), work.rows.size(), columns, margins);
+  float* scores = work.margins.data();
+  margins(x, work, scores);
   const float scale = margin_scale();
-  for (std::uint32_t c = 0; c < columns; ++c) margins[c] *= scale;
-  kernels().sigmoid(margins, columns, probabilities);
+  for (std::uint32_t c = 0; c < columns; ++c) scores[c] *= scale;
+  kernels().sigmoid(scores, columns, probabilities);
 }
 
 float SiblingBlock::margin_scale() const { return options_.kind == LearnerKind::arow ? kArowSlope : inverse_scale(); }

@@ -14,6 +14,8 @@ from labelgrove._errors import (
 from labelgrove.evaluation import evaluate, progressive_validation
 from labelgrove.models import (
     Explanation,
+    LOMTreeClassifier,
+    LOMTreeStatistics,
     OnlinePLTClassifier,
     SearchStats,
     ThresholdedClassifier,
@@ -27,6 +29,8 @@ __all__ = [
     "DataError",
     "Explanation",
     "FileFormatError",
+    "LOMTreeClassifier",
+    "LOMTreeStatistics",
     "LabelGroveError",
     "LabelTree",
     "LearningInterrupted",

@@ -6,6 +6,40 @@ import numpy
 from numpy.typing import NDArray
 
 
+class LomTree:
+    """LOMtree; see core/include/labelgrove/lom_tree.hpp."""
+
+    def __init__(self, options: dict) -> None: ...
+
+    @staticmethod
+    def load(options: dict, arrays: dict, for_prediction: bool) -> LomTree: ...
+
+    def save(self, for_prediction: bool) -> dict: ...
+
+    def nodes(self) -> dict:
+        """The tree and its statistics, as they are saved."""
+
+    def learn(self, indptr: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], ids: Annotated[NDArray[numpy.uint32], dict(shape=(None,), order='C', device='cpu', writable=False)], values: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu', writable=False)], label_indptr: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], labels: Annotated[NDArray[numpy.uint32], dict(shape=(None,), order='C', device='cpu', writable=False)], begin: int, end: int, threads: int) -> None: ...
+
+    def remove_labels(self, labels: Annotated[NDArray[numpy.uint32], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> None: ...
+
+    def top_k(self, indptr: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], ids: Annotated[NDArray[numpy.uint32], dict(shape=(None,), order='C', device='cpu', writable=False)], values: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu', writable=False)], k: int, beam_width: int, allowed: object | None, threads: int) -> tuple: ...
+
+    def above_threshold(self, indptr: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], ids: Annotated[NDArray[numpy.uint32], dict(shape=(None,), order='C', device='cpu', writable=False)], values: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu', writable=False)], thresholds: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu', writable=False)], allowed: object | None, threads: int) -> tuple: ...
+
+    def labels(self) -> NDArray[numpy.uint32]: ...
+
+    @property
+    def examples_seen(self) -> int: ...
+
+    @property
+    def label_count(self) -> int: ...
+
+    @property
+    def can_learn(self) -> bool: ...
+
+    def size(self) -> dict: ...
+
 class OnlinePlt:
     """OPLT or IPLT; see core/include/labelgrove/online_plt.hpp."""
 

@@ -129,7 +129,7 @@ def _until_done(learn: Callable[..., Any], X: Any, Y: Any) -> int:
 @needs("online")
 def check_learning_while_predicting_is_refused(make: Make) -> None:
     X, Y = long_stream(3000)
-    clf = make().partial_fit(X, Y)
+    clf = make().partial_fit(X, make.targets(Y))
     before = state(clf)
     for use in (lambda: clf.predict_topk(X, 20), lambda: clf.predict_proba(X, threshold=0.0)):
         refused = 0
@@ -236,9 +236,10 @@ def check_ctrl_c(make: Make) -> None:
         import numpy as np
         from labelgrove import LearningInterrupted, {type(clf).__name__} as Estimator
         from contract.concurrency import long_stream
-        from contract.kit import state
+        from contract.kit import KINDS, Make, state
 
         X, Y = long_stream()
+        Y = Make(Estimator, {{}}, KINDS[Estimator.__name__]).targets(Y)
         clf = Estimator(**{arguments!r})
         clf.partial_fit(X[:10], Y[:10])
         clf.set_params(epochs=10**6)

@@ -50,7 +50,7 @@ def check_a_bad_number_anywhere(make: Make) -> None:
 @needs("online")
 def check_a_bad_dict_anywhere(make: Make) -> None:
     rows: list[Any] = [{f"f{i}": 1.0, "all": 0.5} for i in range(8)]
-    Y = [[f"l{i}"] for i in range(8)]
+    Y = make.targets([[f"l{i}"] for i in range(8)])
     for clf in both(make, rows, Y):
         for at in (0, 4, 7):
             for bad in ({"a": np.nan}, {"a": np.inf}, {"a": None}, {"a": [1]}, {3: 1.0}):

@@ -70,6 +70,25 @@ KINDS: dict[str, Kind] = {
             "ofo_b": [0, -1, np.inf, "5", None],
         },
     ),
+    "LOMTreeClassifier": Kind(
+        configurations={
+            "default": {},
+            "squared": {"learner": "sgd", "learning_rate": 0.5},
+            "few nodes": {"learner": "adagrad", "loss": "logistic", "max_nodes": 30},
+        },
+        traits=frozenset({"online"}),
+        numbers={"epochs": 2, "max_nodes": 40, "swap_resistance": 8, "r": 2.0},
+        bad={
+            "max_nodes": [0, -1, 2.0, "all", None, True, 2**40],
+            "swap_resistance": [-1, 0.5, "4", None, True],
+            "learner": ["perceptron", 3, None],
+            "loss": ["hinge", 3, None],
+            "learning_rate": [0, -1.0, np.nan, np.inf, "1", True, 1e300, 1e-300],
+            "epsilon": [0, -1.0, np.nan, np.inf, None, "0.1", 1e300, 1e-300],
+            "r": [0, -1.0, np.nan, np.inf, "1", 1e300, 1e-300],
+            "epochs": [0, -1, 1.5, "2", None, True],
+        },
+    ),
 }
 
 
@@ -86,6 +105,17 @@ class Make:
         if passes is not None and "epochs" in self.estimator().get_params():  # type: ignore[attr-defined]
             changes["epochs"] = passes
         return self.estimator(**{**self.parameters, **changes})
+
+    def targets(self, sets: list[list[Any]]) -> list[Any]:
+        """The sets of labels, or the first of each where the estimator learns no sets."""
+        if "sets" in self.kind.traits:
+            return sets
+        return [row[0] if row else "none" for row in sets]
+
+    def noise(self, seed: int = 0, n: int = 60, d: int = 20) -> tuple[sp.csr_array, list[Any]]:
+        """Random rows, as from :func:`noise`, with targets that the estimator can learn."""
+        X, Y = noise(seed, n, d)
+        return X, self.targets(Y)
 
 
 Check = Callable[[Make], None]

@@ -9,6 +9,7 @@ No module here knows the engine or NumPy: floats, dicts and lists only.
 ``naive.policy``        Algorithm 8 and its relatives: where a new label goes
 ``naive.iplt``          Algorithms 1 and 9: learn on a tree that is given
 ``naive.oplt``          Algorithms 2-7: learn while the tree grows
+``naive.lomtree``       LOMtree, Algorithm 1: examples routed to class histograms
 ``naive.search``        Algorithm 10 and the other ways to predict
 ``naive.thresholds``    STO, FTA and OFO by exhaustive search and step by step (PLT, Section 4)
 ``naive.clustering``    interpolated label trees (Baharav et al. 2021), balanced k-means among them

@@ -1,11 +1,15 @@
 // What every archive checks on its way in.
 #pragma once
 
+#include <algorithm>
+#include <cmath>
 #include <cstdint>
 #include <span>
 #include <stdexcept>
 #include <string>
 #include <utility>
+
+#include "labelgrove/learner.hpp"
 
 namespace labelgrove {
 
@@ -14,6 +18,20 @@ inline constexpr std::uint64_t kMostExamples = std::uint64_t{1} << 40;
 
 inline void require(bool holds, const std::string& otherwise) {
   if (!holds) throw std::invalid_argument(otherwise);
+}
+
+// What learning cannot reach, whatever the options and the examples, and from where it could still overflow nothing.
+inline constexpr float kMostWeight = 1e25F;
+inline constexpr float kMostState = 1e32F;
+
+// Throws unless learning can go on from these weights and their state.
+inline void require_learnable(const LearnerOptions& learner, std::span<const float> weights,
+                              std::span<const float> state, const std::string& where) {
+  require(std::ranges::all_of(weights, [](float w) { return std::abs(w) <= kMostWeight; }),
+          where + ": a weight is not a finite number, or larger than any that can be learnt");
+  const float most = learner.kind == LearnerKind::arow ? 1.0F : kMostState;
+  require(std::ranges::all_of(state, [most](float value) { return value >= 0.0F && value <= most; }),
+          where + ": the state of a weight is not a finite number in its range");
 }
 
 // Hands out one array piece by piece, and knows when it is used up.

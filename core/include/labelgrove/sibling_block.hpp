@@ -63,7 +63,12 @@ class SiblingBlock final : public NodeBlock {
   // y = +1. `fresh` tells a new example from one that is learnt again (replay), which AROW takes more lightly.
   void learn(const Features& x, std::span<const std::uint32_t> positives, bool fresh, Workspace& work);
 
+  // The margins, w . x, of the example that was learnt last with this workspace, as they are now.
+  void margins_again(Workspace& work, float* out) const;
+
   // --- prediction ----------------------------------------------------------------------------------------------------
+  // out[c] = w . x for all children.
+  void margins(const Features& x, Workspace& work, float* out) const;
   void predict(const Features& x, Workspace& work, float* probabilities) const override;
   float contributions(const Features& x, std::uint32_t child, float* added) const override;
 
@@ -84,6 +89,7 @@ class SiblingBlock final : public NodeBlock {
   float inverse_scale() const;
   // What w . x is multiplied by before the sigmoid.
   float margin_scale() const;
+  double sgd_step(const float* values, std::size_t n) const;
 
   LearnerOptions options_;
   std::uint32_t columns_;

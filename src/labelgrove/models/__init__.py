@@ -8,11 +8,13 @@ from labelgrove.models._explanation import (
     LabelExplanation,
     NodeExplanation,
 )
+from labelgrove.models._lom_statistics import LOMTreeStatistics
+from labelgrove.models._lom_tree import LOMTreeClassifier
 from labelgrove.models._online_plt import OnlinePLTClassifier
 from labelgrove.models._prediction import SearchStats
 from labelgrove.models._thresholded import ThresholdedClassifier
 
-ESTIMATORS: tuple[type[LabelClassifier], ...] = (OnlinePLTClassifier,)
+ESTIMATORS: tuple[type[LabelClassifier], ...] = (OnlinePLTClassifier, LOMTreeClassifier)
 """Every estimator that model files can hold."""
 
 __all__ = [
@@ -20,6 +22,8 @@ __all__ = [
     "Contribution",
     "Explanation",
     "FallOut",
+    "LOMTreeClassifier",
+    "LOMTreeStatistics",
     "LabelExplanation",
     "NodeExplanation",
     "OnlinePLTClassifier",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable, Collection
+from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
@@ -212,6 +213,8 @@ def take(
     try:
         rows = learned.check_rows(X, grow=True)
         targets = parse_targets(y)
+        if tuple(kinds) == ("multiclass",):
+            targets = _as_classes(targets)
         if targets.kind not in kinds:
             raise DataError(f"y: {targets.kind} targets; expected {' or '.join(kinds)} ones")
         if classes is not None:
@@ -269,6 +272,20 @@ def _run(
             f"valid and has learnt from {engine.examples_seen} in all",
             done,
         )
+
+
+def _as_classes(targets: Targets) -> Targets:
+    """Collections of one label each, as files hold them, are classes too."""
+    if targets.kind != "multilabel":
+        return targets
+    sizes = np.diff(targets.indptr)
+    if (sizes != 1).any():
+        row = int(np.argmax(sizes != 1))
+        raise DataError(
+            f"y: row {row} has {sizes[row]} labels; expected one class in every row (multilabel "
+            "targets are for other estimators)"
+        )
+    return replace(targets, kind="multiclass")
 
 
 def _require_among(targets: Targets, classes: Any) -> None:

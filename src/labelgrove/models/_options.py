@@ -13,8 +13,8 @@ LEARNERS = {"adagrad": 0, "sgd": 1, "arow": 2}
 POLICIES = {"fixed": 0, "best-greedy": 1, "random": 2, "cpet": 3, "complete": 4}
 
 # What the core's 32-bit floats can multiply without becoming 0 or infinite.
-_FLOATS = (1e-30, 1e30)
-_LARGEST_STEP = 1e6
+FLOATS = (1e-30, 1e30)
+LARGEST_STEP = 1e6
 
 PRESETS: dict[str, dict[str, Any]] = {
     # Jasinska-Kobus et al. (2021), section 5, to the letter.
@@ -108,10 +108,10 @@ class EngineOptions:
         tunes = p["thresholds"] is not None and choice(p, "thresholds", ["ofo"]) == "ofo"
         return cls(
             learner=LEARNERS[learner],
-            rate=1.0 if rate is None else real(p, "learning_rate", _FLOATS[0], _LARGEST_STEP),
-            epsilon=real(p, "epsilon", *_FLOATS),
-            l2=real(p, "l2", 0.0, _LARGEST_STEP),
-            r=real(p, "r", *_FLOATS),
+            rate=1.0 if rate is None else real(p, "learning_rate", FLOATS[0], LARGEST_STEP),
+            epsilon=real(p, "epsilon", *FLOATS),
+            l2=real(p, "l2", 0.0, LARGEST_STEP),
+            r=real(p, "r", *FLOATS),
             policy=POLICIES[choice(p, "policy", POLICIES)],
             alpha=real(p, "alpha", 0.0, 1.0),
             arity=arity,

@@ -1,0 +1,129 @@
+#include <cstdint>
+#include <vector>
+
+#include "arrays.hpp"
+#include "dict_archive.hpp"
+#include "held.hpp"
+#include "labelgrove/lom_search.hpp"
+#include "labelgrove/lom_tree.hpp"
+#include "predictions.hpp"
+#include "register.hpp"
+#include "rows.hpp"
+
+namespace labelgrove::bindings {
+namespace {
+
+using Model = Held<LomTree>;
+
+LomTreeOptions options_from(const nb::dict& given) {
+  LomTreeOptions options;
+  const auto integer = [&](const char* name) { return nb::cast<std::uint64_t>(given[name]); };
+  const auto real = [&](const char* name) { return static_cast<float>(nb::cast<double>(given[name])); };
+  options.learner.kind = static_cast<LearnerKind>(integer("learner"));
+  options.learner.loss = static_cast<Loss>(integer("loss"));
+  options.learner.rate = real("rate");
+  options.learner.epsilon = real("epsilon");
+  options.learner.r = real("r");
+  options.max_nodes = integer("max_nodes");
+  options.nodes_per_class = static_cast<std::uint32_t>(integer("nodes_per_class"));
+  options.swap_resistance = integer("swap_resistance");
+  options.normalize = nb::cast<bool>(given["normalize"]);
+  return options;
+}
+
+void learn(Model& model, const In<std::int64_t>& indptr, const In<FeatureId>& ids, const In<float>& values,
+           const In<std::int64_t>& label_indptr, const In<LabelId>& labels, std::size_t begin, std::size_t end,
+           unsigned) {
+  const Rows rows(indptr, ids, values);
+  const RowLabels row_labels(label_indptr, labels, rows.size());
+  if (end > rows.size() || begin > end) throw std::invalid_argument("there are no such examples");
+  if (labels.size() != rows.size()) throw std::invalid_argument("an example has no class, or several");
+  if (!model.whole().can_learn()) throw std::runtime_error("this model was loaded for prediction only");
+  const nb::gil_scoped_release no_gil;
+  for (std::size_t row = begin; row < end; ++row) model.engine.learn(rows[row], row_labels[row].front());
+}
+
+LomScope make_scope(const Model& model, const nb::object& allowed) {
+  if (allowed.is_none()) return LomScope(model.whole());
+  return LomScope(model.whole(), view(nb::cast<In<LabelId>>(allowed)));
+}
+
+nb::tuple top_k(const Model& model, const In<std::int64_t>& indptr, const In<FeatureId>& ids, const In<float>& values,
+                std::size_t k, std::size_t, const nb::object& allowed, unsigned threads) {
+  const LomScope scope = make_scope(model, allowed);
+  const auto make = [&] { return LomSearcher(model.engine, scope); };
+  const auto find = [&](LomSearcher& searcher, const Features& x, std::vector<Scored>& found) {
+    searcher.top_k(x, k, found);
+  };
+  return ranked(Rows(indptr, ids, values), k, model.engine.options().normalize, threads, make, find);
+}
+
+nb::tuple above_threshold(const Model& model, const In<std::int64_t>& indptr, const In<FeatureId>& ids,
+                          const In<float>& values, const In<float>& thresholds, const nb::object& allowed,
+                          unsigned threads) {
+  LomScope scope = make_scope(model, allowed);
+  scope.set_thresholds(view(thresholds));
+  const auto make = [&] { return LomSearcher(model.engine, scope); };
+  const auto find = [](LomSearcher& searcher, const Features& x, std::vector<Scored>& found) {
+    searcher.above_threshold(x, found);
+  };
+  return collected(Rows(indptr, ids, values), model.engine.options().normalize, threads, make, find);
+}
+
+}  // namespace
+
+void register_lom_tree(nb::module_& module) {
+  nb::class_<Model>(module, "LomTree", "LOMtree; see core/include/labelgrove/lom_tree.hpp.")
+      .def(
+          "__init__", [](Model* self, const nb::dict& options) { new (self) Model(nb::none(), options_from(options)); },
+          nb::arg("options"))
+      .def_static(
+          "load",
+          [](const nb::dict& options, const nb::dict& arrays, bool for_prediction) {
+            return std::make_unique<Model>(arrays, options_from(options), DictReader(arrays), for_prediction);
+          },
+          nb::arg("options"), nb::arg("arrays"), nb::arg("for_prediction"))
+      .def(
+          "save",
+          [](const Model& self, bool for_prediction) {
+            nb::dict out;
+            DictWriter writer(out);
+            self.whole().save(writer, for_prediction);
+            return out;
+          },
+          nb::arg("for_prediction"))
+      .def(
+          "nodes",
+          [](const Model& self) {
+            nb::dict out;
+            DictWriter writer(out);
+            self.whole().save_nodes(writer, !self.engine.can_learn());
+            return out;
+          },
+          "The tree and its statistics, as they are saved.")
+      .def("learn", &learn, nb::arg("indptr").noconvert(), nb::arg("ids").noconvert(), nb::arg("values").noconvert(),
+           nb::arg("label_indptr").noconvert(), nb::arg("labels").noconvert(), nb::arg("begin"), nb::arg("end"),
+           nb::arg("threads"))
+      .def(
+          "remove_labels", [](Model& self, const In<LabelId>& labels) { self.whole().remove_labels(view(labels)); },
+          nb::arg("labels").noconvert())
+      .def("top_k", &top_k, nb::arg("indptr").noconvert(), nb::arg("ids").noconvert(), nb::arg("values").noconvert(),
+           nb::arg("k"), nb::arg("beam_width"), nb::arg("allowed").none(), nb::arg("threads"))
+      .def("above_threshold", &above_threshold, nb::arg("indptr").noconvert(), nb::arg("ids").noconvert(),
+           nb::arg("values").noconvert(), nb::arg("thresholds").noconvert(), nb::arg("allowed").none(),
+           nb::arg("threads"))
+      .def("labels", [](const Model& self) { return to_array(std::span<const LabelId>(self.whole().labels())); })
+      .def_prop_ro("examples_seen", [](const Model& self) { return self.engine.examples_seen(); })
+      .def_prop_ro("label_count", [](const Model& self) { return self.engine.label_count(); })
+      .def_prop_ro("can_learn", [](const Model& self) { return self.engine.can_learn(); })
+      .def("size", [](const Model& self) {
+        const auto size = self.whole().size();
+        nb::dict out;
+        out["weights"] = size.weights;
+        out["model_bytes"] = size.model_bytes;
+        out["memory_bytes"] = 0;
+        return out;
+      });
+}
+
+}  // namespace labelgrove::bindings

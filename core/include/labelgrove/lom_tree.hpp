@@ -1,0 +1,123 @@
+// LOMtree (Choromanska & Langford 2015): an online tree for very many classes. Every inner node holds a linear regressor
+// that sends an example left or right; every leaf, the frequencies of the classes that have ended there. Learning and
+// predicting cost one regressor a level.
+//
+// A node's regressor is a sibling block of one column. It is trained towards -1 or +1, whichever drives the mean score
+// of the example's class, e(y), away from that of all examples, E: so classes keep together and the two sides balance
+// (Algorithm 1). How we read what the paper leaves open stands in docs/papers/lomtree.md.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "labelgrove/archive.hpp"
+#include "labelgrove/base.hpp"
+#include "labelgrove/class_histogram.hpp"
+#include "labelgrove/learner.hpp"
+#include "labelgrove/sibling_block.hpp"
+
+namespace labelgrove {
+
+struct LomTreeOptions {
+  LearnerOptions learner;
+  std::uint64_t max_nodes = 0;        // T, the most inner nodes; 0: grow with the classes seen, k
+  std::uint32_t nodes_per_class = 4;  // then T = nodes_per_class * k - 1
+  std::uint64_t swap_resistance = 4;  // R_S
+  bool normalize = true;              // scale examples to unit length
+};
+
+class LomTree {
+ public:
+  static constexpr NodeId kRoot = 0;  // always; what is recycled keeps its number, too
+
+  struct Node {
+    NodeId parent = kNone;
+    NodeId left = kNone;  // kNone, like `right`, of a leaf
+    NodeId right = kNone;
+    std::uint32_t swaps = 0;     // how often the node was recycled
+    std::uint64_t smallest = 0;  // C: the size of the smallest leaf at or below it
+    LabelId frequent = kNone;    // the most frequent class, among equals the one with the lowest id
+    std::uint64_t most = 0;      // how often it was seen here
+    std::uint64_t reached = 0;   // examples that have come here
+    std::uint64_t trained = 0;   // those that the regressor has learnt from
+    double score = 0.0;          // the sum of their scores
+    ClassHistogram classes;
+    std::unique_ptr<SiblingBlock> regressor;  // of an inner node
+
+    bool is_leaf() const { return left == kNone; }
+    // So many examples of the class more, which makes `seen` of them.
+    void count(LabelId label, std::uint64_t examples, std::uint64_t seen);
+    // E, the expected score.
+    double mean() const { return trained > 0 ? score / static_cast<double>(trained) : 0.0; }
+  };
+
+  explicit LomTree(const LomTreeOptions& options);
+  // What save() wrote. Throws std::invalid_argument, naming what does not hold, unless every invariant does. With `borrow`
+  // the weights stay where they lie and the model can only predict.
+  LomTree(const LomTreeOptions& options, const ArrayReader& saved, bool borrow);
+
+  LomTree(const LomTree&) = delete;
+  LomTree& operator=(const LomTree&) = delete;
+
+  void save(ArrayWriter& out, bool for_prediction) const;
+  // The part of it that tells of the tree and its statistics.
+  void save_nodes(ArrayWriter& out, bool for_prediction) const;
+
+  // Learns from one example of a class (Algorithm 1).
+  // REQUIRES: can_learn(); ids increase, values are finite; label < kNone / 2.
+  // Should memory run out, the model is broken, usable() says so, and nothing else may be asked of it.
+  void learn(const Features& x, LabelId label);
+
+  // These are never found again. Throws std::invalid_argument, and removes none, if one was never learnt, is removed
+  // already, or is given twice.
+  void remove_labels(std::span<const LabelId> labels);
+
+  bool can_learn() const { return can_learn_; }
+  bool usable() const { return usable_; }
+  const LomTreeOptions& options() const { return options_; }
+  std::uint64_t examples_seen() const { return nodes_[kRoot].reached; }
+  // All labels that were ever learnt are below.
+  LabelId label_count() const { return static_cast<LabelId>(states_.size()); }
+  bool has(LabelId label) const { return label < states_.size() && states_[label] == State::there; }
+  // All that were learnt and not removed, increasing.
+  std::vector<LabelId> labels() const;
+  std::span<const Node> nodes() const { return nodes_; }
+
+  // The margin of an inner node: the example goes right where it is above 0. REQUIRES: x is scaled.
+  float margin(NodeId v, const Features& x, Workspace& work) const;
+
+  struct Size {
+    std::uint64_t weights = 0;
+    std::uint64_t model_bytes = 0;  // weights, state and histograms
+  };
+  Size size() const;
+
+ private:
+  enum class State : std::uint8_t { unknown = 0, there = 1, removed = 2 };
+
+  std::uint64_t inner_nodes() const { return (nodes_.size() - 1) / 2; }  // t
+  std::uint64_t max_nodes() const;
+  bool make_children(NodeId v);
+  NodeId recyclable_leaf() const;
+  void detach(NodeId leaf);
+  void start_over(NodeId v);
+  void update_smallest(NodeId v);
+  NodeId train(NodeId v, const Features& x, LabelId label);
+  void save_statistics(ArrayWriter& out, std::size_t entries) const;
+  void load_nodes(const ArrayReader& saved);
+  void load_classes(const ArrayReader& saved);
+  void load_statistics(const ArrayReader& saved);
+  void load_regressors(const ArrayReader& saved, bool borrow);
+
+  LomTreeOptions options_;
+  std::vector<Node> nodes_;
+  std::vector<State> states_;  // by label
+  bool can_learn_ = true;
+  bool usable_ = true;
+  Workspace work_;
+  std::vector<float> unit_;
+};
+
+}  // namespace labelgrove

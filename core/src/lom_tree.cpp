@@ -1,0 +1,178 @@
+#include "labelgrove/lom_tree.hpp"
+
+#include <algorithm>
+#include <stdexcept>
+
+namespace labelgrove {
+namespace {
+
+constexpr NodeId kTop = LomTree::kRoot;
+constexpr std::uint32_t kRight[] = {0};  // the only column's target is +1
+
+}  // namespace
+
+LomTree::LomTree(const LomTreeOptions& options) : options_(options), nodes_(1) {}
+
+std::uint64_t LomTree::max_nodes() const {
+  if (options_.max_nodes > 0) return options_.max_nodes;
+  return std::uint64_t{options_.nodes_per_class} * nodes_[kTop].classes.size() - 1;
+}
+
+// --- learning: Algorithm 1 ----------------------------------------------------------------------------------------------
+
+void LomTree::learn(const Features& given, LabelId label) {
+  usable_ = false;  // until all is done
+  Features x = given;
+  if (options_.normalize) {
+    const double scale = unit_scale(x);
+    unit_.resize(x.size);
+    for (std::uint32_t j = 0; j < x.size; ++j) unit_[j] = scaled(x.values[j], scale);
+    x.values = unit_.data();
+  }
+  NodeId v = kTop;
+  for (;;) {
+    Node& node = nodes_[v];
+    node.count(label, 1, ++node.classes.at(label).reached);
+    if (nodes_[v].is_leaf() && !make_children(v)) break;
+    v = train(v, x, label);
+  }
+  ++nodes_[v].smallest;
+  update_smallest(v);
+  if (label >= states_.size()) states_.resize(label + std::size_t{1}, State::unknown);
+  states_[label] = State::there;
+  usable_ = true;
+}
+
+void LomTree::Node::count(LabelId label, std::uint64_t examples, std::uint64_t seen) {
+  reached += examples;
+  if (seen > most || (seen == most && label < frequent)) {
+    most = seen;
+    frequent = label;
+  }
+}
+
+// Gives a leaf children, new or recycled ones, if it holds two classes and may have them.
+bool LomTree::make_children(NodeId v) {
+  if (nodes_[v].classes.size() < 2) return false;
+  NodeId left;
+  NodeId right;
+  if (inner_nodes() < max_nodes()) {
+    left = static_cast<NodeId>(nodes_.size());
+    right = left + 1;
+    nodes_.resize(nodes_.size() + 2);
+  } else {
+    left = recyclable_leaf();
+    if (left == kNone || nodes_[v].smallest - nodes_[v].most <= options_.swap_resistance * (nodes_[left].smallest + 1))
+      return false;  // Inequality 2
+    right = nodes_[left].parent;
+    detach(left);
+    start_over(left);
+    start_over(right);
+  }
+  Node& node = nodes_[v];
+  node.left = left;
+  node.right = right;
+  node.regressor = std::make_unique<SiblingBlock>(options_.learner, 1, false);
+  nodes_[left].parent = nodes_[right].parent = v;
+  nodes_[left].smallest = node.smallest / 2;
+  nodes_[right].smallest = node.smallest - nodes_[left].smallest;
+  update_smallest(left);
+  return true;
+}
+
+// The leaf with the smallest C of the tree, the left one among equals, that has a grandparent; kNone if there is none.
+NodeId LomTree::recyclable_leaf() const {
+  const auto smaller = [this](const Node& node) {
+    return nodes_[node.left].smallest <= nodes_[node.right].smallest ? node.left : node.right;
+  };
+  if (nodes_[kTop].is_leaf()) return kNone;
+  NodeId v = smaller(nodes_[kTop]);
+  if (nodes_[v].is_leaf()) v = v == nodes_[kTop].left ? nodes_[kTop].right : nodes_[kTop].left;
+  if (nodes_[v].is_leaf()) return kNone;
+  while (!nodes_[v].is_leaf()) v = smaller(nodes_[v]);
+  return v;
+}
+
+// Figure 2: the leaf's sibling takes the place of their parent.
+void LomTree::detach(NodeId leaf) {
+  const NodeId parent = nodes_[leaf].parent;
+  const NodeId grandparent = nodes_[parent].parent;
+  const NodeId sibling = nodes_[parent].left == leaf ? nodes_[parent].right : nodes_[parent].left;
+  Node& above = nodes_[grandparent];
+  (above.left == parent ? above.left : above.right) = sibling;
+  nodes_[sibling].parent = grandparent;
+  update_smallest(sibling);
+}
+
+// SetNode.
+void LomTree::start_over(NodeId v) {
+  const std::uint32_t swaps = nodes_[v].swaps + 1;
+  nodes_[v] = Node();
+  nodes_[v].swaps = swaps;
+}
+
+// UpdateC.
+void LomTree::update_smallest(NodeId v) {
+  while (v != kTop) {
+    v = nodes_[v].parent;
+    const std::uint64_t now = std::min(nodes_[nodes_[v].left].smallest, nodes_[nodes_[v].right].smallest);
+    if (nodes_[v].smallest == now) return;
+    nodes_[v].smallest = now;
+  }
+}
+
+// One step of an inner node's regressor. Returns the child that the example goes to.
+NodeId LomTree::train(NodeId v, const Features& x, LabelId label) {
+  Node& node = nodes_[v];
+  ClassCount& seen = node.classes.at(label);
+  const bool to_the_left = node.mean() > seen.mean();
+  node.regressor->learn(x, std::span(kRight, to_the_left ? 0 : 1), true, work_);
+  float margin;
+  node.regressor->margins_again(work_, &margin);
+  const double score = std::clamp(static_cast<double>(margin), -1.0, 1.0);
+  node.score += score;
+  ++node.trained;
+  seen.score += score;
+  ++seen.trained;
+  if (score > 0.0) ++seen.right;
+  return score > 0.0 ? node.right : node.left;
+}
+
+// --- what was learnt ----------------------------------------------------------------------------------------------------
+
+float LomTree::margin(NodeId v, const Features& x, Workspace& work) const {
+  float margin;
+  nodes_[v].regressor->margins(x, work, &margin);
+  return margin;
+}
+
+void LomTree::remove_labels(std::span<const LabelId> labels) {
+  std::vector<LabelId> sorted(labels.begin(), labels.end());
+  std::ranges::sort(sorted);
+  if (!std::ranges::all_of(sorted, [this](LabelId label) { return has(label); }) ||
+      std::ranges::adjacent_find(sorted) != sorted.end()) {
+    throw std::invalid_argument("a label to be removed was not learnt, or is given twice");
+  }
+  for (const LabelId label : sorted) states_[label] = State::removed;
+}
+
+std::vector<LabelId> LomTree::labels() const {
+  std::vector<LabelId> there;
+  for (LabelId label = 0; label < label_count(); ++label) {
+    if (has(label)) there.push_back(label);
+  }
+  return there;
+}
+
+LomTree::Size LomTree::size() const {
+  Size size;
+  for (const Node& node : nodes_) {
+    size.model_bytes += sizeof(Node) + node.classes.bytes();
+    if (!node.regressor) continue;
+    size.weights += node.regressor->rows();
+    size.model_bytes += node.regressor->bytes();
+  }
+  return size;
+}
+
+}  // namespace labelgrove

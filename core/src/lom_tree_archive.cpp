@@ -1,0 +1,238 @@
+// Saving and loading: docs/format.md names every array.
+#include <algorithm>
+#include <cmath>
+#include <string>
+
+#include "labelgrove/archive_check.hpp"
+#include "labelgrove/lom_tree.hpp"
+
+namespace labelgrove {
+namespace {
+
+std::string node_name(NodeId v) { return "node " + std::to_string(v); }
+
+}  // namespace
+
+void LomTree::save(ArrayWriter& out, bool for_prediction) const {
+  auto counters = out.u64("counters", 2);
+  counters[0] = label_count();
+  counters[1] = examples_seen();
+  auto states = out.bytes("label.state", label_count());
+  for (LabelId label = 0; label < label_count(); ++label) states[label] = static_cast<std::uint8_t>(states_[label]);
+  save_nodes(out, for_prediction);
+
+  const auto inner = static_cast<std::size_t>(inner_nodes());
+  auto sizes = out.u32("block.features", inner);
+  std::size_t features = 0;
+  std::size_t i = 0;
+  for (const Node& node : nodes_) {
+    if (node.is_leaf()) continue;
+    sizes[i] = node.regressor->features().size();
+    features += sizes[i++];
+  }
+  const bool with_state = options_.learner.has_state() && !for_prediction;
+  FeatureId* next_feature = out.u32("weights.feature", features).data();
+  float* next_weight = out.f32("weights.value", features + inner).data();
+  float* next_state = with_state ? out.f32("weights.state", features + inner).data() : nullptr;
+  for (const Node& node : nodes_) {
+    if (node.is_leaf()) continue;
+    const SiblingBlock& block = *node.regressor;
+    next_feature = std::ranges::copy(block.features().features(), next_feature).out;
+    block.copy_weights(1, next_weight);
+    next_weight += block.rows();
+    if (!with_state) continue;
+    block.copy_state(1, next_state);
+    next_state += block.rows();
+  }
+}
+
+void LomTree::save_nodes(ArrayWriter& out, bool for_prediction) const {
+  const std::size_t n = nodes_.size();
+  auto left = out.u32("node.left", n);
+  auto right = out.u32("node.right", n);
+  auto sizes = out.u32("node.classes", n);
+  std::size_t entries = 0;
+  for (NodeId v = 0; v < n; ++v) {
+    left[v] = nodes_[v].left;
+    right[v] = nodes_[v].right;
+    sizes[v] = static_cast<std::uint32_t>(nodes_[v].classes.size());
+    entries += sizes[v];
+  }
+  auto labels = out.u32("class.label", entries);
+  auto reached = out.u64("class.reached", entries);
+  std::size_t entry = 0;
+  for (const Node& node : nodes_) {
+    for (const ClassCount& count : node.classes.all()) {
+      labels[entry] = count.label;
+      reached[entry++] = count.reached;
+    }
+  }
+  if (!for_prediction) save_statistics(out, entries);
+}
+
+void LomTree::save_statistics(ArrayWriter& out, std::size_t entries) const {
+  const std::size_t n = nodes_.size();
+  auto swaps = out.u32("node.swaps", n);
+  auto smallest = out.u64("node.smallest", n);
+  auto scores = out.f64("node.score", n);
+  auto trained = out.u64("class.trained", entries);
+  auto right = out.u64("class.right", entries);
+  auto class_scores = out.f64("class.score", entries);
+  std::size_t entry = 0;
+  for (NodeId v = 0; v < n; ++v) {
+    swaps[v] = nodes_[v].swaps;
+    smallest[v] = nodes_[v].smallest;
+    scores[v] = nodes_[v].score;
+    for (const ClassCount& count : nodes_[v].classes.all()) {
+      trained[entry] = count.trained;
+      right[entry] = count.right;
+      class_scores[entry++] = count.score;
+    }
+  }
+}
+
+LomTree::LomTree(const LomTreeOptions& options, const ArrayReader& saved, bool borrow)
+    : options_(options), can_learn_(!borrow) {
+  const auto counters = saved.u64("counters");
+  require(counters.size() == 2 && counters[0] < kNone / 2 && counters[1] <= kMostExamples,
+          "array 'counters' must hold 2 numbers, of labels and of examples");
+  const auto states = saved.bytes("label.state");
+  require(states.size() == counters[0] && std::ranges::all_of(states, [](std::uint8_t state) { return state <= 2; }),
+          "array 'label.state' must hold a number from 0 to 2 for every label");
+  for (const std::uint8_t state : states) states_.push_back(static_cast<State>(state));
+  load_nodes(saved);
+  load_classes(saved);
+  if (!borrow) load_statistics(saved);
+  load_regressors(saved, borrow);
+  require(nodes_[kRoot].reached == counters[1], "the classes at the root are not as many as the examples");
+  std::vector<State> unseen = states_;
+  for (const ClassCount& count : nodes_[kRoot].classes.all()) unseen[count.label] = State::unknown;
+  require(std::ranges::all_of(unseen, [](State state) { return state == State::unknown; }),
+          "a label is known, but was never at the root");
+  require(inner_nodes() == 0 || inner_nodes() <= max_nodes(), "there are more inner nodes than there may be");
+}
+
+void LomTree::load_nodes(const ArrayReader& saved) {
+  const auto left = saved.u32("node.left");
+  const auto right = saved.u32("node.right");
+  require(!left.empty() && left.size() == right.size() && left.size() < kNone,
+          "arrays 'node.left' and 'node.right' must hold a number for every node");
+  nodes_.resize(left.size());
+  const auto n = static_cast<NodeId>(nodes_.size());
+  for (NodeId v = 0; v < n; ++v) {
+    nodes_[v].left = left[v];
+    nodes_[v].right = right[v];
+    if (left[v] == kNone && right[v] == kNone) continue;
+    for (const NodeId child : {left[v], right[v]}) {
+      require(child < n && child != kRoot && nodes_[child].parent == kNone,
+              node_name(v) + ": a child does not exist, or has another parent");
+      nodes_[child].parent = v;
+    }
+  }
+  std::vector<NodeId> found{kRoot};
+  for (std::size_t i = 0; i < found.size(); ++i) {
+    const Node& node = nodes_[found[i]];
+    if (!node.is_leaf()) found.insert(found.end(), {node.left, node.right});
+  }
+  require(found.size() == nodes_.size(), "a node is not below the root");
+}
+
+void LomTree::load_classes(const ArrayReader& saved) {
+  Pieces sizes("node.classes", saved.u32("node.classes"));
+  Pieces labels("class.label", saved.u32("class.label"));
+  Pieces reached("class.reached", saved.u64("class.reached"));
+  for (NodeId v = 0; v < nodes_.size(); ++v) {
+    Node& node = nodes_[v];
+    for (std::uint32_t left = sizes.one(); left > 0; --left) {
+      const ClassCount count{.label = labels.one(), .reached = reached.one()};
+      require(count.label < states_.size() && states_[count.label] != State::unknown &&
+                  node.classes.find(count.label) == nullptr,
+              node_name(v) + ": a class is not known, or occurs twice");
+      require(count.reached > 0 && count.reached <= kMostExamples - node.reached,
+              node_name(v) + ": the number of examples of a class is out of range");
+      node.classes.append(count);
+      node.count(count.label, count.reached, count.reached);
+    }
+  }
+  sizes.finish();
+  labels.finish();
+  reached.finish();
+  for (NodeId v = 1; v < nodes_.size(); ++v) {
+    const ClassHistogram& above = nodes_[nodes_[v].parent].classes;
+    for (const ClassCount& count : nodes_[v].classes.all()) {
+      const ClassCount* there = above.find(count.label);
+      require(there != nullptr && there->reached >= count.reached,
+              node_name(v) + ": more examples of a class have come here than to the parent");
+    }
+  }
+}
+
+void LomTree::load_statistics(const ArrayReader& saved) {
+  Pieces swaps("node.swaps", saved.u32("node.swaps"));
+  Pieces smallest("node.smallest", saved.u64("node.smallest"));
+  Pieces scores("node.score", saved.f64("node.score"));
+  Pieces trained("class.trained", saved.u64("class.trained"));
+  Pieces right("class.right", saved.u64("class.right"));
+  Pieces class_scores("class.score", saved.f64("class.score"));
+  const auto fits = [](double score, std::uint64_t of) { return std::abs(score) <= static_cast<double>(of); };
+  for (NodeId v = 0; v < nodes_.size(); ++v) {
+    Node& node = nodes_[v];
+    node.swaps = swaps.one();
+    node.smallest = smallest.one();
+    node.score = scores.one();
+    for (const ClassCount& known : node.classes.all()) {
+      ClassCount& count = node.classes.at(known.label);
+      count.trained = trained.one();
+      count.right = right.one();
+      count.score = class_scores.one();
+      node.trained += count.trained;
+      require(count.right <= count.trained && count.trained <= (node.is_leaf() ? 0 : count.reached) &&
+                  fits(count.score, count.trained),
+              node_name(v) + ": the statistics of a class are out of range");
+    }
+    require(fits(node.score, node.trained), node_name(v) + ": the sum of the scores is out of range");
+    require(!node.is_leaf() || (node.smallest >= node.reached && node.smallest <= kMostExamples),
+            node_name(v) + ": the size of the leaf is out of range");
+  }
+  swaps.finish();
+  smallest.finish();
+  scores.finish();
+  trained.finish();
+  right.finish();
+  class_scores.finish();
+  for (const Node& node : nodes_) {
+    require(node.is_leaf() || node.smallest == std::min(nodes_[node.left].smallest, nodes_[node.right].smallest),
+            "a node's smallest leaf is not that of one of its children");
+  }
+}
+
+void LomTree::load_regressors(const ArrayReader& saved, bool borrow) {
+  Pieces sizes("block.features", saved.u32("block.features"));
+  Pieces features("weights.feature", saved.u32("weights.feature"));
+  Pieces weights("weights.value", saved.f32("weights.value"));
+  const bool with_state = options_.learner.has_state() && !borrow;
+  Pieces states("weights.state", with_state ? saved.f32("weights.state") : std::span<const float>());
+  for (NodeId v = 0; v < nodes_.size(); ++v) {
+    Node& node = nodes_[v];
+    if (node.is_leaf()) continue;
+    BlockView view;
+    view.children = 1;
+    view.updates = node.trained;
+    view.features = features.take(sizes.one());
+    require(std::ranges::all_of(view.features, [](FeatureId id) { return id < kNone / 2; }),
+            node_name(v) + ": a feature id is out of range");
+    const auto block_weights = weights.take(view.features.size() + 1);
+    view.weights = block_weights.data();
+    const auto block_state = states.take(with_state ? view.features.size() + 1 : 0);
+    if (with_state) view.state = block_state.data();
+    if (!borrow) require_learnable(options_.learner, block_weights, block_state, node_name(v));
+    node.regressor = std::make_unique<SiblingBlock>(options_.learner, view, borrow);
+    require(node.regressor->features().size() == view.features.size(), node_name(v) + ": a feature occurs twice");
+  }
+  sizes.finish();
+  features.finish();
+  weights.finish();
+  states.finish();
+}
+
+}  // namespace labelgrove

@@ -1,0 +1,220 @@
+#include <cmath>
+#include <limits>
+#include <set>
+#include <stdexcept>
+
+#include "harness.hpp"
+#include "labelgrove/lom_search.hpp"
+#include "labelgrove/lom_tree.hpp"
+#include "stream.hpp"
+
+namespace labelgrove::testing {
+namespace {
+
+LomTreeOptions options(LearnerKind learner = LearnerKind::arow, std::uint64_t max_nodes = 24) {
+  LomTreeOptions options;
+  options.learner.kind = learner;
+  options.learner.loss = Loss::squared;
+  options.learner.rate = 0.25F;
+  options.max_nodes = max_nodes;
+  return options;
+}
+
+// Every example of one class; what is frequent changes over time, so that nodes fall idle.
+Stream classes(std::size_t n) {
+  Random random(5);
+  Stream stream;
+  for (std::size_t i = 0; i < n; ++i) {
+    const auto label = static_cast<LabelId>(random.below(6) + i / 100 * 5);
+    Example x = random_example(random, 10, 0.3);
+    x.ids.push_back(10 + label);
+    x.values.push_back(2.0F);
+    stream.x.push_back(std::move(x));
+    stream.labels.push_back({label});
+  }
+  return stream;
+}
+
+void learn(LomTree& tree, const Stream& stream, std::size_t begin, std::size_t end) {
+  for (std::size_t i = begin; i < end; ++i) tree.learn(stream.x[i].view(), stream.labels[i].front());
+}
+
+MemoryArchive saved(const LomTree& tree, bool for_prediction = false) {
+  MemoryArchive archive;
+  tree.save(archive, for_prediction);
+  return archive;
+}
+
+std::uint64_t smallest_leaf(const LomTree& tree, NodeId v) {
+  const auto& node = tree.nodes()[v];
+  return node.is_leaf() ? node.smallest : std::min(smallest_leaf(tree, node.left), smallest_leaf(tree, node.right));
+}
+
+std::vector<Scored> found_by(const LomTree& tree, const LomScope& scope, const Example& x, std::size_t k) {
+  LomSearcher searcher(tree, scope);
+  std::vector<Scored> found;
+  searcher.top_k(x.view(), k, found);
+  return found;
+}
+
+}  // namespace
+
+TEST("LOMtree keeps its books") {
+  const Stream stream = classes(900);
+  LomTree tree(options());
+  std::uint32_t swaps = 0;
+  for (std::size_t i = 0; i < stream.size(); ++i) {
+    learn(tree, stream, i, i + 1);
+    if (i % 50 != 0 && i + 1 != stream.size()) continue;
+    const auto nodes = tree.nodes();
+    REQUIRE(nodes.size() <= 49);
+    for (NodeId v = 0; v < nodes.size(); ++v) {
+      const auto& node = nodes[v];
+      CHECK_EQ(node.smallest, smallest_leaf(tree, v));
+      CHECK(static_cast<double>(node.swaps) <= std::log2(static_cast<double>(i + 1)));  // Lemma 3
+      swaps = std::max(swaps, node.swaps);
+      CHECK_EQ(node.is_leaf(), node.regressor == nullptr);
+      std::uint64_t reached = 0;
+      for (const ClassCount& count : node.classes.all()) reached += count.reached;
+      CHECK_EQ(node.reached, reached);
+      if (node.is_leaf()) continue;
+      for (const NodeId child : {node.left, node.right}) {
+        CHECK_EQ(nodes[child].parent, v);
+        for (const ClassCount& count : nodes[child].classes.all()) CHECK(node.classes.find(count.label) != nullptr);
+      }
+    }
+    CHECK_EQ(tree.examples_seen(), i + 1);
+  }
+  CHECK(swaps > 0);
+}
+
+TEST("LOMtree grows with the classes seen") {
+  LomTree tree(options(LearnerKind::sgd, 0));
+  const Stream stream = classes(900);
+  std::set<LabelId> seen;
+  for (std::size_t i = 0; i < stream.size(); ++i) {
+    learn(tree, stream, i, i + 1);
+    seen.insert(stream.labels[i].front());
+    CHECK((tree.nodes().size() - 1) / 2 <= 4 * seen.size() - 1);
+  }
+  CHECK_EQ(tree.labels().size(), seen.size());
+}
+
+TEST("LOMtree search: ranks all classes") {
+  const Stream stream = classes(600);
+  LomTree tree(options());
+  const LomScope empty(tree);
+  CHECK(found_by(tree, empty, stream.x[0], 3).empty());
+  learn(tree, stream, 0, 600);
+  const LomScope all(tree);
+  const std::size_t known = tree.labels().size();
+  for (std::size_t i = 0; i < 600; i += 29) {
+    const auto ranked = found_by(tree, all, stream.x[i], 1000);
+    REQUIRE(ranked.size() == known);
+    double sum = 0.0;
+    for (std::size_t j = 0; j < known; ++j) {
+      sum += static_cast<double>(ranked[j].probability);
+      CHECK(ranked[j].probability > 0.0F);
+      CHECK(j == 0 || ranked[j - 1].probability >= ranked[j].probability);
+    }
+    CHECK(sum <= 1.0 + 1e-6);
+    for (const std::size_t k : {1, 2, 5}) {
+      const auto best = found_by(tree, all, stream.x[i], k);
+      REQUIRE(best.size() == k);
+      for (std::size_t j = 0; j < k; ++j) {
+        CHECK_EQ(best[j].label, ranked[j].label);
+        CHECK(same_bits(best[j].probability, ranked[j].probability));
+      }
+    }
+    LomScope above(tree);
+    above.set_thresholds(std::vector<float>{0.01F});
+    LomSearcher searcher(tree, above);
+    std::vector<Scored> found;
+    searcher.above_threshold(stream.x[i].view(), found);
+    CHECK_EQ(found.size(), static_cast<std::size_t>(std::ranges::count_if(
+                               ranked, [](const Scored& one) { return one.probability >= 0.01F; })));
+    const std::vector<LabelId> two{ranked[1].label, ranked[4].label, 5000};
+    const auto allowed = found_by(tree, LomScope(tree, two), stream.x[i], 1);
+    REQUIRE(allowed.size() == 1);
+    CHECK_EQ(allowed[0].label, ranked[1].label);
+  }
+}
+
+TEST("LOMtree forgets labels that are removed") {
+  const Stream stream = classes(300);
+  LomTree tree(options());
+  learn(tree, stream, 0, 300);
+  const LabelId gone = found_by(tree, LomScope(tree), stream.x[0], 1)[0].label;
+  tree.remove_labels(std::vector<LabelId>{gone});
+  CHECK(!tree.has(gone));
+  for (std::size_t i = 0; i < 300; ++i) CHECK(found_by(tree, LomScope(tree), stream.x[i], 1)[0].label != gone);
+  for (const auto& wrong : {std::vector<LabelId>{gone}, std::vector<LabelId>{0, 0}, std::vector<LabelId>{4000}}) {
+    CHECK_THROWS(std::invalid_argument, tree.remove_labels(wrong));
+  }
+}
+
+TEST("LOMtree goes on as if it had never been saved") {
+  const Stream stream = classes(700);
+  for (const LearnerKind learner : kEveryLearner) {
+    LomTree tree(options(learner));
+    learn(tree, stream, 0, 400);
+    tree.remove_labels(std::vector<LabelId>{1});
+    const MemoryArchive full = saved(tree);
+    LomTree again(options(learner), full, false);
+    CHECK(saved(again) == full);
+    learn(tree, stream, 600, 700);
+    learn(again, stream, 600, 700);
+    CHECK(saved(again) == saved(tree));
+    const MemoryArchive small = saved(tree, true);
+    const LomTree reader(options(learner), small, true);
+    CHECK(!reader.can_learn());
+    CHECK(saved(reader, true) == small);
+    for (std::size_t i = 0; i < 700; i += 31) {
+      const auto one = found_by(tree, LomScope(tree), stream.x[i], 4);
+      const auto other = found_by(reader, LomScope(reader), stream.x[i], 4);
+      REQUIRE(one.size() == other.size());
+      for (std::size_t j = 0; j < one.size(); ++j) CHECK_EQ(one[j].label, other[j].label);
+    }
+  }
+}
+
+TEST("LOMtree refuses what cannot be") {
+  const Stream stream = classes(400);
+  LomTree tree(options(LearnerKind::adagrad));
+  learn(tree, stream, 0, 400);
+  const MemoryArchive good = saved(tree);
+  const auto refused = [&](const char* name, auto change) {
+    MemoryArchive bad = good;
+    std::visit([&](auto& numbers) { change(numbers); }, bad.arrays().find(name)->second);
+    CHECK_THROWS(std::invalid_argument, LomTree(options(LearnerKind::adagrad), bad, false));
+  };
+  MemoryArchive names = good;
+  for (const auto& [name, array] : names.arrays()) {
+    refused(name.c_str(), [](auto& numbers) { numbers.pop_back(); });
+    refused(name.c_str(), [](auto& numbers) { numbers.push_back(numbers.back()); });
+  }
+  const auto set_first = [](double value) {
+    return [value](auto& numbers) {
+      numbers[0] = static_cast<typename std::decay_t<decltype(numbers)>::value_type>(value);
+    };
+  };
+  for (const char* name : {"node.left", "node.right"}) {
+    refused(name, set_first(0));    // itself
+    refused(name, set_first(3e9));  // nobody
+  }
+  refused("node.left", set_first(double(tree.nodes()[0].right)));
+  refused("node.smallest", set_first(1e9));
+  refused("node.score", set_first(1e9));
+  refused("class.label", set_first(100000));
+  refused("class.reached", set_first(0));
+  refused("class.trained", set_first(1e9));
+  refused("class.right", set_first(1e9));
+  refused("class.score", set_first(std::numeric_limits<double>::quiet_NaN()));
+  refused("counters", set_first(1e12));
+  refused("label.state", set_first(7));
+  refused("weights.value", set_first(std::numeric_limits<double>::infinity()));
+  refused("weights.state", set_first(-1));
+  CHECK_THROWS(std::invalid_argument, LomTree(options(LearnerKind::adagrad, 2), good, false));  // more nodes than T
+}
+
+}  // namespace labelgrove::testing

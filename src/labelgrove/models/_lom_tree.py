@@ -1,0 +1,246 @@
+"""The logarithmic online multi-class tree, as a scikit-learn estimator."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, fields
+from typing import Any
+
+from sklearn.utils import Tags
+
+from labelgrove import _core
+from labelgrove._errors import ModelStateError, ParameterError
+from labelgrove._labels import LabelRegistry
+from labelgrove._parameters import choice, integer, real, seed_from
+from labelgrove.models._learning import OnlineClassifier
+from labelgrove.models._lom_statistics import LOMTreeStatistics, statistics_of
+from labelgrove.models._options import FLOATS, LARGEST_STEP, LEARNERS
+from labelgrove.models._state import Learned
+
+LOSSES = {"logistic": 0, "squared": 1}
+
+# Inner nodes for every class seen, where the user names no number: docs/decisions/lomtree.md.
+_NODES_PER_CLASS = 4
+_DEFAULT_RATES = {"arow": 1.0, "adagrad": 0.25, "sgd": 0.25}
+
+
+@dataclass(frozen=True)
+class LOMTreeOptions:
+    """All that the core must know, every value checked."""
+
+    learner: int
+    loss: int
+    rate: float
+    epsilon: float
+    r: float
+    max_nodes: int
+    nodes_per_class: int
+    swap_resistance: int
+    normalize: bool
+
+    def to_dict(self) -> dict[str, Any]:
+        """As the core takes it, and as the model file keeps it."""
+        return asdict(self)
+
+    @classmethod
+    def from_dict(cls, saved: Mapping[str, Any]) -> LOMTreeOptions:
+        """What :meth:`to_dict` gave, checked again.
+
+        Raises
+        ------
+        ParameterError
+        """
+        if sorted(saved) != sorted(field.name for field in fields(cls)):
+            raise ParameterError("engine options: found others than expected")
+        learners = {value: name for name, value in LEARNERS.items()}
+        losses = {value: name for name, value in LOSSES.items()}
+        options = cls.from_parameters(
+            {
+                **saved,
+                "learner": learners.get(saved["learner"]),
+                "loss": losses.get(saved["loss"]),
+                "learning_rate": saved["rate"],
+                "max_nodes": saved["max_nodes"] or "auto",
+                "random_state": 0,
+            }
+        )
+        if options.to_dict() != dict(saved):
+            raise ParameterError("engine options: found a value of the wrong type")
+        return options
+
+    @classmethod
+    def from_parameters(cls, parameters: Mapping[str, Any]) -> LOMTreeOptions:
+        """Check an estimator's parameters.
+
+        Raises
+        ------
+        ParameterError
+            Naming the parameter, its value and its domain.
+        """
+        p = parameters
+        learner = choice(p, "learner", LEARNERS)
+        auto = isinstance(p["max_nodes"], str) and p["max_nodes"] == "auto"
+        rate = p["learning_rate"]
+        seed_from(p["random_state"])  # refused like everywhere, though nothing is drawn
+        return cls(
+            learner=LEARNERS[learner],
+            loss=LOSSES[choice(p, "loss", LOSSES)],
+            rate=_DEFAULT_RATES[learner]
+            if rate is None
+            else real(p, "learning_rate", FLOATS[0], LARGEST_STEP),
+            epsilon=real(p, "epsilon", *FLOATS),
+            r=real(p, "r", *FLOATS),
+            max_nodes=0 if auto else integer("max_nodes", p["max_nodes"], 1),
+            nodes_per_class=_NODES_PER_CLASS,
+            swap_resistance=integer("swap_resistance", p["swap_resistance"], 0),
+            normalize=bool(p["normalize"]),
+        )
+
+
+class LOMTreeClassifier(OnlineClassifier):
+    """Logarithmic online multi-class tree: routes an example to the classes that it may have.
+
+    Every inner node holds one linear regressor that sends an example left or right, every leaf the
+    frequencies of the classes that have ended there (Choromanska & Langford 2015). Learning and
+    predicting ask one regressor a level, so their time grows with the depth of the tree, which
+    depends on the examples and not on a list of classes: new classes may show up in any call of
+    :meth:`partial_fit`. The regressors learn, online, to keep the examples of a class together and
+    the two sides balanced. When no more nodes may be made, those that hardly any example reaches
+    are recycled where they are needed.
+
+    It is the fastest of the estimators where there are very many classes, and less accurate than
+    :class:`OnlinePLTClassifier`: an example that has once gone astray does not come back.
+
+    Parameters
+    ----------
+    max_nodes : int or "auto"
+        T, the most inner nodes. ``"auto"`` lets it grow with the k classes seen so far: 4 k - 1.
+        More nodes are more accurate and take more memory.
+    swap_resistance : int
+        R_S: a leaf may take the nodes of the smallest leaf s only if it holds more than
+        ``swap_resistance * (C_s + 1)`` examples of other classes than its most frequent one. From
+        4 on, and with a fixed ``max_nodes``, no node is recycled more often than the logarithm
+        (base 2) of the number of examples (Lemma 3).
+    learner : {"arow", "adagrad", "sgd"}
+        How regressors learn: adaptive regularisation of weights (diagonal, squared hinge),
+        AdaGrad, or plain steps (online gradient descent, the paper's).
+    loss : {"squared", "logistic"}
+        Loss of AdaGrad and plain steps. The squared loss compares the target, -1 or +1, with the
+        prediction clipped to [-1, 1], and its plain steps never overshoot.
+    learning_rate : float, optional
+        Step size of AdaGrad and plain steps (0.25 by default). AROW has none.
+    epsilon : float
+        AdaGrad's epsilon, which damps the first steps.
+    r : float
+        AROW's r: the larger, the smaller the steps.
+    normalize : bool
+        Whether examples are scaled to unit length.
+    epochs : int
+        Passes of :meth:`fit` over its data.
+    threshold : float
+        Not used: :meth:`predict` gives the most probable class.
+    n_jobs : int, optional
+        Threads for prediction; -1 for all processors. Learning takes one: where an example goes
+        depends on all that came before.
+    random_state : int, RandomState or None
+        Not used: nothing here is random.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (n_classes,)
+        The classes that can be predicted, in order of arrival.
+    label_counts_ : ndarray of int64, shape (n_classes,)
+        In how many examples each class was seen, every pass counted.
+    n_features_in_ : int
+        Columns seen so far.
+    examples_seen_ : int
+        Examples learnt from, every pass counted.
+    statistics_ : LOMTreeStatistics
+        The tree, and how well each of its nodes splits.
+    front_end_ : dict or None
+        How text becomes features, where the command line or a user has said so; kept with the
+        model.
+
+    Notes
+    -----
+    ``predict_proba`` and ``predict_topk`` give the frequencies of the classes at the leaf that an
+    example reaches, smoothed by those above it. At the leaf half an example more is counted; it
+    stands for the classes not seen there and is shared out among them by their frequencies at the
+    parent, where again half an example more is counted; and so on. What is left over at the root is
+    for classes yet to come. The classes of the leaf come first, in the order of their frequencies.
+    ``beam_width`` has no meaning here: an example goes down one path.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from labelgrove import LOMTreeClassifier
+    >>> X = np.repeat(np.eye(4), 5, axis=0)
+    >>> y = np.repeat(["ant", "bee", "cat", "dog"], 5)
+    >>> order = np.argsort(np.arange(20) % 5, kind="stable")
+    >>> clf = LOMTreeClassifier(epochs=3).fit(X[order], y[order])
+    >>> clf.predict(np.eye(4)).tolist()
+    ['ant', 'bee', 'cat', 'dog']
+    >>> clf.statistics_.depth
+    2
+    """
+
+    algorithm = "lomtree"
+    _engine = _core.LomTree
+    _options = LOMTreeOptions
+    _kinds = ("multiclass",)
+
+    def __init__(
+        self,
+        *,
+        max_nodes: int | str = "auto",
+        swap_resistance: int = 4,
+        learner: str = "arow",
+        loss: str = "squared",
+        learning_rate: float | None = None,
+        epsilon: float = 0.01,
+        r: float = 1.0,
+        normalize: bool = True,
+        epochs: int = 1,
+        threshold: float = 0.5,
+        n_jobs: int | None = 1,
+        random_state: Any = 0,
+    ) -> None:
+        self.max_nodes = max_nodes
+        self.swap_resistance = swap_resistance
+        self.learner = learner
+        self.loss = loss
+        self.learning_rate = learning_rate
+        self.epsilon = epsilon
+        self.r = r
+        self.normalize = normalize
+        self.epochs = epochs
+        self.threshold = threshold
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+
+    @property
+    def statistics_(self) -> LOMTreeStatistics:
+        """The tree, and how well each of its nodes splits.
+
+        Raises
+        ------
+        ModelStateError
+            If the model was saved for prediction: they are not kept there.
+        """
+        with self._reading("statistics_") as learned:
+            if not learned.engine.can_learn:
+                raise ModelStateError(
+                    "this model was saved for prediction only, without the statistics of its nodes"
+                )
+            return statistics_of(learned.engine.nodes())
+
+    def _start(self, *, named: bool) -> Learned:
+        """A model that has not learnt anything yet, and has no kind of targets."""
+        options = LOMTreeOptions.from_parameters(self.get_params(deep=False))
+        engine = _core.LomTree(options.to_dict())
+        return Learned.start(options, LabelRegistry(), engine, named=named)
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags.multi_label = False
+        return tags

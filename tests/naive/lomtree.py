@@ -1,0 +1,270 @@
+"""LOMtree: an online tree that routes examples to class histograms (LOMtree, Algorithm 1).
+
+"LOMtree" is Choromanska & Langford (2015), *Logarithmic time online multiclass prediction*. How we
+read what Algorithm 1 leaves open:
+
+* h_v(x) is the regressor's prediction clipped to [-1, 1], and wherever the algorithm uses it, it is
+  the prediction *after* the regressor has learnt from x. An example goes right where it is > 0.
+* t counts inner nodes and begins at 0 (the paper's 1 would leave one of the T unused).
+* C is kept true all the way up whenever it changes, also when a leaf takes an example.
+* A leaf below the root has no grandparent; the smallest leaf below the root's other child stands in
+  for it, and a swap needs Inequality 2 with the C of the leaf that goes.
+* The most frequent class is, among equals, the one with the lowest number: it came first. A
+  leaf that no example has reached predicts what its parent would.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from .learners import Instance, Weights, dot
+
+Class = int
+Nodes = Callable[[int], int]  # from the number of classes seen, T
+
+
+def clip(score: float) -> float:
+    return max(-1.0, min(1.0, score))
+
+
+@dataclass
+class Gradient:
+    """Online gradient descent on the squared loss of the clipped prediction.
+
+    The step never overshoots: it is the limit of ever more, ever smaller ones (Karampatziakis &
+    Langford 2011, *Online importance weight aware updates*).
+    """
+
+    eta: float = 0.25
+    w: Weights = field(default_factory=dict)
+
+    def margin(self, x: Instance) -> float:
+        return dot(self.w, x)
+
+    def update(self, x: Instance, y: int, fresh: bool = True) -> None:
+        square = sum(value * value for value in x.values())
+        step = (1 - math.exp(-self.eta * square)) / square * (y - clip(self.margin(x)))
+        for f, value in x.items():
+            self.w[f] = self.w.get(f, 0.0) + step * value
+
+
+class Regressor(Protocol):
+    """What a node needs of R."""
+
+    def update(self, x: Instance, y: int, fresh: bool = True) -> None:
+        """Learn from ``x`` with target ``y``, +1 or -1."""
+
+    def margin(self, x: Instance) -> float:
+        """Give w.x."""
+
+
+NewRegressor = Callable[[], Regressor]
+
+
+@dataclass(eq=False)
+class Node:
+    """One node with the statistics of subroutine SetNode."""
+
+    number: int
+    regressor: Regressor
+    parent: Node | None = None
+    left: Node | None = None
+    right: Node | None = None
+    m: dict[Class, float] = field(default_factory=dict)  # sum of the scores of a class
+    l: dict[Class, int] = field(default_factory=dict)  # noqa: E741  # its points that came here
+    n: dict[Class, int] = field(default_factory=dict)  # those that the regressor has learnt from
+    went_right: dict[Class, int] = field(default_factory=dict)  # of those
+    C: int = 0  # the size of the smallest leaf at or below this node
+    swaps: int = 0  # how often this node was recycled
+
+    @property
+    def is_leaf(self) -> bool:
+        return self.left is None
+
+    def e(self, y: Class) -> float:
+        return self.m[y] / self.n[y] if self.n[y] else 0.0
+
+    @property
+    def E(self) -> float:  # noqa: N802 - the paper's name
+        return sum(self.m.values()) / trained if (trained := sum(self.n.values())) else 0.0
+
+    def h(self, x: Instance) -> float:
+        return clip(self.regressor.margin(x))
+
+    def children(self) -> tuple[Node, Node]:
+        assert self.left is not None
+        assert self.right is not None
+        return self.left, self.right
+
+
+class LOMTree:
+    """A tree of at most ``max_nodes(classes seen)`` inner nodes."""
+
+    def __init__(
+        self, new_regressor: NewRegressor, max_nodes: Nodes, swap_resistance: int = 4
+    ) -> None:
+        self.new_regressor = new_regressor
+        self.max_nodes = max_nodes
+        self.R_S = swap_resistance
+        self.root = Node(0, new_regressor())
+        self.nodes = [self.root]
+        self.t = 0
+        self.closest = math.inf  # how near a decision has come to being a tie
+
+    # --- training ------------------------------------------------------------------------------
+
+    def learn(self, x: Instance, y: Class) -> None:
+        j = self.root
+        while True:
+            if y not in j.l:
+                j.m[y], j.l[y], j.n[y], j.went_right[y] = 0.0, 0, 0, 0
+            j.l[y] += 1
+            if j.is_leaf and len(j.l) >= 2:
+                self._split_or_swap(j)
+            if j.is_leaf:
+                j.C += 1
+                self._update_smallest(j)
+                return
+            j = self._train(j, x, y)
+
+    def _split_or_swap(self, j: Node) -> None:
+        if self.t < self.max_nodes(len(self.root.l)):
+            left, right = (Node(len(self.nodes) + i, self.new_regressor()) for i in (0, 1))
+            self.nodes += [left, right]
+            self.t += 1
+        else:
+            s = self._smallest_leaf()
+            if s is None or not j.C - max(j.l.values()) > self.R_S * (s.C + 1):  # Inequality 2
+                return
+            left, right = self._detach(s)
+        j.left, j.right = left, right
+        left.parent = right.parent = j
+        left.C = j.C // 2
+        right.C = j.C - left.C
+        self._update_smallest(left)
+
+    def _smallest_leaf(self) -> Node | None:
+        """Give the leaf s with C_s = C_r that has a grandparent, the left one among equals."""
+        if self.root.is_leaf:
+            return None
+        inner = [child for child in self.root.children() if not child.is_leaf]
+        if not inner:
+            return None
+        s = min(inner, key=lambda child: child.C)
+        while not s.is_leaf:
+            s = min(s.children(), key=lambda child: child.C)
+        return s
+
+    def _detach(self, s: Node) -> tuple[Node, Node]:
+        """Take s and its parent out, as in Figure 2, and set them back (SetNode)."""
+        pa = s.parent
+        assert pa is not None
+        gpa = pa.parent
+        assert gpa is not None
+        left, right = pa.children()
+        sib = right if s is left else left
+        if pa is gpa.left:
+            gpa.left = sib
+        else:
+            gpa.right = sib
+        sib.parent = gpa
+        self._update_smallest(sib)
+        for node in (s, pa):
+            fresh = Node(node.number, self.new_regressor(), swaps=node.swaps + 1)
+            node.__dict__.update(fresh.__dict__)
+        return s, pa
+
+    def _update_smallest(self, v: Node) -> None:
+        while v.parent is not None:
+            v = v.parent
+            v.C = min(child.C for child in v.children())
+
+    def _train(self, j: Node, x: Instance, y: Class) -> Node:
+        E, e = j.E, j.e(y)
+        c = -1 if e < E else 1
+        j.regressor.update(x, c)
+        h = j.h(x)
+        self.closest = min(self.closest, abs(h))
+        if sum(j.n.values()) > j.n[y]:  # else E and e(y) are the same sum
+            self.closest = min(self.closest, abs(E - e))
+        j.n[y] += 1
+        j.m[y] += h
+        j.went_right[y] += h > 0
+        left, right = j.children()
+        return right if h > 0 else left
+
+    # --- prediction ----------------------------------------------------------------------------
+
+    def path(self, x: Instance) -> list[Node]:
+        """Give the nodes from the root to the leaf that x reaches."""
+        path = [self.root]
+        while not path[-1].is_leaf:
+            left, right = path[-1].children()
+            path.append(right if path[-1].h(x) > 0 else left)
+        return path
+
+    def predict(self, x: Instance) -> Class:
+        reached = next(node for node in reversed(self.path(x)) if node.l)
+        return min(reached.l, key=lambda y: (-reached.l[y], y))
+
+    def probabilities(self, x: Instance) -> dict[Class, float]:
+        """Give the smoothed frequencies of the classes, the leaf's first.
+
+        Half an example more is counted at the leaf. It stands for all classes not seen there, and
+        is shared out among them by their frequencies at the parent, where again half an example
+        more is counted; and so on up to the root, where it is left over for classes yet to come.
+        """
+        found: dict[Class, float] = {}
+        left_over = 1.0
+        for node in reversed(self.path(x)):
+            new = {y: count for y, count in node.l.items() if y not in found}
+            total = sum(new.values()) + 0.5
+            found |= {y: left_over * count / total for y, count in new.items()}
+            left_over *= 0.5 / total
+        return found
+
+    # --- statistics ----------------------------------------------------------------------------
+
+    @staticmethod
+    def balance(v: Node) -> float:
+        """Give beta = P(h(x) > 0), Definition 2."""
+        return sum(v.went_right.values()) / sum(v.n.values())
+
+    @classmethod
+    def purity(cls, v: Node) -> float:
+        """Give alpha, Definition 1."""
+        total = sum(v.n.values())
+        return sum(min(v.went_right[y], v.n[y] - v.went_right[y]) / total for y in v.n if v.n[y])
+
+    @classmethod
+    def objective(cls, v: Node) -> float:
+        """Give J(h), Equation 1."""
+        total, beta = sum(v.n.values()), cls.balance(v)
+        return 2 * sum(v.n[y] / total * abs(beta - v.went_right[y] / v.n[y]) for y in v.n if v.n[y])
+
+    def entropy(self) -> float:
+        """Give G_t of section 2.3, over the examples that have ended in the leaves."""
+        leaves = [v for v in self.reachable() if v.is_leaf]
+        total = sum(sum(v.l.values()) for v in leaves)
+        entropy = 0.0
+        for v in leaves:
+            weight = sum(v.l.values())
+            for count in v.l.values():
+                entropy += weight / total * count / weight * math.log(weight / count)
+        return entropy
+
+    def reachable(self) -> list[Node]:
+        nodes = [self.root]
+        for v in nodes:
+            if not v.is_leaf:
+                nodes += v.children()
+        return nodes
+
+    def depth(self) -> int:
+        return self._depth_below(self.root)
+
+    def _depth_below(self, v: Node) -> int:
+        return 0 if v.is_leaf else 1 + max(self._depth_below(child) for child in v.children())
