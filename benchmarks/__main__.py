@@ -1,57 +1,127 @@
-"""Measure everything and write it into ``docs/benchmarks.md``."""
+"""Measure, one benchmark after another, and write ``docs/benchmarks.md``."""
 
 from __future__ import annotations
 
 import argparse
 import tempfile
 from collections.abc import Sequence
+from dataclasses import dataclass
+from importlib import import_module
 from pathlib import Path
 
-from benchmarks import accuracy, growth, learning, memory, prediction, progress, render
+from benchmarks import render
 
 QUICK_DATA = "bibtex"
+QUICK_CLASSES = "clinc150-tfidf"
 
 PEER_ROWS = "eurlex57k-tfidf-first3000"
-"""As much of that data set as napkinXC can be given in reasonable time."""
+"""As much of that data set as napkinXC's OPLT can be given in reasonable time."""
+
+
+@dataclass(frozen=True)
+class Benchmark:
+    """A module of this package, and how it is called.
+
+    Attributes
+    ----------
+    minutes : float
+        What all of it takes on two quiet processors.
+    peer_minutes : float
+        What the other programs take beside that; 0 where there are none.
+    calls : tuple of tuples of str
+        Arguments of the full measurement, one call each.
+    quick : tuple of str
+        Arguments of the attempt that takes seconds.
+    peer : str
+        The option that lets it measure the other programs too.
+    peer_calls : tuple of int
+        The calls that take that option; all by default.
+    """
+
+    minutes: float
+    calls: tuple[tuple[str, ...], ...] = ((),)
+    quick: tuple[str, ...] = (QUICK_DATA,)
+    peer_minutes: float = 0
+    peer: str = "--peers"
+    peer_calls: tuple[int, ...] = (0,)
+
+    def run(self, name: str, peers: bool) -> None:
+        """Measure everything."""
+        for i, call in enumerate(self.calls):
+            told = [self.peer] if peers and self.peer_minutes and i in self.peer_calls else []
+            import_module(f"benchmarks.{name}").main([*call, *told])
+
+    def attempt(self, name: str, peers: bool, output: Path) -> None:
+        """Run it on little data; what it finds is no measurement."""
+        told = [self.peer] if peers and self.peer_minutes else []
+        arguments = [*self.quick, *told, f"--output={output}"]
+        import_module(f"benchmarks.{name}").main(arguments)
+
+
+BENCHMARKS = {
+    "memory": Benchmark(1),
+    "accuracy": Benchmark(1),
+    "progress": Benchmark(3),
+    "learning": Benchmark(
+        3,
+        (("synth4k", PEER_ROWS), ("eurlex57k-tfidf",)),
+        (QUICK_DATA, "--repetitions=2"),
+        peer_minutes=4,
+        peer="--peer",
+    ),
+    "prediction": Benchmark(
+        3,
+        (("synth4k",), ("eurlex57k-tfidf",)),
+        (QUICK_DATA, "--repetitions=1"),
+        peer_minutes=1,
+        peer="--peer",
+    ),
+    "growth": Benchmark(12, quick=("--labels=10000", "--seeds=1")),
+}
+"""In the order in which they stand on the page."""
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Run all benchmarks, one after another."""
-    parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
-    parser.add_argument("--peer", action="store_true", help="measure napkinXC too (installs it)")
+    """Run benchmarks, all by default."""
+    parser = argparse.ArgumentParser(
+        prog="python -m benchmarks",
+        description=__doc__,
+        epilog=_listing(),
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("names", nargs="*", metavar="name", help="these alone, of those below")
+    parser.add_argument(
+        "--peer", action="store_true", help="measure the other programs too (installs them)"
+    )
     parser.add_argument(
         "--quick",
         action="store_true",
-        help="try all benchmarks on little data, and show the tables without keeping them",
+        help="try the benchmarks on little data, and show the tables without keeping them",
     )
     chosen = parser.parse_args(arguments)
-    peer = ["--peer"] if chosen.peer else []
+    unknown = [name for name in chosen.names if name not in BENCHMARKS]
+    if unknown:
+        parser.error(f"no benchmark is called {unknown[0]!r}; there are {', '.join(BENCHMARKS)}")
+    names = chosen.names or list(BENCHMARKS)
     if chosen.quick:
         with tempfile.TemporaryDirectory() as folder:
-            quick(Path(folder), peer)
+            for name in names:
+                BENCHMARKS[name].attempt(name, chosen.peer, Path(folder))
+            render.main([f"--results={folder}", "--show", *names])
         return
-    memory.main([])
-    accuracy.main([])
-    progress.main([])
-    learning.main(["synth4k", PEER_ROWS, *peer])
-    learning.main(["eurlex57k-tfidf"])
-    prediction.main(["synth4k", *peer])
-    prediction.main(["eurlex57k-tfidf"])
-    growth.main([])
+    for name in names:
+        BENCHMARKS[name].run(name, chosen.peer)
     render.main([])
 
 
-def quick(folder: Path, peer: list[str]) -> None:
-    """Run all benchmarks in about a minute; what they find is no measurement."""
-    output = [f"--output={folder}"]
-    few = [QUICK_DATA, *output]
-    memory.main(few)
-    accuracy.main(few)
-    learning.main([*few, *peer, "--repetitions=2", "--peer-repetitions=1"])
-    prediction.main([*few, *peer, "--repetitions=1"])
-    progress.main(few)
-    growth.main([*output, "--labels=10000", "--seeds=1"])
-    render.main([f"--results={folder}", "--show"])
+def _listing() -> str:
+    """What there is, with its first line of documentation and the minutes that it takes."""
+    lines = ["benchmarks, minutes on two quiet processors, and what the others add with --peer:"]
+    for name, benchmark in BENCHMARKS.items():
+        says = (import_module(f"benchmarks.{name}").__doc__ or "").splitlines()[0]
+        added = f" + {benchmark.peer_minutes:g}" if benchmark.peer_minutes else ""
+        lines.append(f"  {name:<11} {benchmark.minutes:g}{added} min: {says}")
+    return "\n".join(lines)
 
 
 if __name__ == "__main__":

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 LEARNING_TIMES_NAPKINXC = 40
 """How many times faster than napkinXC's OPLT learning is to be, one thread each."""
 
@@ -34,3 +36,31 @@ ACCURACY: dict[tuple[str, str, bool], tuple[float, ...]] = {
     ("gutenberg-tfidf", "default", False): (31.0, 18.8, 13.4),
 }
 """P@1, P@3 and P@5 in per cent by data set, preset and whether the stream is shuffled."""
+
+BATCH_LEARNING_TIMES = 4
+"""How many times faster than the fastest peer of equal accuracy a batch tree is to be learnt."""
+
+BATCH_PREDICTION_TIMES = 3
+"""How many times faster than theirs prediction in batch is to be."""
+
+BATCH_ROW_TIMES = 5
+"""How many times faster than theirs prediction of single rows from Python is to be."""
+
+BATCH_EQUAL = 0.5
+"""Points of P@1 that a peer may be behind and still count as equally accurate."""
+
+
+@dataclass(frozen=True)
+class Published:
+    """What a paper says of a model on a data set: P@1/3/5, seconds, microseconds an example."""
+
+    precision: tuple[float, float, float]
+    learning_seconds: float
+    prediction_us: float
+
+
+LDSM = {
+    "bibtex": Published((64.69, 39.70, 29.25), 20.7, 13),
+    "delicious": Published((71.91, 65.34, 60.24), 65.0, 17),
+}
+"""Majzoubi & Choromanska (2020), Tables 1 and 2, on other splits of the same data."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import lzma
 import os
 from dataclasses import dataclass
 from itertools import pairwise
@@ -11,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
+from benchmarks._made import MADE, Part
 from labelgrove.data import read_examples
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -44,8 +46,14 @@ class Stream:
 
 def is_there(name: str) -> bool:
     """Whether a data set is at hand; says so on standard output if not."""
-    folder = DATA / _split(name)[0]
-    if (folder / "train.txt.xz").exists():
+    if name in MADE:
+        source = MADE[name].source
+        folder = DATA / (source or "")
+        there = source is None or folder.exists()
+    else:
+        folder = DATA / _split(name)[0]
+        there = (folder / "train.txt.xz").exists()
+    if there:
         return True
     print(f"{name}: skipped, {folder} is not there (LABELGROVE_DATA names the directory)")
     return False
@@ -71,6 +79,8 @@ def arrays_of(name: str, part: str) -> Path:
     Path
         Of arrays ``indptr``, ``indices``, ``values``, ``shape``, ``label_indptr``, ``labels``.
     """
+    if name in MADE:
+        return _made_arrays(name, part)
     folder, limit = _split(name)
     source = DATA / folder / f"{part}.txt.xz"
     about = source.stat()
@@ -78,10 +88,25 @@ def arrays_of(name: str, part: str) -> Path:
     if path.exists():
         return path
     examples = read_examples(source)
-    X, rows = examples.X, examples.labels
+    X = examples.X
+    rows = [tuple(map(int, row)) for row in examples.labels]
     assert X is not None
     if part == "train":
         X, rows = X[:limit], rows[:limit]
+    _keep(path, X, rows)
+    return path
+
+
+def _made_arrays(name: str, part: str) -> Path:
+    paths = {one: CACHE / "arrays" / f"{name}-{one}.npz" for one in ("train", "test")}
+    if not all(path.exists() for path in paths.values()):
+        made: tuple[Part, Part] = MADE[name].make(DATA)
+        for path, (X, classes) in zip(paths.values(), made, strict=True):
+            _keep(path, X, [(label,) for label in classes.tolist()])
+    return paths[part]
+
+
+def _keep(path: Path, X: sp.csr_array, rows: list[tuple[int, ...]]) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     unfinished = path.with_suffix(f".{os.getpid()}.npz")
     np.savez(
@@ -93,6 +118,22 @@ def arrays_of(name: str, part: str) -> Path:
         label_indptr=np.cumsum([0, *map(len, rows)]),
         labels=np.array([label for row in rows for label in row], np.int64),
     )
+    unfinished.replace(path)
+
+
+def text_of(name: str, part: str) -> Path:
+    """The data set's text, unpacked, without rows that have no features: omikuji takes none."""
+    folder, limit = _split(name)
+    source = DATA / folder / f"{part}.txt.xz"
+    path = arrays_of(name, part).with_suffix(".txt")
+    if path.exists():
+        return path
+    with lzma.open(source, "rt", encoding="utf-8") as packed:
+        header, *lines = packed.read().splitlines()
+    kept = [line for line in lines[:limit] if ":" in line]
+    unfinished = path.with_suffix(f".{os.getpid()}.txt")
+    text = "\n".join([" ".join([str(len(kept)), *header.split()[1:]]), *kept, ""])
+    unfinished.write_text(text, encoding="utf-8")
     unfinished.replace(path)
     return path
 
@@ -120,6 +161,12 @@ def load(name: str, part: str, shuffle: int | None = None) -> Stream:
         return Stream(X, labels)
     order = np.random.default_rng(shuffle).permutation(len(labels))
     return Stream(X[order], [labels[i] for i in order.tolist()])
+
+
+def label_count(name: str) -> int:
+    """One more than the largest label of a data set."""
+    rows = (row for part in ("train", "test") for row in load(name, part).labels)
+    return 1 + max(map(max, filter(None, rows)))
 
 
 def precisions(predicted: npt.NDArray[np.int64], labels: list[tuple[int, ...]]) -> list[float]:

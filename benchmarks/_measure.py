@@ -18,6 +18,7 @@ import labelgrove
 from benchmarks._data import ROOT
 
 _COPIED_BYTES = 2**28
+_LAST_WORDS = 4000
 _STATUS = Path("/proc/self/status")
 
 
@@ -64,11 +65,20 @@ def fresh(task: str, **arguments: Any) -> Any:
     return run_json(command)
 
 
-def run_json(command: list[str]) -> Any:
-    """Run a program and read the last line that it prints as JSON."""
-    # One thread unless told otherwise, also in the libraries underneath.
-    environment = {**os.environ, "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
-    done = subprocess.run(command, cwd=ROOT, env=environment, stdout=subprocess.PIPE, check=True)
+def run_json(command: list[str], threads: int = 1) -> Any:
+    """Run a program and read the last line that it prints as JSON.
+
+    Parameters
+    ----------
+    command : list of str
+    threads : int
+        How many the libraries underneath may use.
+    """
+    limits = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"), str(threads))
+    environment = {**os.environ, **limits}
+    done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, check=False)
+    if done.returncode != 0:
+        raise RuntimeError(f"{command} failed:\n{done.stderr.decode()[-_LAST_WORDS:]}")
     return json.loads(done.stdout.decode().rstrip().rpartition("\n")[2])
 
 

@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import subprocess
-import sys
-import venv
 from pathlib import Path
 from typing import Any
 
@@ -13,23 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from benchmarks._data import CACHE, arrays_of
-from benchmarks._measure import run_json
-
-VERSION = "0.7.2"
-_ENVIRONMENT = CACHE / f"napkinxc-{VERSION}"
-_PROGRAM = Path(__file__).with_name("napkinxc_program.py")
-
-
-def install() -> None:
-    """Make the environment, unless it is there."""
-    if _python().exists():
-        return
-    print(f"installing napkinXC {VERSION} into {_ENVIRONMENT}", flush=True)
-    unfinished = _ENVIRONMENT.with_name(_ENVIRONMENT.name + "-unfinished")
-    venv.create(unfinished, clear=True, with_pip=False, symlinks=True)
-    pip = [sys.executable, "-m", "pip", f"--python={_python(unfinished)}", "install", "-q"]
-    subprocess.run([*pip, f"napkinxc=={VERSION}"], check=True)
-    unfinished.rename(_ENVIRONMENT)
+from benchmarks._environments import NAPKINXC, run
 
 
 def learn(dataset: str) -> dict[str, Any]:
@@ -79,12 +59,5 @@ def _model(dataset: str) -> Path:
     return CACHE / "napkinxc-models" / dataset
 
 
-def _python(environment: Path = _ENVIRONMENT) -> Path:
-    return environment / ("Scripts/python.exe" if sys.platform == "win32" else "bin/python")
-
-
 def _run(mode: str, **arguments: Any) -> dict[str, Any]:
-    install()
-    command = [str(_python()), "-I", str(_PROGRAM), json.dumps({"mode": mode, **arguments})]
-    found: dict[str, Any] = run_json(command)
-    return found
+    return run(NAPKINXC, "napkinxc_oplt", mode=mode, **arguments)

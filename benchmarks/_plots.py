@@ -17,7 +17,7 @@ from benchmarks._tables import GROWTH, Results
 # Okabe and Ito's colours, which do not depend on seeing red and green apart.
 _COLOURS = {"adagrad": "#0072B2", "sgd": "#009E73", "arow": "#D55E00"}
 _PRESET_COLOURS = {"paper": "#0072B2", "default": "#D55E00"}
-_STYLE: Any = {  # Matplotlib's type for it spells out all its names
+STYLE: Any = {  # Matplotlib's type for it spells out all its names
     "svg.hashsalt": "labelgrove",
     "svg.fonttype": "path",
     "font.size": 9,
@@ -34,7 +34,7 @@ def progress(found: Results, path: Path) -> None:
     """Draw P@1 along the streams, one panel a data set."""
     columns = 2
     lines = -(-len(found) // columns)
-    with mpl.rc_context(_STYLE):
+    with mpl.rc_context(STYLE):
         figure = Figure(figsize=(9, 2.5 * lines + 0.5), layout="constrained")
         axes = figure.subplots(lines, columns, squeeze=False).ravel().tolist()
         for panel, result in zip(axes, found, strict=False):
@@ -43,7 +43,7 @@ def progress(found: Results, path: Path) -> None:
             panel.set_visible(False)
         handles, names = axes[0].get_legend_handles_labels()
         figure.legend(handles, names, loc="outside upper center", ncols=3, frameon=False)
-        _save(figure, path)
+        save(figure, path)
 
 
 def _progress_panel(panel: Axes, result: dict[str, Any]) -> None:
@@ -70,7 +70,7 @@ def _progress_panel(panel: Axes, result: dict[str, Any]) -> None:
 def growth(found: Results, path: Path) -> None:
     """Draw microseconds against labels with the fitted curves, one panel a kind of work."""
     kinds = ("learn", "predict", "learn_row", "predict_row")
-    with mpl.rc_context(_STYLE):
+    with mpl.rc_context(STYLE):
         figure = Figure(figsize=(9, 6), layout="constrained")
         for panel, kind in zip(figure.subplots(2, 2).ravel().tolist(), kinds, strict=True):
             for result in found:
@@ -82,7 +82,7 @@ def growth(found: Results, path: Path) -> None:
             panel.set_ylabel("µs an example")
         handles, names = panel.get_legend_handles_labels()
         figure.legend(handles, names, loc="outside upper center", ncols=4, frameon=False)
-        _save(figure, path)
+        save(figure, path)
 
 
 def _growth_curve(panel: Axes, result: dict[str, Any], kind: str) -> None:
@@ -96,6 +96,7 @@ def _growth_curve(panel: Axes, result: dict[str, Any], kind: str) -> None:
     panel.plot(along, fitted, color=colour, linewidth=1, label=f"{preset}, a + b log n")
 
 
-def _save(figure: Figure, path: Path) -> None:
+def save(figure: Figure, path: Path) -> None:
+    """Write a figure without saying when."""
     path.parent.mkdir(parents=True, exist_ok=True)
     figure.savefig(path, metadata={"Date": None})

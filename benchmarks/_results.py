@@ -21,6 +21,13 @@ def write(folder: Path, benchmark: str, subject: str, found: dict[str, Any]) -> 
     print(f"wrote {path}", flush=True)
 
 
+def earlier(folder: Path, benchmark: str, subject: str) -> dict[str, Any]:
+    """What was written before under the same names; empty if nothing was."""
+    path = folder / f"{benchmark}-{subject}.json"
+    found: dict[str, Any] = json.loads(path.read_text("utf-8")) if path.exists() else {}
+    return found
+
+
 def read(folder: Path, benchmark: str, order: tuple[str, ...]) -> list[dict[str, Any]]:
     """Read all results of a benchmark: subjects in the given order, others after them."""
     found = [json.loads(path.read_text("utf-8")) for path in folder.glob(f"{benchmark}-*.json")]

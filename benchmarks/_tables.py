@@ -31,15 +31,24 @@ GROWTH_COUNTS = {
 
 def measured(found: Results) -> str:
     """When, where and of which version: one line for every different answer."""
-    lines = []
-    for result in found:
-        about = result["about"]
-        lines.append(
-            f"Measured {about['date']}, {about['processors']} processors {about['processor']}, "
-            f"{about['system']}, Python {about['python']}, NumPy {about['numpy']}, "
-            f"LabelGrove {about['labelgrove']} ({about['commit']})."
-        )
+    lines = [
+        f"Measured {about['date']}, {about['processors']} processors {about['processor']}, "
+        f"{about['system']}, Python {about['python']}, NumPy {about['numpy']}, "
+        f"LabelGrove {about['labelgrove']} ({about['commit']})."
+        for about in _circumstances(found)
+    ]
     return "\n".join(dict.fromkeys(lines))
+
+
+def _circumstances(found: Any) -> Iterable[dict[str, Any]]:
+    """Whatever is kept under ``about``, of whole results and of single runs."""
+    if isinstance(found, dict):
+        if "about" in found:
+            yield found["about"]
+        found = list(found.values())
+    if isinstance(found, list):
+        for part in found:
+            yield from _circumstances(part)
 
 
 def learning(found: Results) -> str:

@@ -11,7 +11,7 @@ import re
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from benchmarks import _plots, _tables
+from benchmarks import _batch_tables, _multiclass_tables, _plots, _tables
 from benchmarks._data import ROOT
 from benchmarks._peers_table import peers
 from benchmarks._results import RESULTS, read
@@ -28,6 +28,8 @@ TABLES: dict[str, Callable[[Results], str]] = {
     "accuracy": _tables.accuracy,
     "progress": _tables.progress,
     "growth": _tables.growth,
+    "batch": _batch_tables.batch,
+    "multiclass": _multiclass_tables.multiclass,
 }
 PLOTS: dict[str, tuple[Callable[[Results, Path], None], str]] = {
     "progress": (_plots.progress, "P@1 along every stream, by learner, with and without replay"),
@@ -73,6 +75,7 @@ def replaced(text: str, name: str, content: str) -> str:
 def main(arguments: Sequence[str] | None = None) -> None:
     """Render the page, or show the tables alone."""
     parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("names", nargs="*", default=list(TABLES), help="with --show, these tables")
     parser.add_argument("--results", type=Path, default=RESULTS, help="where the results lie")
     parser.add_argument("--page", type=Path, default=PAGE, help="the page to bring up to date")
     parser.add_argument("--show", action="store_true", help="print the tables, write nothing")
@@ -80,7 +83,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     if not chosen.show:
         render(chosen.results, chosen.page)
         return
-    for name in TABLES:
+    for name in chosen.names:
         print(f"\n## {name}\n\n{section(name, chosen.results)}")
 
 

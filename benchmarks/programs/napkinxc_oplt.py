@@ -1,16 +1,16 @@
-"""What runs in napkinXC's environment: NumPy, SciPy and napkinXC are all that it may import."""
+"""napkinXC's OPLT, which has no class of its own there."""
 
 import json
 import shutil
 import sys
 import time
-from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 from napkinxc.models import Model  # type: ignore[import-not-found]
+
+from benchmarks.programs._side import arrays, memory
 
 # The paper's hyper-parameters; all else as napkinXC has it.
 OPLT = {
@@ -29,24 +29,9 @@ OPLT = {
 }
 
 
-def load(path: str) -> tuple[Any, list[list[int]]]:
-    """Read what `benchmarks._data.arrays_of` has written."""
-    with np.load(path) as stored:
-        triple = (stored["values"], stored["indices"], stored["indptr"])
-        X = sp.csr_matrix(triple, shape=tuple(stored["shape"].tolist()))
-        flat, ends = stored["labels"].tolist(), stored["label_indptr"].tolist()
-    return X, [flat[begin:end] for begin, end in pairwise(ends)]
-
-
-def memory(field: str) -> float:
-    """Megabytes of this process, by a field of what Linux says of it."""
-    lines = Path("/proc/self/status").read_text(encoding="ascii").splitlines()
-    return next(int(line.split()[1]) / 1024 for line in lines if line.startswith(field + ":"))
-
-
 def learn(train: str, model: str) -> dict[str, Any]:
     """Learn in one pass; writing the model is a part of what napkinXC calls fitting."""
-    X, labels = load(train)
+    X, labels = arrays(train)
     shutil.rmtree(model, ignore_errors=True)
     Path(model).mkdir(parents=True)
     before = memory("VmRSS")
@@ -64,7 +49,7 @@ def predict(
     test: str, model: str, repetitions: int, single_rows: int, predicted: str
 ) -> dict[str, Any]:
     """Find the best 5 labels of all rows at once, several times, and then of single rows."""
-    X, _ = load(test)
+    X, _ = arrays(test)
     oplt = Model(output=model, **OPLT)
     oplt.load()
     batch = []

@@ -1,0 +1,127 @@
+"""Results of `benchmarks.batch` as tables: every run, and what was to be reached."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from statistics import median
+from typing import Any
+
+from benchmarks import _aims
+from benchmarks._tables import Results, precision, table
+from benchmarks.batch import PEERS, SUBJECTS, Subject
+
+DEFAULT_ARITY = 16
+"""LabelGrove's own default, by which it is compared: not what is best on each data set."""
+
+
+@dataclass(frozen=True)
+class Figures:
+    """Medians of one program's runs with some number of threads."""
+
+    subject: Subject
+    learning_cpu: float
+    learning_wall: float
+    peak_mb: float
+    batch_us: float
+    row_us: float
+    megabytes: float
+    precision: list[float]
+    psp: list[float]
+
+    @classmethod
+    def of(cls, key: str, runs: Results, rows: int) -> Figures:
+        """Medians of runs; precision is that of the first."""
+        batches = [clock["cpu"] for run in runs for clock in run["batch"]]
+        return cls(
+            SUBJECTS[key],
+            median(run["learning"]["cpu"] for run in runs),
+            median(run["learning"]["wall"] for run in runs),
+            median(run["peak_mb"] for run in runs),
+            1e6 * median(batches) / rows,
+            median(run["single"]["p50"] for run in runs),
+            runs[0]["model_bytes"] / 2**20,
+            runs[0]["precision"],
+            runs[0]["psp"],
+        )
+
+
+def _figures(result: dict[str, Any], threads: int) -> dict[str, Figures]:
+    return {
+        key: Figures.of(key, result["runs"][f"{key}/{threads}"], result["rows"])
+        for key in SUBJECTS
+        if f"{key}/{threads}" in result["runs"]
+    }
+
+
+def batch(found: Results) -> str:
+    """All programs on all data sets, and LabelGrove's default beside the best of the others."""
+    aims = [row for result in found for row in _aims_rows(result)]
+    header = ["data", "trees", "P@1/3/5", "best of the others"]
+    header += [f"learning, times faster (aim: {_aims.BATCH_LEARNING_TIMES})", "2 threads"]
+    header += [f"batch, times faster (aim: {_aims.BATCH_PREDICTION_TIMES})"]
+    header += [f"one row, times faster (aim: {_aims.BATCH_ROW_TIMES})"]
+    header += ["memory, share of theirs (aim: 1)", "model, share of theirs (aim: 1)"]
+    parts = [table(header, aims)] if aims else []
+    return "\n\n".join([*parts, *(_all(result) for result in found)])
+
+
+def _all(result: dict[str, Any]) -> str:
+    one, two = _figures(result, 1), _figures(result, 2)
+    header = [result["subject"], "trees", "learning, processor s", "2 threads, wall s"]
+    header += ["memory MB", "batch µs", "one row µs", "model MB", "P@1/3/5", "PSP@1/3/5"]
+    rows = [
+        [
+            figures.subject.title,
+            figures.subject.trees,
+            f"{figures.learning_cpu:.2f}",
+            f"{two[key].learning_wall:.2f}" if key in two else "",
+            f"{figures.peak_mb:,.0f}",
+            f"{figures.batch_us:,.1f}",
+            f"{figures.row_us:,.0f}",
+            f"{figures.megabytes:.1f}",
+            precision(figures.precision),
+            precision(figures.psp),
+        ]
+        for key, figures in sorted(one.items(), key=lambda item: item[1].subject.trees)
+    ]
+    return table(header, rows)
+
+
+def _aims_rows(result: dict[str, Any]) -> list[list[object]]:
+    one, two = _figures(result, 1), _figures(result, 2)
+    rows = []
+    for trees in (1, 3):
+        ours = f"labelgrove-{DEFAULT_ARITY}-{trees}"
+        peers = [key for key in PEERS if key in one and SUBJECTS[key].trees == trees]
+        if ours not in one or not peers:
+            continue
+        mine = one[ours]
+        equal = [key for key in peers if _as_accurate(one[key], mine)]
+        equal = equal or [max(peers, key=lambda key: one[key].precision[0])]
+        best = [max(one[key].precision[i] for key in peers) for i in range(3)]
+        rows.append(
+            [
+                result["subject"],
+                trees,
+                precision(mine.precision),
+                precision(best),
+                _times([one[key].learning_cpu for key in equal], mine.learning_cpu),
+                _times(
+                    [two[key].learning_wall for key in equal if key in two],
+                    two[ours].learning_wall if ours in two else None,
+                ),
+                _times([one[key].batch_us for key in equal], mine.batch_us),
+                _times([one[key].row_us for key in equal], mine.row_us),
+                f"{mine.peak_mb / min(one[key].peak_mb for key in equal):.2f}",
+                f"{mine.megabytes / min(one[key].megabytes for key in equal):.2f}",
+            ]
+        )
+    return rows
+
+
+def _as_accurate(peer: Figures, mine: Figures) -> bool:
+    return peer.precision[0] >= mine.precision[0] - _aims.BATCH_EQUAL
+
+
+def _times(theirs: list[float], mine: float | None) -> str:
+    return f"{min(theirs) / mine:.1f}" if theirs and mine else ""

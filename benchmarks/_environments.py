@@ -1,0 +1,88 @@
+"""Environments in which other programs live: one each, so that nobody's wishes hurt another."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import venv
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from benchmarks._data import CACHE
+from benchmarks._measure import run_json
+
+
+@dataclass(frozen=True)
+class Environment:
+    """A virtual environment in the cache, made when it is first needed.
+
+    Attributes
+    ----------
+    name : str
+        With the version of what is measured.
+    steps : tuple of tuples of str
+        What ``pip install`` is told, one call after another.
+    """
+
+    name: str
+    steps: tuple[tuple[str, ...], ...]
+
+    @property
+    def folder(self) -> Path:
+        """Where it lies."""
+        return CACHE / self.name
+
+    def install(self) -> None:
+        """Make it, unless it is there."""
+        if self.folder.exists():
+            return
+        print(f"installing {self.name} into {self.folder}", flush=True)
+        unfinished = self.folder.with_name(self.name + "-unfinished")
+        venv.create(unfinished, clear=True, with_pip=False, symlinks=True)
+        pip = [sys.executable, "-m", "pip", f"--python={_python(unfinished)}", "install", "-q"]
+        for step in self.steps:
+            subprocess.run([*pip, *step], check=True)
+        unfinished.rename(self.folder)
+
+
+def run(
+    environment: Environment | None, module: str, threads: int = 1, **arguments: Any
+) -> dict[str, Any]:
+    """Run a module of ``benchmarks.programs`` in a new process and read what it prints.
+
+    Parameters
+    ----------
+    environment : Environment or None
+        Where; None is where LabelGrove is.
+    module : str
+    threads : int
+        How many the libraries underneath may use.
+    **arguments
+        What the module is told.
+    """
+    command = [sys.executable]
+    if environment is not None:
+        environment.install()
+        command = [str(_python(environment.folder)), "-E", "-s"]
+    command += ["-m", f"benchmarks.programs.{module}", json.dumps(arguments)]
+    found: dict[str, Any] = run_json(command, threads)
+    return found
+
+
+def _python(environment: Path) -> Path:
+    return environment / ("Scripts/python.exe" if sys.platform == "win32" else "bin/python")
+
+
+NAPKINXC = Environment("napkinxc-0.7.2", (("napkinxc==0.7.2",),))
+
+OMIKUJI = Environment("omikuji-0.5.2", (("omikuji==0.5.2", "numpy", "scipy"),))
+
+# What else PECOS asks for (PyTorch and more) is not needed by XR-Linear.
+PECOS = Environment(
+    "libpecos-1.2.8",
+    (("--no-deps", "libpecos==1.2.8"), ("numpy<2", "scipy<1.14", "scikit-learn<1.7")),
+)
+
+VOWPAL_WABBIT = Environment("vowpalwabbit-9.11.9", (("vowpalwabbit==9.11.9", "numpy", "scipy"),))

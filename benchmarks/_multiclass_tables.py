@@ -1,0 +1,39 @@
+"""Results of the multi-class benchmarks as tables."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from benchmarks._tables import Results, table
+
+
+def multiclass(found: Results) -> str:
+    """Error and examples a second of every method, one table a data set."""
+    return "\n\n".join(_methods(result) for result in found)
+
+
+def _methods(result: dict[str, Any]) -> str:
+    header = [f"{result['subject']}, {result['classes']:,} classes", "error %", "step", "passes"]
+    header += ["learning, examples a s", "prediction, examples a s", "model MB"]
+    rows = []
+    for method, run in result["runs"].items():
+        learnt, rows_tested = result["learnt"] * run["passes"], result["rows"]
+        rows.append(
+            [
+                method,
+                f"{run['error']:.2f} ± {_half_width(run['error'], rows_tested):.2f}",
+                f"{run['step']:g}",
+                run["passes"],
+                f"{learnt / run['learning_cpu']:,.0f}",
+                f"{rows_tested / max(run['predicting_cpu'], 1e-4):,.0f}",
+                f"{run['model_bytes'] / 2**20:.1f}",
+            ]
+        )
+    return table(header, rows)
+
+
+def _half_width(error: float, n: int) -> float:
+    """Of the symmetrical 95 % binomial interval, in per cent."""
+    share = error / 100
+    return 100 * 1.96 * math.sqrt(share * (1 - share) / n)

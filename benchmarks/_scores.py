@@ -1,0 +1,36 @@
+"""Figures that weigh labels by their rarity, the same for every program."""
+
+from __future__ import annotations
+
+from itertools import chain
+
+import numpy as np
+import numpy.typing as npt
+import scipy.sparse as sp
+
+from labelgrove.metrics import inverse_propensity, psp_at_k
+
+Labels = list[tuple[int, ...]]
+
+
+def propensity_scored(predicted: npt.NDArray[np.int64], test: Labels, train: Labels) -> list[float]:
+    """PSP@1, PSP@3 and PSP@5 in per cent; propensities by the usual A = 0.55 and B = 1.5.
+
+    Parameters
+    ----------
+    predicted : ndarray of shape (n, 5)
+        Labels, best first; -1 where there is none.
+    test : list of n tuples
+    train : list of tuples
+        Whose frequencies the propensities follow.
+    """
+    columns = 1 + max(chain.from_iterable((*test, *train)))
+    truth, weights = _indicator(test, columns), inverse_propensity(_indicator(train, columns))
+    return [round(100 * float(psp_at_k(truth, predicted, weights, k)), 3) for k in (1, 3, 5)]
+
+
+def _indicator(labels: Labels, columns: int) -> sp.csr_array:
+    ids = np.fromiter(chain.from_iterable(labels), np.int64)
+    ends = np.cumsum([0, *map(len, labels)])
+    ones = np.ones(len(ids), np.int8)
+    return sp.csr_array((ones, ids, ends), shape=(len(labels), columns))

@@ -1,0 +1,63 @@
+"""Vowpal Wabbit's multi-class reductions, in an environment of their own."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from benchmarks._data import Stream
+from benchmarks._environments import VOWPAL_WABBIT, run
+
+BITS = 24
+"""Of its table of weights, so that few share a place."""
+
+
+def write_text(stream: Stream, path: Path) -> None:
+    """Write rows in its text format; classes begin with 1 there."""
+    ends, ids, values = stream.X.indptr.tolist(), stream.X.indices, stream.X.data
+    with path.open("w", encoding="ascii") as text:
+        for row, (label,) in enumerate(stream.labels):
+            begin, end = ends[row], ends[row + 1]
+            pairs = zip(ids[begin:end].tolist(), values[begin:end].tolist(), strict=True)
+            text.write(f"{label + 1} | " + " ".join(f"{i}:{value:.7g}" for i, value in pairs))
+            text.write("\n")
+
+
+def learn_and_predict(
+    train: Stream, test: Stream, runs: Sequence[tuple[str, int]], folder: Path
+) -> list[dict[str, Any]]:
+    """Learn the same rows with several options, one after another in one process.
+
+    Parameters
+    ----------
+    train, test : Stream
+        Of one label a row.
+    runs : sequence of (options, passes)
+    folder : Path
+        For what it reads and writes.
+
+    Returns
+    -------
+    list of dict
+        ``error`` in per cent, and what the program says (`benchmarks.programs.vowpal_wabbit`).
+    """
+    paths = {"train": folder / "train.vw", "test": folder / "test.vw"}
+    write_text(train, paths["train"])
+    write_text(test, paths["test"])
+    told = [
+        {
+            "train": str(paths["train"]),
+            "test": str(paths["test"]),
+            "options": f"{options} -b {BITS}",
+            "passes": passes,
+        }
+        for options, passes in runs
+    ]
+    truth = np.array([label + 1 for (label,) in test.labels])
+    found: list[dict[str, Any]] = run(VOWPAL_WABBIT, "vowpal_wabbit", runs=told)["runs"]
+    for one in found:
+        one["error"] = round(100 * float(np.mean(np.array(one.pop("classes")) != truth)), 3)
+    return found

@@ -1,0 +1,178 @@
+"""LOMtree and its baselines beside Vowpal Wabbit: error, and examples a second.
+
+Passes and step size of every method, ours and theirs alike, are those with the smallest error on
+the last tenth of the training set after learning the rest; then all of it is learnt. LOMtree may
+have k − 1 inner nodes, which is what Vowpal Wabbit's ``--log_multi`` allows itself.
+"""
+
+from __future__ import annotations
+
+import math
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+import numpy as np
+
+import labelgrove
+from benchmarks import _vowpal_wabbit
+from benchmarks._data import Stream, is_there, label_count, load
+from benchmarks._measure import Clock, about, fresh
+from benchmarks._results import command_line, earlier, write
+
+DATASETS = ("clinc150-tfidf", "onet-tasks", "gutenberg-classes", "aloi-like")
+
+STEPS = (0.25, 0.5, 1.0, 2.0, 4.0)
+PASSES = (3, 10)
+"""Tried with the best step size of one pass."""
+
+SWAP_RESISTANCE = 4
+WIDE = 10_000_000_000
+"""Weights to update in a pass, from which one against all is not tried any further."""
+
+PEERS = {
+    "vw log_multi": f"--log_multi {{k}} --swap_resistance {SWAP_RESISTANCE}",
+    "vw recall_tree": "--recall_tree {k} --loss_function logistic",
+    "vw oaa": "--oaa {k}",
+}
+OURS: dict[str, dict[str, Any]] = {
+    "LOMtree": {"estimator": "LOMTreeClassifier", "swap_resistance": SWAP_RESISTANCE},
+    "random tree": {"estimator": "RandomTreeClassifier"},
+    "filter tree": {"estimator": "FilterTreeClassifier"},
+    "one against all": {"estimator": "OneAgainstAllClassifier"},
+}
+Setting = tuple[float, int]
+"""Step size, and passes."""
+
+
+def split(stream: Stream) -> tuple[Stream, Stream]:
+    """All but the last tenth, and the last tenth."""
+    n = len(stream.labels) * 9 // 10
+    first = Stream(stream.X[:n], stream.labels[:n])
+    return first, Stream(stream.X[n:], stream.labels[n:])
+
+
+def parts(dataset: str, searching: bool) -> tuple[Stream, Stream]:
+    """What is learnt, and what is predicted then."""
+    train = load(dataset, "train")
+    return split(train) if searching else (train, load(dataset, "test"))
+
+
+def learn_ours(
+    dataset: str, method: str, settings: list[Setting], searching: bool
+) -> list[dict[str, Any]]:
+    """Learn and predict in this process, once with every setting."""
+    train, test = parts(dataset, searching)
+    rows = [_dense(train), _dense(test)]
+    classes = [np.array([label for (label,) in part.labels]) for part in (train, test)]
+    found = []
+    for step, passes in settings:
+        options = dict(OURS[method])
+        kind = getattr(labelgrove, str(options.pop("estimator")))
+        if method == "LOMtree":
+            options["max_nodes"] = label_count(dataset) - 1
+        model = kind(**options, learning_rate=step, passes=passes, random_state=1)
+        with Clock() as learning:
+            model.fit(rows[0], classes[0])
+        with Clock() as predicting:
+            best = model.predict(rows[1])
+        found.append(
+            {
+                "learning_cpu": round(learning.cpu, 4),
+                "predicting_cpu": round(predicting.cpu, 4),
+                "model_bytes": model.size()["model_bytes"],
+                "error": round(100 * float(np.mean(best != classes[1])), 3),
+            }
+        )
+    return found
+
+
+def _dense(stream: Stream) -> Any:
+    """Rows as an array where no value is 0, as they would be given."""
+    return stream.X.toarray() if stream.X.nnz == math.prod(stream.X.shape) else stream.X
+
+
+def learn_peer(
+    dataset: str, method: str, settings: list[Setting], searching: bool
+) -> list[dict[str, Any]]:
+    """The same of Vowpal Wabbit."""
+    train, test = parts(dataset, searching)
+    options = PEERS[method].format(k=label_count(dataset))
+    runs = [(f"{options} --learning_rate {step}", passes) for step, passes in settings]
+    with tempfile.TemporaryDirectory() as folder:
+        return _vowpal_wabbit.learn_and_predict(train, test, runs, Path(folder))
+
+
+def runs_of(
+    dataset: str, method: str, settings: list[Setting], searching: bool
+) -> list[dict[str, Any]]:
+    """Learn with several settings, in a process of its own; what was found for each."""
+    arguments: dict[str, Any] = {
+        "dataset": dataset,
+        "method": method,
+        "settings": settings,
+        "searching": searching,
+    }
+    if method in PEERS:
+        found = learn_peer(**arguments)
+    else:
+        found = fresh("benchmarks.multiclass:learn_ours", **arguments)
+    return [
+        {"step": step, "passes": passes, **one}
+        for (step, passes), one in zip(settings, found, strict=True)
+    ]
+
+
+def searched(dataset: str, method: str, steps: Sequence[float]) -> list[dict[str, Any]]:
+    """Try all step sizes with one pass, and then the best of them with more."""
+    tried = runs_of(dataset, method, [(step, 1) for step in steps], searching=True)
+    train = load(dataset, "train")
+    flat = method in {"vw oaa", "one against all"}
+    if flat and train.X.nnz * label_count(dataset) > WIDE:
+        return tried
+    best = min(tried, key=lambda one: one["error"])["step"]
+    return tried + runs_of(dataset, method, [(best, n) for n in PASSES], searching=True)
+
+
+def measure(
+    dataset: str, methods: Sequence[str], steps: Sequence[float], repetitions: int
+) -> dict[str, Any]:
+    """All methods on one data set, each with its best setting; medians of the times."""
+    found = {}
+    for method in methods:
+        tried = searched(dataset, method, steps)
+        best = min(tried, key=lambda one: one["error"])
+        setting = (best["step"], best["passes"])
+        runs = [runs_of(dataset, method, [setting], searching=False)[0] for _ in range(repetitions)]
+        costs = ("learning_cpu", "predicting_cpu")
+        times = {key: median(run[key] for run in runs) for key in costs}
+        found[method] = {**runs[0], **times, "searched": tried, "about": about()}
+        says = f"error {runs[0]['error']} %, step {setting[0]}, {setting[1]} passes"
+        print(f"{dataset}: {method}: {says}, {times['learning_cpu']:.2f} s", flush=True)
+    return found
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Measure, and write ``multiclass-<dataset>.json``."""
+    parser = command_line(__doc__ or "", DATASETS)
+    parser.add_argument("--repetitions", type=int, default=3, help="runs with the best setting")
+    parser.add_argument("--peers", action="store_true", help="measure the peer (installs it)")
+    parser.add_argument("--methods", nargs="*", choices=[*PEERS, *OURS], help="these alone")
+    parser.add_argument("--steps", type=float, nargs="*", default=list(STEPS))
+    chosen = parser.parse_args(arguments)
+    methods = chosen.methods or ([*PEERS, *OURS] if chosen.peers else [*OURS])
+    for dataset in filter(is_there, chosen.subjects):
+        runs = earlier(chosen.output, "multiclass", dataset).get("runs", {})
+        runs |= measure(dataset, methods, chosen.steps, chosen.repetitions)
+        sizes = {
+            "classes": label_count(dataset),
+            "learnt": len(load(dataset, "train").labels),
+            "rows": len(load(dataset, "test").labels),
+        }
+        write(chosen.output, "multiclass", dataset, {**sizes, "runs": runs})
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,44 @@
+"""napkinXC: batch PLT on its own tree by balanced 2-means."""
+
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from napkinxc.models import PLT  # type: ignore[import-not-found]
+
+from benchmarks.programs._side import K, arrays, main
+
+
+class NapkinXC:
+    """Options are the model's parameters; all else as napkinXC has it (LIBLINEAR, log loss)."""
+
+    def __init__(self, options: dict[str, Any], threads: int) -> None:
+        self._options = {"threads": threads, "seed": 1, "verbose": 0, **options}
+
+    def read(self, paths: dict[str, str]) -> Any:
+        return arrays(paths["arrays"])
+
+    def learn(self, data: Any, folder: str) -> None:
+        """Writing the model is a part of what napkinXC calls fitting."""
+        self._model = PLT(folder, **self._options)
+        self._model.fit(*data)
+
+    def save(self, folder: str) -> None:
+        pass
+
+    def load(self, folder: str) -> None:
+        self._model = PLT(folder, **self._options)
+        self._model.load()
+
+    def rows(self, X: sp.csr_matrix) -> Any:
+        return X.astype(np.float32)
+
+    def predict(self, rows: Any) -> Any:
+        return self._model.predict(rows, top_k=K)
+
+    def labels(self, found: Any) -> Any:
+        return found
+
+
+if __name__ == "__main__":
+    main(NapkinXC)
