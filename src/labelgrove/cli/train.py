@@ -22,16 +22,16 @@ from labelgrove.cli._settings import settable_types
 from labelgrove.cli._source import CHUNK_ROWS, Source
 from labelgrove.text import HashedText
 
-_SETTABLE = ". ".join(
-    f"for {name}: {', '.join(sorted(set(settable_types(estimator)) - set(OPTIONS)))}"
+_SETTABLE = "\n\n".join(
+    f"{name}: {', '.join(sorted(set(settable_types(estimator)) - set(OPTIONS)))}."
     for name, estimator in ALGORITHMS.items()
 )
 _SETTABLE_TEXT = sorted(f"text.{name}" for name in settable_types(HashedText))
 
 #: What stands below the options in ``--help``.
 EPILOG = (
-    f"Parameters for --set, {_SETTABLE}. For text: {', '.join(_SETTABLE_TEXT)}. "
-    "The reference of the estimators and of HashedText says what they mean.\n\n"
+    "Parameters for --set, by algorithm; the reference of the estimators and of HashedText says "
+    f"what they mean.\n\n{_SETTABLE}\n\nText: {', '.join(_SETTABLE_TEXT)}.\n\n"
     "Progressive P@1 (“P@1 while learning”): on the first pass every batch of examples (1, 2, 4, … "
     f"up to {SAMPLE} rows) is predicted just before it is learnt, and the share of examples whose "
     f"best label was right is counted from the first one on. After {ALL_PREDICTED:,} examples "
