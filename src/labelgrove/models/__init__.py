@@ -11,6 +11,7 @@ from labelgrove.models._explanation import (
 from labelgrove.models._lom_statistics import LOMTreeStatistics
 from labelgrove.models._lom_tree import LOMTreeClassifier
 from labelgrove.models._online_plt import OnlinePLTClassifier
+from labelgrove.models._paths import LabelPaths
 from labelgrove.models._prediction import SearchStats
 from labelgrove.models._thresholded import ThresholdedClassifier
 
@@ -25,6 +26,7 @@ __all__ = [
     "LOMTreeClassifier",
     "LOMTreeStatistics",
     "LabelExplanation",
+    "LabelPaths",
     "NodeExplanation",
     "OnlinePLTClassifier",
     "SearchStats",
