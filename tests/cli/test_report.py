@@ -7,7 +7,7 @@ from typing import Any
 def test_a_page_is_written(run: Any, text_model: Path, make_texts: Any, tmp_path: Path) -> None:
     data, page = make_texts("test.jsonl", 60, seed=1), tmp_path / "page.html"
     shown = run("report", text_model, data, "-o", page, "--limit", 50).stdout
-    assert "50" in shown and "MB" in shown
+    assert "50" in shown and "page.html (" in shown
     html = page.read_text()
     assert "text on test.jsonl" in html and 'data-chart="rings"' in html
     assert "What has changed" not in html
