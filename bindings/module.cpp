@@ -5,6 +5,7 @@
 NB_MODULE(_core, module) {
   module.doc() = "The compiled engine of LabelGrove; private.";
   labelgrove::bindings::register_lom_tree(module);
+  labelgrove::bindings::register_ldsm(module);
   labelgrove::bindings::register_online_plt(module);
   labelgrove::bindings::register_rows(module);
   labelgrove::bindings::register_trees(module);

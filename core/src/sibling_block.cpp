@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstring>
 
+#include "labelgrove/hash.hpp"
 #include "labelgrove/kernels.hpp"
 
 namespace labelgrove {
@@ -21,6 +22,9 @@ constexpr float kReplayedR = 2.0F;
 // Columns that a row has room for: 2, or vectors of 4. (Vectors of 8 are faster by 2 % and hold 1 to 4 % more.)
 std::uint32_t room_for(std::uint32_t columns) { return columns <= 2 ? 2 : (columns + 3) / 4 * 4; }
 
+// What NAG's sum of squares begins with: no step is divided by 0.
+constexpr float kTiny = 1e-30F;
+
 void prepare(Workspace& work, std::size_t columns) {
   if (work.margins.size() < columns) {
     work.margins.resize(columns);
@@ -32,12 +36,13 @@ void prepare(Workspace& work, std::size_t columns) {
 
 }  // namespace
 
-SiblingBlock::SiblingBlock(const LearnerOptions& options, std::uint32_t children, bool theta)
+SiblingBlock::SiblingBlock(const LearnerOptions& options, std::uint32_t children, bool theta, std::uint64_t key)
     : options_(options),
       columns_(children + (theta ? 1 : 0)),
       stride_(room_for(columns_)),
       theta_(theta),
-      state_(options.has_state()) {
+      state_(options.has_state()),
+      key_(key) {
   start_row(kBiasRow);
 }
 
@@ -82,6 +87,14 @@ void SiblingBlock::start_row(std::uint32_t r) {
   float* weights = row(r);
   std::fill_n(weights, stride_, 0.0F);
   if (state_) std::fill_n(weights + stride_, stride_, options_.initial_state());
+  if (options_.kind == LearnerKind::nag) scales_.push_back(0.0F);
+  if (options_.spread > 0.0F) {
+    const std::uint64_t feature = r == kBiasRow ? 0 : std::uint64_t{map_.features()[r - 1]} + 1;
+    for (std::uint32_t c = 0; c < columns_; ++c) {
+      const auto unit = static_cast<float>(draw(key_, Draw::weights, feature, c) >> 40) * 0x1.0p-24F;
+      weights[c] = options_.spread * (2.0F * unit - 1.0F);
+    }
+  }
 }
 
 void SiblingBlock::make_room(std::uint32_t columns) {
@@ -235,6 +248,8 @@ void SiblingBlock::learn(const Features& x, std::span<const std::uint32_t> posit
       }
       break;
     }
+    case LearnerKind::nag:
+      break;  // only regresses
     case LearnerKind::arow: {
       kernel.margins_and_variances(rows, values, n, columns, stride_, margins, work.variances.data());
       const float r = fresh ? options_.r : kReplayedR * options_.r;
@@ -262,8 +277,8 @@ float SiblingBlock::inverse_scale() const {
 
 // A squared loss has steps that never overshoot (Karampatziakis & Langford 2011): what a step of rate eta comes to when it
 // is taken in ever smaller ones.
-double SiblingBlock::sgd_step(const float* values, std::size_t n) const {
-  const auto rate = static_cast<double>(options_.rate);
+double SiblingBlock::sgd_step(const float* values, std::size_t n, double weight) const {
+  const double rate = static_cast<double>(options_.rate) * weight;
   if (options_.loss == Loss::logistic) return rate / (1.0 + static_cast<double>(options_.l2) * rate);
   double square = 0.0;
   for (std::size_t j = 0; j < n; ++j) square += static_cast<double>(values[j]) * static_cast<double>(values[j]);
@@ -272,6 +287,71 @@ double SiblingBlock::sgd_step(const float* values, std::size_t n) const {
 
 void SiblingBlock::margins_again(Workspace& work, float* out) const {
   kernels().margins(work.rows.data(), work.values.data(), work.rows.size(), children(), out);
+}
+
+// NAG (Ross, Mineiro & Langford 2013, Algorithm 2) keeps the largest value s of each feature and steps as AdaGrad does,
+// times sqrt(t / N) / s; as s grows, w shrinks so that w s stays. What is stored is w s: then nothing needs to be
+// shrunk, and the step is AdaGrad's. Gives sqrt(t / N), and work.scaled = x / s.
+double SiblingBlock::normalize(Workspace& work) {
+  const std::size_t n = work.rows.size();
+  work.scaled.resize(n);
+  const float* base = storage_.data();
+  const std::size_t floats = row_floats();
+  for (std::size_t j = 0; j < n; ++j) {
+    float& scale = scales_[static_cast<std::size_t>(work.rows[j] - base) / floats];
+    const float size = std::fabs(work.values[j]);
+    if (size > scale) scale = size;
+    work.scaled[j] = scale > 0.0F ? work.values[j] / scale : 0.0F;
+    norm_ += static_cast<double>(work.scaled[j]) * static_cast<double>(work.scaled[j]);
+  }
+  return std::sqrt(static_cast<double>(updates_ + 1) / norm_);
+}
+
+void SiblingBlock::regress(const Features& x, std::span<const float> targets, float weight, Workspace& work,
+                           float* margins) {
+  find_or_insert_rows(x, work);
+  const Kernels& kernel = kernels();
+  const std::size_t n = work.rows.size();
+  const std::uint32_t columns = room_for(columns_);
+  prepare(work, columns);
+  const bool is_nag = options_.kind == LearnerKind::nag;
+  const float rate = is_nag ? static_cast<float>(static_cast<double>(options_.rate) * normalize(work)) : options_.rate;
+  const float* values = work.values.data();
+  const float* seen = is_nag ? work.scaled.data() : values;
+  float* steps = work.steps.data();
+  kernel.margins(work.rows.data(), seen, n, columns, work.margins.data());
+  std::fill(steps + columns_, steps + columns, 0.0F);
+  for (std::uint32_t c = 0; c < columns_; ++c) steps[c] = work.margins[c] - targets[c];
+  if (options_.kind == LearnerKind::sgd) {
+    const auto step = static_cast<float>(-sgd_step(values, n, static_cast<double>(weight)));
+    for (std::uint32_t c = 0; c < columns_; ++c) steps[c] *= step;
+    kernel.add_scaled(work.rows.data(), values, n, columns, steps);
+  } else {
+    for (std::uint32_t c = 0; c < columns_; ++c) steps[c] *= weight;
+    kernel.adagrad(work.rows.data(), values, n, columns, stride_, steps, rate, is_nag ? kTiny : options_.epsilon);
+  }
+  kernel.margins(work.rows.data(), seen, n, columns_, margins);
+  ++updates_;
+}
+
+void SiblingBlock::finish() {
+  RowStorage kept(std::size_t{rows()} * columns_);
+  for (std::uint32_t r = 0; r < rows(); ++r) {
+    const float scale = scales_.empty() || scales_[r] == 0.0F ? 1.0F : scales_[r];
+    float* to = kept.data() + std::size_t{r} * columns_;
+    for (std::uint32_t c = 0; c < columns_; ++c) to[c] = row(r)[c] / scale;
+  }
+  storage_ = std::move(kept);
+  stride_ = columns_;
+  state_ = false;
+  scales_ = std::vector<float>();
+}
+
+bool SiblingBlock::is_finite() const {
+  for (std::uint32_t r = 0; r < rows(); ++r) {
+    if (!std::all_of(row(r), row(r) + columns_, [](float w) { return std::isfinite(w); })) return false;
+  }
+  return true;
 }
 
 void SiblingBlock::margins(const Features& x, Workspace& work, float* out) const {

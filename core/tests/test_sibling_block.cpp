@@ -115,6 +115,8 @@ class PlainStep {
         });
         break;
       }
+      case LearnerKind::nag:
+        break;  // only regresses
       case LearnerKind::arow: {
         const double r = double{options_.r} * (fresh ? 1.0 : 2.0);  // docs/decisions/arow.md
         double variance = 0.0;

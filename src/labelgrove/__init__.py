@@ -14,6 +14,7 @@ from labelgrove._errors import (
 from labelgrove.evaluation import evaluate, progressive_validation
 from labelgrove.models import (
     Explanation,
+    LdSMClassifier,
     LOMTreeClassifier,
     LOMTreeStatistics,
     OnlinePLTClassifier,
@@ -33,6 +34,7 @@ __all__ = [
     "LOMTreeStatistics",
     "LabelGroveError",
     "LabelTree",
+    "LdSMClassifier",
     "LearningInterrupted",
     "MissingDependencyError",
     "ModelFileError",

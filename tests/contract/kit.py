@@ -89,6 +89,34 @@ KINDS: dict[str, Kind] = {
             "epochs": [0, -1, 1.5, "2", None, True],
         },
     ),
+    "LdSMClassifier": Kind(
+        configurations={
+            "default": {"n_estimators": 10},
+            "binary": {"n_estimators": 12, "arity": 2, "learner": "nag", "learning_rate": 0.05},
+            "wide": {
+                "n_estimators": 8,
+                "arity": 5,
+                "learner": "sgd",
+                "leaf_share": "labels",
+                "shuffle": False,
+            },
+        },
+        traits=frozenset({"sets"}),
+        numbers={"n_estimators": 2, "arity": 3, "max_nodes": 50, "epochs_per_node": 4},
+        bad={
+            "n_estimators": [0, -1, 2.0, "2", True, None, 10**9],
+            "arity": [1, 9, -2, 2.0, "2", True],
+            "max_nodes": [0, -1, 10.0, "10", True, None],
+            "epochs_per_node": [0, -1, 1.5, "2", None, True],
+            "lambda1": [-0.1, np.nan, np.inf, "1", None, True, 1e300],
+            "lambda2": [-0.1, np.nan, np.inf, "1", None, True, 1e300],
+            "learner": ["arow", 3, None, ["nag"]],
+            "learning_rate": [0, -1.0, np.nan, np.inf, "1", True, None, 1e300, 1e-300],
+            "initial_spread": [-0.1, np.nan, np.inf, "1", None, True, 1e300],
+            "min_samples_split": [1, 0, 2.0, "2", None, True],
+            "leaf_share": ["all", 0, None],
+        },
+    ),
 }
 
 

@@ -71,16 +71,16 @@ def check_probabilities_agree_with_the_best_k(make: Make) -> None:
 def check_thresholds(make: Make) -> None:
     X, Y = noise()
     clf = make().fit(X, Y)
-    everything = clf.predict_proba(X, threshold=0.0).toarray()
+    everything = clf.predict_proba(X, threshold=0.0).toarray().astype(np.float64)
     for threshold in (0.01, 0.3, 1.5):
         found = clf.predict_proba(X, threshold=threshold)
-        reached = everything >= np.float32(threshold)
+        reached = everything >= threshold
         assert np.array_equal(found.toarray(), np.where(reached, everything, 0))
         assert found.nnz == reached.sum()
     each = np.random.default_rng(0).random(clf.n_classes_) ** 3
     each[0], each[1] = 0.0, np.inf
     found = clf.predict_proba(X, threshold=each)
-    reached = everything >= each.astype(np.float32)
+    reached = everything >= each
     assert np.array_equal(found.toarray(), np.where(reached, everything, 0))
     assert np.array_equal(clf.predict_proba(X, threshold=each.tolist()).toarray(), found.toarray())
 

@@ -7,7 +7,15 @@
 namespace labelgrove {
 
 // Streams of choices that must not be correlated with one another.
-enum class Draw : std::uint64_t { policy = 1, replay = 2, reservoir = 3, shuffle = 4, clustering = 5 };
+enum class Draw : std::uint64_t {
+  policy = 1,
+  replay = 2,
+  reservoir = 3,
+  shuffle = 4,
+  clustering = 5,
+  weights = 6,
+  places = 7,
+};
 
 // Finaliser of Steele, Lea & Flood (2014), SplitMix64.
 constexpr std::uint64_t mix(std::uint64_t z) {

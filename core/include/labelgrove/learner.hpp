@@ -8,18 +8,19 @@
 
 namespace labelgrove {
 
-enum class LearnerKind : std::uint8_t { adagrad = 0, sgd = 1, arow = 2 };
+enum class LearnerKind : std::uint8_t { adagrad = 0, sgd = 1, arow = 2, nag = 3 };
 
 // Of AdaGrad and SGD; AROW has its squared hinge. Squared: of the target and the margin, which is clipped to [-1, 1].
 enum class Loss : std::uint8_t { logistic = 0, squared = 1 };
 
 struct LearnerOptions {
   LearnerKind kind = LearnerKind::arow;
-  float rate = 1.0F;      // AdaGrad: eta. SGD: gamma. AROW: unused.
+  float rate = 1.0F;      // AdaGrad, NAG: eta. SGD: gamma. AROW: unused.
   float epsilon = 0.01F;  // AdaGrad: added to the sum of squared gradients.
   float l2 = 0.0F;        // SGD: lambda.
   float r = 1.0F;         // AROW: r.
   Loss loss = Loss::logistic;
+  float spread = 0.0F;  // Weights begin between -spread and +spread, drawn for each.
 
   // Optimiser state stands beside each weight for all but SGD.
   bool has_state() const { return kind != LearnerKind::sgd; }

@@ -13,6 +13,7 @@ struct Workspace {
   std::vector<std::uint32_t> found;
   std::vector<float*> rows;
   std::vector<float> values;
+  std::vector<float> scaled;
   std::vector<float> margins;
   std::vector<float> variances;
   std::vector<float> steps;

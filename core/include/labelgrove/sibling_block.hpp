@@ -10,6 +10,7 @@
 
 #include <cstdint>
 #include <span>
+#include <vector>
 
 #include "labelgrove/base.hpp"
 #include "labelgrove/feature_map.hpp"
@@ -31,7 +32,8 @@ struct BlockView {
 
 class SiblingBlock final : public NodeBlock {
  public:
-  SiblingBlock(const LearnerOptions& options, std::uint32_t children, bool theta);
+  // `key` tells the weights that this block draws to begin with from those of every other block.
+  SiblingBlock(const LearnerOptions& options, std::uint32_t children, bool theta, std::uint64_t key = 0);
   // A stored block. With `borrow` the weights are read where they lie, for prediction only, and must outlive the block.
   // REQUIRES: the features are distinct.
   SiblingBlock(const LearnerOptions& options, const BlockView& stored, bool borrow);
@@ -65,6 +67,13 @@ class SiblingBlock final : public NodeBlock {
 
   // The margins, w . x, of the example that was learnt last with this workspace, as they are now.
   void margins_again(Workspace& work, float* out) const;
+  // One step of every column towards its target, in half the squared loss, `weight` times as far as from an example that
+  // counts once. margins[c] is w . x after the step. REQUIRES: the learner is AdaGrad, SGD without L2 in squared loss, or
+  // NAG.
+  void regress(const Features& x, std::span<const float> targets, float weight, Workspace& work, float* margins);
+  // Ends learning: nothing is kept but the weights, as they apply to features as they are.
+  void finish();
+  bool is_finite() const;
 
   // --- prediction ----------------------------------------------------------------------------------------------------
   // out[c] = w . x for all children.
@@ -89,7 +98,8 @@ class SiblingBlock final : public NodeBlock {
   float inverse_scale() const;
   // What w . x is multiplied by before the sigmoid.
   float margin_scale() const;
-  double sgd_step(const float* values, std::size_t n) const;
+  double sgd_step(const float* values, std::size_t n, double weight = 1.0) const;
+  double normalize(Workspace& work);
 
   LearnerOptions options_;
   std::uint32_t columns_;
@@ -99,6 +109,9 @@ class SiblingBlock final : public NodeBlock {
   FeatureMap map_;
   RowStorage storage_;
   const float* borrowed_ = nullptr;
+  std::uint64_t key_ = 0;
+  std::vector<float> scales_;  // NAG: by row, the largest |x| so far; weights are times that
+  double norm_ = 0.0;          // NAG: N, the sum of all squares of x over their scales
   std::uint64_t updates_ = 0;  // how often every column has learnt
 };
 

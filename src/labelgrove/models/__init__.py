@@ -8,14 +8,18 @@ from labelgrove.models._explanation import (
     LabelExplanation,
     NodeExplanation,
 )
+from labelgrove.models._ldsm import LdSMClassifier
 from labelgrove.models._lom_statistics import LOMTreeStatistics
 from labelgrove.models._lom_tree import LOMTreeClassifier
 from labelgrove.models._online_plt import OnlinePLTClassifier
-from labelgrove.models._paths import LabelPaths
 from labelgrove.models._prediction import SearchStats
 from labelgrove.models._thresholded import ThresholdedClassifier
 
-ESTIMATORS: tuple[type[LabelClassifier], ...] = (OnlinePLTClassifier, LOMTreeClassifier)
+ESTIMATORS: tuple[type[LabelClassifier], ...] = (
+    OnlinePLTClassifier,
+    LOMTreeClassifier,
+    LdSMClassifier,
+)
 """Every estimator that model files can hold."""
 
 __all__ = [
@@ -26,7 +30,7 @@ __all__ = [
     "LOMTreeClassifier",
     "LOMTreeStatistics",
     "LabelExplanation",
-    "LabelPaths",
+    "LdSMClassifier",
     "NodeExplanation",
     "OnlinePLTClassifier",
     "SearchStats",

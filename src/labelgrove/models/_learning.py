@@ -188,6 +188,8 @@ def check_weights(sample_weight: Any, n_rows: int) -> npt.NDArray[np.float32] | 
         raise DataError(
             f"sample_weight, row {row}: found {weights[row]}; expected a finite number from 0 on"
         )
+    if not weights.any():
+        raise DataError("sample_weight: every weight is zero; expected some that count")
     return weights
 
 

@@ -1,0 +1,152 @@
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "arrays.hpp"
+#include "dict_archive.hpp"
+#include "held.hpp"
+#include "labelgrove/ldsm.hpp"
+#include "predictions.hpp"
+#include "register.hpp"
+#include "rows.hpp"
+
+namespace labelgrove::bindings {
+namespace {
+
+using Model = Held<Ldsm>;
+
+LdsmOptions options_from(const nb::dict& given) {
+  LdsmOptions options;
+  const auto integer = [&](const char* name) { return nb::cast<std::uint64_t>(given[name]); };
+  const auto real = [&](const char* name) { return nb::cast<double>(given[name]); };
+  options.arity = static_cast<std::uint32_t>(integer("arity"));
+  options.trees = static_cast<std::uint32_t>(integer("trees"));
+  options.max_nodes = static_cast<std::uint32_t>(integer("max_nodes"));
+  options.epochs = static_cast<std::uint32_t>(integer("epochs"));
+  options.min_examples = static_cast<std::uint32_t>(integer("min_examples"));
+  options.objective = {real("lambda1"), real("lambda2")};
+  options.learner.kind = static_cast<LearnerKind>(integer("learner"));
+  options.learner.rate = static_cast<float>(real("rate"));
+  options.learner.epsilon = 1e-8F;
+  options.learner.loss = Loss::squared;
+  options.learner.spread = static_cast<float>(real("spread"));
+  options.share = static_cast<LeafShare>(integer("share"));
+  options.shuffle = nb::cast<bool>(given["shuffle"]);
+  options.normalize = nb::cast<bool>(given["normalize"]);
+  options.seed = integer("seed");
+  return options;
+}
+
+void grow(Model& model, const In<std::int64_t>& indptr, const In<FeatureId>& ids, const In<float>& values,
+          const In<std::int64_t>& label_indptr, const In<LabelId>& labels, const nb::object& weights,
+          LabelId label_count, unsigned threads) {
+  const Rows rows(indptr, ids, values);
+  const RowLabels row_labels(label_indptr, labels, rows.size());
+  LdsmExamples data;
+  data.size = rows.size();
+  data.example = [&](std::size_t row) { return LdsmExamples::Example{rows[row], row_labels[row]}; };
+  data.label_count = label_count;
+  In<float> given;
+  if (!weights.is_none()) {
+    given = nb::cast<In<float>>(weights);
+    data.weights = view(given);
+  }
+  const bool fits = data.size < kNone && (weights.is_none() || data.weights.size() == data.size) &&
+                    std::ranges::all_of(row_labels.labels, [&](LabelId label) { return label < label_count; });
+  if (!fits) throw std::invalid_argument("examples, labels and weights do not fit together");
+  if (!model.engine.trees().empty()) throw std::runtime_error("this forest has been grown");
+  const nb::gil_scoped_release no_gil;
+  model.engine.grow(data, threads);
+}
+
+// By label, whether it is allowed; empty for all.
+std::vector<std::uint8_t> flags(const Model& model, const nb::object& allowed) {
+  if (allowed.is_none()) return {};
+  std::vector<std::uint8_t> flags(std::size_t{model.engine.label_count()} + 1);  // never empty
+  for (const LabelId label : view(nb::cast<In<LabelId>>(allowed))) {
+    if (label < model.engine.label_count()) flags[label] = 1;
+  }
+  return flags;
+}
+
+nb::tuple top_k(const Model& model, const In<std::int64_t>& indptr, const In<FeatureId>& ids, const In<float>& values,
+                std::size_t k, std::size_t /*beam_width*/, const nb::object& allowed, unsigned threads) {
+  const auto open = flags(model, allowed);
+  const auto make = [&] { return LdsmFinder(model.engine, open); };
+  const auto find = [k](LdsmFinder& finder, const Features& x, std::vector<Scored>& found) {
+    finder.top_k(x, k, found);
+  };
+  return ranked(Rows(indptr, ids, values), k, model.engine.options().normalize, threads, make, find);
+}
+
+nb::tuple above_threshold(const Model& model, const In<std::int64_t>& indptr, const In<FeatureId>& ids,
+                          const In<float>& values, const In<float>& thresholds, const nb::object& allowed,
+                          unsigned threads) {
+  const auto open = flags(model, allowed);
+  const auto by_label = view(thresholds);
+  if (by_label.size() != 1 && by_label.size() < model.engine.label_count()) {
+    throw std::invalid_argument("expected one threshold, or one for each label");
+  }
+  const auto make = [&] { return LdsmFinder(model.engine, open); };
+  const auto find = [by_label](LdsmFinder& finder, const Features& x, std::vector<Scored>& found) {
+    finder.above_threshold(x, by_label, found);
+  };
+  return collected(Rows(indptr, ids, values), model.engine.options().normalize, threads, make, find);
+}
+
+nb::ndarray<LabelId, nb::numpy> labels_of(const Model& model) {
+  std::vector<LabelId> labels;
+  for (LabelId label = 0; label < model.engine.label_count(); ++label) {
+    if (model.engine.knows(label)) labels.push_back(label);
+  }
+  return to_array(std::span<const LabelId>(labels));
+}
+
+}  // namespace
+
+void register_ldsm(nb::module_& module) {
+  nb::class_<Model>(module, "Ldsm", "A forest of LdSM trees; see core/include/labelgrove/ldsm.hpp.")
+      .def(
+          "__init__", [](Model* self, const nb::dict& options) { new (self) Model(nb::none(), options_from(options)); },
+          nb::arg("options"))
+      .def_static(
+          "load",
+          [](const nb::dict& options, const nb::dict& arrays, bool for_prediction) {
+            return std::make_unique<Model>(arrays, options_from(options), DictReader(arrays), for_prediction);
+          },
+          nb::arg("options"), nb::arg("arrays"), nb::arg("for_prediction"))
+      .def(
+          "save",
+          [](const Model& self, bool for_prediction) {
+            nb::dict out;
+            DictWriter writer(out);
+            self.engine.save(writer, for_prediction);
+            return out;
+          },
+          nb::arg("for_prediction"))
+      .def("grow", &grow, nb::arg("indptr").noconvert(), nb::arg("ids").noconvert(), nb::arg("values").noconvert(),
+           nb::arg("label_indptr").noconvert(), nb::arg("labels").noconvert(), nb::arg("weights").none(),
+           nb::arg("label_count"), nb::arg("threads"))
+      .def(
+          "remove_labels", [](Model& self, const In<LabelId>& labels) { self.engine.remove_labels(view(labels)); },
+          nb::arg("labels").noconvert())
+      .def("top_k", &top_k, nb::arg("indptr").noconvert(), nb::arg("ids").noconvert(), nb::arg("values").noconvert(),
+           nb::arg("k"), nb::arg("beam_width"), nb::arg("allowed").none(), nb::arg("threads"))
+      .def("above_threshold", &above_threshold, nb::arg("indptr").noconvert(), nb::arg("ids").noconvert(),
+           nb::arg("values").noconvert(), nb::arg("thresholds").noconvert(), nb::arg("allowed").none(),
+           nb::arg("threads"))
+      .def("labels", &labels_of)
+      .def_prop_ro("examples_seen", [](const Model& self) { return self.engine.examples_seen(); })
+      .def_prop_ro("label_count", [](const Model& self) { return self.engine.label_count(); })
+      .def_prop_ro("can_learn", [](const Model& self) { return self.engine.can_learn(); })
+      .def("size", [](const Model& self) {
+        const auto size = self.engine.size();
+        nb::dict out;
+        out["weights"] = size.weights;
+        out["model_bytes"] = size.model_bytes;
+        out["memory_bytes"] = 0;
+        return out;
+      });
+}
+
+}  // namespace labelgrove::bindings

@@ -1,0 +1,92 @@
+// LdSM (Majzoubi & Choromanska 2020): an ensemble of multi-label decision trees. The score of a label is the mean of its
+// shares in all leaves that the example reaches, in all trees.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "labelgrove/archive.hpp"
+#include "labelgrove/base.hpp"
+#include "labelgrove/ldsm_tree.hpp"
+#include "labelgrove/search.hpp"
+
+namespace labelgrove {
+
+class Ldsm {
+ public:
+  explicit Ldsm(const LdsmOptions& options) : options_(options) {}
+  // What save() wrote. Throws std::invalid_argument, naming what does not hold, unless every invariant does. With `borrow`
+  // the weights stay where they lie, and nothing is known about how the trees grew.
+  Ldsm(const LdsmOptions& options, const ArrayReader& saved, bool borrow);
+  Ldsm(const Ldsm&) = delete;
+  Ldsm& operator=(const Ldsm&) = delete;
+
+  void save(ArrayWriter& out, bool for_prediction) const;
+
+  // Grows all trees. The same for any number of threads. REQUIRES: nothing has been grown.
+  void grow(const LdsmExamples& data, unsigned threads);
+  // Never finds these labels again.
+  void remove_labels(std::span<const LabelId> labels);
+
+  bool can_learn() const { return !borrowed_; }
+  bool usable() const { return true; }
+  const LdsmOptions& options() const { return options_; }
+  std::uint64_t examples_seen() const { return examples_seen_; }
+  // All labels are below.
+  LabelId label_count() const { return static_cast<LabelId>(known_.size()); }
+  bool knows(LabelId label) const { return label < known_.size() && known_[label] != 0; }
+  std::span<const LdsmTree> trees() const { return trees_; }
+
+  struct Size {
+    std::uint64_t weights = 0;
+    std::uint64_t model_bytes = 0;
+  };
+  Size size() const;
+
+ private:
+  void save_statistics(ArrayWriter& out) const;
+  void load_statistics(const ArrayReader& saved);
+
+  LdsmOptions options_;
+  std::vector<LdsmTree> trees_;
+  std::vector<std::uint8_t> known_;  // by label: whether an example had it, and it was not removed
+  std::uint64_t examples_seen_ = 0;
+  bool borrowed_ = false;
+};
+
+// Finds labels for one example after another (Algorithm 5). Not for several threads at once: each has its own.
+//
+// Labels that no leaf speaks of have the score 0.
+class LdsmFinder {
+ public:
+  // With `allowed`, by label, no other labels are returned; empty for all.
+  LdsmFinder(const Ldsm& forest, std::span<const std::uint8_t> allowed);
+
+  void top_k(const Features& x, std::size_t k, std::vector<Scored>& found);
+  // All labels with a score above 0 that is at least their threshold; `thresholds` holds one for all, or one by label.
+  void above_threshold(const Features& x, std::span<const float> thresholds, std::vector<Scored>& found);
+
+  // The regressors asked in all trees, and the depth of the deepest leaf.
+  const SearchStats& stats() const { return stats_; }
+
+ private:
+  bool open(LabelId label) const { return forest_.knows(label) && (allowed_.empty() || allowed_[label] != 0); }
+  // Fills touched_, and scores_ of the labels in it.
+  void score(const Features& x);
+  void visit(const LdsmTree& tree, const Features& x);
+  void forget();
+
+  const Ldsm& forest_;
+  std::span<const std::uint8_t> allowed_;
+  SearchStats stats_;
+  std::vector<float> scores_;  // by label; 0 between two examples
+  std::vector<LabelId> touched_;
+  std::vector<NodeId> waiting_;
+  std::uint32_t leaves_ = 0;
+  std::vector<float> margins_;
+  Workspace work_;
+};
+
+}  // namespace labelgrove

@@ -1,0 +1,107 @@
+// One LdSM tree (Majzoubi & Choromanska 2020): inner nodes send an example to one or several of their M children, leaves
+// hold histograms of the labels of the examples that ended there.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "labelgrove/base.hpp"
+#include "labelgrove/learner.hpp"
+#include "labelgrove/sibling_block.hpp"
+#include "labelgrove/split_objective.hpp"
+
+namespace labelgrove {
+
+// What a leaf's histogram is divided by.
+enum class LeafShare : std::uint8_t {
+  examples = 0,  // the examples that ended there: estimates of P(label | x)
+  labels = 1,    // the sum of its entries, as in the paper
+};
+
+struct LdsmOptions {
+  std::uint32_t arity = 4;  // M
+  std::uint32_t trees = 50;
+  std::uint32_t max_nodes = 2000;  // T_max
+  std::uint32_t epochs = 10;       // E
+  std::uint32_t min_examples = 2;  // a node that fewer have reached is not split
+  ObjectiveWeights objective;
+  LearnerOptions learner;
+  LeafShare share = LeafShare::examples;
+  double tail_weight = 0.0;  // of the label centroids in the scores; 0: none are kept
+  double tail_gamma = 30.0;
+  bool shuffle = true;    // every epoch takes the examples in an order of its own
+  bool normalize = true;  // scale examples to unit length
+  std::uint64_t seed = 0;
+};
+
+// What a forest learns from, as the core's caller holds it. Any number of threads may ask for examples.
+struct LdsmExamples {
+  struct Example {
+    Features x;
+    std::span<const LabelId> labels;
+  };
+  std::size_t size = 0;
+  std::function<Example(std::size_t)> example;
+  std::span<const float> weights;  // how much each counts; empty: 1
+  LabelId label_count = 0;         // all labels are below
+
+  double weight(std::size_t i) const { return weights.empty() ? 1.0 : static_cast<double>(weights[i]); }
+};
+
+struct LabelCount {
+  LabelId label;
+  double count;
+};
+// Labels increase.
+using LabelHistogram = std::vector<LabelCount>;
+
+// How the split of an inner node came out.
+struct LdsmSplit {
+  std::vector<float> course;  // J after every epoch
+  float objective = 0.0F;     // J of the examples as they were sent
+  float balance = 0.0F;       // beta, Definition 1
+  float purity = 0.0F;        // alpha, Definition 2
+};
+
+struct LdsmTree {
+  struct Node {
+    NodeId first_child = kNone;  // the others follow it; kNone of a leaf
+    std::uint32_t depth = 0;
+    std::uint32_t examples = 0;                // that reached it in training
+    std::unique_ptr<SiblingBlock> regressors;  // of an inner node
+    std::size_t begin = 0;                     // of a leaf's entries in labels and shares
+    std::size_t end = 0;
+    LdsmSplit split;  // of an inner node
+
+    bool is_leaf() const { return first_child == kNone; }
+  };
+  std::vector<Node> nodes;  // the root first, every node before its children
+  std::vector<LabelId> labels;
+  std::vector<float> shares;
+};
+
+// Calls take(child) for every child that an example with these margins goes to: those above 0.5, or else the one with the
+// highest (Algorithm 4).
+template <typename Take>
+void for_each_direction(std::span<const float> margins, Take&& take) {
+  std::uint32_t best = 0;
+  bool sent = false;
+  for (std::uint32_t m = 0; m < margins.size(); ++m) {
+    if (margins[m] > margins[best]) best = m;
+    if (margins[m] > 0.5F) {
+      take(m);
+      sent = true;
+    }
+  }
+  if (!sent) take(best);
+}
+
+// Tree number `tree` of the forest (Algorithms 1 to 4). `scales[i]` is what example i is multiplied by. The same for any
+// number of threads.
+LdsmTree grow_ldsm_tree(const LdsmOptions& options, const LdsmExamples& data, std::span<const double> scales,
+                        std::uint32_t tree, unsigned threads);
+
+}  // namespace labelgrove

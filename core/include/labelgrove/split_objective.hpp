@@ -1,0 +1,60 @@
+// What the regressors of an LdSM node optimise (Majzoubi & Choromanska 2020, Eq. 1), and which targets they learn from.
+//
+//   J = sum_{j<l} |P_j - P_l|  -  lambda1 sum_i pi_i sum_{j<l} |P_j^i - P_l^i|  +  lambda2 |sum_j P_j - 1|
+//
+// P_j is the share of labels that goes to child j, P_j^i that of label i, pi_i label i's share of all. The first term is
+// small when the children are balanced, the second large when a label's examples stay together, and the third keeps
+// examples from going everywhere.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+namespace labelgrove {
+
+inline constexpr std::uint32_t kMostDirections = 8;
+
+struct ObjectiveWeights {
+  double lambda1 = 1.0;
+  double lambda2 = 1.0;
+};
+
+// Labels are numbered within the node. All sums are kept times C_v, the labels seen so far.
+class SplitObjective {
+ public:
+  SplitObjective(std::uint32_t arity, ObjectiveWeights weights) : arity_(arity), weights_(weights) {}
+
+  // Nothing has been seen, of so many labels.
+  void start(std::size_t labels);
+  // An example with these labels comes: counts them, and gives the set of directions, a bit each, for which J would be
+  // least, were the example sent there (Algorithm 3). Among equals the set with fewer directions, then the lower one.
+  std::uint32_t choose(std::span<const std::uint32_t> labels, double weight);
+  // The regressors now send the example there, with these margins clamped to [0, 1] (the end of Algorithm 2).
+  void record(std::span<const std::uint32_t> labels, double weight, std::span<const float> margins);
+
+  // Adds so many labels of one kind, of which sent[j] go to child j.
+  void add(std::uint32_t label, double count, std::span<const double> sent);
+  // J; 0 before anything was seen.
+  double value() const;
+  // Definition 1: how far the most uneven P_j is from the mean of all.
+  double balance() const;
+  // Definition 2: 0 if no label's examples go to more than one child.
+  double purity() const;
+
+ private:
+  double& mass(std::uint32_t label, std::uint32_t child) { return label_mass_[std::size_t{label} * arity_ + child]; }
+  double mass(std::uint32_t label, std::uint32_t child) const {
+    return label_mass_[std::size_t{label} * arity_ + child];
+  }
+
+  std::uint32_t arity_;
+  ObjectiveWeights weights_;
+  double total_ = 0.0;                                // C_v
+  std::array<double, kMostDirections> mass_{};        // C_v P_j
+  std::vector<double> label_mass_;                    // by label and child: l_v(i) P_j^i
+  std::array<double, 1U << kMostDirections> cost_{};  // by set of directions
+};
+
+}  // namespace labelgrove

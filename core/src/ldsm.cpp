@@ -1,0 +1,115 @@
+#include "labelgrove/ldsm.hpp"
+
+#include <algorithm>
+
+#include "labelgrove/parallel.hpp"
+
+namespace labelgrove {
+
+void Ldsm::grow(const LdsmExamples& data, unsigned threads) {
+  known_.assign(data.label_count, 0);
+  std::vector<double> scales(data.size, 1.0);
+  for (std::size_t i = 0; i < data.size; ++i) {
+    const LdsmExamples::Example example = data.example(i);
+    for (const LabelId label : example.labels) known_[label] = 1;
+    if (options_.normalize) scales[i] = unit_scale(example.x);
+  }
+  // Trees first: they need nothing from each other, and what is trained ahead in one may be in vain.
+  const unsigned at_once = std::clamp(threads, 1U, options_.trees);
+  const unsigned within = std::max(1U, threads / at_once);
+  std::vector<LdsmTree> trees(options_.trees);
+  parallel_for(options_.trees, at_once, [&](std::size_t tree) {
+    trees[tree] = grow_ldsm_tree(options_, data, scales, static_cast<std::uint32_t>(tree), within);
+  });
+  trees_ = std::move(trees);
+  examples_seen_ = data.size;
+}
+
+void Ldsm::remove_labels(std::span<const LabelId> labels) {
+  for (const LabelId label : labels) {
+    if (label < known_.size()) known_[label] = 0;
+  }
+}
+
+Ldsm::Size Ldsm::size() const {
+  Size size;
+  for (const LdsmTree& tree : trees_) {
+    size.model_bytes += tree.nodes.capacity() * sizeof(LdsmTree::Node) + tree.labels.capacity() * sizeof(LabelId) +
+                        tree.shares.capacity() * sizeof(float);
+    for (const LdsmTree::Node& node : tree.nodes) {
+      if (!node.regressors) continue;
+      size.weights += std::uint64_t{node.regressors->rows()} * node.regressors->columns();
+      size.model_bytes += node.regressors->bytes();
+    }
+  }
+  return size;
+}
+
+LdsmFinder::LdsmFinder(const Ldsm& forest, std::span<const std::uint8_t> allowed)
+    : forest_(forest), allowed_(allowed), scores_(forest.label_count()), margins_(forest.options().arity) {}
+
+void LdsmFinder::visit(const LdsmTree& tree, const Features& x) {
+  waiting_.assign(1, 0);
+  while (!waiting_.empty()) {
+    const LdsmTree::Node& node = tree.nodes[waiting_.back()];
+    waiting_.pop_back();
+    if (!node.is_leaf()) {
+      node.regressors->margins(x, work_, margins_.data());
+      stats_.classifiers += forest_.options().arity;
+      for_each_direction(margins_, [&](std::uint32_t m) { waiting_.push_back(node.first_child + m); });
+      continue;
+    }
+    stats_.depth = std::max(stats_.depth, node.depth);
+    if (node.begin == node.end) continue;
+    ++leaves_;
+    for (std::size_t at = node.begin; at < node.end; ++at) {
+      const LabelId label = tree.labels[at];
+      if (scores_[label] == 0.0F) touched_.push_back(label);
+      scores_[label] += tree.shares[at];
+    }
+  }
+}
+
+void LdsmFinder::score(const Features& x) {
+  stats_ = {};
+  leaves_ = 0;
+  for (const LdsmTree& tree : forest_.trees()) visit(tree, x);
+  for (const LabelId label : touched_) scores_[label] /= static_cast<float>(leaves_);
+}
+
+void LdsmFinder::forget() {
+  for (const LabelId label : touched_) scores_[label] = 0.0F;
+  touched_.clear();
+}
+
+void LdsmFinder::top_k(const Features& x, std::size_t k, std::vector<Scored>& found) {
+  score(x);
+  found.clear();
+  for (const LabelId label : touched_) {
+    if (open(label)) found.push_back({label, scores_[label]});
+  }
+  const std::size_t kept = std::min(k, found.size());
+  const auto better = [](const Scored& a, const Scored& b) {
+    return a.probability != b.probability ? a.probability > b.probability : a.label < b.label;
+  };
+  std::ranges::partial_sort(found, found.begin() + static_cast<std::ptrdiff_t>(kept), better);
+  found.resize(kept);
+  for (LabelId label = 0; label < forest_.label_count() && found.size() < k; ++label) {
+    if (scores_[label] == 0.0F && open(label)) found.push_back({label, 0.0F});
+  }
+  forget();
+}
+
+void LdsmFinder::above_threshold(const Features& x, std::span<const float> thresholds, std::vector<Scored>& found) {
+  score(x);
+  found.clear();
+  const auto enough = [&](LabelId label) {
+    return scores_[label] >= (thresholds.size() == 1 ? thresholds[0] : thresholds[label]);
+  };
+  for (const LabelId label : touched_) {
+    if (open(label) && enough(label)) found.push_back({label, scores_[label]});
+  }
+  forget();
+}
+
+}  // namespace labelgrove

@@ -1,0 +1,195 @@
+// Saving and loading: docs/format.md names every array.
+#include <algorithm>
+#include <cmath>
+#include <functional>
+#include <string>
+
+#include "labelgrove/archive_check.hpp"
+#include "labelgrove/ldsm.hpp"
+
+namespace labelgrove {
+namespace {
+
+bool in_unit_range(float value) { return value >= 0.0F && value <= 1.0F; }
+
+// Every node but the root is the child of exactly one node, which comes before it.
+void check_children(const LdsmTree& tree, std::uint32_t arity, const std::string& where) {
+  const auto n = static_cast<NodeId>(tree.nodes.size());
+  require(n % arity == 1 % arity, where + "the number of nodes does not fit the arity");
+  std::vector<std::uint8_t> has_parent(n);
+  NodeId inner = 0;
+  for (NodeId v = 0; v < n; ++v) {
+    const NodeId first = tree.nodes[v].first_child;
+    if (first == kNone) continue;
+    ++inner;
+    require(first > v && first < n && (first - 1) % arity == 0 && has_parent[first] == 0,
+            where + "node " + std::to_string(v) + " has children that cannot be its own");
+    has_parent[first] = 1;
+  }
+  require(std::uint64_t{inner} * arity + 1 == n, where + "a node has no parent");
+}
+
+}  // namespace
+
+void Ldsm::save(ArrayWriter& out, bool for_prediction) const {
+  auto counters = out.u64("counters", 2);
+  counters[0] = label_count();
+  counters[1] = examples_seen_;
+  std::ranges::copy(known_, out.bytes("label.known", known_.size()).begin());
+  std::size_t nodes = 0;
+  std::size_t entries = 0;
+  std::size_t inner = 0;
+  std::size_t features = 0;
+  std::size_t weights = 0;
+  auto sizes = out.u32("tree.nodes", trees_.size());
+  for (std::size_t t = 0; t < trees_.size(); ++t) {
+    sizes[t] = static_cast<std::uint32_t>(trees_[t].nodes.size());
+    nodes += trees_[t].nodes.size();
+    entries += trees_[t].labels.size();
+    for (const LdsmTree::Node& node : trees_[t].nodes) {
+      if (node.is_leaf()) continue;
+      ++inner;
+      features += node.regressors->features().size();
+      weights += std::size_t{node.regressors->rows()} * options_.arity;
+    }
+  }
+  auto children = out.u32("node.first_child", nodes).begin();
+  auto leaf_sizes = out.u32("node.labels", nodes).begin();
+  auto labels = out.u32("leaf.label", entries).begin();
+  auto shares = out.f32("leaf.share", entries).begin();
+  auto block_sizes = out.u32("block.features", inner).begin();
+  auto feature = out.u32("weights.feature", features).begin();
+  float* weight = out.f32("weights.value", weights).data();
+  for (const LdsmTree& tree : trees_) {
+    for (const LdsmTree::Node& node : tree.nodes) {
+      *children++ = node.first_child;
+      *leaf_sizes++ = static_cast<std::uint32_t>(node.end - node.begin);
+      if (node.is_leaf()) continue;
+      const SiblingBlock& block = *node.regressors;
+      *block_sizes++ = block.features().size();
+      feature = std::ranges::copy(block.features().features(), feature).out;
+      block.copy_weights(options_.arity, weight);
+      weight += std::size_t{block.rows()} * options_.arity;
+    }
+    labels = std::ranges::copy(tree.labels, labels).out;
+    shares = std::ranges::copy(tree.shares, shares).out;
+  }
+  if (!for_prediction) save_statistics(out);
+}
+
+void Ldsm::save_statistics(ArrayWriter& out) const {
+  std::size_t nodes = 0;
+  std::size_t inner = 0;
+  for (const LdsmTree& tree : trees_) {
+    nodes += tree.nodes.size();
+    inner += static_cast<std::size_t>(
+        std::ranges::count_if(tree.nodes, [](const LdsmTree::Node& node) { return !node.is_leaf(); }));
+  }
+  auto examples = out.u32("node.examples", nodes).begin();
+  auto course = out.f32("split.course", inner * options_.epochs).begin();
+  auto objective = out.f32("split.objective", inner).begin();
+  auto balance = out.f32("split.balance", inner).begin();
+  auto purity = out.f32("split.purity", inner).begin();
+  for (const LdsmTree& tree : trees_) {
+    for (const LdsmTree::Node& node : tree.nodes) {
+      *examples++ = node.examples;
+      if (node.is_leaf()) continue;
+      course = std::ranges::copy(node.split.course, course).out;
+      *objective++ = node.split.objective;
+      *balance++ = node.split.balance;
+      *purity++ = node.split.purity;
+    }
+  }
+}
+
+Ldsm::Ldsm(const LdsmOptions& options, const ArrayReader& saved, bool borrow) : options_(options), borrowed_(borrow) {
+  const auto counters = saved.u64("counters");
+  const auto known = saved.bytes("label.known");
+  require(
+      counters.size() == 2 && counters[0] == known.size() && counters[0] < kNone / 2 && counters[1] <= kMostExamples,
+      "array 'counters' must hold the number of labels, as in 'label.known', and that of examples");
+  require(std::ranges::all_of(known, [](std::uint8_t flag) { return flag <= 1; }),
+          "array 'label.known' must hold 0 or 1");
+  known_.assign(known.begin(), known.end());
+  examples_seen_ = counters[1];
+
+  const auto sizes = saved.u32("tree.nodes");
+  require(sizes.size() == options_.trees, "array 'tree.nodes' must hold one number for each tree");
+  Pieces children("node.first_child", saved.u32("node.first_child"));
+  Pieces leaf_sizes("node.labels", saved.u32("node.labels"));
+  Pieces labels("leaf.label", saved.u32("leaf.label"));
+  Pieces shares("leaf.share", saved.f32("leaf.share"));
+  Pieces block_sizes("block.features", saved.u32("block.features"));
+  Pieces features("weights.feature", saved.u32("weights.feature"));
+  Pieces weights("weights.value", saved.f32("weights.value"));
+  LearnerOptions stateless;
+  stateless.kind = LearnerKind::sgd;
+  for (std::size_t t = 0; t < sizes.size(); ++t) {
+    const std::string where = "tree " + std::to_string(t) + ": ";
+    require(sizes[t] > 0, where + "it has no root");
+    LdsmTree& tree = trees_.emplace_back();
+    const auto first_children = children.take(sizes[t]);
+    const auto histogram_sizes = leaf_sizes.take(sizes[t]);
+    tree.nodes.resize(sizes[t]);
+    for (NodeId v = 0; v < sizes[t]; ++v) tree.nodes[v].first_child = first_children[v];
+    check_children(tree, options_.arity, where);
+    for (NodeId v = 0; v < sizes[t]; ++v) {
+      LdsmTree::Node& node = tree.nodes[v];
+      node.begin = tree.labels.size();
+      const auto leaf_labels = labels.take(histogram_sizes[v]);
+      const auto leaf_shares = shares.take(histogram_sizes[v]);
+      require(node.is_leaf() || leaf_labels.empty(), where + "an inner node has a histogram");
+      require(std::ranges::adjacent_find(leaf_labels, std::greater_equal<>()) == leaf_labels.end() &&
+                  (leaf_labels.empty() || leaf_labels.back() < label_count()),
+              where + "a leaf's labels do not increase, or do not exist");
+      require(std::ranges::all_of(leaf_shares, in_unit_range), where + "a label's share is not between 0 and 1");
+      tree.labels.insert(tree.labels.end(), leaf_labels.begin(), leaf_labels.end());
+      tree.shares.insert(tree.shares.end(), leaf_shares.begin(), leaf_shares.end());
+      node.end = tree.labels.size();
+      if (node.is_leaf()) continue;
+      for (std::uint32_t m = 0; m < options_.arity; ++m) tree.nodes[node.first_child + m].depth = node.depth + 1;
+      BlockView view;
+      view.children = options_.arity;
+      view.features = features.take(block_sizes.one());
+      const auto block_weights = weights.take((view.features.size() + std::uint64_t{1}) * options_.arity);
+      view.weights = block_weights.data();
+      require(borrow || std::ranges::all_of(block_weights, [](float weight) { return std::isfinite(weight); }),
+              where + "a weight is not a finite number");
+      require(std::ranges::all_of(view.features, [](FeatureId id) { return id < kNone / 2; }),
+              where + "a feature id is out of range");
+      node.regressors = std::make_unique<SiblingBlock>(stateless, view, borrow);
+      require(node.regressors->features().size() == view.features.size(), where + "a feature occurs twice at a node");
+    }
+  }
+  children.finish();
+  leaf_sizes.finish();
+  labels.finish();
+  shares.finish();
+  block_sizes.finish();
+  features.finish();
+  weights.finish();
+  if (!borrow) load_statistics(saved);
+}
+
+void Ldsm::load_statistics(const ArrayReader& saved) {
+  Pieces examples("node.examples", saved.u32("node.examples"));
+  Pieces course("split.course", saved.f32("split.course"));
+  Pieces objective("split.objective", saved.f32("split.objective"));
+  Pieces balance("split.balance", saved.f32("split.balance"));
+  Pieces purity("split.purity", saved.f32("split.purity"));
+  for (LdsmTree& tree : trees_) {
+    for (LdsmTree::Node& node : tree.nodes) {
+      node.examples = examples.one();
+      if (node.is_leaf()) continue;
+      const auto values = course.take(options_.epochs);
+      node.split = {{values.begin(), values.end()}, objective.one(), balance.one(), purity.one()};
+    }
+  }
+  examples.finish();
+  course.finish();
+  objective.finish();
+  balance.finish();
+  purity.finish();
+}
+
+}  // namespace labelgrove

@@ -1,0 +1,157 @@
+"""LdSM, an ensemble of multi-label decision trees, as a scikit-learn estimator."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from labelgrove import _core
+from labelgrove._labels import LabelRegistry
+from labelgrove._parameters import thread_count
+from labelgrove._validation import Rows
+from labelgrove.models._ldsm_options import LdsmOptions
+from labelgrove.models._learning import BatchClassifier
+from labelgrove.models._state import Learned
+
+
+class LdSMClassifier(BatchClassifier):
+    """Logarithm-depth streaming multi-label decision trees, in an ensemble.
+
+    Every inner node has M linear regressors that send an example to one or several of its M
+    children; every leaf, the shares of the labels of the examples that ended there (Majzoubi &
+    Choromanska 2020). The regressors of a node learn which examples to take by minimising one
+    objective that wants the children balanced, the examples of a label together, and few examples
+    in more than one child. A label's score is the mean of its shares in the leaves that the
+    example reaches.
+
+    Parameters
+    ----------
+    n_estimators : int
+        Trees. They differ in the weights that regressors begin with.
+    arity : int from 2 to 8
+        M, children of an inner node.
+    max_nodes : int
+        T_max: a tree that has as many nodes grows no more.
+    epochs_per_node : int
+        E: passes of a node over the examples that reach it.
+    lambda1 : float
+        Weight of keeping the examples of a label together. Trees become lopsided where it is
+        larger than ``lambda2``.
+    lambda2 : float
+        Weight of the penalty for sending examples to several children.
+    learner : {"nag", "adagrad", "sgd"}
+        How regressors learn, in squared loss: by normalised adaptive gradient (Ross et al. 2013),
+        AdaGrad, or plain steps.
+    learning_rate : float
+        Step size.
+    initial_spread : float
+        Weights begin at random between this and its negative; NAG's in units of 1 over the
+        largest value of their feature.
+    min_samples_split : int
+        Nodes that fewer examples have reached are not split.
+    leaf_share : {"examples", "labels"}
+        Whether a label's share in a leaf is that of examples that have it, an estimate of its
+        probability, or that of all labels of these examples, as in the paper.
+    shuffle : bool
+        Whether every pass of a node takes its examples in an order of its own, which measured
+        better, or all in the given one, as in the paper.
+    normalize : bool
+        Whether examples are scaled to unit length.
+    threshold : float
+        Score from which :meth:`predict` returns a label, for multi-label targets.
+    n_jobs : int, optional
+        Threads; -1 for all processors. The result is the same for any number.
+    random_state : int, RandomState or None
+        Seed of all random choices. None draws one.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (n_classes,)
+        The labels that can be predicted, in order of arrival; for indicator targets the column
+        numbers.
+    label_counts_ : ndarray of int64, shape (n_classes,)
+        In how many examples each class was seen.
+    n_features_in_ : int
+        Columns of X.
+    examples_seen_ : int
+        Examples learnt from.
+    target_type_ : {"multiclass", "multilabel"}
+    front_end_ : dict or None
+        How text becomes features, where the command line or a user has said so; kept with the
+        model.
+
+    Notes
+    -----
+    While a node learns, it reads the examples that reached it where they lie; nothing is copied.
+    Examples without labels train no regressor, but end in leaves and lower the shares there.
+
+    Examples
+    --------
+    >>> from labelgrove import LdSMClassifier
+    >>> X = [{"fish": 1, "soup": 1}, {"cat": 1, "fish": 1}, {"cat": 1, "dog": 1}, {"soup": 1}]
+    >>> Y = [["food"], ["pets", "food"], ["pets"], ["food"]]
+    >>> clf = LdSMClassifier(n_estimators=10).fit(X, Y)
+    >>> clf.predict_topk([{"dog": 1}], k=1)[0].tolist()
+    [['pets']]
+    """
+
+    algorithm = "ldsm"
+    _engine = _core.Ldsm
+    _options = LdsmOptions
+
+    def __init__(
+        self,
+        *,
+        n_estimators: int = 50,
+        arity: int = 4,
+        max_nodes: int = 2000,
+        epochs_per_node: int = 10,
+        lambda1: float = 2.0,
+        lambda2: float = 2.0,
+        learner: str = "adagrad",
+        learning_rate: float = 0.05,
+        initial_spread: float = 0.1,
+        min_samples_split: int = 2,
+        leaf_share: str = "examples",
+        shuffle: bool = True,
+        normalize: bool = True,
+        threshold: float = 0.5,
+        n_jobs: int | None = 1,
+        random_state: Any = 0,
+    ) -> None:
+        self.n_estimators = n_estimators
+        self.arity = arity
+        self.max_nodes = max_nodes
+        self.epochs_per_node = epochs_per_node
+        self.lambda1 = lambda1
+        self.lambda2 = lambda2
+        self.learner = learner
+        self.learning_rate = learning_rate
+        self.initial_spread = initial_spread
+        self.min_samples_split = min_samples_split
+        self.leaf_share = leaf_share
+        self.shuffle = shuffle
+        self.normalize = normalize
+        self.threshold = threshold
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+
+    def _start(self, *, named: bool) -> Learned:
+        options = LdsmOptions.from_parameters(self.get_params(deep=False))
+        thread_count(self.n_jobs)
+        return Learned.start(options, LabelRegistry(), None, named=named)
+
+    def _train(
+        self,
+        learned: Learned,
+        rows: Rows,
+        indptr: npt.NDArray[np.int64],
+        ids: npt.NDArray[np.uint32],
+        weights: npt.NDArray[np.float32] | None,
+    ) -> None:
+        engine = _core.Ldsm(learned.options.to_dict())
+        threads = thread_count(self.n_jobs)
+        engine.grow(*rows.arrays, indptr, ids, weights, len(learned.labels), threads)
+        learned.engine = engine
