@@ -114,6 +114,27 @@ def test_everything_is_ready_for_json(model: OnlinePLTClassifier) -> None:
     assert found["labels"][0]["path"][-1]["product"] == explained.labels[0].probability
 
 
+def test_paths_of_many_labels_are_those_explained_one_by_one(model: OnlinePLTClassifier) -> None:
+    X = HASHED.transform(["subject3 and the others", "all", "subject5"])
+    wanted = [["subject3", "nobody", "all"], [], ["subject11"]]
+    paths = model.label_paths(X, wanted)
+    at = 0
+    for row, labels in enumerate(wanted):
+        for label in labels:
+            part = slice(paths.indptr[at], paths.indptr[at + 1])
+            at += 1
+            nodes, products = paths.nodes[part].tolist(), paths.products[part].tolist()
+            if label == "nobody":
+                assert nodes == products == []
+                continue
+            [one] = model.explain(X[[row]], label).labels
+            assert nodes == [node.node for node in one.path]
+            assert products == [node.product for node in one.path]
+    assert at == len(paths.indptr) - 1
+    with pytest.raises(DataError, match="2 rows: expected 3"):
+        model.label_paths(X, [[], []])
+
+
 def test_what_cannot_be_used_is_named(model: OnlinePLTClassifier) -> None:
     X = HASHED.transform(["a text"])
     with pytest.raises(NotLearnedError):

@@ -1,6 +1,6 @@
 """The application with all its commands, in the order in which ``--help`` lists them."""
 
-from labelgrove.cli import demo, evaluate, explain, info, learn, predict, train
+from labelgrove.cli import demo, evaluate, explain, info, learn, predict, report, train
 from labelgrove.cli._application import app
 
 __all__ = ["app"]
@@ -9,6 +9,7 @@ app.command(epilog=train.EPILOG)(train.train)
 app.command()(learn.learn)
 app.command()(predict.predict)
 app.command("eval")(evaluate.evaluate)
+app.command()(report.report)
 app.command()(explain.explain)
 app.command()(info.info)
 app.command()(demo.demo)

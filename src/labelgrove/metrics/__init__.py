@@ -10,6 +10,13 @@ from labelgrove.metrics._calibration import (
     expected_calibration_error,
     reliability_curve,
 )
+from labelgrove.metrics._comparison import (
+    Discordance,
+    compare_rankings,
+    compare_sets,
+    label_changes,
+    mcnemar,
+)
 from labelgrove.metrics._depth import expected_depth
 from labelgrove.metrics._frequency import FrequencySplit, frequency_split
 from labelgrove.metrics._inverse_propensity import inverse_propensity
@@ -34,6 +41,7 @@ from labelgrove.metrics._summary import ranking_metrics, set_metrics
 
 __all__ = [
     "Bootstrap",
+    "Discordance",
     "FrequencySplit",
     "LabelRow",
     "LabelTable",
@@ -41,6 +49,8 @@ __all__ = [
     "Score",
     "abandonment_at_k",
     "accuracy",
+    "compare_rankings",
+    "compare_sets",
     "coverage_at_k",
     "entropy_reduction",
     "expected_calibration_error",
@@ -49,8 +59,10 @@ __all__ = [
     "frequency_split",
     "hamming_loss",
     "inverse_propensity",
+    "label_changes",
     "label_table",
     "macro_f_at_k",
+    "mcnemar",
     "ndcg_at_k",
     "precision",
     "precision_at_k",

@@ -70,6 +70,21 @@ def ranking_metrics(
     >>> found["p@1"], found["p@2"], found["r@2"]
     (1.0, 0.5, 0.75)
     """
+    finishes, n_rows = ranking_finishes(
+        Y_true, prediction, ks, inverse_propensities, labels, zero_division
+    )
+    return {name: estimate(finish, n_rows, interval) for name, finish in finishes.items()}
+
+
+def ranking_finishes(
+    Y_true: Any,
+    prediction: Any,
+    ks: Iterable[int],
+    inverse_propensities: npt.ArrayLike | None,
+    labels: npt.ArrayLike | None,
+    zero_division: float,
+) -> tuple[dict[str, Finish], int]:
+    """The last step of every metric of `ranking_metrics`, and the number of rows."""
     ks = sorted({check_k(k) for k in ks})
     if not ks:
         raise ParameterError("ks is empty: expected at least one number of places")
@@ -89,7 +104,7 @@ def ranking_metrics(
             finishes[f"psndcg@{k}"] = psndcg_finish(gains, k, zero)
             finishes[f"raw_psp@{k}"] = raw_psp_finish(gains, k)
             finishes[f"raw_psndcg@{k}"] = raw_psndcg_finish(gains, k, zero)
-    return {name: estimate(finish, hits.n_rows, interval) for name, finish in finishes.items()}
+    return finishes, hits.n_rows
 
 
 def set_metrics(
@@ -125,6 +140,14 @@ def set_metrics(
     >>> found["macro_f1"], found["hamming_loss"]
     (0.5, 0.5)
     """
+    finishes, n_rows = set_finishes(Y_true, Y_pred, labels, zero_division)
+    return {name: estimate(finish, n_rows, interval) for name, finish in finishes.items()}
+
+
+def set_finishes(
+    Y_true: Any, Y_pred: Any, labels: npt.ArrayLike | None, zero_division: float
+) -> tuple[dict[str, Finish], int]:
+    """The last step of every metric of `set_metrics`, and the number of rows."""
     overlap = compare(Y_true, Y_pred, labels)
     finishes = {
         f"{average}_{name}": averaged_finish(overlap, average, kind, zero_division)
@@ -132,4 +155,4 @@ def set_metrics(
         for name, kind in (("precision", "precision"), ("recall", "recall"), ("f1", "f"))
     }
     finishes["hamming_loss"] = hamming_finish(overlap)
-    return {name: estimate(finish, overlap.n_rows, interval) for name, finish in finishes.items()}
+    return finishes, overlap.n_rows

@@ -12,6 +12,7 @@ from labelgrove.models._ldsm import LdSMClassifier
 from labelgrove.models._lom_statistics import LOMTreeStatistics
 from labelgrove.models._lom_tree import LOMTreeClassifier
 from labelgrove.models._online_plt import OnlinePLTClassifier
+from labelgrove.models._paths import LabelPaths
 from labelgrove.models._prediction import SearchStats
 from labelgrove.models._thresholded import ThresholdedClassifier
 
@@ -30,6 +31,7 @@ __all__ = [
     "LOMTreeClassifier",
     "LOMTreeStatistics",
     "LabelExplanation",
+    "LabelPaths",
     "LdSMClassifier",
     "NodeExplanation",
     "OnlinePLTClassifier",

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from labelgrove._errors import DataError
-from labelgrove._parameters import integer
+from labelgrove._parameters import integer, thread_count
 from labelgrove._validation import Rows
 from labelgrove.models._explanation import (
     Contribution,
@@ -18,6 +18,7 @@ from labelgrove.models._explanation import (
     LabelExplanation,
     NodeExplanation,
 )
+from labelgrove.models._paths import LabelPaths, follow, products_along
 from labelgrove.models._predicting import Predicting
 from labelgrove.models._prediction import MISSING, tree_numbers
 from labelgrove.models._state import Learned
@@ -98,6 +99,42 @@ class Explaining(Predicting):
             ]
         return Explanation(tuple(explained), k, None if least is None else float(least[0]))
 
+    def label_paths(self, X: Any, labels: Sequence[Collection[Any]]) -> LabelPaths:
+        """Follow given labels of many rows through the tree.
+
+        Parameters
+        ----------
+        X
+            As for :meth:`predict_topk`.
+        labels : sequence of n collections of labels
+            Whose paths, for every row; labels that the model does not know have empty ones.
+
+        Returns
+        -------
+        LabelPaths
+
+        Raises
+        ------
+        NotLearnedError
+            Before the first example.
+        DataError
+            If X cannot be used or there are not as many collections as rows.
+
+        Examples
+        --------
+        >>> from labelgrove import OnlinePLTClassifier
+        >>> clf = OnlinePLTClassifier().fit([[1, 0], [0, 1]] * 9, ["ebb", "flow"] * 9)
+        >>> paths = clf.label_paths([[1, 0], [0, 1]], [["ebb"], ["flow", "flood"]])
+        >>> paths.indptr.tolist(), paths.nodes[[0, 2]].tolist()
+        ([0, 2, 4, 4], [0, 0])
+        """
+        with self._guard.reading():
+            learned = self._require_learned()
+            rows = learned.check_rows(X)
+            if len(labels) != rows.n_rows:
+                raise DataError(f"labels has {len(labels)} rows: expected {rows.n_rows}, as X has")
+            return follow(learned, rows, labels, thread_count(self.n_jobs))
+
 
 _Found = tuple[npt.NDArray[np.uint32], npt.NDArray[np.float32]]
 
@@ -123,7 +160,7 @@ def _explain(
 ) -> LabelExplanation:
     found = learned.engine.explain(*rows.arrays, label)
     numbers = tree_numbers(learned.engine.tree())
-    products = np.multiply.accumulate(found["probability"], dtype=np.float32)
+    products = products_along(found["probability"], np.array([0, len(found["probability"])]))
     path = tuple(
         _node(rows, found, i, int(numbers[node]), float(products[i]), top, named)
         for i, node in enumerate(found["node"].tolist())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -94,7 +95,7 @@ def tree_snapshot(arrays: dict[str, Any], names: npt.NDArray[Any]) -> LabelTree:
     return LabelTree(parents, {int(v): names[labels[v]] for v in leaves})
 
 
-def tree_numbers(arrays: dict[str, Any]) -> npt.NDArray[np.int64]:
+def tree_numbers(arrays: Mapping[str, Any]) -> npt.NDArray[np.int64]:
     """The number that each of the core's nodes has in the snapshot; -1 for those left out."""
     parents = arrays["parent"].astype(np.int64)
     parents[0] = 0

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from labelgrove._errors import DataError
+from labelgrove._optional import optional
 from labelgrove.trees._named import number_nodes
-from labelgrove.trees._optional import optional
 
 if TYPE_CHECKING:
     from labelgrove.trees._label_tree import LabelTree

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from labelgrove._optional import optional
 from labelgrove.trees._frequencies import as_count
-from labelgrove.trees._optional import optional
 from labelgrove.trees._structure import Nodes
 
 if TYPE_CHECKING:

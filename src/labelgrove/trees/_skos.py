@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Any, Literal
 
 from labelgrove._errors import DataError, FileFormatError, ParameterError
+from labelgrove._optional import optional
 from labelgrove.trees._hierarchy import SeveralParents, hierarchy_tree
 from labelgrove.trees._label_tree import LabelTree
-from labelgrove.trees._optional import optional
 
 _FORMATS = {".nt": "nt", ".ttl": "turtle"}
 _NAMES = {"iri", "notation", "prefLabel"}

@@ -8,7 +8,7 @@ from typing import Any
 from labelgrove._errors import MissingDependencyError
 
 
-def optional(module: str, purpose: str) -> Any:
+def optional(module: str, purpose: str, package: str | None = None) -> Any:
     """Return a module of an optional package.
 
     Parameters
@@ -17,6 +17,8 @@ def optional(module: str, purpose: str) -> Any:
         Its name, the package's first.
     purpose : str
         What needs it, to begin the message with.
+    package : str, optional
+        What to install, where that has another name than the module.
 
     Raises
     ------
@@ -26,7 +28,7 @@ def optional(module: str, purpose: str) -> Any:
     try:
         return import_module(module)
     except ImportError as error:
-        package = module.partition(".")[0]
+        package = package or module.partition(".")[0]
         raise MissingDependencyError(
             f"{purpose} needs the package {package}; install it with: pip install {package}"
         ) from error

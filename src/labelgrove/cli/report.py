@@ -1,0 +1,106 @@
+"""``labelgrove report``: all there is to know about a model's quality, as a page to look at."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from scipy.sparse import vstack
+
+from labelgrove._errors import DataError, ParameterError
+from labelgrove.cli import _numbers
+from labelgrove.cli._models import Model, check_can_write, load_model
+from labelgrove.cli._options import (
+    DataArgument,
+    FormatOption,
+    LimitOption,
+    ModelArgument,
+    SameJobsOption,
+)
+from labelgrove.cli._output import refuse_inputs
+from labelgrove.cli._progress import ProgressLine, shown
+from labelgrove.cli._results import show_pairs
+from labelgrove.cli._source import Source
+from labelgrove.reporting import write_report
+
+
+def report(
+    model_file: ModelArgument,
+    data: DataArgument,
+    output: Annotated[
+        str, typer.Option("--output", "-o", metavar="FILE", help="Where to write the page.")
+    ],
+    compare: Annotated[
+        str | None,
+        typer.Option(
+            "--compare", metavar="MODEL2", help="Also say what MODEL does better and worse than it."
+        ),
+    ] = None,
+    jobs: SameJobsOption = None,
+    format: FormatOption = None,
+    limit: LimitOption = None,
+) -> None:
+    """Write a report of MODEL, measured on DATA, as one page of HTML.
+
+    It holds everything it needs, and opens in any browser without a network. DATA is read into
+    memory. Needs the packages of labelgrove[report].
+    """
+    check_can_write(output)
+    refuse_inputs(output, model_file, data, *([compare] if compare else []))
+    models = [load_model(path, jobs=jobs) for path in (model_file, compare) if path is not None]
+    X, labels = _read(models, data, format, limit)
+    names = [Path(path).stem for path in (model_file, compare or "the other")]
+    if names[0] == names[1]:
+        names = [model_file, str(compare)]
+    with shown(ProgressLine("measuring")):
+        write_report(
+            models[0].classifier,
+            X[0],
+            _targets(models[0], labels),
+            output,
+            compare=models[1].classifier if compare else None,
+            X_compare=X[-1],
+            names=names,
+            data_name=Path(data).name if data != "-" else "standard input",
+        )
+    size = _numbers.size(Path(output).stat().st_size)
+    show_pairs([("examples", _numbers.count(len(labels))), ("report", f"{output} ({size})")])
+
+
+def _read(
+    models: list[Model], data: str, format: str | None, limit: int | None
+) -> tuple[list[Any], list[Any]]:
+    """All examples, as rows of each model, and their labels."""
+    parts: list[list[Any]] = [[] for _ in models]
+    labels: list[Any] = []
+    with Source(data, format=format, limit=limit) as source:
+        line = ProgressLine("reading", source.total)
+        with shown(line):
+            for chunk in source.chunks():
+                for model, rows in zip(models, parts, strict=True):
+                    rows.append(model.rows(chunk, data))
+                labels += chunk.labels
+                line.update(len(labels))
+    if not labels:
+        raise DataError(f"{data}: there is not a single example to measure on")
+    return [_stacked(rows) for rows in parts], labels
+
+
+def _stacked(rows: list[Any]) -> Any:
+    width = max(part.shape[1] for part in rows)
+    for part in rows:
+        part.resize((part.shape[0], width))
+    return vstack(rows, format="csr")
+
+
+def _targets(model: Model, labels: list[Any]) -> list[Any]:
+    """Single labels for a model of classes that exclude one another, where each row has one."""
+    if model.classifier.target_type_ != "multiclass":
+        return labels
+    if any(len(row) != 1 for row in labels):
+        raise ParameterError(
+            "the model has learnt classes that exclude one another, but DATA holds rows with "
+            "none or several labels"
+        )
+    return [row[0] for row in labels]

@@ -1,0 +1,416 @@
+"""The charts of the reports, in Vega-Lite. The page gives them their data, by name, and colours.
+
+Colours are written ``var(--name)``: the page puts in those of its light or dark style.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+Spec = dict[str, Any]
+
+INK, MUTED, LINE = "var(--ink)", "var(--muted)", "var(--line)"
+CARD = "var(--card)"
+GREEN, OCHRE, BLUE = "var(--green)", "var(--ochre)", "var(--blue)"
+BETTER, WORSE = "var(--better)", "var(--worse)"
+
+_CONFIG: Spec = {
+    "background": None,
+    "font": "var(--font)",
+    "view": {"stroke": None},
+    "axis": {
+        "labelColor": MUTED,
+        "titleColor": MUTED,
+        "gridColor": LINE,
+        "domain": False,
+        "ticks": False,
+        "labelFontSize": 12,
+        "titleFontSize": 12,
+        "titleFontWeight": "normal",
+        "labelPadding": 6,
+        "titlePadding": 10,
+        "labelOverlap": True,
+    },
+    "axisX": {"grid": False},
+    "legend": {
+        "labelColor": INK,
+        "title": None,
+        "orient": "top",
+        "direction": "horizontal",
+        "labelFontSize": 12,
+        "symbolType": "circle",
+        "symbolOpacity": 1,
+        "symbolStrokeWidth": 2,
+        "offset": 4,
+        "columns": 3,
+    },
+}
+_PERCENT = {"format": ".0%", "tickCount": 5}
+
+
+def chart(
+    data: str,
+    description: str,
+    layers: list[Spec],
+    *,
+    encoding: Spec | None = None,
+    height: int = 240,
+    canvas: bool = False,
+) -> Spec:
+    """Describe a chart as wide as its place in the page.
+
+    Parameters
+    ----------
+    data : str
+        The name of its data.
+    description : str
+        What it shows, for who cannot see it.
+    layers : list of dict
+        Vega-Lite layers.
+    encoding : dict, optional
+        What the layers share.
+    height : int
+        In pixels.
+    canvas : bool
+        Draw as pixels: for thousands of marks.
+    """
+    return {
+        "$schema": "https://vega.github.io/schema/vega-lite/v6.json",
+        "description": description,
+        "data": {"name": data},
+        "width": "container",
+        "height": height,
+        "autosize": {"type": "fit-x", "contains": "padding"},
+        "config": _CONFIG,
+        "encoding": encoding or {},
+        "layer": layers,
+        "usermeta": {"renderer": "canvas" if canvas else "svg"},
+    }
+
+
+def x(field: str, title: str, **more: Any) -> Spec:
+    """A quantitative horizontal axis."""
+    return {"field": field, "type": "quantitative", "title": title, **more}
+
+
+def share(field: str, title: str | None, **more: Any) -> Spec:
+    """A vertical axis of shares, from 0 to 100 %."""
+    given = {"axis": _PERCENT, "scale": {"domain": [0, 1]}} | more
+    return {"field": field, "type": "quantitative", "title": title, **given}
+
+
+def tooltip(**fields: str) -> list[Spec]:
+    """Fields to show on a mark: title="field" or title="field|format"."""
+    result = []
+    for title, field in fields.items():
+        name, _, form = field.partition("|")
+        entry: Spec = {"field": name, "title": title.replace("_", " ")}
+        if form:
+            entry |= {"type": "quantitative", "format": form}
+        result.append(entry)
+    return result
+
+
+def colours(field: str, names: list[str], values: list[str]) -> Spec:
+    """One colour a name, with a legend where there are several."""
+    legend: Spec | None = {} if len(names) > 1 else None
+    scale = {"domain": names, "range": values[: len(names)]}
+    return {"field": field, "type": "nominal", "scale": scale, "legend": legend, "sort": names}
+
+
+def ranking(models: list[str]) -> Spec:
+    """P@k and R@k against k, with their intervals."""
+    dash: Spec = {}
+    if len(models) > 1:
+        scale = {"domain": models, "range": [[1, 0], [4, 3]]}
+        dash = {"strokeDash": {"field": "model", "type": "nominal", "scale": scale, "sort": models}}
+    names = ["precision", "recall"]
+    seen = tooltip(
+        model="model", at="k", what="metric", value="value|.1%", low="low|.1%", high="high|.1%"
+    )
+    return chart(
+        "ranking",
+        "Precision and recall among the first k places, for k from 1 to 10",
+        [
+            {
+                "mark": {"type": "area", "opacity": 0.14},
+                "encoding": {"y": share("low", None), "y2": {"field": "high"}},
+            },
+            {
+                "mark": {"type": "line", "strokeWidth": 2.5},
+                "encoding": {"y": share("value", None), **dash},
+            },
+            {
+                "mark": {"type": "point", "filled": True, "size": 46, "opacity": 1},
+                "encoding": {"y": share("value", None), "tooltip": seen},
+            },
+        ],
+        encoding={
+            "x": x("k", "places k", axis={"tickMinStep": 1, "format": "d"}, scale={"nice": False}),
+            "color": colours("metric", names, [GREEN, OCHRE]),
+            "detail": {"field": "model"},
+        },
+    )
+
+
+def threshold_curve(threshold: float | None) -> Spec:
+    """Macro-, micro- and instance-averaged F against one threshold for all labels."""
+    names = ["macro", "micro", "instance"]
+    layers: list[Spec] = [
+        {
+            "mark": {"type": "line", "strokeWidth": 2.5, "interpolate": "monotone"},
+            "encoding": {
+                "y": share("f", "F1"),
+                "color": colours("average", names, [GREEN, OCHRE, BLUE]),
+            },
+        },
+        {
+            "mark": {"type": "point", "opacity": 0, "size": 200, "filled": True},
+            "encoding": {
+                "y": share("f", "F1"),
+                "tooltip": tooltip(average="average", threshold="threshold|.2f", F1="f|.1%"),
+            },
+        },
+    ]
+    if threshold is not None:
+        layers.append(
+            {
+                "data": {"values": [{"threshold": threshold}]},
+                "mark": {"type": "rule", "color": INK, "strokeDash": [2, 3], "strokeWidth": 1.5},
+            }
+        )
+    return chart(
+        "threshold_curve",
+        "F1 against a common threshold",
+        layers,
+        encoding={"x": x("threshold", "threshold", scale={"domain": [0, 1]})},
+    )
+
+
+def histogram(
+    data: str,
+    description: str,
+    title: str,
+    *,
+    colour: str = GREEN,
+    unit: str = ".2f",
+    y: str = "labels",
+    scale: str = "linear",
+) -> Spec:
+    """Bars over intervals [low, high] with counts, made beforehand."""
+    seen = tooltip(**{"from": f"low|{unit}", "to": f"high|{unit}", y: "count|,d"})
+    return chart(
+        data,
+        description,
+        [
+            {
+                "mark": {"type": "rect", "color": colour, "stroke": CARD, "strokeWidth": 1},
+                "encoding": {
+                    "x": x(
+                        "low",
+                        title,
+                        axis={"format": unit, "tickCount": 6},
+                        scale={"type": scale, "nice": False},
+                    ),
+                    "x2": {"field": "high"},
+                    "y": x("count", y, axis={"tickCount": 4, "format": "~s"}),
+                    "y2": {"datum": 0},
+                    "tooltip": seen,
+                },
+            }
+        ],
+        height=180,
+    )
+
+
+def reliability(models: list[str]) -> Spec:
+    """Observed frequency against predicted probability."""
+    seen = tooltip(
+        model="model", predicted="predicted|.1%", observed="observed|.1%", predictions="count|,d"
+    )
+    return chart(
+        "reliability",
+        "How often labels predicted with a probability are true",
+        [
+            {
+                "data": {
+                    "values": [{"predicted": 0, "observed": 0}, {"predicted": 1, "observed": 1}]
+                },
+                "mark": {"type": "line", "color": MUTED, "strokeDash": [2, 4], "strokeWidth": 1.5},
+                "encoding": {"y": share("observed", "observed")},
+            },
+            {
+                "mark": {"type": "line", "strokeWidth": 2.5},
+                "encoding": {
+                    "y": share("observed", "observed"),
+                    "color": colours("model", models, [GREEN, BLUE]),
+                },
+            },
+            {
+                "mark": {"type": "point", "filled": True, "opacity": 1},
+                "encoding": {
+                    "y": share("observed", "observed"),
+                    "color": colours("model", models, [GREEN, BLUE]),
+                    "size": {
+                        "field": "count",
+                        "type": "quantitative",
+                        "legend": None,
+                        "scale": {"type": "sqrt", "range": [24, 260]},
+                    },
+                    "tooltip": seen,
+                },
+            },
+        ],
+        encoding={
+            "x": x("predicted", "predicted", axis=_PERCENT, scale={"domain": [0, 1]}),
+        },
+    )
+
+
+def frequency() -> Spec:
+    """F1 of every label against how often it was seen, and the mean."""
+    seen = tooltip(label="label", seen="seen|,d", in_the_test="support|,d", F1="f1|.1%")
+    counts = x(
+        "seen",
+        "examples seen of the label",
+        scale={"type": "log", "nice": False},
+        axis={"format": "~s", "tickCount": 5},
+    )
+    return chart(
+        "frequency",
+        "F1 of every label against the examples seen of it",
+        [
+            {
+                "mark": {"type": "circle", "opacity": 0.28, "color": GREEN, "size": 26},
+                "encoding": {"x": counts, "y": share("f1", "F1"), "tooltip": seen},
+            },
+            {
+                "data": {"name": "frequency_mean"},
+                "mark": {"type": "line", "color": INK, "strokeWidth": 2.5},
+                "encoding": {"x": counts, "y": share("f1", "F1")},
+            },
+            {
+                "data": {"name": "frequency_mean"},
+                "mark": {"type": "point", "color": INK, "filled": True, "size": 50, "opacity": 1},
+                "encoding": {
+                    "x": counts,
+                    "y": share("f1", "F1"),
+                    "tooltip": tooltip(around="seen|,.0f", labels="labels|,d", mean_F1="f1|.1%"),
+                },
+            },
+        ],
+        height=262,
+        canvas=True,
+    )
+
+
+def lost_by_depth() -> Spec:
+    """At which depth of the tree the missed labels fall out."""
+    return chart(
+        "lost_by_depth",
+        "Depth of the tree at which missed labels fall out",
+        [
+            {
+                "mark": {"type": "bar", "cornerRadiusEnd": 2},
+                "encoding": {
+                    "x": {
+                        "field": "depth",
+                        "type": "ordinal",
+                        "title": "depth in the tree",
+                        "axis": {"labelAngle": 0},
+                    },
+                    "y": {
+                        "field": "share",
+                        "type": "quantitative",
+                        "title": "of all misses",
+                        "axis": _PERCENT,
+                    },
+                    "color": colours("where", ["at an inner node", "at the leaf"], [OCHRE, GREEN]),
+                    "tooltip": tooltip(
+                        depth="depth", where="where", misses="misses|,d", share="share|.1%"
+                    ),
+                },
+            }
+        ],
+        height=200,
+    )
+
+
+def differences() -> Spec:
+    """How much every metric has changed, with its interval."""
+    names = ["better", "worse", "undecided"]
+    y = {"field": "metric", "type": "ordinal", "title": None, "sort": None}
+    colour = colours("verdict", names, [BETTER, WORSE, MUTED])
+    change = {"format": "+.1%", "tickCount": 5, "grid": True}
+    seen = tooltip(
+        metric="metric",
+        before="before|.1%",
+        after="after|.1%",
+        change="change|+.2%",
+        low="low|+.2%",
+        high="high|+.2%",
+    )
+    return chart(
+        "differences",
+        "The change of every metric with its 95 % interval",
+        [
+            {
+                "data": {"values": [{"zero": 0}]},
+                "mark": {"type": "rule", "color": MUTED, "strokeWidth": 1.5},
+                "encoding": {"x": x("zero", "change", axis=change)},
+            },
+            {
+                "mark": {"type": "rule", "strokeWidth": 3, "opacity": 0.55},
+                "encoding": {
+                    "x": x("low", "change", axis=change),
+                    "x2": {"field": "high"},
+                    "y": y,
+                    "color": colour,
+                },
+            },
+            {
+                "mark": {"type": "point", "filled": True, "size": 90, "opacity": 1},
+                "encoding": {"x": x("change", "change"), "y": y, "color": colour, "tooltip": seen},
+            },
+        ],
+        height=320,
+    )
+
+
+def over_time(
+    data: str,
+    description: str,
+    title: str,
+    names: list[str],
+    *,
+    shares: bool = False,
+    height: int = 220,
+) -> Spec:
+    """Lines over the examples of a stream."""
+    axis = (
+        {"y": share("value", title)}
+        if shares
+        else {"y": x("value", title, axis={"format": "~s", "tickCount": 5})}
+    )
+    form = ".1%" if shares else ",.4~r"
+    seen = tooltip(after="examples|,d", what="name", value=f"value|{form}")
+    return chart(
+        data,
+        description,
+        [
+            {
+                "mark": {"type": "line", "strokeWidth": 2.5},
+                "encoding": {**axis, "color": colours("name", names, [GREEN, OCHRE, BLUE])},
+            },
+            {
+                "mark": {"type": "point", "opacity": 0, "size": 120, "filled": True},
+                "encoding": {**axis, "tooltip": seen},
+            },
+        ],
+        encoding={
+            "x": x(
+                "examples", "examples", axis={"format": "~s", "tickCount": 6}, scale={"nice": False}
+            ),
+        },
+        height=height,
+    )

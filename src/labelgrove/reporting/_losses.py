@@ -1,0 +1,101 @@
+"""Where the labels that were missed fell out of the tree."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+from scipy.sparse import csr_array
+
+from labelgrove.models import LabelPaths
+from labelgrove.reporting._observed import FloatArray, IntArray, Observed
+
+
+@dataclass(frozen=True)
+class Losses:
+    """One entry a missed label of an example, as far as the model knows the label.
+
+    Attributes
+    ----------
+    labels : int64 array
+        Which label was missed.
+    nodes : int64 array
+        The node of the tree where it fell out: the first on its path whose probability is below
+        what the label needed, which is its threshold, or the probability of the best class.
+    depths : int64 array
+        Depth of that node; the root has depth 0.
+    at_leaf : bool array
+        Whether it is the label's own leaf.
+    unknown : int
+        Missed labels beside these that the model has never seen.
+    """
+
+    labels: IntArray
+    nodes: IntArray
+    depths: IntArray
+    at_leaf: Any
+    unknown: int
+
+    def by_node(self, n_nodes: int) -> IntArray:
+        """How many fell out at each node."""
+        return np.bincount(self.nodes, minlength=n_nodes).astype(np.int64)
+
+    def main_nodes(self, n_labels: int) -> tuple[IntArray, FloatArray]:
+        """By label, the node where it falls out most often (-1: nowhere) and the share there."""
+        pairs, counts = np.unique(np.stack([self.labels, self.nodes]), axis=1, return_counts=True)
+        order = np.lexsort((pairs[1], -counts, pairs[0]))
+        labels, first = np.unique(pairs[0][order], return_index=True)
+        node = np.full(n_labels, -1, np.int64)
+        share = np.full(n_labels, np.nan)
+        node[labels] = pairs[1][order][first]
+        misses = np.bincount(self.labels, minlength=n_labels)
+        share[labels] = counts[order][first] / misses[labels]
+        return node, share
+
+
+def find_losses(
+    model: Any, X: Any, truth: csr_array, observed: Observed, ids: dict[Hashable, int]
+) -> Losses:
+    """Follow every missed label from the root to where it fell out."""
+    names = list(ids)
+    missed = csr_array(truth - truth.multiply(observed.answer))
+    missed.eliminate_zeros()
+    missed.sort_indices()
+    rows = np.repeat(np.arange(missed.shape[0]), np.diff(missed.indptr))
+    labels = missed.indices.astype(np.int64)
+    ends = missed.indptr.tolist()
+    wanted = [[names[j] for j in labels[start:end].tolist()] for start, end in pairwise(ends)]
+    paths: LabelPaths = model.label_paths(X, wanted)
+    needed = _needed(observed, rows, labels)
+    step = _first_below(paths, needed)
+    there = np.diff(paths.indptr) > 0
+    at = paths.indptr[:-1][there] + step[there]
+    return Losses(
+        labels=labels[there],
+        nodes=paths.nodes[at],
+        depths=step[there],
+        at_leaf=at == paths.indptr[1:][there] - 1,
+        unknown=int((~there).sum()),
+    )
+
+
+def _needed(observed: Observed, rows: IntArray, labels: IntArray) -> FloatArray:
+    if observed.rule != "class":
+        return observed.thresholds[labels].astype(np.float32)
+    best = np.zeros(observed.estimates.shape[0])
+    for row, (start, end) in enumerate(pairwise(observed.estimates.indptr)):
+        best[row] = observed.estimates.data[start:end].max(initial=0.0)
+    return best[rows]
+
+
+def _first_below(paths: LabelPaths, needed: FloatArray) -> IntArray:
+    """Place in every path of the first product that is too small; of equals, the leaf."""
+    lengths = np.diff(paths.indptr)
+    enough = paths.products >= np.repeat(needed, lengths)
+    # Products fall along a path: those that are enough come first.
+    before = np.concatenate([[0], np.cumsum(enough)])
+    passed = before[paths.indptr[1:]] - before[paths.indptr[:-1]]
+    return np.asarray(np.minimum(passed, np.maximum(lengths - 1, 0)), np.int64)

@@ -1,0 +1,237 @@
+"""The report of a model on labelled examples."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from os import PathLike
+from typing import Any
+
+import numpy as np
+from scipy.sparse import csr_array
+
+from labelgrove._errors import DataError
+from labelgrove.evaluation._targets import read_targets
+from labelgrove.metrics import Bootstrap
+from labelgrove.metrics._score import Interval, Score
+from labelgrove.reporting import _changes, _charts, _sections
+from labelgrove.reporting._losses import Losses, find_losses
+from labelgrove.reporting._observed import Observed, indicator, label_ids, observe
+from labelgrove.reporting._page import write_page
+from labelgrove.reporting._rings import rings
+
+_RESAMPLES = 300
+
+
+def write_report(
+    model: Any,
+    X: Any,
+    Y: Any,
+    path: str | PathLike[str],
+    *,
+    compare: Any = None,
+    X_compare: Any = None,
+    names: Sequence[str] = ("this model", "the other model"),
+    data_name: str = "the examples",
+    level: float = 0.95,
+) -> None:
+    """Measure a model on labelled examples that it has not learnt, and write it down as a page.
+
+    The page shows the headline metrics with bootstrap intervals, P@k and R@k, F1 against the
+    threshold, the reliability of the probabilities, a table of all labels, F1 against label
+    frequency, the label tree, where in it labels are lost, and the time a prediction takes; with
+    a second model also what got better and worse, with significance. It is one file, opens in
+    any browser and needs no network.
+
+    Parameters
+    ----------
+    model : estimator of LabelGrove
+        It has learnt. Labels are predicted by its ``thresholds_`` where it has tuned ones, else
+        by its ``threshold``; of classes that exclude one another the best one is.
+    X : rows as the model takes them
+    Y : sparse 0/1 matrix, sequence of label collections, or 1-D sequence of labels
+        True labels; the columns of a matrix are labels 0, 1, 2, ...
+    path : path
+        Where the page is written.
+    compare : estimator of LabelGrove, optional
+        A model to compare with: the report says what `model` does better and worse.
+    X_compare : rows, optional
+        The same examples as `compare` takes them; by default `X`.
+    names : sequence of two str
+        What to call the models.
+    data_name : str
+        What to call the examples.
+    level : float
+        Of the intervals: the share of bootstrap resamples within.
+
+    Raises
+    ------
+    DataError
+        When `X` and `Y` cannot be used.
+    MissingDependencyError
+        Without the packages of ``labelgrove[report]``.
+    OSError
+        When the page cannot be written.
+
+    Examples
+    --------
+    >>> from labelgrove import OnlinePLTClassifier
+    >>> from labelgrove.reporting import write_report
+    >>> clf = OnlinePLTClassifier().fit([[1, 0], [0, 1]] * 9, [["ebb"], ["flow"]] * 9)
+    >>> write_report(clf, [[1, 0], [0, 1]], [["ebb"], ["flow"]], "report.html")  # doctest: +SKIP
+    """
+    interval = Bootstrap(level=level, n_resamples=_RESAMPLES, method="centred")
+    task, rows = read_targets(Y)
+    n = X.shape[0] if hasattr(X, "shape") else len(X)
+    if len(rows) != n or n == 0:
+        raise DataError(f"Y has {len(rows)} rows, X has {n}: expected as many, and at least one")
+    models = [model] if compare is None else [model, compare]
+    ids = label_ids(models, rows)
+    truth = indicator(rows, ids)
+    observed = observe(model, X, task, ids)
+    scores = _sections.headline(truth, observed, task, interval)
+    losses = find_losses(model, X, truth, observed, ids) if hasattr(model, "label_paths") else None
+    page = _page(model, truth, observed, ids, losses, names[0], interval)
+    changes = None
+    if compare is not None:
+        other = observe(compare, X if X_compare is None else X_compare, task, ids)
+        other_scores = _sections.headline(truth, other, task, interval)
+        changes = _compare(
+            page, truth, (other, other_scores), (observed, scores), ids, names, interval
+        )
+    _add_charts(page, observed, names[: len(models)])
+    write_page(
+        path,
+        "report.html.jinja",
+        {
+            "page": page,
+            "title": f"{names[0]} on {data_name}",
+            "facts": _facts(model, truth, observed, data_name),
+            "tiles": _tiles(scores, None if changes is None else other_scores),
+            "task": task,
+            "rule": observed.rule,
+            "threshold": float(getattr(model, "threshold", 0.5)),
+            "changes": changes,
+            "names": list(names),
+            "latency": _latency(observed),
+            "has_tree": "tree" in page,
+        },
+    )
+
+
+def _page(
+    model: Any,
+    truth: csr_array,
+    observed: Observed,
+    ids: Mapping[Hashable, int],
+    losses: Losses | None,
+    name: str,
+    interval: Interval,
+) -> dict[str, Any]:
+    """What the scripts of the page draw."""
+    columns = _sections.label_columns(truth, observed, ids, losses)
+    points, means = _sections.frequency(columns)
+    data: dict[str, Any] = {
+        "ranking": _sections.ranking_curve(truth, observed, name, interval),
+        "threshold_curve": _sections.threshold_curve(truth, observed),
+        "reliability": _sections.reliability(truth, observed, name),
+        "frequency": points,
+        "frequency_mean": means,
+        "latency": _sections.latency_bins(observed.latencies),
+    }
+    if observed.rule == "thresholds":
+        used = observed.thresholds[observed.known]
+        data["chosen"] = _sections.counts_in_bins(used, np.linspace(0, max(used.max(), 0.5), 26))
+    if losses is not None:
+        data["lost_by_depth"] = _sections.lost_by_depth(losses)
+    page: dict[str, Any] = {"data": data, "labels": columns, "charts": {}}
+    if hasattr(model, "tree_"):
+        page["tree"] = _sections.tree_arrays(model.tree_, ids, losses)
+    return page
+
+
+def _compare(
+    page: dict[str, Any],
+    truth: csr_array,
+    before: tuple[Observed, Mapping[str, Score]],
+    after: tuple[Observed, Mapping[str, Score]],
+    ids: Mapping[Hashable, int],
+    names: Sequence[str],
+    interval: Interval,
+) -> dict[str, Any]:
+    data = page["data"]
+    data["ranking"] += _sections.ranking_curve(truth, before[0], names[1], interval)
+    data["reliability"] += _sections.reliability(truth, before[0], names[1])
+    data["differences"] = _changes.differences(truth, before, after, interval)
+    f1_before = _sections.label_columns(truth, before[0], ids, None)["f1"]
+    labels = _changes.changed_labels(
+        truth, before[0], after[0], ids, (f1_before, page["labels"]["f1"])
+    )
+    page["changes"] = labels.pop("columns")
+    return labels | {"first": _changes.first_places(truth, before[0], after[0])}
+
+
+def _add_charts(page: dict[str, Any], observed: Observed, names: Sequence[str]) -> None:
+    threshold = observed.thresholds[observed.known]
+    common = float(threshold[0]) if observed.rule == "threshold" and len(threshold) else None
+    makers: dict[str, Callable[[], dict[str, Any]]] = {
+        "ranking": lambda: _charts.ranking(list(names)),
+        "threshold_curve": lambda: _charts.threshold_curve(common),
+        "reliability": lambda: _charts.reliability(list(names)),
+        "frequency": _charts.frequency,
+        "lost_by_depth": _charts.lost_by_depth,
+        "differences": _charts.differences,
+        "chosen": lambda: _charts.histogram(
+            "chosen", "The thresholds of the labels", "threshold", colour=_charts.OCHRE
+        ),
+        "latency": lambda: _charts.histogram(
+            "latency", "Time of a prediction", "milliseconds", unit="~g", y="examples", scale="log"
+        ),
+    }
+    page["charts"] = {name: make() for name, make in makers.items() if name in page["data"]}
+    if "tree" in page:
+        page["charts"]["rings"] = rings()
+
+
+def _facts(
+    model: Any, truth: csr_array, observed: Observed, data_name: str
+) -> list[tuple[str, str]]:
+    seen = np.diff(truth.indptr)
+    in_test = np.unique(truth.indices)
+    unknown = int((~observed.known[in_test]).sum())
+    facts = [
+        ("model", type(model).__name__),
+        ("learnt from", f"{observed.examples_seen:,} examples"),
+        ("labels", f"{int(observed.known.sum()):,}"),
+        ("measured on", f"{truth.shape[0]:,} examples of {data_name}"),
+        ("labels an example", f"{seen.mean():.1f}"),
+    ]
+    if unknown:
+        facts.append(("labels never learnt", f"{unknown:,} of {len(in_test):,} in the test"))
+    return facts
+
+
+def _tiles(scores: Mapping[str, Score], other: Mapping[str, Score] | None) -> list[dict[str, Any]]:
+    tiles = []
+    for name, score in scores.items():
+        low, high = score.interval or (score, score)
+        tile = {"name": _sections.NAMES[name], "value": score, "low": low, "high": high}
+        tiles.append(tile | {"other": None if other is None else other.get(name)})
+    return tiles
+
+
+def _latency(observed: Observed) -> dict[str, Any]:
+    quantiles = {
+        f"p{q}": _time(float(np.quantile(observed.latencies, q / 100))) for q in (50, 95, 99)
+    }
+    return quantiles | {
+        "rows": len(observed.latencies),
+        "classifiers": observed.classifiers,
+        "depth": observed.depth,
+    }
+
+
+def _time(seconds: float) -> tuple[str, str]:
+    """A short time and its unit."""
+    if seconds < 1e-3:
+        return f"{seconds * 1e6:.0f}", "µs"
+    return f"{seconds * 1e3:.3g}", "ms"

@@ -1,0 +1,39 @@
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+
+def test_a_page_is_written(run: Any, text_model: Path, make_texts: Any, tmp_path: Path) -> None:
+    data, page = make_texts("test.jsonl", 60, seed=1), tmp_path / "page.html"
+    shown = run("report", text_model, data, "-o", page, "--limit", 50).stdout
+    assert "50" in shown and "page.html (" in shown
+    html = page.read_text()
+    assert "text on test.jsonl" in html and 'data-chart="rings"' in html
+    assert "What has changed" not in html
+
+
+def test_two_models_are_compared(
+    run: Any, vector_model: Path, vectors: Path, tmp_path: Path
+) -> None:
+    other, page = tmp_path / "other.lg", tmp_path / "page.html"
+    run("train", vectors, "-o", other, "--limit", 60)
+    run("report", vector_model, vectors, "--compare", other, "-o", page)
+    html = page.read_text()
+    assert "What has changed" in html and "Against other" in html
+
+
+def test_what_is_wrong_is_said(run: Any, text_model: Path, vectors: Path, tmp_path: Path) -> None:
+    page = tmp_path / "page.html"
+    for words, part in (
+        ([text_model, vectors, "-o", page], "learnt from text"),
+        ([text_model, vectors, "-o", tmp_path], "folder"),
+        ([text_model, vectors, "-o", vectors], "overwritten"),
+        ([text_model, tmp_path / "none.jsonl", "-o", page], "none.jsonl"),
+    ):
+        result = run("report", *words, status=1)
+        assert part in " ".join(result.stderr.split())
+    empty = tmp_path / "empty.jsonl"
+    empty.write_text("")
+    assert "example" in run("report", text_model, empty, "-o", page, status=1).stderr
+    assert not page.exists()

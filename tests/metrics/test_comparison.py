@@ -1,0 +1,95 @@
+"""Comparisons of two models, against the definitions told row by row and SciPy's own tests."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.sparse import csr_array
+from scipy.stats import binomtest, false_discovery_control
+
+from labelgrove import DataError, ParameterError
+from labelgrove.metrics import (
+    Bootstrap,
+    compare_rankings,
+    compare_sets,
+    label_changes,
+    mcnemar,
+    ranking_metrics,
+    set_metrics,
+)
+
+ROWS, LABELS = 8, 5
+SETS = st.lists(
+    st.lists(st.integers(0, 1), min_size=LABELS, max_size=LABELS), min_size=ROWS, max_size=ROWS
+).map(np.array)
+
+
+@given(SETS, SETS, SETS)
+def test_differences_are_those_of_the_single_metrics(
+    truth: np.ndarray, before: np.ndarray, after: np.ndarray
+) -> None:
+    Y, A, B = map(csr_array, (truth, before, after))
+    for compared, single in ((compare_rankings, ranking_metrics), (compare_sets, set_metrics)):
+        found = compared(Y, A, B, interval=None)
+        a, b = single(Y, A), single(Y, B)
+        assert found.keys() == a.keys()
+        for name, difference in found.items():
+            assert difference == pytest.approx(b[name] - a[name], abs=1e-12)
+
+
+def test_rows_are_drawn_for_both_models_at_once() -> None:
+    truth = csr_array(np.eye(4)[np.arange(40) % 4])
+    ranking = np.random.default_rng(0).integers(0, 4, (40, 1))
+    how = Bootstrap(n_resamples=50)
+    same = compare_rankings(truth, ranking, ranking, ks=[1], interval=how)
+    assert same["p@1"].interval == (0.0, 0.0)
+    better = ranking.copy()
+    better[:30, 0] = np.arange(30) % 4
+    low, high = compare_rankings(truth, ranking, better, ks=[1], interval=how)["p@1"].interval
+    assert 0 < low < high
+    backward = compare_rankings(truth, better, ranking, ks=[1], interval=how)["p@1"]
+    assert backward < 0 and backward.interval[1] < 0
+
+
+@given(SETS, SETS, SETS)
+def test_changes_of_labels_are_counted_decision_by_decision(
+    truth: np.ndarray, before: np.ndarray, after: np.ndarray
+) -> None:
+    found = label_changes(*map(csr_array, (truth, before, after)))
+    p = []
+    for label in range(LABELS):
+        right = [(before[:, label] == truth[:, label]), (after[:, label] == truth[:, label])]
+        b, c = int((right[0] & ~right[1]).sum()), int((right[1] & ~right[0]).sum())
+        assert (found.only_before[label], found.only_after[label]) == (b, c)
+        p.append(binomtest(b, b + c).pvalue if b + c else 1.0)
+    assert found.p_value == pytest.approx(p)
+    tested = found.only_before + found.only_after > 0
+    if tested.any():
+        adjusted = false_discovery_control(np.array(p)[tested])
+        assert found.adjusted[tested] == pytest.approx(adjusted)
+    assert (found.adjusted[~tested] == 1).all()
+
+
+def test_counts_that_cannot_be_are_refused() -> None:
+    with pytest.raises(DataError, match="negative"):
+        mcnemar([-1], [1])
+    with pytest.raises(DataError, match="as many"):
+        mcnemar([1, 2], [1])
+    with pytest.raises(DataError, match="as many"):
+        mcnemar([0.5], [1.0])
+
+
+def test_a_centred_interval_lies_around_the_metric() -> None:
+    truth = csr_array(np.eye(30))  # every label once: a resample misses a third of them
+    found = csr_array(np.diag(np.arange(30) % 2))
+    plain = set_metrics(truth, found, interval=Bootstrap(n_resamples=200))["macro_f1"]
+    how = Bootstrap(n_resamples=200, method="centred")
+    centred = set_metrics(truth, found, interval=how)["macro_f1"]
+    assert plain.interval is not None and centred.interval is not None
+    assert plain.interval[1] < plain  # the resamples miss labels
+    assert centred.interval[0] < centred < centred.interval[1]
+    assert np.diff(centred.interval) == pytest.approx(np.diff(plain.interval))
+    with pytest.raises(ParameterError, match="method"):
+        Bootstrap(method="basic")

@@ -1,0 +1,65 @@
+"""The page as a file: complete, safe, and refused where it cannot be."""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from labelgrove import DataError, MissingDependencyError
+from labelgrove.reporting import write_report
+from reporting.kit import HOSTILE, examples
+
+
+def content(page: Path) -> Any:
+    found = re.search(r'<script type="application/json" id="data">(.*?)</script>', page.read_text())
+    assert found is not None
+    return json.loads(found[1])
+
+
+def test_everything_is_in_the_page(report: Path) -> None:
+    data = content(report)
+    assert HOSTILE in data["labels"]["label"] and "never learnt" in data["labels"]["label"]
+    assert set(data["charts"]) == {*data["data"], "rings"} - {"frequency_mean"}
+    n = len(data["labels"]["label"])
+    assert {len(column) for column in data["labels"].values()} == {n}
+    assert len(data["tree"]["parents"]) == len(data["tree"]["lost"])
+    html = report.read_text()
+    assert html.count("</script>") == 3  # the data's, Vega's and the page's own
+    markup = re.sub(r"(?s)(<script[^>]*>).*?</script>", r"\1", html)
+    assert not re.search(r"\ssrc=|<link|href=\"[^#]", markup)
+    assert report.stat().st_size < 1_300_000
+
+
+def test_a_model_compared_with_itself_has_not_changed(models: Any, tmp_path: Path) -> None:
+    X, labels = examples(30, 5)
+    page = tmp_path / "same.html"
+    write_report(models[0], X, labels, page, compare=models[0])
+    data = content(page)
+    assert {row["verdict"] for row in data["data"]["differences"]} == {"undecided"}
+    assert data["changes"]["label"] == []
+
+
+def test_what_cannot_be_reported_is_refused(models: Any, tmp_path: Path) -> None:
+    X, labels = examples(3, 6)
+    with pytest.raises(DataError, match="2 rows, X has 3"):
+        write_report(models[0], X, labels[:2], tmp_path / "page.html")
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("module", ["jinja2", "vl_convert"])
+def test_without_the_optional_packages(
+    models: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, module: str
+) -> None:
+    from labelgrove.reporting import _vega
+
+    _vega.runtime.cache_clear()
+    monkeypatch.setitem(sys.modules, module, None)
+    X, labels = examples(3, 6)
+    package = {"jinja2": "jinja2", "vl_convert": "vl-convert-python"}[module]
+    with pytest.raises(MissingDependencyError, match=f"pip install {package}"):
+        write_report(models[0], X, labels, tmp_path / "page.html")
