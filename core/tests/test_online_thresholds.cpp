@@ -50,6 +50,18 @@ TEST("online thresholds: the least below every node is exact, as labels come, go
   }
 }
 
+TEST("online thresholds: the same with several threads, which others bring up to date for the search or not") {
+  Random random(9);
+  const Stream stream = random_stream(random, 6000, 60);
+  OnlinePltOptions options = small_options(Policy::best_greedy, LearnerKind::arow, 1, 5);
+  options.ofo = OfoOptions{};
+  OnlinePlt alone(options);
+  OnlinePlt shared(options);
+  learn(alone, stream);
+  learn(shared, stream, 0, stream.size(), 3);
+  CHECK(saved(alone) == saved(shared));
+}
+
 TEST("online thresholds: half of the F-measure so far, above nu and at most a half") {
   LabelTree tree;
   tree.give_label(kRoot, 0);

@@ -1,6 +1,6 @@
 """The application with all its commands, in the order in which ``--help`` lists them."""
 
-from labelgrove.cli import demo, evaluate, explain, info, learn, predict, report, train
+from labelgrove.cli import demo, evaluate, explain, info, learn, predict, report, train, tune
 from labelgrove.cli._application import app
 
 __all__ = ["app"]
@@ -10,6 +10,7 @@ app.command()(learn.learn)
 app.command()(predict.predict)
 app.command("eval")(evaluate.evaluate)
 app.command()(report.report)
+app.command()(tune.tune)
 app.command()(explain.explain)
 app.command()(info.info)
 app.command()(demo.demo)

@@ -7,21 +7,25 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import csr_array
+from scipy.sparse import csr_array, vstack
 
 from labelgrove._errors import DataError
 from labelgrove.cli import _numbers
 from labelgrove.cli._models import Model
 from labelgrove.cli._progress import ProgressLine, shown
 from labelgrove.cli._source import Source
+from labelgrove.cli._thresholds import Cut
 from labelgrove.data import Examples
-from labelgrove.metrics import inverse_propensity, ranking_metrics
+from labelgrove.metrics import f_measure, inverse_propensity, ranking_metrics
 
 #: The numbers of places that are measured.
 PLACES = (1, 3, 5)
 
 #: The metrics that are reported, in this order.
 METRICS = ("p", "r", "ndcg", "psp")
+
+#: The F-measures of label sets that are reported, in this order.
+AVERAGES = ("macro", "micro", "instance")
 
 _MISSING = -1
 _FEWEST_FOR_PROPENSITY = 3
@@ -43,6 +47,7 @@ class Rankings:
         self._ids = {label: i for i, label in enumerate(known)}
         self.n_known = len(known)
         self.ranked: list[NDArray[np.int64]] = []
+        self.sets: list[csr_array] = []
         self.true: list[int] = []
         self.ends = [0]
         self.n_without_labels = 0
@@ -50,7 +55,7 @@ class Rankings:
         self.depth = 0
         self.seconds = 0.0
 
-    def add(self, chunk: Examples, path: str, beam: int | None) -> None:
+    def add(self, chunk: Examples, path: str, beam: int | None, cut: Cut | None = None) -> None:
         """Predict a chunk and keep what came out beside what is true.
 
         Parameters
@@ -61,6 +66,8 @@ class Rankings:
             Their file's name, for messages.
         beam : int or None
             Width of the beam; None searches exactly.
+        cut : float, ndarray or None
+            Thresholds of the label sets; None for no sets.
         """
         begin = perf_counter()
         X = self._model.rows(chunk, path)
@@ -68,6 +75,10 @@ class Rankings:
             X, k=PLACES[-1], beam_width=beam, return_stats=True
         )
         self.seconds += perf_counter() - begin
+        if cut is not None:
+            reached = self._model.classifier.predict_proba(X, threshold=cut)
+            reached.data = np.ones(reached.nnz, np.int8)
+            self.sets.append(reached)
         self.classifiers += int(stats.classifiers.sum())
         self.depth += int(stats.depth.sum())
         flat = [self._ids.get(label, _MISSING) for label in labels.ravel().tolist()]
@@ -97,7 +108,9 @@ class Rankings:
         return csr_array(parts, shape=(self.n_examples, self.n_labels))
 
 
-def evaluate_source(model: Model, source: Source, *, beam: int | None = None) -> dict[str, Any]:
+def evaluate_source(
+    model: Model, source: Source, *, beam: int | None = None, cut: Cut | None = None
+) -> dict[str, Any]:
     """Measure a model on all examples of a source.
 
     Parameters
@@ -108,11 +121,14 @@ def evaluate_source(model: Model, source: Source, *, beam: int | None = None) ->
         Examples with their labels.
     beam : int, optional
         Width of the beam; by default the search is exact.
+    cut : float or ndarray, optional
+        Thresholds, to measure label sets too.
 
     Returns
     -------
     dict
-        ``p@1`` … as fractions, ``examples``, ``examples_without_labels``, ``unknown_labels`` (how
+        ``p@1`` … as fractions, with ``cut`` also ``macro_f1``, ``micro_f1``, ``instance_f1`` and
+        ``labels_per_example``; ``examples``, ``examples_without_labels``, ``unknown_labels`` (how
         many different ones) and ``unknown_label_share`` (of all true labels), ``seconds``,
         ``examples_per_second``, ``classifiers_per_example``, ``expected_depth``,
         ``total_seconds``.
@@ -127,12 +143,14 @@ def evaluate_source(model: Model, source: Source, *, beam: int | None = None) ->
     line = ProgressLine("predicting", source.total)
     with shown(line):
         for chunk in source.chunks():
-            rankings.add(chunk, source.path, beam)
+            rankings.add(chunk, source.path, beam, cut)
             line.update(rankings.n_examples, [_numbers.counted(rankings.n_known, "label")])
     n = rankings.n_examples
     if n == 0:
         raise DataError(f"{source.path}: there is not a single example to measure on")
     result: dict[str, Any] = measure(rankings, model)
+    if rankings.sets:
+        result |= measure_sets(rankings)
     unknown = sum(label >= rankings.n_known for label in rankings.true)
     result |= {
         "examples": n,
@@ -176,3 +194,22 @@ def measure(rankings: Rankings, model: Model) -> dict[str, float]:
     found = ranking_metrics(rankings.truth(), ranked, PLACES, inverse_propensities=weights)
     names = [f"{metric}@{k}" for metric in METRICS for k in PLACES]
     return {name: float(found[name]) for name in names if name in found}
+
+
+def measure_sets(rankings: Rankings) -> dict[str, float]:
+    """Ask for the F-measures of the predicted label sets.
+
+    Parameters
+    ----------
+    rankings : Rankings
+        With sets.
+
+    Returns
+    -------
+    dict
+        ``macro_f1``, ``micro_f1``, ``instance_f1`` and ``labels_per_example``.
+    """
+    truth, predicted = rankings.truth(), csr_array(vstack(rankings.sets))
+    predicted.resize(truth.shape)
+    found = {f"{kind}_f1": float(f_measure(truth, predicted, average=kind)) for kind in AVERAGES}
+    return {**found, "labels_per_example": predicted.nnz / rankings.n_examples}

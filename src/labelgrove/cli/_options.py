@@ -59,6 +59,14 @@ BeamOption = Annotated[
     ),
 ]
 
+ThresholdsOption = Annotated[
+    bool,
+    typer.Option(
+        "--thresholds",
+        help="All labels that reach the thresholds kept in MODEL (see `labelgrove tune`).",
+    ),
+]
+
 ForPredictionOption = Annotated[
     bool,
     typer.Option(

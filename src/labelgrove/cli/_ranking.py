@@ -10,6 +10,7 @@ import numpy as np
 
 from labelgrove._errors import ParameterError
 from labelgrove.cli._models import Model
+from labelgrove.cli._thresholds import Cut
 
 #: How many labels are given where nothing is said.
 DEFAULT_K = 5
@@ -25,8 +26,8 @@ class Search:
         Who is asked.
     k : int or None
         Labels at most; None means ``DEFAULT_K`` where no threshold is given, else any number.
-    threshold : float or None
-        Least score.
+    threshold : float, ndarray or None
+        Least score, of all labels or of each.
     beam : int or None
         Width of the beam; None searches exactly.
     allowed : list or None
@@ -35,14 +36,14 @@ class Search:
 
     model: Model
     k: int | None = None
-    threshold: float | None = None
+    threshold: Cut | None = None
     beam: int | None = None
     allowed: list[Any] | None = None
 
     def __post_init__(self) -> None:
         """Refuse a beam where there is none."""
         if self.beam is not None and self._by_threshold:
-            raise ParameterError("--beam goes with -k; a search by --threshold alone is exact")
+            raise ParameterError("--beam goes with -k; a search by thresholds is exact")
 
     def find(self, X: Any) -> Iterator[tuple[list[Any], list[float]]]:
         """Ask for every row.
@@ -61,7 +62,9 @@ class Search:
 
     @property
     def _by_threshold(self) -> bool:
-        return self.threshold is not None and self.k is None
+        # The best k need not be the k best of those that reach thresholds of their own.
+        each = isinstance(self.threshold, np.ndarray)
+        return each or (self.threshold is not None and self.k is None)
 
     def _best(self, X: Any) -> Iterator[tuple[list[Any], list[float]]]:
         labels, scores = self.model.classifier.predict_topk(
@@ -79,5 +82,5 @@ class Search:
         for row in range(found.shape[0]):
             part = slice(found.indptr[row], found.indptr[row + 1])
             columns, scores = found.indices[part], found.data[part]
-            order = np.lexsort((columns, -scores))
+            order = np.lexsort((columns, -scores))[: self.k]
             yield classifier.classes_[columns[order]].tolist(), scores[order].tolist()

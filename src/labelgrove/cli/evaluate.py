@@ -12,7 +12,7 @@ from rich.console import Group
 from rich.table import Table
 
 from labelgrove.cli import _numbers
-from labelgrove.cli._evaluation import METRICS, PLACES, evaluate_source
+from labelgrove.cli._evaluation import AVERAGES, METRICS, PLACES, evaluate_source
 from labelgrove.cli._models import load_model
 from labelgrove.cli._options import (
     BeamOption,
@@ -22,10 +22,12 @@ from labelgrove.cli._options import (
     LimitOption,
     ModelArgument,
     SameJobsOption,
+    ThresholdsOption,
 )
 from labelgrove.cli._output import Output, refuse_inputs
 from labelgrove.cli._results import encode, show, show_pairs, write_json
 from labelgrove.cli._source import Source
+from labelgrove.cli._thresholds import chosen_cut
 
 _NAMES = {"p": "P", "r": "R", "ndcg": "nDCG", "psp": "PSP"}
 
@@ -40,6 +42,18 @@ def evaluate(
             "--metrics-file", metavar="FILE", help="Write the result as JSON to FILE too."
         ),
     ] = None,
+    thresholds: ThresholdsOption = False,
+    threshold: Annotated[
+        float | None,
+        typer.Option(
+            "--threshold",
+            metavar="T",
+            min=0.0,
+            max=1.0,
+            show_default=False,
+            help="Measure also the sets of all labels with a score of at least T.",
+        ),
+    ] = None,
     beam: BeamOption = None,
     jobs: SameJobsOption = None,
     format: FormatOption = None,
@@ -51,12 +65,15 @@ def evaluate(
     A place without a prediction counts as a miss, and so does every place of an example
     without labels; true labels that MODEL has never seen count in R@k, nDCG@k and PSP@k.
     The propensities of PSP@k come from how often MODEL has seen each label.
+    With --thresholds or --threshold also the F-measures of label sets: macro (the mean over all
+    labels, of which one that is nowhere true and nowhere predicted counts 0), micro, and instance.
     """
     if metrics_file is not None:
         refuse_inputs(metrics_file, model_file, data)
     model = load_model(model_file, jobs=jobs)
     with Source(data, format=format, limit=limit) as source:
-        result = evaluate_source(model, source, beam=beam)
+        cut = chosen_cut(model, threshold, thresholds)
+        result = evaluate_source(model, source, beam=beam, cut=cut)
     if metrics_file is not None:
         with closing(Output(metrics_file)) as out:
             out.write(encode(result))
@@ -90,6 +107,10 @@ def _findings(result: Mapping[str, Any]) -> list[tuple[str, str]]:
     if result["examples_without_labels"]:
         examples += f" ({_numbers.count(result['examples_without_labels'])} without labels)"
     pairs = [("examples", examples)]
+    if "macro_f1" in result:
+        kinds = [f"{name} {_numbers.percent(result[f'{name}_f1'])}" for name in AVERAGES]
+        sets = f"{result['labels_per_example']:.2f} labels an example"
+        pairs.append(("F1 of label sets", f"{', '.join(kinds)}; {sets}"))
     if result["unknown_labels"]:
         share = f"{result['unknown_label_share']:.2%}"
         number = _numbers.count(result["unknown_labels"])

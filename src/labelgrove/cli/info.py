@@ -12,7 +12,9 @@ from labelgrove.cli import _numbers
 from labelgrove.cli._models import Model, algorithm_of, load_model, parameters_of
 from labelgrove.cli._options import JsonOption, ModelArgument
 from labelgrove.cli._results import show_pairs, write_json
+from labelgrove.cli._thresholds import distribution, in_words
 from labelgrove.models._base import LabelTreeClassifier
+from labelgrove.models._tunable import about_thresholds
 
 _MOST_FREQUENT = 5
 
@@ -56,6 +58,7 @@ def describe(model: Model, path: str) -> dict[str, Any]:
         "most_frequent_labels": dict(zip(map(str, names), counts[frequent].tolist(), strict=True)),
         "features": int(classifier.n_features_in_),
         **_tree_facts(classifier),
+        "thresholds": _threshold_facts(classifier),
         "weights": int(size["weights"]),
         "bytes": Path(path).stat().st_size,
         "model_bytes": int(size["model_bytes"]),
@@ -75,6 +78,13 @@ def _tree_facts(classifier: Any) -> dict[str, Any]:
     }
 
 
+def _threshold_facts(classifier: Any) -> dict[str, Any] | None:
+    values = getattr(classifier, "thresholds_", None)
+    if values is None:
+        return None
+    return {**about_thresholds(classifier), **distribution(values)}
+
+
 def _for_people(facts: Mapping[str, Any]) -> list[tuple[str, str]]:
     frequent = facts["most_frequent_labels"].items()
     pairs = [
@@ -92,6 +102,7 @@ def _for_people(facts: Mapping[str, Any]) -> list[tuple[str, str]]:
         ("most frequent", ", ".join(f"{name} ({_numbers.count(n)})" for name, n in frequent)),
         ("features", f"up to {_numbers.count(facts['features'])}"),
         *([("tree", _tree(facts))] if "nodes" in facts else []),
+        *([("thresholds", _thresholds(facts["thresholds"]))] if facts["thresholds"] else []),
         ("weights", _numbers.count(facts["weights"])),
         ("in memory", _memory(facts)),
     ]
@@ -111,6 +122,10 @@ def _word(value: Any) -> str:
 def _tree(facts: Mapping[str, Any]) -> str:
     nodes = _numbers.count(facts["nodes"])
     return f"{nodes} nodes, depth {facts['depth']}, leaves at {facts['mean_depth']:.1f} on average"
+
+
+def _thresholds(found: Mapping[str, Any]) -> str:
+    return f"{in_words(found)}; by {found['method']}, for the {found['average']} F1"
 
 
 def _memory(facts: Mapping[str, Any]) -> str:

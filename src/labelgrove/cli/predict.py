@@ -16,12 +16,14 @@ from labelgrove.cli._options import (
     LimitOption,
     ModelArgument,
     SameJobsOption,
+    ThresholdsOption,
 )
 from labelgrove.cli._output import Output, refuse_inputs
 from labelgrove.cli._progress import ProgressLine, shown
 from labelgrove.cli._ranking import Search
 from labelgrove.cli._results import encode
 from labelgrove.cli._source import Source
+from labelgrove.cli._thresholds import chosen_cut
 
 
 def predict(
@@ -43,6 +45,7 @@ def predict(
             help="All labels with a score of at least T; with -k, K of them at most.",
         ),
     ] = None,
+    thresholds: ThresholdsOption = False,
     beam: BeamOption = None,
     labels_file: Annotated[
         str | None,
@@ -73,7 +76,7 @@ def predict(
     refuse_inputs(output, model_file, data)
     model = load_model(model_file, jobs=jobs)
     allowed = None if labels_file is None else read_allowed_labels(labels_file, model.classifier)
-    search = Search(model, k, threshold, beam, allowed)
+    search = Search(model, k, chosen_cut(model, threshold, thresholds), beam, allowed)
     with ExitStack() as resources:
         source = resources.enter_context(
             Source(data, format=format, limit=limit, labels_required=False)

@@ -156,3 +156,11 @@ def show_examples(tuning: HeldOutTuning, model: Tunable, X: Any, y: Any) -> None
         truth = csr_array(parts, shape=(n_rows, n_columns))
         truth.sort_indices()
         tuning.show(model, np.arange(n_columns), X, truth)
+
+
+def about_thresholds(model: Tunable) -> dict[str, str]:
+    """Say by which method, and for which F-measure, a model's thresholds were tuned."""
+    tuned = model._require_learned().tuned
+    if tuned is None:
+        return {"method": "ofo while learning", "average": "macro"}
+    return {"method": tuned.method, "average": tuned.average}

@@ -1,0 +1,141 @@
+"""``labelgrove tune``: find the thresholds with which a model's F-measure is highest."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from time import perf_counter
+from typing import Annotated, Any
+
+import typer
+
+from labelgrove._errors import DataError
+from labelgrove.cli import _numbers
+from labelgrove.cli._models import Model, check_can_write, load_model, save_model
+from labelgrove.cli._options import (
+    DataArgument,
+    FormatOption,
+    JsonOption,
+    LimitOption,
+    ModelArgument,
+    SameJobsOption,
+)
+from labelgrove.cli._output import refuse_inputs
+from labelgrove.cli._progress import ProgressLine, shown
+from labelgrove.cli._results import show_pairs, write_json
+from labelgrove.cli._source import Source
+from labelgrove.cli._thresholds import distribution, in_words
+from labelgrove.models._tunable import show_examples, tuning_of
+
+
+def tune(
+    model_file: ModelArgument,
+    data: DataArgument,
+    method: Annotated[
+        str,
+        typer.Option(
+            "--method",
+            metavar="NAME",
+            help="ofo follows the F-measure along DATA; fta tries a few thresholds, the same for "
+            "all labels; sto finds the best on DATA, which may not be the best elsewhere.",
+        ),
+    ] = "ofo",
+    average: Annotated[
+        str,
+        typer.Option(
+            "--average",
+            metavar="NAME",
+            help="The F-measure to be high: macro, micro or instance (by fta or sto).",
+        ),
+    ] = "macro",
+    output: Annotated[
+        str | None,
+        typer.Option(
+            "--output",
+            "-o",
+            metavar="MODEL2",
+            show_default=False,
+            help="Where to write the model; by default it takes the place of MODEL.",
+        ),
+    ] = None,
+    json: JsonOption = False,
+    jobs: SameJobsOption = None,
+    format: FormatOption = None,
+    limit: LimitOption = None,
+) -> None:
+    """Find, and keep in the model, from which probability on each label is to be predicted.
+
+    DATA are examples that MODEL has not learnt from: of others its probabilities are too good.
+    `predict` and `eval` go by the thresholds with --thresholds.
+    """
+    target = model_file if output is None else output
+    model = load_model(model_file, jobs=jobs)
+    check_can_write(target)
+    refuse_inputs(target, data)
+    with Source(data, format=format, limit=limit) as source:
+        result = {"model": target, **tune_on(model, source, method, average)}
+    with shown(ProgressLine(f"writing {target}")):
+        save_model(model, target)
+    if json:
+        write_json(result)
+    else:
+        show_pairs(_for_people(result))
+
+
+def tune_on(model: Model, source: Source, method: str, average: str) -> dict[str, Any]:
+    """Give a model the thresholds that suit the examples of a source.
+
+    Parameters
+    ----------
+    model : Model
+        Gets the thresholds.
+    source : Source
+        Examples that it has not learnt from.
+    method : {"ofo", "fta", "sto"}
+    average : {"macro", "micro", "instance"}
+
+    Returns
+    -------
+    dict
+        ``method``, ``average``, ``f1`` (on these examples), ``examples``, ``seconds``,
+        ``classifiers_per_example``, ``thresholds`` (their distribution).
+
+    Raises
+    ------
+    DataError
+        When there is no example.
+    ParameterError
+        For an unknown method or average, two that do not go together, or a multi-class model.
+    """
+    begin = perf_counter()
+    tuning = tuning_of(model.classifier, method, average=average)
+    line = ProgressLine("tuning", source.total)
+    with shown(line):
+        for chunk in source.chunks():
+            rows = model.rows(chunk, source.path)
+            show_examples(tuning, model.classifier, rows, chunk.labels)
+            line.update(tuning.n_rows)
+    if not tuning.n_rows:
+        raise DataError(f"{source.path}: there is not a single example to tune thresholds on")
+    found = tuning.finish()
+    model.classifier.set_thresholds(found)
+    return {
+        "method": method,
+        "average": average,
+        "f1": found.score,
+        "examples": tuning.n_rows,
+        "seconds": round(perf_counter() - begin, 3),
+        "classifiers_per_example": tuning.inner_products / tuning.n_rows,
+        "thresholds": distribution(found.values),
+    }
+
+
+def _for_people(result: dict[str, Any]) -> list[tuple[str, str]]:
+    examples = f"{_numbers.count(result['examples'])} in {_numbers.duration(result['seconds'])}"
+    path = result["model"]
+    return [
+        ("examples", examples),
+        ("thresholds", in_words(result["thresholds"])),
+        (f"{result['average']} F1", f"{_numbers.percent(result['f1'])} on these examples"),
+        ("classifiers", f"{result['classifiers_per_example']:,.1f} evaluated an example"),
+        ("model", f"{path} ({_numbers.size(Path(path).stat().st_size)})"),
+    ]

@@ -1,0 +1,156 @@
+"""Thresholds on the command line: `tune` finds them, `predict`, `eval` and `info` use them."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy.sparse import csr_array
+
+import labelgrove
+from labelgrove.data import read_examples
+from labelgrove.metrics import f_measure
+from labelgrove.text import HashedText
+
+
+@pytest.fixture
+def tuned(run: Any, vectors: Path, vector_model: Path, tmp_path: Path) -> Path:
+    path = tmp_path / "tuned.lg"
+    run("tune", vector_model, vectors, "--method", "sto", "-o", path)
+    return path
+
+
+def test_it_is_what_the_library_does(
+    run: Any, vectors: Path, vector_model: Path, tmp_path: Path
+) -> None:
+    examples = read_examples(vectors)
+    for method in ("ofo", "fta", "sto"):
+        before = vector_model.read_bytes()
+        out = tmp_path / "tuned.lg"
+        words = ("tune", vector_model, vectors, "--method", method, "-o", out, "--json")
+        found = json.loads(run(*words).stdout)
+        assert vector_model.read_bytes() == before
+        clf = labelgrove.load(vector_model).tune_thresholds(examples.X, examples.labels, method)
+        assert labelgrove.load(out).thresholds_.tolist() == clf.thresholds_.tolist()
+        assert found["examples"] == 300
+        assert found["thresholds"]["median"] == np.median(clf.thresholds_)
+        assert 0 < found["f1"] <= 1
+        assert found["classifiers_per_example"] > 1
+
+
+def test_a_text_model_is_tuned_in_its_place(
+    run: Any, texts: Path, text_model: Path, tmp_path: Path
+) -> None:
+    path = tmp_path / "model.lg"
+    path.write_bytes(text_model.read_bytes())
+    shown = run("tune", path, texts).stdout
+    assert shown.splitlines()[0].startswith("examples     400")
+    assert "macro F1" in shown
+    examples = read_examples(texts)
+    clf = labelgrove.load(path)
+    found = clf.predict(HashedText().transform(examples.text))
+    lines = run("predict", path, texts, "--thresholds").stdout.splitlines()
+    for row, line in zip(found.toarray(), lines, strict=True):
+        assert sorted(json.loads(line)["labels"]) == sorted(clf.classes_[row > 0].tolist())
+
+
+def test_predict_goes_by_them(run: Any, vectors: Path, tuned: Path) -> None:
+    every = [
+        json.loads(line)
+        for line in run("predict", tuned, vectors, "--thresholds").stdout.splitlines()
+    ]
+    few = run("predict", tuned, vectors, "--thresholds", "-k", "1").stdout.splitlines()
+    assert [json.loads(line)["labels"] for line in few] == [row["labels"][:1] for row in every]
+    kept = dict(
+        zip(
+            labelgrove.load(tuned).classes_.tolist(),
+            labelgrove.load(tuned).thresholds_,
+            strict=True,
+        )
+    )
+    for row in every:
+        for label, score in zip(row["labels"], row["scores"], strict=True):
+            assert score >= kept[label] - 1e-6
+    assert len({len(row["labels"]) for row in every}) > 1
+
+
+def test_eval_measures_the_sets(run: Any, vectors: Path, tuned: Path) -> None:
+    examples = read_examples(vectors)
+    clf = labelgrove.load(tuned)
+    by_words = {
+        ("--thresholds",): clf.predict(examples.X),
+        ("--threshold", "0.5"): clf.predict_proba(examples.X, threshold=0.5) > 0,
+    }
+    known = clf.classes_.tolist()
+    truth = csr_array([[int(name in row) for name in known] for row in examples.labels])
+    for words, predicted in by_words.items():
+        found = json.loads(run("eval", tuned, vectors, "--json", *words).stdout)
+        for average in ("macro", "micro", "instance"):
+            expected = f_measure(truth, csr_array(predicted), average=average)
+            assert found[f"{average}_f1"] == pytest.approx(expected)
+        assert found["labels_per_example"] == predicted.nnz / 300
+        assert "p@1" in found
+    shown = run("eval", tuned, vectors, "--thresholds").stdout
+    assert "F1 of label sets" in shown
+    assert "macro_f1" not in json.loads(run("eval", tuned, vectors, "--json").stdout)
+
+
+def test_info_shows_how_they_lie(run: Any, vectors: Path, tuned: Path, vector_model: Path) -> None:
+    found = json.loads(run("info", tuned, "--json").stdout)["thresholds"]
+    assert found["method"] == "sto"
+    assert found["average"] == "macro"
+    assert 0 < found["least"] <= found["median"] <= found["greatest"] <= 0.5
+    assert "by sto, for the macro F1" in run("info", tuned).stdout
+    assert json.loads(run("info", vector_model, "--json").stdout)["thresholds"] is None
+
+
+def test_tuned_while_it_learns(run: Any, vectors: Path, tmp_path: Path) -> None:
+    path, small = tmp_path / "online.lg", tmp_path / "small.lg"
+    train = ("train", vectors, "--set", "thresholds=ofo", "--set", "ofo_a=2")
+    run(*train, "-o", path)
+    found = json.loads(run("info", path, "--json").stdout)["thresholds"]
+    assert found["method"] == "ofo while learning"
+    run(
+        "train",
+        vectors,
+        "-o",
+        small,
+        "--for-prediction",
+        "--set",
+        "thresholds=ofo",
+        "--set",
+        "ofo_a=2",
+    )
+    words = (vectors, "--thresholds")
+    assert run("predict", path, *words).stdout == run("predict", small, *words).stdout
+    assert json.loads(run("info", small, "--json").stdout)["thresholds"]["method"] == "ofo"
+
+
+def test_what_cannot_be_is_said(
+    run: Any, vectors: Path, vector_model: Path, tmp_path: Path
+) -> None:
+    def refused(*words: Any) -> str:
+        result = run(*words, status=1)
+        return str(result.stderr)
+
+    for command in ("predict", "eval"):
+        assert "this model has none; `labelgrove tune`" in refused(
+            command, vector_model, vectors, "--thresholds"
+        )
+    out = ("-o", tmp_path / "no.lg")
+    assert "exclude each other" in refused(
+        "predict", vector_model, vectors, "--thresholds", "--threshold", "0.5"
+    )
+    assert "expected one of ofo, fta, sto" in refused(
+        "tune", vector_model, vectors, "--method", "best", *out
+    )
+    assert "expected method='fta' or 'sto'" in refused(
+        "tune", vector_model, vectors, "--average", "micro", *out
+    )
+    empty = tmp_path / "empty.jsonl"
+    empty.write_text("")
+    assert "not a single example" in refused("tune", vector_model, empty, *out)
+    assert not (tmp_path / "no.lg").exists()
