@@ -76,6 +76,7 @@ BENCHMARKS = {
         peer_minutes=1,
         peer="--peer",
     ),
+    "thresholds": Benchmark(8),
     "growth": Benchmark(12, quick=("--labels=10000", "--seeds=1")),
 }
 """In the order in which they stand on the page."""

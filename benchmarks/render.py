@@ -11,7 +11,7 @@ import re
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from benchmarks import _batch_tables, _multiclass_tables, _plots, _tables
+from benchmarks import _batch_tables, _multiclass_tables, _plots, _tables, _thresholds_tables
 from benchmarks._data import ROOT
 from benchmarks._peers_table import peers
 from benchmarks._results import RESULTS, read
@@ -28,6 +28,7 @@ TABLES: dict[str, Callable[[Results], str]] = {
     "accuracy": _tables.accuracy,
     "progress": _tables.progress,
     "growth": _tables.growth,
+    "thresholds": _thresholds_tables.thresholds,
     "batch": _batch_tables.batch,
     "multiclass": _multiclass_tables.multiclass,
 }

@@ -152,5 +152,5 @@ def test_what_cannot_be_is_said(
     )
     empty = tmp_path / "empty.jsonl"
     empty.write_text("")
-    assert "not a single example" in refused("tune", vector_model, empty, *out)
+    assert "the file is empty" in refused("tune", vector_model, empty, *out)
     assert not (tmp_path / "no.lg").exists()

@@ -1,0 +1,74 @@
+"""What `benchmarks.thresholds` found, as Markdown tables."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from benchmarks._tables import Results, table
+
+WAYS = {"0.5": "0.5 for all", "fta": "FTA", "sto": "STO", "ofo": "OFO"}
+
+
+def thresholds(found: Results) -> str:
+    """F-measures by data set, model and way; then along the stream; then what tuning takes."""
+    data = [result for result in found if "rows" in result]
+    header = ["data", "model", "way", "macro F validation", "test", "test, 0/0 = 1", "micro F"]
+    header += ["instance F", "labels", "ms", "inner products", "tuning ms"]
+    rows = [cells(result, row) for result in data for row in result["rows"]]
+    tables = [table(header, rows), *([along(data), cost(data)] if data else [])]
+    tables += [speeds(result["sizes"]) for result in found if "sizes" in result]
+    return "\n\n".join(tables)
+
+
+def cells(result: dict[str, Any], row: dict[str, Any]) -> list[object]:
+    """A row of the first table."""
+    figures = ("validation", "macro", "macro_one", "micro", "instance")
+    tuning = 1e3 * row["tuning"]["cpu"] / row["tuned_over"] if "tuning" in row else None
+    return [
+        result["subject"],
+        row["model"],
+        WAYS.get(row["way"], row["way"]),
+        *(f"{row[name]:.1f}" for name in figures),
+        f"{row['labels']:.2f}",
+        f"{row['cpu_ms']:.3f}",
+        f"{row['inner_products']:,.0f}",
+        "" if tuning is None else f"{tuning:.3f}",
+    ]
+
+
+def along(data: Results) -> str:
+    """Macro F on the test set after each tenth of the stream."""
+    names = {"online": "OFO online", "offline": "OFO on held-out rows", "half": "0.5 for all"}
+    points = max(len(result["curve"]) for result in data)
+    header = ["data", "thresholds", *(f"{100 * (i + 1) // points} %" for i in range(points))]
+    rows = [
+        [result["subject"], title, *(f"{point[name]:.1f}" for point in result["curve"])]
+        for result in data
+        for name, title in names.items()
+    ]
+    return table(header, rows)
+
+
+def cost(data: Results) -> str:
+    """Processor time of learning with and without thresholds being tuned."""
+    rows = []
+    for result in data:
+        plain, tuning = (result[name]["cpu"] for name in ("learning", "learning_and_tuning"))
+        rows.append([result["subject"], f"{plain:.2f}", f"{tuning:.2f}", f"{tuning / plain:.1f}"])
+    return table(["data", "learning s", "with OFO online s", "ratio"], rows)
+
+
+def speeds(sizes: dict[str, list[dict[str, Any]]]) -> str:
+    """What tuning alone takes on synthetic scores."""
+    rows = [
+        [
+            size,
+            run["method"],
+            f"{run['cpu']:.2f}",
+            f"{run['grown_mb']:,.0f}",
+            f"{run['peak_mb']:,.0f}",
+        ]
+        for size, runs in sizes.items()
+        for run in runs
+    ]
+    return table(["size", "method", "processor s", "memory MB", "whole process MB"], rows)

@@ -1,0 +1,225 @@
+"""How many labels: F-measures with tuned thresholds, what they cost, and along a stream.
+
+A fifth of the training rows, drawn at random, is held out: models learn from the others, thresholds
+are tuned on the fifth, and the test set decides.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from sklearn.linear_model import LogisticRegression
+from sklearn.multiclass import OneVsRestClassifier
+
+from benchmarks._data import is_there, load
+from benchmarks._measure import Clock, fresh, peak_mb, reset_peak, resident_mb
+from benchmarks._results import command_line, write
+from labelgrove import OnlinePLTClassifier
+from labelgrove.metrics import f_measure
+from labelgrove.models._estimates import Estimates
+from labelgrove.models._tuner import HeldOutTuning
+from labelgrove.tuning import tune_fta, tune_ofo, tune_sto
+
+DATASETS = ("bibtex", "delicious", "rcv1sub1", "eurlex57k-tfidf", "stackexchange-tfidf")
+
+MODELS: dict[str, Callable[[], Any]] = {
+    "OPLT": OnlinePLTClassifier,
+    "one-vs-rest LR": lambda: OneVsRestClassifier(LogisticRegression(solver="liblinear")),
+}
+
+MOST_LABELS_ONE_VS_REST = 1000
+"""Beyond, a classifier a label takes scikit-learn too long to be a part of every run."""
+
+METHODS = ("fta", "sto", "ofo")
+PLACES = (1, 2, 3, 4, 5, 7, 10, 15, 20)
+CHECKPOINTS = 10
+
+SIZES = {"eurlex57k-sized": (6_000, 4_271), "large": (500_000, 300_000)}
+"""Rows and labels of the synthetic problems on which tuning alone is timed."""
+
+SCORED = 20
+"""Labels that have a score, in every row of these."""
+
+Labelled = tuple[sp.csr_array, sp.csr_array]
+
+
+def parts(dataset: str) -> tuple[Labelled, Labelled, Labelled]:
+    """Rows to learn from, held-out rows and test rows, each with a 0/1 indicator."""
+    train, test = load(dataset, "train"), load(dataset, "test")
+    for X in (train.X, test.X):  # scikit-learn takes no others
+        X.indices, X.indptr = X.indices.astype(np.int32), X.indptr.astype(np.int32)
+    width = 1 + max(max(row, default=0) for row in (*train.labels, *test.labels))
+    held_out = np.zeros(len(train.labels), bool)
+    held_out[np.random.default_rng(0).permutation(len(held_out))[: len(held_out) // 5]] = True
+    Y = indicator(train.labels, width)
+    tested = (test.X, indicator(test.labels, width))
+    return (train.X[~held_out], Y[~held_out]), (train.X[held_out], Y[held_out]), tested
+
+
+def indicator(labels: list[tuple[int, ...]], width: int) -> sp.csr_array:
+    """Label sets as a 0/1 matrix with as many columns."""
+    ends = np.cumsum([0, *map(len, labels)])
+    flat = np.array([label for row in labels for label in row], np.int64)
+    # scikit-learn 1.9 takes columns beyond 127 for others where the ones are 8-bit.
+    return sp.csr_array((np.ones(len(flat), np.int64), flat, ends), shape=(len(labels), width))
+
+
+def measure(dataset: str, model: str) -> list[dict[str, Any]]:
+    """Fit a model, then cut its rankings in every way there is; one row of results a way."""
+    warnings.filterwarnings("ignore", message="Label not")  # labels that only test rows have
+    (X, Y), held_out, test = parts(dataset)
+    fitted = MODELS[model]().fit(X, Y)
+    m = Y.shape[1]
+    by_k = {k: macro(held_out[1], best(fitted, held_out[0], k)[0]) for k in PLACES}
+    k = max(by_k, key=lambda k: by_k[k])
+    rows = [row(f"best {k}", held_out, test, lambda X: best(fitted, X, k))]
+    rows.append(row("0.5", held_out, test, lambda X: reached(fitted, X, np.full(m, 0.5))))
+    counts = np.asarray(Y.sum(axis=0), np.int64)
+    for method in METHODS:
+        tuning = HeldOutTuning(method, counts, Y.shape[0])
+        with Clock() as clock:
+            tuning.show(fitted, np.arange(m), *held_out)
+            taus = tuning.finish().values
+        found = row(method, held_out, test, lambda X, taus=taus: reached(fitted, X, taus))
+        found |= {"tuning": clock.to_dict(), "tuned_over": held_out[1].shape[0]}
+        found["median"] = float(np.median(taus))
+        rows.append(found)
+    return [{"model": model, **found} for found in rows]
+
+
+def row(
+    way: str,
+    held_out: Labelled,
+    test: Labelled,
+    predict: Callable[[sp.csr_array], tuple[sp.csr_array, float]],
+) -> dict[str, Any]:
+    """What a way to predict label sets comes to."""
+    valid, _ = predict(held_out[0])
+    with Clock() as clock:
+        predicted, inner_products = predict(test[0])
+    n = predicted.shape[0]
+    return {
+        "way": way,
+        "validation": macro(held_out[1], valid),
+        "macro": macro(test[1], predicted),
+        "macro_one": macro(test[1], predicted, 1.0),
+        "micro": 100 * float(f_measure(test[1], predicted, average="micro")),
+        "instance": 100 * float(f_measure(test[1], predicted, average="instance")),
+        "labels": predicted.nnz / n,
+        "cpu_ms": 1e3 * clock.cpu / n,
+        "inner_products": inner_products / n,
+    }
+
+
+def macro(Y: sp.csr_array, predicted: sp.csr_array, zero_division: float = 0.0) -> float:
+    """Macro-averaged F-measure in per cent."""
+    return 100 * float(f_measure(Y, predicted, zero_division=zero_division))
+
+
+def reached(fitted: Any, X: sp.csr_array, taus: Any) -> tuple[sp.csr_array, float]:
+    """The labels that reach their thresholds, and the inner products computed in all."""
+    found, stats = Estimates(fitted, len(taus)).at_least(X, taus)
+    found.data = np.ones(found.nnz, np.int8)
+    return found, float(stats.classifiers.sum()) if stats else float(X.shape[0] * len(taus))
+
+
+def best(fitted: Any, X: sp.csr_array, k: int) -> tuple[sp.csr_array, float]:
+    """The k best labels, and the inner products computed in all."""
+    if hasattr(fitted, "predict_topk"):
+        found, stats = fitted.predict_proba(X, top_k=k, return_stats=True)
+        cost = float(stats.classifiers.sum())
+    else:
+        dense = fitted.predict_proba(X)
+        columns = np.argpartition(-dense, min(k, dense.shape[1] - 1), axis=1)[:, :k]
+        ends = np.arange(0, columns.size + 1, columns.shape[1])
+        found = sp.csr_array((np.ones(columns.size), columns.ravel(), ends), shape=dense.shape)
+        cost = float(dense.size)
+    found.data = np.ones(found.nnz, np.int8)
+    return found, cost
+
+
+def follow(dataset: str) -> dict[str, Any]:
+    """Tune online along a stream, and beside it anew on held-out rows at every checkpoint."""
+    (X, Y), held_out, test = parts(dataset)
+    model, curve, step = OnlinePLTClassifier(thresholds="ofo"), [], -(-X.shape[0] // CHECKPOINTS)
+    for begin in range(0, X.shape[0], step):
+        model.partial_fit(X[begin : begin + step], Y[begin : begin + step])
+        point = {"examples": model.examples_seen_}
+        point["online"] = macro(test[1], model.predict(test[0]))
+        offline = HeldOutTuning("ofo", model.label_counts_, model.examples_seen_)
+        offline.show(model, np.arange(Y.shape[1]), *held_out)
+        point["offline"] = macro(test[1], model.set_thresholds(offline.finish()).predict(test[0]))
+        point["half"] = macro(test[1], reached(model, test[0], np.full(Y.shape[1], 0.5))[0])
+        model.set_thresholds(None)
+        curve.append(point)
+    return {"curve": curve}
+
+
+def learning_cost(dataset: str, thresholds: str | None) -> dict[str, float]:
+    """What learning takes with and without thresholds being tuned."""
+    (X, Y), _, _ = parts(dataset)
+    with Clock() as clock:
+        OnlinePLTClassifier(thresholds=thresholds).fit(X, Y)
+    return clock.to_dict()
+
+
+def speed(size: str) -> list[dict[str, Any]]:
+    """Time the tuners alone, on scores that are at hand."""
+    n, m = SIZES[size]
+    rng = np.random.default_rng(0)
+    shares = 1 / np.arange(1, m + 1) ** 0.9
+    label = rng.choice(m, size=(n, SCORED), p=shares / shares.sum()).astype(np.int32)
+    label.sort(axis=1)
+    own = np.ones(label.shape, bool)
+    own[:, 1:] = label[:, 1:] != label[:, :-1]
+    score = (rng.random(label.shape, dtype=np.float32) ** 3 + np.float32(1e-4)).clip(0, 1)[own]
+    ends = np.concatenate(([0], np.cumsum(own.sum(axis=1))))
+    scores = sp.csr_array((score, label[own], ends), shape=(n, m))
+    true = rng.random(len(score)) < score
+    Y = scores.copy()
+    Y.data = true.astype(np.int8)
+    Y.eliminate_zeros()
+    del label, own, true
+    found = []
+    tuners = {"ofo, a and b given": lambda: tune_ofo(Y, scores, a=5, b=50)}
+    tuners |= {"ofo": lambda: tune_ofo(Y, scores), "fta": lambda: tune_fta(Y, scores)}
+    tuners |= {"sto": lambda: tune_sto(Y, scores)}
+    for method, tune in tuners.items():
+        before = resident_mb()
+        reset_peak()
+        with Clock() as clock:
+            tune()
+        grown = round(peak_mb() - before, 1)
+        found.append({"method": method, **clock.to_dict(), "peak_mb": peak_mb(), "grown_mb": grown})
+    return found
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Measure, and write ``thresholds-<dataset>.json`` and ``thresholds-speed.json``."""
+    parser = command_line(__doc__ or "", (*DATASETS, "speed"))
+    parser.add_argument("--models", nargs="*", default=list(MODELS), choices=list(MODELS))
+    chosen = parser.parse_args(arguments)
+    task = "benchmarks.thresholds:{}".format
+    for dataset in filter(is_there, (one for one in chosen.subjects if one != "speed")):
+        n_labels = parts(dataset)[0][1].shape[1]
+        rows = []
+        for model in chosen.models:
+            if model == "one-vs-rest LR" and n_labels > MOST_LABELS_ONE_VS_REST:
+                continue
+            rows += fresh(task("measure"), dataset=dataset, model=model)
+            print(f"{dataset}: {model}: {[round(r['macro'], 1) for r in rows[-5:]]}", flush=True)
+        found = {"labels": n_labels, "rows": rows, **fresh(task("follow"), dataset=dataset)}
+        for name, thresholds in (("learning", None), ("learning_and_tuning", "ofo")):
+            found[name] = fresh(task("learning_cost"), dataset=dataset, thresholds=thresholds)
+        write(chosen.output, "thresholds", dataset, found)
+    if "speed" in chosen.subjects:
+        sizes = {size: fresh(task("speed"), size=size) for size in SIZES}
+        write(chosen.output, "thresholds", "speed", {"sizes": sizes})
+
+
+if __name__ == "__main__":
+    main()
