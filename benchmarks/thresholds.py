@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -76,15 +77,15 @@ def measure(dataset: str, model: str) -> list[dict[str, Any]]:
     m = Y.shape[1]
     by_k = {k: macro(held_out[1], best(fitted, held_out[0], k)[0]) for k in PLACES}
     k = max(by_k, key=lambda k: by_k[k])
-    rows = [row(f"best {k}", held_out, test, lambda X: best(fitted, X, k))]
-    rows.append(row("0.5", held_out, test, lambda X: reached(fitted, X, np.full(m, 0.5))))
+    rows = [row(f"best {k}", held_out, test, partial(best, fitted, k=k))]
+    rows.append(row("0.5", held_out, test, partial(reached, fitted, taus=np.full(m, 0.5))))
     counts = np.asarray(Y.sum(axis=0), np.int64)
     for method in METHODS:
         tuning = HeldOutTuning(method, counts, Y.shape[0])
         with Clock() as clock:
             tuning.show(fitted, np.arange(m), *held_out)
             taus = tuning.finish().values
-        found = row(method, held_out, test, lambda X, taus=taus: reached(fitted, X, taus))
+        found = row(method, held_out, test, partial(reached, fitted, taus=taus))
         found |= {"tuning": clock.to_dict(), "tuned_over": held_out[1].shape[0]}
         found["median"] = float(np.median(taus))
         rows.append(found)
@@ -148,7 +149,7 @@ def follow(dataset: str) -> dict[str, Any]:
     model, curve, step = OnlinePLTClassifier(thresholds="ofo"), [], -(-X.shape[0] // CHECKPOINTS)
     for begin in range(0, X.shape[0], step):
         model.partial_fit(X[begin : begin + step], Y[begin : begin + step])
-        point = {"examples": model.examples_seen_}
+        point: dict[str, float] = {"examples": model.examples_seen_}
         point["online"] = macro(test[1], model.predict(test[0]))
         offline = HeldOutTuning("ofo", model.label_counts_, model.examples_seen_)
         offline.show(model, np.arange(Y.shape[1]), *held_out)
@@ -185,9 +186,12 @@ def speed(size: str) -> list[dict[str, Any]]:
     Y.eliminate_zeros()
     del label, own, true
     found = []
-    tuners = {"ofo, a and b given": lambda: tune_ofo(Y, scores, a=5, b=50)}
-    tuners |= {"ofo": lambda: tune_ofo(Y, scores), "fta": lambda: tune_fta(Y, scores)}
-    tuners |= {"sto": lambda: tune_sto(Y, scores)}
+    tuners: dict[str, Callable[[], object]] = {
+        "ofo, a and b given": partial(tune_ofo, Y, scores, a=5, b=50),
+        "ofo": partial(tune_ofo, Y, scores),
+        "fta": partial(tune_fta, Y, scores),
+        "sto": partial(tune_sto, Y, scores),
+    }
     for method, tune in tuners.items():
         before = resident_mb()
         reset_peak()
