@@ -14,6 +14,7 @@ from labelgrove.cli._models import Model
 from labelgrove.cli._progress import ProgressLine, shown
 from labelgrove.cli._source import CHUNK_ROWS, Source, joined, rows
 from labelgrove.data import Examples
+from labelgrove.reporting import StreamRecord
 
 #: Rows that are predicted before a batch of at least so many is learnt.
 SAMPLE = 256
@@ -77,6 +78,8 @@ class Learning:
         Passes completed.
     stopped : bool
         True after Ctrl-C.
+    record : StreamRecord or None
+        The course of the first pass, where it is wanted: every example is predicted for it.
     """
 
     model: Model
@@ -85,6 +88,7 @@ class Learning:
     seconds: float = 0.0
     passes: int = 0
     stopped: bool = False
+    record: StreamRecord | None = None
 
     @property
     def n_labels(self) -> int:
@@ -92,7 +96,9 @@ class Learning:
         return int(getattr(self.model.classifier, "n_classes_", 0))
 
 
-def learn_from(model: Model, source: Source, passes: int = 1) -> Learning:
+def learn_from(
+    model: Model, source: Source, passes: int = 1, *, record: StreamRecord | None = None
+) -> Learning:
     """Learn all examples of a source, batch by batch, and show how it goes on a terminal.
 
     Parameters
@@ -103,6 +109,8 @@ def learn_from(model: Model, source: Source, passes: int = 1) -> Learning:
         The examples.
     passes : int, default=1
         How often to go through them.
+    record : StreamRecord, optional
+        What to keep the course in.
 
     Returns
     -------
@@ -118,7 +126,7 @@ def learn_from(model: Model, source: Source, passes: int = 1) -> Learning:
     if not hasattr(model.classifier, "partial_fit"):
         return _fit_from(model, source)
     source.check_passes(passes)
-    state = Learning(model)
+    state = Learning(model, record=record)
     line = ProgressLine("learning", source.total)
     begin = perf_counter()
     before = _examples_seen(model)
@@ -128,7 +136,9 @@ def learn_from(model: Model, source: Source, passes: int = 1) -> Learning:
                 if passes > 1:
                     line.restart(f"pass {number}/{passes}", source.total)
                 done = 0
-                for batch in _batches(source, first_pass=number == 1):
+                for batch in _batches(
+                    source, first_pass=number == 1, all_predicted=record is not None
+                ):
                     with interrupt.deferred():
                         learn_batch(state, batch, source.path, predict=number == 1)
                     done += batch.n_rows
@@ -179,20 +189,40 @@ def learn_batch(state: Learning, batch: Examples, path: str, *, predict: bool) -
     predict : bool
         False on later passes, when the rows have been seen and a prediction would flatter.
     """
+    begin = perf_counter()
     classifier = state.model.classifier
     X = state.model.rows(batch, path)
     try:
-        if predict:
-            best = (
-                classifier.predict_topk(X[:SAMPLE], k=1)[0][:, 0].tolist() if state.n_labels else ()
-            )
-            state.progressive.count(batch.labels[:SAMPLE], best, batch.n_rows)
+        ranked = _predicted(state, X) if predict else []
         classifier.partial_fit(X, _targets(state.model, batch, path))
     except FileFormatError:
         raise
     except DataError as failure:
         place = f"{path}, lines {batch.lines[0]} to {batch.lines[-1]}"
         raise DataError(f"{place}: {failure}") from None
+    if not predict:
+        return
+    best = [row[0] if row else None for row in ranked]
+    state.progressive.count(batch.labels[: len(best)], best, batch.n_rows)
+    if state.record is not None:
+        state.record.add(
+            batch.labels,
+            ranked or [[]] * batch.n_rows,
+            labels=state.n_labels,
+            nodes=classifier.tree_.n_nodes if hasattr(classifier, "tree_") else 0,
+            seconds=perf_counter() - begin,
+        )
+
+
+def _predicted(state: Learning, X: Any) -> list[list[Any]]:
+    """The labels of the first rows, best first; of all rows, and several, for a record."""
+    if not state.n_labels:
+        return []
+    k = 1 if state.record is None else state.record.places
+    wanted = X[:SAMPLE] if state.record is None else X
+    labels, scores = state.model.classifier.predict_topk(wanted, k=k)
+    lengths = (scores >= 0).sum(axis=1).tolist()  # a missing place has the score NaN
+    return [row[:length] for row, length in zip(labels.tolist(), lengths, strict=True)]
 
 
 def _targets(model: Model, batch: Examples, path: str) -> Any:
@@ -218,13 +248,13 @@ def facts(state: Learning) -> list[str]:
     ]
 
 
-def _batches(source: Source, *, first_pass: bool) -> Iterator[Examples]:
-    """Give the chunks of a pass, those at the beginning of the first pass in smaller pieces."""
+def _batches(source: Source, first_pass: bool, all_predicted: bool) -> Iterator[Examples]:
+    """Give the chunks of a pass, in smaller pieces where all of them will be predicted."""
     seen = 0
     for chunk in source.chunks():
         start = 0
         while start < chunk.n_rows:
-            size = _batch_size(seen) if first_pass else CHUNK_ROWS
+            size = _batch_size(seen, all_predicted) if first_pass else CHUNK_ROWS
             whole = start == 0 and size >= chunk.n_rows
             batch = chunk if whole else rows(chunk, slice(start, start + size))
             yield batch
@@ -232,9 +262,9 @@ def _batches(source: Source, *, first_pass: bool) -> Iterator[Examples]:
             seen += batch.n_rows
 
 
-def _batch_size(seen: int) -> int:
+def _batch_size(seen: int, all_predicted: bool) -> int:
     """1, 2, 4, … rows at first: without them a whole chunk would be missed, nothing being known."""
-    return min(seen + 1, SAMPLE) if seen < ALL_PREDICTED else CHUNK_ROWS
+    return min(seen + 1, SAMPLE) if all_predicted or seen < ALL_PREDICTED else CHUNK_ROWS
 
 
 def _examples_seen(model: Model) -> int:

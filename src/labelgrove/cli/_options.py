@@ -75,6 +75,16 @@ ForPredictionOption = Annotated[
     ),
 ]
 
+ProgressiveOption = Annotated[
+    str | None,
+    typer.Option(
+        "--progressive",
+        metavar="FILE.html",
+        help="Also write how the learning went, as a page to look at; every example is predicted "
+        "for it. Needs the packages of labelgrove[report].",
+    ),
+]
+
 JsonOption = Annotated[
     bool, typer.Option("--json", help="Write the result as JSON to standard output.")
 ]

@@ -17,9 +17,11 @@ from labelgrove.cli._options import (
     JsonOption,
     LimitOption,
     ModelArgument,
+    ProgressiveOption,
     SameJobsOption,
 )
 from labelgrove.cli._output import refuse_inputs
+from labelgrove.cli._record import new_record, write_record
 from labelgrove.cli._source import Source
 
 
@@ -40,6 +42,7 @@ def learn(
     format: FormatOption = None,
     limit: LimitOption = None,
     for_prediction: ForPredictionOption = False,
+    progressive: ProgressiveOption = None,
     json: JsonOption = False,
 ) -> None:
     """Go on learning with MODEL from DATA; new labels are welcome.
@@ -62,8 +65,10 @@ def learn(
             "examples at once and cannot learn on; train one of online-plt, or train it again"
         )
     known = int(model.classifier.n_classes_)
+    record = new_record(progressive, target, data, known=model.classifier.classes_.tolist())
     with Source(data, format=format, limit=limit) as source:
-        learning = learn_from(model, source)
+        learning = learn_from(model, source, record=record)
+    write_record(progressive, learning, target, data)
     finish_learning(
         learning, target, known_before=known, for_prediction=for_prediction, as_json=json
     )

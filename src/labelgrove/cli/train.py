@@ -16,8 +16,10 @@ from labelgrove.cli._options import (
     JobsOption,
     JsonOption,
     LimitOption,
+    ProgressiveOption,
 )
 from labelgrove.cli._output import refuse_inputs
+from labelgrove.cli._record import new_record, write_record
 from labelgrove.cli._settings import settable_types
 from labelgrove.cli._source import CHUNK_ROWS, Source
 from labelgrove.text import HashedText
@@ -69,6 +71,7 @@ def train(
     ] = False,
     limit: LimitOption = None,
     for_prediction: ForPredictionOption = False,
+    progressive: ProgressiveOption = None,
     json: JsonOption = False,
 ) -> None:
     """Learn a new model from DATA, one example after another.
@@ -77,6 +80,7 @@ def train(
     """
     check_can_write(output)
     refuse_inputs(output, data)
+    record = new_record(progressive, output, data)
     shuffle_seed = seed if shuffle else None
     with Source(data, format=format, limit=limit, shuffle_seed=shuffle_seed) as source:
         source.check_passes(passes)
@@ -88,5 +92,6 @@ def train(
             jobs=jobs,
             seed=seed,
         )
-        learning = learn_from(model, source, passes)
+        learning = learn_from(model, source, passes, record=record)
+    write_record(progressive, learning, output, data)
     finish_learning(learning, output, for_prediction=for_prediction, as_json=json)

@@ -45,6 +45,7 @@ _CONFIG: Spec = {
         "columns": 3,
     },
 }
+_STEPS = [0, *(digit * 10**zeros for zeros in range(7) for digit in (1, 2, 5))]
 _PERCENT = {"format": ".0%", "tickCount": 5}
 
 
@@ -413,4 +414,48 @@ def over_time(
             ),
         },
         height=height,
+    )
+
+
+def patience() -> Spec:
+    """The share of new labels told, by how many examples of them were learnt."""
+    return chart(
+        "patience",
+        "Share of new labels told by the number of examples learnt of them",
+        [
+            {
+                "mark": {
+                    "type": "area",
+                    "interpolate": "step-after",
+                    "color": GREEN,
+                    "opacity": 0.14,
+                },
+                "encoding": {"y": share("share", "told")},
+            },
+            {
+                "mark": {
+                    "type": "line",
+                    "interpolate": "step-after",
+                    "color": GREEN,
+                    "strokeWidth": 2.5,
+                },
+                "encoding": {"y": share("share", "told")},
+            },
+            {
+                "mark": {"type": "point", "opacity": 0, "size": 160, "filled": True},
+                "encoding": {
+                    "y": share("share", "told"),
+                    "tooltip": tooltip(examples="learnt|,d", told="share|.1%"),
+                },
+            },
+        ],
+        encoding={
+            "x": x(
+                "learnt",
+                "examples learnt of the label",
+                scale={"type": "symlog", "nice": False},
+                axis={"values": _STEPS, "format": "~s"},
+            )
+        },
+        height=220,
     )

@@ -1,0 +1,40 @@
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+
+def test_training_leaves_a_page_and_the_same_model(run: Any, texts: Path, tmp_path: Path) -> None:
+    page, plain, told = tmp_path / "page.html", tmp_path / "plain.lg", tmp_path / "told.lg"
+    before = json.loads(run("train", texts, "-o", plain, "--json").stdout)
+    after = json.loads(run("train", texts, "-o", told, "--progressive", page, "--json").stdout)
+    assert after["progressive_p@1"] == pytest.approx(before["progressive_p@1"])
+    assert told.read_bytes() == plain.read_bytes()
+    html = page.read_text()
+    assert "told, learning texts.jsonl" in html and "A new label is told" in html
+
+
+def test_going_on_learning_knows_what_is_new(
+    run: Any, text_model: Path, make_texts: Any, tmp_path: Path
+) -> None:
+    page = tmp_path / "page.html"
+    more = make_texts("more.jsonl", 60, labels=["topic-01", "fresh-1", "fresh-2"], seed=2)
+    run("learn", text_model, more, "--progressive", page)
+    assert "<dt>new among them</dt><dd>2</dd>" in page.read_text()
+
+
+def test_a_page_that_cannot_be_written_is_refused_before_learning(
+    run: Any, texts: Path, tmp_path: Path
+) -> None:
+    model = tmp_path / "model.lg"
+    for page, part in (
+        (tmp_path, "folder"),
+        (texts, "overwritten"),
+        (tmp_path / "no" / "x", "no such"),
+    ):
+        result = run("train", texts, "-o", model, "--progressive", page, status=1)
+        assert part in result.stderr
+    assert not model.exists()
