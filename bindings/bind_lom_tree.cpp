@@ -27,6 +27,7 @@ LomTreeOptions options_from(const nb::dict& given) {
   options.max_nodes = integer("max_nodes");
   options.nodes_per_class = static_cast<std::uint32_t>(integer("nodes_per_class"));
   options.swap_resistance = integer("swap_resistance");
+  options.leaves = static_cast<std::uint32_t>(integer("leaves"));
   options.normalize = nb::cast<bool>(given["normalize"]);
   return options;
 }
@@ -49,9 +50,10 @@ LomScope make_scope(const Model& model, const nb::object& allowed) {
 }
 
 nb::tuple top_k(const Model& model, const In<std::int64_t>& indptr, const In<FeatureId>& ids, const In<float>& values,
-                std::size_t k, std::size_t, const nb::object& allowed, unsigned threads) {
+                std::size_t k, std::size_t beam_width, const nb::object& allowed, unsigned threads) {
   const LomScope scope = make_scope(model, allowed);
-  const auto make = [&] { return LomSearcher(model.engine, scope); };
+  const std::size_t leaves = beam_width > 0 ? beam_width : model.engine.options().leaves;
+  const auto make = [&] { return LomSearcher(model.engine, scope, leaves); };
   const auto find = [&](LomSearcher& searcher, const Features& x, std::vector<Scored>& found) {
     searcher.top_k(x, k, found);
   };
@@ -63,7 +65,7 @@ nb::tuple above_threshold(const Model& model, const In<std::int64_t>& indptr, co
                           unsigned threads) {
   LomScope scope = make_scope(model, allowed);
   scope.set_thresholds(view(thresholds));
-  const auto make = [&] { return LomSearcher(model.engine, scope); };
+  const auto make = [&] { return LomSearcher(model.engine, scope, model.engine.options().leaves); };
   const auto find = [](LomSearcher& searcher, const Features& x, std::vector<Scored>& found) {
     searcher.above_threshold(x, found);
   };

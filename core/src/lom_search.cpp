@@ -1,12 +1,24 @@
 #include "labelgrove/lom_search.hpp"
 
 #include <algorithm>
+#include <functional>
 #include <limits>
+#include <utility>
 
 namespace labelgrove {
 namespace {
 
-constexpr double kUnseen = 0.5;  // examples of classes not seen
+constexpr double kMore = 0.5;  // examples that smoothing adds to a node
+
+double total_at(const LomTree::Node& node) {
+  return static_cast<double>(node.reached) + (node.parent != kNone ? kMore : 0.0);
+}
+
+// What is less than this share of a probability is beyond the precision of a float.
+constexpr double kNothing = 1e-9;
+
+// Sums in another order, and floats, may differ by so much.
+constexpr double kNearly = 1.0 - 1e-6;
 
 bool better(const Scored& a, const Scored& b) {
   return a.probability != b.probability ? a.probability > b.probability : a.label < b.label;
@@ -31,65 +43,133 @@ float LomScope::threshold(LabelId label) const {
   return label < thresholds_.size() ? thresholds_[label] : std::numeric_limits<float>::infinity();
 }
 
-NodeId LomSearcher::descend(const Features& x) {
+// --- leaves -----------------------------------------------------------------------------------------------------------
+
+void LomSearcher::find_leaves(const Features& x) {
   stats_ = SearchStats();
-  const auto nodes = tree_.nodes();
-  NodeId v = LomTree::kRoot;
-  while (!nodes[v].is_leaf()) {
-    v = tree_.margin(v, x, work_) > 0.0F ? nodes[v].right : nodes[v].left;
-    ++stats_.depth;
+  reached_.clear();
+  if (leaves_ == 1) {
+    follow_path(x);
+    return;
   }
-  stats_.classifiers = stats_.depth;
-  return v;
+  const auto nodes = tree_.nodes();
+  const auto less_probable = [](const Item& a, const Item& b) {
+    return a.probability != b.probability ? a.probability < b.probability : a.node > b.node;
+  };
+  queue_.assign(1, {1.0, LomTree::kRoot, 0});
+  while (!queue_.empty() && reached_.size() < leaves_) {
+    std::ranges::pop_heap(queue_, less_probable);
+    const Item item = queue_.back();
+    queue_.pop_back();
+    const LomTree::Node& node = nodes[item.node];
+    if (node.is_leaf()) {
+      reach(item);
+      continue;
+    }
+    const double right = node.side.probability(tree_.margin(item.node, x, work_));
+    ++stats_.classifiers;
+    stats_.depth = std::max(stats_.depth, item.depth + 1);
+    for (const auto& [child, share] : {std::pair(node.left, 1.0 - right), std::pair(node.right, right)}) {
+      queue_.push_back({item.probability * share, child, item.depth + 1});
+      std::ranges::push_heap(queue_, less_probable);
+    }
+  }
+  double sum = 0.0;
+  for (const Reached& reached : reached_) sum += reached.weight;
+  for (Reached& reached : reached_) reached.weight = sum > 0.0 ? reached.weight / sum : 1.0;
 }
 
-// Calls take(label, probability) for the classes of the leaf, then for those of its parent that the leaf has not seen,
-// and so on upwards, until enough(mass) says that none is needed of those that share the mass that is left.
-template <typename Enough, typename Take>
-void LomSearcher::climb(NodeId leaf, Enough&& enough, Take&& take) const {
+void LomSearcher::follow_path(const Features& x) {
   const auto nodes = tree_.nodes();
-  const ClassHistogram none;
-  const ClassHistogram* below = &none;
-  double mass = 1.0;
-  for (NodeId v = leaf; v != kNone && !enough(mass); v = nodes[v].parent) {
-    const ClassHistogram& classes = nodes[v].classes;
-    double total = static_cast<double>(nodes[v].reached) + kUnseen;
-    for (const ClassCount& known : below->all()) total -= static_cast<double>(classes.find(known.label)->reached);
-    for (const ClassCount& count : classes.all()) {
-      if (!scope_.open(count.label) || below->find(count.label) != nullptr) continue;
-      take(count.label, static_cast<float>(mass * static_cast<double>(count.reached) / total));
+  NodeId v = LomTree::kRoot;
+  for (; !nodes[v].is_leaf(); ++stats_.depth) v = tree_.margin(v, x, work_) > 0.0F ? nodes[v].right : nodes[v].left;
+  stats_.classifiers = stats_.depth;
+  reach({1.0, v, stats_.depth});
+}
+
+void LomSearcher::reach(const Item& leaf) { reached_.push_back({leaf.node, leaf.probability, leaf.node, 1.0}); }
+
+// --- classes ----------------------------------------------------------------------------------------------------------
+
+// Adds to parts_ what one node more of every leaf's path says. Returns the most that the nodes beyond can add to any class.
+double LomSearcher::climb() {
+  const auto nodes = tree_.nodes();
+  double rest = 0.0;
+  for (Reached& reached : reached_) {
+    if (reached.next == kNone) continue;
+    const LomTree::Node& node = nodes[reached.next];
+    const double total = total_at(node);
+    for (const ClassCount& count : node.classes.all()) {
+      if (!scope_.open(count.label)) continue;
+      parts_.push_back({count.label, reached.weight * reached.mass * static_cast<double>(count.reached) / total});
     }
-    mass *= kUnseen / total;
-    below = &classes;
+    reached.mass *= node.parent != kNone ? kMore / total : 0.0;
+    reached.next = node.parent;
+    rest += reached.weight * reached.mass;
   }
+  std::ranges::sort(parts_, {}, &Part::label);
+  std::size_t kept = 0;
+  for (const Part& part : parts_) {
+    if (kept > 0 && parts_[kept - 1].label == part.label) parts_[kept - 1].score += part.score;
+    else parts_[kept++] = part;
+  }
+  parts_.resize(kept);
+  return rest;
+}
+
+double LomSearcher::probability(LabelId label) const {
+  const auto nodes = tree_.nodes();
+  double sum = 0.0;
+  for (const Reached& reached : reached_) {
+    double mass = reached.weight;
+    for (NodeId v = reached.leaf; v != kNone && mass > sum * kNothing; v = nodes[v].parent) {
+      const double total = total_at(nodes[v]);
+      const ClassCount* count = nodes[v].classes.find(label);
+      if (count != nullptr) sum += mass * static_cast<double>(count->reached) / total;
+      mass *= kMore / total;
+    }
+  }
+  return sum;
 }
 
 void LomSearcher::top_k(const Features& x, std::size_t k, std::vector<Scored>& found) {
   found.clear();
-  NodeId v = descend(x);
-  const auto nodes = tree_.nodes();
-  while (nodes[v].reached == 0 && v != LomTree::kRoot) v = nodes[v].parent;  // nobody was here: all mass goes up
-  const LomTree::Node& node = nodes[v];
-  if (k == 1 && scope_.open(node.frequent)) {  // no need to look through them all
-    const double total = static_cast<double>(node.reached) + kUnseen;
-    found.push_back({node.frequent, static_cast<float>(static_cast<double>(node.most) / total)});
-    return;
+  if (k == 0 || tree_.examples_seen() == 0) return;
+  find_leaves(x);
+  parts_.clear();
+  double worst = 0.0;  // of the best k so far
+  double rest = 1.0;   // what they lack at most, and what those not seen yet can have
+  while (rest > 0.0 && (parts_.size() < k || rest >= worst * kNearly)) {
+    rest = climb();
+    if (parts_.size() < k) continue;
+    scores_.clear();
+    for (const Part& part : parts_) scores_.push_back(part.score);
+    std::ranges::nth_element(scores_, scores_.begin() + static_cast<std::ptrdiff_t>(k - 1), std::greater<>());
+    worst = scores_[k - 1];
   }
-  climb(
-      v, [&](double) { return found.size() >= k; },
-      [&](LabelId label, float probability) { found.push_back({label, probability}); });
+  for (const Part& part : parts_) {
+    if (part.score + rest >= worst * kNearly)
+      found.push_back({part.label, static_cast<float>(probability(part.label))});
+  }
   const std::size_t kept = std::min(k, found.size());
-  std::partial_sort(found.begin(), found.begin() + static_cast<std::ptrdiff_t>(kept), found.end(), better);
+  std::ranges::partial_sort(found, found.begin() + static_cast<std::ptrdiff_t>(kept), better);
   found.resize(kept);
 }
 
 void LomSearcher::above_threshold(const Features& x, std::vector<Scored>& found) {
   found.clear();
-  climb(
-      descend(x), [&](double mass) { return static_cast<float>(mass) < scope_.lowest_threshold(); },
-      [&](LabelId label, float probability) {
-        if (probability >= scope_.threshold(label)) found.push_back({label, probability});
-      });
+  if (tree_.examples_seen() == 0) return;
+  find_leaves(x);
+  parts_.clear();
+  double rest = 1.0;
+  const auto lowest = static_cast<double>(scope_.lowest_threshold());
+  while (rest > 0.0 && rest >= lowest * kNearly) rest = climb();
+  for (const Part& part : parts_) {
+    const float threshold = scope_.threshold(part.label);
+    if (part.score + rest < static_cast<double>(threshold) * kNearly) continue;
+    const auto exact = static_cast<float>(probability(part.label));
+    if (exact >= threshold) found.push_back({part.label, exact});
+  }
   std::ranges::sort(found, better);
 }
 

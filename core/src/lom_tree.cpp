@@ -9,7 +9,22 @@ namespace {
 constexpr NodeId kTop = LomTree::kRoot;
 constexpr std::uint32_t kRight[] = {0};  // the only column's target is +1
 
+// Where a slope stays: a margin always tells something, and never all.
+constexpr double kLeastSlope = 0.5;
+constexpr double kMostSlope = 30.0;
+
 }  // namespace
+
+void Side::learn(float margin, bool right) {
+  const auto m = static_cast<double>(margin);
+  const double p = probability(margin);
+  curvature_ += p * (1.0 - p) * m * m;
+  slope_ = std::clamp(slope_ + ((right ? 1.0 : 0.0) - p) * m / curvature_, kLeastSlope, kMostSlope);
+}
+
+bool Side::can_be(double slope, double curvature) {
+  return slope >= kLeastSlope && slope <= kMostSlope && curvature >= Side().curvature_ && std::isfinite(curvature);
+}
 
 LomTree::LomTree(const LomTreeOptions& options) : options_(options), nodes_(1) {}
 
@@ -32,7 +47,8 @@ void LomTree::learn(const Features& given, LabelId label) {
   NodeId v = kTop;
   for (;;) {
     Node& node = nodes_[v];
-    node.count(label, 1, ++node.classes.at(label).reached);
+    ++node.reached;
+    node.most = std::max(node.most, ++node.classes.at(label).reached);
     if (nodes_[v].is_leaf() && !make_children(v)) break;
     v = train(v, x, label);
   }
@@ -41,14 +57,6 @@ void LomTree::learn(const Features& given, LabelId label) {
   if (label >= states_.size()) states_.resize(label + std::size_t{1}, State::unknown);
   states_[label] = State::there;
   usable_ = true;
-}
-
-void LomTree::Node::count(LabelId label, std::uint64_t examples, std::uint64_t seen) {
-  reached += examples;
-  if (seen > most || (seen == most && label < frequent)) {
-    most = seen;
-    frequent = label;
-  }
 }
 
 // Gives a leaf children, new or recycled ones, if it holds two classes and may have them.
@@ -127,6 +135,7 @@ NodeId LomTree::train(NodeId v, const Features& x, LabelId label) {
   ClassCount& seen = node.classes.at(label);
   const bool to_the_left = node.mean() > seen.mean();
   node.regressor->learn(x, std::span(kRight, to_the_left ? 0 : 1), true, work_);
+  if (seen.trained > 0) node.side.learn(work_.margins[0], 2 * seen.right > seen.trained);
   float margin;
   node.regressor->margins_again(work_, &margin);
   const double score = std::clamp(static_cast<double>(margin), -1.0, 1.0);

@@ -67,6 +67,8 @@ void LomTree::save_nodes(ArrayWriter& out, bool for_prediction) const {
       reached[entry++] = count.reached;
     }
   }
+  auto slopes = out.f64("node.slope", n);
+  for (NodeId v = 0; v < n; ++v) slopes[v] = nodes_[v].side.slope();
   if (!for_prediction) save_statistics(out, entries);
 }
 
@@ -75,6 +77,7 @@ void LomTree::save_statistics(ArrayWriter& out, std::size_t entries) const {
   auto swaps = out.u32("node.swaps", n);
   auto smallest = out.u64("node.smallest", n);
   auto scores = out.f64("node.score", n);
+  auto curvatures = out.f64("node.curvature", n);
   auto trained = out.u64("class.trained", entries);
   auto right = out.u64("class.right", entries);
   auto class_scores = out.f64("class.score", entries);
@@ -83,6 +86,7 @@ void LomTree::save_statistics(ArrayWriter& out, std::size_t entries) const {
     swaps[v] = nodes_[v].swaps;
     smallest[v] = nodes_[v].smallest;
     scores[v] = nodes_[v].score;
+    curvatures[v] = nodes_[v].side.curvature();
     for (const ClassCount& count : nodes_[v].classes.all()) {
       trained[entry] = count.trained;
       right[entry] = count.right;
@@ -119,7 +123,11 @@ void LomTree::load_nodes(const ArrayReader& saved) {
           "arrays 'node.left' and 'node.right' must hold a number for every node");
   nodes_.resize(left.size());
   const auto n = static_cast<NodeId>(nodes_.size());
+  Pieces slopes("node.slope", saved.f64("node.slope"));
   for (NodeId v = 0; v < n; ++v) {
+    const double slope = slopes.one();
+    require(Side::can_be(slope, Side().curvature()), node_name(v) + ": the slope is out of range");
+    nodes_[v].side.restore(slope, Side().curvature());
     nodes_[v].left = left[v];
     nodes_[v].right = right[v];
     if (left[v] == kNone && right[v] == kNone) continue;
@@ -129,6 +137,7 @@ void LomTree::load_nodes(const ArrayReader& saved) {
       nodes_[child].parent = v;
     }
   }
+  slopes.finish();
   std::vector<NodeId> found{kRoot};
   for (std::size_t i = 0; i < found.size(); ++i) {
     const Node& node = nodes_[found[i]];
@@ -151,7 +160,8 @@ void LomTree::load_classes(const ArrayReader& saved) {
       require(count.reached > 0 && count.reached <= kMostExamples - node.reached,
               node_name(v) + ": the number of examples of a class is out of range");
       node.classes.append(count);
-      node.count(count.label, count.reached, count.reached);
+      node.reached += count.reached;
+      node.most = std::max(node.most, count.reached);
     }
   }
   sizes.finish();
@@ -171,6 +181,7 @@ void LomTree::load_statistics(const ArrayReader& saved) {
   Pieces swaps("node.swaps", saved.u32("node.swaps"));
   Pieces smallest("node.smallest", saved.u64("node.smallest"));
   Pieces scores("node.score", saved.f64("node.score"));
+  Pieces curvatures("node.curvature", saved.f64("node.curvature"));
   Pieces trained("class.trained", saved.u64("class.trained"));
   Pieces right("class.right", saved.u64("class.right"));
   Pieces class_scores("class.score", saved.f64("class.score"));
@@ -180,6 +191,8 @@ void LomTree::load_statistics(const ArrayReader& saved) {
     node.swaps = swaps.one();
     node.smallest = smallest.one();
     node.score = scores.one();
+    node.side.restore(node.side.slope(), curvatures.one());
+    require(Side::can_be(node.side.slope(), node.side.curvature()), node_name(v) + ": the curvature is out of range");
     for (const ClassCount& known : node.classes.all()) {
       ClassCount& count = node.classes.at(known.label);
       count.trained = trained.one();
@@ -197,6 +210,7 @@ void LomTree::load_statistics(const ArrayReader& saved) {
   swaps.finish();
   smallest.finish();
   scores.finish();
+  curvatures.finish();
   trained.finish();
   right.finish();
   class_scores.finish();

@@ -50,8 +50,9 @@ std::uint64_t smallest_leaf(const LomTree& tree, NodeId v) {
   return node.is_leaf() ? node.smallest : std::min(smallest_leaf(tree, node.left), smallest_leaf(tree, node.right));
 }
 
-std::vector<Scored> found_by(const LomTree& tree, const LomScope& scope, const Example& x, std::size_t k) {
-  LomSearcher searcher(tree, scope);
+std::vector<Scored> found_by(const LomTree& tree, const LomScope& scope, const Example& x, std::size_t k,
+                             std::size_t leaves = 3) {
+  LomSearcher searcher(tree, scope, leaves);
   std::vector<Scored> found;
   searcher.top_k(x.view(), k, found);
   return found;
@@ -110,6 +111,7 @@ TEST("LOMtree search: ranks all classes") {
   const std::size_t known = tree.labels().size();
   for (std::size_t i = 0; i < 600; i += 29) {
     const auto ranked = found_by(tree, all, stream.x[i], 1000);
+    REQUIRE(found_by(tree, all, stream.x[i], 1000, 1).size() == known);
     REQUIRE(ranked.size() == known);
     double sum = 0.0;
     for (std::size_t j = 0; j < known; ++j) {
@@ -117,7 +119,7 @@ TEST("LOMtree search: ranks all classes") {
       CHECK(ranked[j].probability > 0.0F);
       CHECK(j == 0 || ranked[j - 1].probability >= ranked[j].probability);
     }
-    CHECK(sum <= 1.0 + 1e-6);
+    CHECK_NEAR(sum, 1.0, 1e-5);
     for (const std::size_t k : {1, 2, 5}) {
       const auto best = found_by(tree, all, stream.x[i], k);
       REQUIRE(best.size() == k);
@@ -128,7 +130,7 @@ TEST("LOMtree search: ranks all classes") {
     }
     LomScope above(tree);
     above.set_thresholds(std::vector<float>{0.01F});
-    LomSearcher searcher(tree, above);
+    LomSearcher searcher(tree, above, 3);
     std::vector<Scored> found;
     searcher.above_threshold(stream.x[i].view(), found);
     CHECK_EQ(found.size(), static_cast<std::size_t>(std::ranges::count_if(
@@ -210,6 +212,8 @@ TEST("LOMtree refuses what cannot be") {
   refused("class.trained", set_first(1e9));
   refused("class.right", set_first(1e9));
   refused("class.score", set_first(std::numeric_limits<double>::quiet_NaN()));
+  refused("node.slope", set_first(0));
+  refused("node.curvature", set_first(std::numeric_limits<double>::infinity()));
   refused("counters", set_first(1e12));
   refused("label.state", set_first(7));
   refused("weights.value", set_first(std::numeric_limits<double>::infinity()));

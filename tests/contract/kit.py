@@ -74,13 +74,19 @@ KINDS: dict[str, Kind] = {
         configurations={
             "default": {},
             "squared": {"learner": "sgd", "learning_rate": 0.5},
-            "few nodes": {"learner": "adagrad", "loss": "logistic", "max_nodes": 30},
+            "few nodes": {
+                "learner": "adagrad",
+                "loss": "logistic",
+                "max_nodes": 30,
+                "leaves": 1,
+            },
         },
         traits=frozenset({"online"}),
         numbers={"epochs": 2, "max_nodes": 40, "swap_resistance": 8, "r": 2.0},
         bad={
             "max_nodes": [0, -1, 2.0, "all", None, True, 2**40],
             "swap_resistance": [-1, 0.5, "4", None, True],
+            "leaves": [0, -1, 2.0, "2", None, True],
             "learner": ["perceptron", 3, None],
             "loss": ["hinge", 3, None],
             "learning_rate": [0, -1.0, np.nan, np.inf, "1", True, 1e300, 1e-300],

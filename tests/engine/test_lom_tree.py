@@ -21,7 +21,7 @@ from naive.streams import instances
 from naive.test_naive_lomtree import drifting_stream, random_stream
 
 REGRESSORS: dict[str, tuple[NewRegressor, dict[str, Any]]] = {
-    "arow": (AROW, {"learner": "arow"}),
+    "arow": (AROW, {"learner": "arow", "r": 1.0}),
     "sgd": (lambda: Gradient(0.5), {"learner": "sgd", "learning_rate": 0.5}),
 }
 
@@ -50,6 +50,7 @@ def by_number(nodes: dict[str, Any]) -> dict[int, dict[str, Any]]:
             "classes": dict(zip(nodes["class.label"][at].tolist(), values, strict=True)),
             "C": int(nodes["node.smallest"][v]),
             "swaps": int(nodes["node.swaps"][v]),
+            "slope": float(nodes["node.slope"][v]),
         }
     return found
 
@@ -65,6 +66,7 @@ def assert_same(engine: Any, twin: LOMTree) -> None:
         for y, (reached, trained, right, score) in node["classes"].items():
             assert (reached, trained, right) == (v.l[y], v.n[y], v.went_right[y])
             assert score == pytest.approx(v.m[y], abs=1e-3)
+        assert node["slope"] == pytest.approx(v.slope, rel=1e-3)
 
 
 def assert_same_figures(engine: Any, twin: LOMTree) -> None:
@@ -85,18 +87,20 @@ def assert_same_figures(engine: Any, twin: LOMTree) -> None:
 
 def assert_same_answers(engine: Any, twin: LOMTree, xs: Sequence[Instance]) -> None:
     given = rows([example(x, []) for x in xs])
-    ids, scores, classifiers, depth = engine.top_k(*given, len(twin.root.l), 0, None, 1)
-    best = engine.top_k(*given, 1, 0, None, 1)
-    assert np.array_equal(best[0], ids[:, :1]) and np.array_equal(best[1], scores[:, :1])
-    for i, x in enumerate(xs):
-        path, expected = twin.path(x), twin.probabilities(x)
-        if any(not v.is_leaf and abs(v.h(x)) < 1e-5 for v in path):
-            continue  # too near to call
-        assert dict(zip(ids[i].tolist(), scores[i].tolist(), strict=True)) == pytest.approx(
-            expected
+    for leaves in (1, 2, 5):
+        ids, scores, _, depth = engine.top_k(*given, len(twin.root.l), leaves, None, 1)
+        best = engine.top_k(*given, 2, leaves, None, 1)
+        assert np.array_equal(best[0][:, 0], ids[:, 0]) and np.array_equal(
+            best[1][:, 0], scores[:, 0]
         )
-        assert ids[i, 0] == twin.predict(x)
-        assert classifiers[i] == depth[i] == len(path) - 1
+        for i, x in enumerate(xs):
+            path, expected = twin.path(x), twin.probabilities(x, leaves)
+            if any(not v.is_leaf and abs(v.h(x)) < 1e-5 for v in path):
+                continue  # too near to call
+            if leaves == 1:
+                assert depth[i] == len(path) - 1
+            found = dict(zip(ids[i].tolist(), scores[i].tolist(), strict=True))
+            assert found == pytest.approx(expected, rel=1e-3, abs=1e-6)
 
 
 @settings(max_examples=60, deadline=None)

@@ -9,8 +9,11 @@ read what Algorithm 1 leaves open:
 * C is kept true all the way up whenever it changes, also when a leaf takes an example.
 * A leaf below the root has no grandparent; the smallest leaf below the root's other child stands in
   for it, and a swap needs Inequality 2 with the C of the leaf that goes.
-* The most frequent class is, among equals, the one with the lowest number: it came first. A
-  leaf that no example has reached predicts what its parent would.
+* Among equally frequent classes of a leaf, the one that is more frequent above it is predicted, and
+  a leaf that no example has reached predicts what its parent would.
+
+Beyond the paper, prediction may go by several leaves: an example goes to the side of most of its
+class with probability sigma(slope * margin), and the most probable leaves are mixed.
 """
 
 from __future__ import annotations
@@ -20,7 +23,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from .learners import Instance, Weights, dot
+from .learners import Instance, Weights, dot, sigma
 
 Class = int
 Nodes = Callable[[int], int]  # from the number of classes seen, T
@@ -79,6 +82,8 @@ class Node:
     went_right: dict[Class, int] = field(default_factory=dict)  # of those
     C: int = 0  # the size of the smallest leaf at or below this node
     swaps: int = 0  # how often this node was recycled
+    slope: float = 3.0
+    curvature: float = 4.0
 
     @property
     def is_leaf(self) -> bool:
@@ -93,6 +98,19 @@ class Node:
 
     def h(self, x: Instance) -> float:
         return clip(self.regressor.margin(x))
+
+    def goes_right(self, x: Instance) -> float:
+        """Give the probability that x goes to the right, where most of its class goes."""
+        return sigma(self.slope * self.regressor.margin(x))
+
+    def learn_slope(self, x: Instance, y: Class) -> None:
+        """Take a Newton step on the logistic loss, before the regressor learns."""
+        if self.n[y] == 0:
+            return
+        m, p = self.regressor.margin(x), self.goes_right(x)
+        self.curvature += p * (1 - p) * m * m
+        step = ((2 * self.went_right[y] > self.n[y]) - p) * m / self.curvature
+        self.slope = min(max(self.slope + step, 0.5), 30.0)
 
     def children(self) -> tuple[Node, Node]:
         assert self.left is not None
@@ -185,6 +203,7 @@ class LOMTree:
     def _train(self, j: Node, x: Instance, y: Class) -> Node:
         E, e = j.E, j.e(y)
         c = -1 if e < E else 1
+        j.learn_slope(x, y)
         j.regressor.update(x, c)
         h = j.h(x)
         self.closest = min(self.closest, abs(h))
@@ -206,25 +225,42 @@ class LOMTree:
             path.append(right if path[-1].h(x) > 0 else left)
         return path
 
-    def predict(self, x: Instance) -> Class:
-        reached = next(node for node in reversed(self.path(x)) if node.l)
-        return min(reached.l, key=lambda y: (-reached.l[y], y))
+    def probable_leaves(self, x: Instance, leaves: int) -> list[tuple[Node, float]]:
+        """Give the leaf of x, or its most probable leaves, with weights that sum to 1."""
+        if leaves == 1:
+            return [(self.path(x)[-1], 1.0)]
+        everything = [(self.root, 1.0)]
+        while any(not v.is_leaf for v, _ in everything):
+            v, p = next(item for item in everything if not item[0].is_leaf)
+            left, right = v.children()
+            share = v.goes_right(x)
+            everything.remove((v, p))
+            everything += [(left, p * (1 - share)), (right, p * share)]
+        best = sorted(everything, key=lambda item: -item[1])[:leaves]
+        total = sum(p for _, p in best)
+        return [(v, p / total) for v, p in best]
 
-    def probabilities(self, x: Instance) -> dict[Class, float]:
-        """Give the smoothed frequencies of the classes, the leaf's first.
+    def probabilities(self, x: Instance, leaves: int = 1) -> dict[Class, float]:
+        """Give the frequencies of all classes at the leaves of x, smoothed by those above.
 
-        Half an example more is counted at the leaf. It stands for all classes not seen there, and
-        is shared out among them by their frequencies at the parent, where again half an example
-        more is counted; and so on up to the root, where it is left over for classes yet to come.
+        At every node half an example more is counted, which is shared out among the classes by
+        their smoothed frequencies at the parent.
         """
-        found: dict[Class, float] = {}
-        left_over = 1.0
-        for node in reversed(self.path(x)):
-            new = {y: count for y, count in node.l.items() if y not in found}
-            total = sum(new.values()) + 0.5
-            found |= {y: left_over * count / total for y, count in new.items()}
-            left_over *= 0.5 / total
+        found = dict.fromkeys(self.root.l, 0.0)
+        for leaf, weight in self.probable_leaves(x, leaves):
+            for y in found:
+                found[y] += weight * self._smoothed(leaf, y)
         return found
+
+    def _smoothed(self, v: Node, y: Class) -> float:
+        reached, count = sum(v.l.values()), v.l.get(y, 0)
+        if v.parent is None:
+            return count / reached
+        return (count + 0.5 * self._smoothed(v.parent, y)) / (reached + 0.5)
+
+    def predict(self, x: Instance, leaves: int = 1) -> Class:
+        found = self.probabilities(x, leaves)
+        return min(found, key=lambda y: (-found[y], y))
 
     # --- statistics ----------------------------------------------------------------------------
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import math
 import random
 from collections.abc import Sequence
@@ -123,20 +122,29 @@ def test_the_objective_is_1_if_and_only_if_pure_and_balanced(
 
 
 def test_smoothed_frequencies() -> None:
+    """They sum to 1; the classes of the leaf come first, in the order of their frequencies."""
     tree = LOMTree(Gradient, lambda k: 1)
     stream = random_stream(5, 40, classes=5)
     for x, y in stream:
         tree.learn(x, y)
     for x, _ in stream[:10]:
         leaf = tree.path(x)[-1]
+        for leaves in (1, 2):
+            found = tree.probabilities(x, leaves)
+            assert set(found) == set(tree.root.l)
+            assert sum(found.values()) == pytest.approx(1)
         found = tree.probabilities(x)
-        ranked = sorted(found, key=lambda y: (-found[y], y))
-        assert set(found) == set(tree.root.l)
-        assert 0.9 < sum(found.values()) <= 1
-        assert all(
-            found[a] > found[b] for a, b in itertools.product(leaf.l, set(found) - set(leaf.l))
-        )
-        assert ranked[0] == tree.predict(x)
+        counts = [leaf.l.get(y, 0) for y in sorted(found, key=lambda y: -found[y])]
+        assert counts == sorted(counts, reverse=True)
+        assert leaf.l[tree.predict(x)] == max(leaf.l.values())
+
+
+def test_a_pure_split_has_a_steep_slope_and_a_hopeless_one_a_flat_one() -> None:
+    a, b = instance({0: 1.0}), instance({1: 1.0})
+    assert learnt([(a, 0), (b, 1)] * 40, T=1).root.slope > 3
+    rng = random.Random(0)
+    blind = learnt([(a, rng.randrange(2)) for _ in range(80)], T=1)
+    assert blind.root.slope < 3
 
 
 def test_entropy_falls_as_the_tree_grows() -> None:

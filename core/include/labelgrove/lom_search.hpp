@@ -1,8 +1,11 @@
-// Prediction with a LOMtree: the example goes down to a leaf, whose class frequencies are smoothed by those above it.
+// Prediction with a LOMtree: the class frequencies of the leaf that an example reaches, or of its most probable leaves.
 //
-// At the leaf half an example more is counted. It stands for all classes not seen there and is shared out among them by
-// their frequencies at the parent, where again half an example more is counted; and so on up to the root, where it is
-// left over for classes yet to come. So the classes of the leaf come first, in the order of their frequencies.
+// Along the paper's one path an example goes right where the margin m is above 0. Where several leaves are wanted, it goes
+// right with probability sigma(slope m), the node's slope having been learnt with it, and the most probable leaves are
+// found by uniform-cost search; they count by their probabilities, which are scaled to sum to 1.
+//
+// Frequencies are smoothed: at every node half an example more is counted, which is shared out among the classes by their
+// smoothed frequencies at the parent. So every class has a probability, and those that a leaf has seen come first.
 //
 // Order of results: higher probability first, and among equal probabilities the label with the lower id.
 #pragma once
@@ -40,25 +43,51 @@ class LomScope {
 // Finds classes for one example after another. Not for several threads at once: each has its own.
 class LomSearcher {
  public:
-  LomSearcher(const LomTree& tree, const LomScope& scope) : tree_(tree), scope_(scope) {}
+  // `leaves`: how many of the most probable leaves count; 1 is the paper's one path. REQUIRES: leaves > 0.
+  LomSearcher(const LomTree& tree, const LomScope& scope, std::size_t leaves)
+      : tree_(tree), scope_(scope), leaves_(leaves) {}
 
-  // The k most probable classes.
+  // The k most probable classes. Exact.
   void top_k(const Features& x, std::size_t k, std::vector<Scored>& found);
-  // All classes whose probability is at least their threshold. REQUIRES: scope has thresholds.
+  // All classes whose probability is at least their threshold. Exact. REQUIRES: scope has thresholds.
   void above_threshold(const Features& x, std::vector<Scored>& found);
 
-  // Regressors asked, and the depth of the leaf.
+  // Regressors asked, and the depth of the deepest node looked at.
   const SearchStats& stats() const { return stats_; }
 
  private:
-  NodeId descend(const Features& x);
-  template <typename Enough, typename Take>
-  void climb(NodeId leaf, Enough&& enough, Take&& take) const;
+  struct Item {
+    double probability;
+    NodeId node;
+    std::uint32_t depth;
+  };
+  // A leaf that counts, and how far its smoothing has been followed upwards.
+  struct Reached {
+    NodeId leaf;
+    double weight;
+    NodeId next;  // kNone above the root
+    double mass;  // what is left for the nodes from `next` on
+  };
+  struct Part {
+    LabelId label;
+    double score;
+  };
+
+  void find_leaves(const Features& x);
+  void follow_path(const Features& x);
+  void reach(const Item& leaf);
+  double climb();
+  double probability(LabelId label) const;
 
   const LomTree& tree_;
   const LomScope& scope_;
+  std::size_t leaves_;
   SearchStats stats_;
   Workspace work_;
+  std::vector<Item> queue_;
+  std::vector<Reached> reached_;
+  std::vector<Part> parts_;     // by label: what the nodes climbed so far add to its probability
+  std::vector<double> scores_;  // of parts_
 };
 
 }  // namespace labelgrove

@@ -7,6 +7,7 @@
 // (Algorithm 1). How we read what the paper leaves open stands in docs/papers/lomtree.md.
 #pragma once
 
+#include <cmath>
 #include <cstdint>
 #include <memory>
 #include <span>
@@ -25,7 +26,28 @@ struct LomTreeOptions {
   std::uint64_t max_nodes = 0;        // T, the most inner nodes; 0: grow with the classes seen, k
   std::uint32_t nodes_per_class = 4;  // then T = nodes_per_class * k - 1
   std::uint64_t swap_resistance = 4;  // R_S
+  std::uint32_t leaves = 2;           // the most probable leaves that prediction goes by; 1 is the paper's
   bool normalize = true;              // scale examples to unit length
+};
+
+// How likely an example goes to the side of most of its class, from a node's margin m: sigma(slope m). The slope is
+// learnt online, before the regressor has seen the example, by Newton steps on the logistic loss.
+class Side {
+ public:
+  double probability(float margin) const { return 1.0 / (1.0 + std::exp(-slope_ * static_cast<double>(margin))); }
+  void learn(float margin, bool right);
+
+  double slope() const { return slope_; }
+  double curvature() const { return curvature_; }
+  void restore(double slope, double curvature) {
+    slope_ = slope;
+    curvature_ = curvature;
+  }
+  static bool can_be(double slope, double curvature);
+
+ private:
+  double slope_ = 3.0;
+  double curvature_ = 4.0;  // of the loss, summed
 };
 
 class LomTree {
@@ -38,17 +60,15 @@ class LomTree {
     NodeId right = kNone;
     std::uint32_t swaps = 0;     // how often the node was recycled
     std::uint64_t smallest = 0;  // C: the size of the smallest leaf at or below it
-    LabelId frequent = kNone;    // the most frequent class, among equals the one with the lowest id
-    std::uint64_t most = 0;      // how often it was seen here
+    std::uint64_t most = 0;      // examples of the most frequent class
     std::uint64_t reached = 0;   // examples that have come here
     std::uint64_t trained = 0;   // those that the regressor has learnt from
     double score = 0.0;          // the sum of their scores
     ClassHistogram classes;
+    Side side;
     std::unique_ptr<SiblingBlock> regressor;  // of an inner node
 
     bool is_leaf() const { return left == kNone; }
-    // So many examples of the class more, which makes `seen` of them.
-    void count(LabelId label, std::uint64_t examples, std::uint64_t seen);
     // E, the expected score.
     double mean() const { return trained > 0 ? score / static_cast<double>(trained) : 0.0; }
   };

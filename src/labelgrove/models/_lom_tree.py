@@ -36,6 +36,7 @@ class LOMTreeOptions:
     max_nodes: int
     nodes_per_class: int
     swap_resistance: int
+    leaves: int
     normalize: bool
 
     def to_dict(self) -> dict[str, Any]:
@@ -93,6 +94,7 @@ class LOMTreeOptions:
             max_nodes=0 if auto else integer("max_nodes", p["max_nodes"], 1),
             nodes_per_class=_NODES_PER_CLASS,
             swap_resistance=integer("swap_resistance", p["swap_resistance"], 0),
+            leaves=integer("leaves", p["leaves"], 1),
             normalize=bool(p["normalize"]),
         )
 
@@ -109,7 +111,7 @@ class LOMTreeClassifier(OnlineClassifier):
     are recycled where they are needed.
 
     It is the fastest of the estimators where there are very many classes, and less accurate than
-    :class:`OnlinePLTClassifier`: an example that has once gone astray does not come back.
+    :class:`OnlinePLTClassifier`: a class must share its leaves with others.
 
     Parameters
     ----------
@@ -133,6 +135,10 @@ class LOMTreeClassifier(OnlineClassifier):
         AdaGrad's epsilon, which damps the first steps.
     r : float
         AROW's r: the larger, the smaller the steps.
+    leaves : int
+        How many of the most probable leaves of an example a prediction goes by. 1 is the paper's
+        one path; 2 forgives most of the wrong turns, and asks two to four times as many
+        regressors.
     normalize : bool
         Whether examples are scaled to unit length.
     epochs : int
@@ -163,12 +169,13 @@ class LOMTreeClassifier(OnlineClassifier):
 
     Notes
     -----
-    ``predict_proba`` and ``predict_topk`` give the frequencies of the classes at the leaf that an
-    example reaches, smoothed by those above it. At the leaf half an example more is counted; it
-    stands for the classes not seen there and is shared out among them by their frequencies at the
-    parent, where again half an example more is counted; and so on. What is left over at the root is
-    for classes yet to come. The classes of the leaf come first, in the order of their frequencies.
-    ``beam_width`` has no meaning here: an example goes down one path.
+    ``predict_proba`` and ``predict_topk`` give the frequencies of the classes at the leaves of an
+    example. They are smoothed: at every node half an example more is counted, which is shared out
+    among the classes by their smoothed frequencies at the parent. So every class has a probability,
+    and those that a leaf has seen come first. Several leaves are found by uniform-cost search and
+    count by their probabilities: at a node the example goes to the side of most of its class with
+    probability sigma(s m), of its margin m and of a slope s that the node has learnt.
+    ``beam_width`` of a prediction stands in for ``leaves``.
 
     Examples
     --------
@@ -198,7 +205,8 @@ class LOMTreeClassifier(OnlineClassifier):
         loss: str = "squared",
         learning_rate: float | None = None,
         epsilon: float = 0.01,
-        r: float = 1.0,
+        r: float = 3.0,
+        leaves: int = 2,
         normalize: bool = True,
         epochs: int = 1,
         threshold: float = 0.5,
@@ -212,6 +220,7 @@ class LOMTreeClassifier(OnlineClassifier):
         self.learning_rate = learning_rate
         self.epsilon = epsilon
         self.r = r
+        self.leaves = leaves
         self.normalize = normalize
         self.epochs = epochs
         self.threshold = threshold
