@@ -1,6 +1,6 @@
 """The application with all its commands, in the order in which ``--help`` lists them."""
 
-from labelgrove.cli import demo, evaluate, explain, info, learn, predict, report, train, tune
+from labelgrove.cli import demo, evaluate, explain, info, learn, predict, report, train, tree, tune
 from labelgrove.cli._application import app
 
 __all__ = ["app"]
@@ -13,4 +13,5 @@ app.command()(report.report)
 app.command()(tune.tune)
 app.command()(explain.explain)
 app.command()(info.info)
+app.add_typer(tree.tree_app, name="tree")
 app.command()(demo.demo)

@@ -1,0 +1,184 @@
+"""``labelgrove tree``: build label trees, and look at them."""
+
+from __future__ import annotations
+
+import inspect
+import time
+from pathlib import Path
+from typing import Annotated, Literal
+
+import typer
+
+from labelgrove._errors import ParameterError
+from labelgrove.cli import _numbers
+from labelgrove.cli._options import DataArgument, FormatOption, JobsOption, JsonOption, LimitOption
+from labelgrove.cli._outline import outline
+from labelgrove.cli._output import Output, refuse_inputs
+from labelgrove.cli._progress import ProgressLine, shown
+from labelgrove.cli._results import show_pairs, write_json
+from labelgrove.cli._settings import parse_settings, settable_types
+from labelgrove.cli._tree_builders import BUILDERS, Given
+from labelgrove.cli._tree_figures import as_pairs, figures
+from labelgrove.cli._tree_files import read_tree, tree_as_bytes
+from labelgrove.text import HashedText
+
+_RESERVED = {"n_jobs": "--jobs", "random_state": "--seed", "path": "DATA"}
+
+tree_app = typer.Typer(help="Build label trees from data, and look at them.", no_args_is_help=True)
+
+TreeArgument = Annotated[
+    str,
+    typer.Argument(
+        metavar="TREE", help="A tree: JSON, edges (.tsv), Graphviz (.dot), or a model file."
+    ),
+]
+
+
+def _settable(kind: str) -> str:
+    names = [name for name in settable_types(BUILDERS[kind].function) if name not in _RESERVED]
+    return f"{kind}: {', '.join(names)}" if names else kind
+
+
+#: What stands below the options in ``--help``.
+BUILD_EPILOG = (
+    f"Parameters for --set by kind: {'; '.join(map(_settable, BUILDERS))}. The reference of "
+    "labelgrove.trees says what they mean. A hierarchy has a line for each pair: parent, tab, "
+    "child."
+)
+
+
+@tree_app.command(epilog=BUILD_EPILOG)
+def build(
+    data: DataArgument,
+    output: Annotated[
+        str,
+        typer.Option(
+            "--output",
+            "-o",
+            metavar="TREE",
+            help="Where to write it: JSON, edges (.tsv) or Graphviz (.dot); - is standard output.",
+        ),
+    ],
+    kind: Annotated[
+        str, typer.Option("--kind", metavar="NAME", help=f"One of {', '.join(BUILDERS)}.")
+    ] = "kmeans",
+    settings: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--set",
+            metavar="NAME=VALUE",
+            help="Set a parameter; see below. May be given several times.",
+        ),
+    ] = None,
+    embeddings: Annotated[
+        Literal["pifa", "cooccurrence"],
+        typer.Option("--embeddings", help="What tells which labels are alike."),
+    ] = "pifa",
+    fano_frequencies: Annotated[
+        Literal["marginal", "greedy", "all"],
+        typer.Option(
+            "--fano-frequencies",
+            help="Which of an example's labels count for the frequencies of an interpolated tree.",
+        ),
+    ] = "marginal",
+    format: FormatOption = None,
+    limit: LimitOption = None,
+    jobs: JobsOption = 1,
+    seed: Annotated[
+        int, typer.Option("--seed", metavar="N", min=0, help="Seed of everything random.")
+    ] = 0,
+    json: JsonOption = False,
+) -> None:
+    """Build a label tree from DATA: examples, a hierarchy or a thesaurus."""
+    builder = BUILDERS.get(kind)
+    if builder is None:
+        raise ParameterError(f"--kind {kind}: no such builder (there are {', '.join(BUILDERS)})")
+    if output != "-":
+        refuse_inputs(output, data)
+    if json and output == "-":
+        raise ParameterError("--json: the tree itself goes to standard output (-o -)")
+    chosen = parse_settings(settings or [], builder.function, HashedText, _RESERVED)
+    taken = inspect.signature(builder.function).parameters
+    options = {"n_jobs": jobs, "random_state": seed}
+    parameters = {name: value for name, value in options.items() if name in taken}
+    parameters |= chosen.estimator
+    given = Given(data, embeddings, fano_frequencies, format, limit, chosen.text)
+    started = time.perf_counter()
+    with shown(ProgressLine(f"building a tree from {builder.reads} in {data}")):
+        tree = builder.build(given, parameters)
+    seconds = time.perf_counter() - started
+    file = Output(output)
+    file.write(tree_as_bytes(tree, output))
+    file.close()
+    facts = {"tree": output, "seconds": round(seconds, 3), **figures(tree)}
+    if json:
+        write_json(facts)
+    elif output != "-":
+        show_pairs([("tree", output), *as_pairs(facts), ("time", _numbers.duration(seconds))])
+
+
+@tree_app.command()
+def show(
+    tree: TreeArgument,
+    levels: Annotated[
+        int, typer.Option("--levels", metavar="N", min=0, max=100, help="Levels below the root.")
+    ] = 3,
+    children: Annotated[
+        int, typer.Option("--children", metavar="N", min=1, help="Children shown of each node.")
+    ] = 8,
+    labels: Annotated[
+        int, typer.Option("--labels", metavar="N", min=1, help="Labels named for a node.")
+    ] = 6,
+) -> None:
+    """Print TREE as an outline."""
+    for line in outline(read_tree(tree), levels=levels, width=children, samples=labels):
+        typer.echo(line)
+
+
+@tree_app.command()
+def plot(
+    tree: TreeArgument,
+    output: Annotated[
+        str,
+        typer.Option(
+            "--output", "-o", metavar="PICTURE", help="Where to draw it: .svg, .png, .pdf."
+        ),
+    ],
+    max_nodes: Annotated[
+        int,
+        typer.Option(
+            "--max-nodes", metavar="N", min=1, help="The largest tree drawn node by node."
+        ),
+    ] = 300,
+) -> None:
+    """Draw TREE; a large one in outline. Needs Matplotlib."""
+    refuse_inputs(output, tree)
+    if Path(output).suffix.lower() not in {".svg", ".png", ".pdf"}:
+        raise ParameterError(f"{output}: expected a name that ends in .svg, .png or .pdf")
+    figure = read_tree(tree).plot(max_nodes=max_nodes).figure
+    figure.savefig(output)
+
+
+@tree_app.command()
+def stats(
+    tree: TreeArgument,
+    data: Annotated[
+        str | None,
+        typer.Option(
+            "--data",
+            metavar="DATA",
+            help="Examples whose labels are looked for: adds the expected depth and cost.",
+        ),
+    ] = None,
+    format: FormatOption = None,
+    limit: LimitOption = None,
+    json: JsonOption = False,
+) -> None:
+    """Say how large TREE is, how deep and how even; and what searches on it cost."""
+    found = read_tree(tree)
+    searches = None if data is None else Given(data, format=format, limit=limit)
+    facts = {"tree": tree, **figures(found, searches)}
+    if json:
+        write_json(facts)
+    else:
+        show_pairs([("tree", tree), *as_pairs(facts)])

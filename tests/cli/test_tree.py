@@ -1,0 +1,168 @@
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import labelgrove
+from cli.conftest import LABELS, write_jsonl
+from labelgrove import LabelTree
+from labelgrove.cli._tree_builders import BUILDERS
+from labelgrove.cli._tree_files import read_tree
+
+FROM_EXAMPLES = [name for name, builder in BUILDERS.items() if builder.reads == "examples"]
+
+
+@pytest.mark.parametrize("kind", FROM_EXAMPLES)
+def test_every_builder_takes_texts_and_vectors(
+    run: Any, texts: Path, vectors: Path, tmp_path: Path, kind: str
+) -> None:
+    for data, labels in ((texts, LABELS), (vectors, list(range(20)))):
+        output = tmp_path / f"{data.stem}.json"
+        run("tree", "build", data, "--kind", kind, "-o", output)
+        tree = LabelTree.from_json(output.read_text(encoding="utf-8"))
+        assert sorted(tree.leaf_labels.tolist()) == labels
+
+
+def test_settings_reach_the_builder(run: Any, texts: Path, tmp_path: Path) -> None:
+    output = tmp_path / "tree.json"
+    words = ["tree", "build", texts, "-o", output, "--json"]
+    found = json.loads(run(*words, "--set", "arity=5", "--set", "max_leaf_size=8").stdout)
+    assert found["arities"] == {"5": 1, "8": 5} and found["n_labels"] == 40
+    again = json.loads(run(*words, "--set", "arity=40", "--set", "text.n_features=64").stdout)
+    assert again["arities"] == {"40": 1}
+
+
+def test_the_tree_of_texts_follows_their_words(run: Any, texts: Path, tmp_path: Path) -> None:
+    """Labels share no words, so that examples in common are all that makes them alike."""
+    outputs = [tmp_path / name for name in ("a.json", "b.json", "c.json")]
+    for output, kind in zip(outputs, ("pifa", "pifa", "cooccurrence"), strict=True):
+        run("tree", "build", texts, "-o", output, "--embeddings", kind, "--set", "max_leaf_size=3")
+    a, b, c = (output.read_bytes() for output in outputs)
+    assert a == b != c
+
+
+@pytest.mark.parametrize("kind", ["interpolated", "cost", "kmeans"])
+def test_threads_and_seeds(run: Any, vectors: Path, tmp_path: Path, kind: str) -> None:
+    trees = {}
+    for jobs, seed in ((1, 0), (2, 0), (1, 3)):
+        output = tmp_path / f"{jobs}-{seed}.json"
+        words = ["--jobs", jobs, "--seed", seed, "--set", "interpolation=0.8"]
+        words = words[:4] if kind == "kmeans" else words
+        run("tree", "build", vectors, "--kind", kind, "-o", output, *words)
+        trees[jobs, seed] = output.read_bytes()
+    assert trees[1, 0] == trees[2, 0]
+
+
+def test_fano_frequencies_have_a_method(run: Any, texts: Path, tmp_path: Path) -> None:
+    output = tmp_path / "tree.json"
+    words = ["--kind", "interpolated", "--set", "interpolation=2", "--set", "max_leaf_size=1"]
+    found = {}
+    for method in ("marginal", "greedy", "all"):
+        run("tree", "build", texts, "-o", output, "--fano-frequencies", method, *words)
+        found[method] = output.read_bytes()
+    assert len(set(found.values())) >= 2
+
+
+def test_a_hierarchy_has_a_line_a_pair(run: Any, tmp_path: Path) -> None:
+    pairs, output = tmp_path / "pairs.tsv", tmp_path / "tree.json"
+    pairs.write_text("animal\tcat\nanimal\tdog\n\nplant\toak\n")
+    words = ["tree", "build", pairs, "--kind", "hierarchy", "-o", output]
+    run(*words, "--set", "labels=leaves")
+    assert read_tree(str(output)).labels == {3: "cat", 4: "dog", 5: "oak"}
+    pairs.write_text("0\t12\n0\t13\n")
+    run(*words)
+    assert read_tree(str(output)).labels == {1: 0, 2: 12, 3: 13}
+    pairs.write_text("0\t1\n0 2\n")
+    assert f"{pairs}:2: found 1 field; expected" in run(*words, status=1).stderr
+    pairs.write_text("a\tb\nb\ta\n")
+    assert "is a cycle" in run(*words, status=1).stderr
+
+
+def test_a_thesaurus(run: Any, tmp_path: Path) -> None:
+    pytest.importorskip("rdflib")
+    thesaurus, output = tmp_path / "thesaurus.nt", tmp_path / "tree.json"
+    broader = "<http://www.w3.org/2004/02/skos/core#broader>"
+    thesaurus.write_text(f"<urn:cat> {broader} <urn:animal> .\n")
+    run("tree", "build", thesaurus, "--kind", "skos", "-o", output)
+    assert read_tree(str(output)).labels == {1: "urn:animal", 2: "urn:cat"}
+
+
+@pytest.mark.parametrize("suffix", [".json", ".tsv", ".dot"])
+def test_formats_go_by_the_name(run: Any, texts: Path, tmp_path: Path, suffix: str) -> None:
+    plain, output = tmp_path / "plain.json", tmp_path / f"tree{suffix}"
+    run("tree", "build", texts, "-o", plain)
+    run("tree", "build", texts, "-o", output)
+    assert read_tree(str(output)) == read_tree(str(plain))
+    assert run("tree", "show", output).stdout == run("tree", "show", plain).stdout
+    whole = run("tree", "build", texts, "-o", "-").stdout
+    assert LabelTree.from_json(whole) == read_tree(str(plain))
+
+
+def test_show_prints_an_outline(run: Any, tmp_path: Path) -> None:
+    file = tmp_path / "tree.json"
+    names = [*"abcdef", "g" * 100]
+    file.write_text(LabelTree([-1, 0, 0, 0, 1, 1, 1, 1, 2, 2], names).to_json())
+    assert run("tree", "show", file, "--labels", "3").stdout.splitlines() == [
+        "7 labels, 3 children",
+        "├─ 4 labels: b, c, d, …",
+        f"├─ 2 labels: f, {'g' * 59}…",
+        "└─ a",
+    ]
+    assert run("tree", "show", file, "--children", "1").stdout.splitlines() == [
+        "7 labels, 3 children",
+        "├─ 4 labels: b, c, d, e",
+        "└─ … 2 more with 3 labels",
+    ]
+    assert run("tree", "show", file, "--levels", "0", "--labels", "1").stdout == "7 labels: b, …\n"
+
+
+def test_models_have_trees(run: Any, text_model: Path) -> None:
+    tree = labelgrove.load(text_model).tree_
+    found = json.loads(run("tree", "stats", text_model, "--json").stdout)
+    assert found["n_nodes"] == tree.n_nodes and "expected_depth" not in found
+    assert run("tree", "show", text_model).stdout.startswith("40 labels")
+
+
+def test_stats_of_searches(run: Any, texts: Path, tmp_path: Path) -> None:
+    flat = tmp_path / "flat.json"
+    run("tree", "build", texts, "--kind", "flat", "-o", flat)
+    found = json.loads(run("tree", "stats", flat, "--data", texts, "--json").stdout)
+    assert found["expected_depth"] == found["expected_blocks"] == 1
+    assert found["expected_classifiers"] == 40 and found["arities"] == {"40": 1}
+    shown = run("tree", "stats", flat, "--data", texts).stdout
+    assert "opens 1.00 blocks with 40.0 classifiers at least" in shown
+    assert "1 × 40" in shown
+
+
+@pytest.mark.parametrize("suffix", [".svg", ".png"])
+def test_plot_draws_a_picture(run: Any, tmp_path: Path, suffix: str) -> None:
+    pytest.importorskip("matplotlib")
+    file, picture = tmp_path / "tree.json", tmp_path / f"tree{suffix}"
+    file.write_text(LabelTree.flat(["a", "b"]).to_json())
+    run("tree", "plot", file, "-o", picture)
+    begin = picture.read_bytes()[:300]
+    assert b"<svg" in begin or b"PNG" in begin
+    assert "expected a name that ends in" in run("tree", "plot", file, "-o", "t", status=1).stderr
+
+
+def test_failures_are_one_sentence(run: Any, texts: Path, tmp_path: Path) -> None:
+    output = tmp_path / "tree.json"
+    build = ["tree", "build", texts, "-o", output]
+    for words, message in (
+        ([*build, "--kind", "kmean"], "--kind kmean: no such builder"),
+        ([*build, "--set", "arity=1"], "arity=1: expected an integer from 2"),
+        ([*build, "--set", "n_jobs=2"], "give it by the option --jobs"),
+        ([*build, "--kind", "flat", "--set", "arity=2"], "--set arity: no such parameter"),
+        ([*build[:3], "-o", "-", "--json"], "--json: the tree itself goes to standard output"),
+        ([*build[:3], "-o", texts], "would be overwritten"),
+        (["tree", "show", tmp_path / "none.json"], "no such file"),
+        (["tree", "show", texts], "tree"),
+    ):
+        result = run(*words, status=1)
+        assert message in result.stderr and result.stderr.count("\n") == 1
+    write_jsonl(texts, [{"text": "nothing", "labels": []}])
+    assert "not a single label" in run(*build, status=1).stderr
+    assert not output.exists()
