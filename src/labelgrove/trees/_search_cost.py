@@ -110,9 +110,10 @@ def search_cost(
     parents = np.append(-1, place[tree.parents[order[1:]]])
     below = np.flatnonzero(np.isin(order, tree.leaves))
     ids = np.searchsorted(tree.leaves, order[below]).astype(np.uint32)
-    visits = wanted.visits(parents, ids, np.array(leaves, np.uint32)) / total
+    visits = wanted.visits(parents, ids, np.array(leaves, np.uint32))
     arity = np.bincount(parents[1:], minlength=parents.size)
-    blocks, classifiers = float(visits[arity > 0].sum()), float(visits @ arity)
+    blocks = float(visits[arity > 0].sum()) / total
+    classifiers = float(visits @ arity) / total
     return SearchCost(blocks, classifiers, cost * blocks + classifiers)
 
 
