@@ -19,7 +19,7 @@ from sklearn.multiclass import OneVsRestClassifier
 from benchmarks._data import is_there, load
 from benchmarks._measure import Clock, fresh, peak_mb, reset_peak, resident_mb
 from benchmarks._results import command_line, write
-from labelgrove import OnlinePLTClassifier
+from labelgrove import LdSMClassifier, OnlinePLTClassifier
 from labelgrove.metrics import f_measure
 from labelgrove.models._estimates import Estimates
 from labelgrove.models._tuner import HeldOutTuning
@@ -29,6 +29,7 @@ DATASETS = ("bibtex", "delicious", "rcv1sub1", "eurlex57k-tfidf", "stackexchange
 
 MODELS: dict[str, Callable[[], Any]] = {
     "OPLT": OnlinePLTClassifier,
+    "LdSM, 10 trees": lambda: LdSMClassifier(n_estimators=10),
     "one-vs-rest LR": lambda: OneVsRestClassifier(LogisticRegression(solver="liblinear")),
 }
 

@@ -2,27 +2,23 @@
 
 from __future__ import annotations
 
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from labelgrove._errors import DataError, ParameterError
-from labelgrove.tuning._bounds import UPPER, check_lower, check_n_labels, check_upper, clip
-from labelgrove.tuning._measure import (
-    check_average,
-    check_common,
-    check_zero_division,
-    f_from_counts,
-)
-from labelgrove.tuning._pairs import BoolArray, FloatArray, IntArray, Pairs, read_pairs
+from labelgrove._errors import ParameterError
+from labelgrove.tuning._bounds import UPPER, clip
+from labelgrove.tuning._measure import f_from_counts
+from labelgrove.tuning._pairs import BoolArray, FloatArray, IntArray, Pairs
+from labelgrove.tuning._search import ThresholdSearch
 from labelgrove.tuning._thresholds import Thresholds
 
 CANDIDATES = (10000, 1000, 200, 100, 50, 20, 10, 7, 5, 4, 3, 2)
 """The paper's set C: thresholds 1/c are tried, and so is OFO's b."""
 
 
-class FTA:
+class FTA(ThresholdSearch):
     """Try a few thresholds: one pass over the data, and no score is kept.
 
     Candidate t stands for the threshold max(t, lower_j) of label j. What is counted takes memory
@@ -58,6 +54,8 @@ class FTA:
     [0.2, 0.2]
     """
 
+    common_by_default = True
+
     def __init__(
         self,
         n_labels: int,
@@ -69,57 +67,32 @@ class FTA:
         upper: float = UPPER,
         zero_division: float = 0.0,
     ) -> None:
-        self.n_labels = n_labels = check_n_labels(n_labels)
-        self._average = check_average(average)
-        self._common = check_common(common, self._average, True)
-        self._lower = check_lower(lower, n_labels)
-        self._upper = check_upper(upper)
-        self._zero = check_zero_division(zero_division)
-        self._candidates = _check_candidates(thresholds, self._upper)
-        self._rows = 0
+        self._given = thresholds
+        super().__init__(
+            n_labels,
+            average=average,
+            common=common,
+            lower=lower,
+            upper=upper,
+            zero_division=zero_division,
+        )
+
+    def _begin(self) -> None:
+        self._candidates = _check_candidates(self._given, self._upper)
         # In column k: pairs that reach exactly k candidates. For "instance" nothing is kept but
         # the sum of the rows' F-measures.
-        groups = {"macro": n_labels, "micro": 1, "instance": 0}[self._average]
+        groups = {"macro": self.n_labels, "micro": 1, "instance": 0}[self._average]
         self._hits = np.zeros((groups, len(self._candidates) + 1), np.int64)
         self._predicted = np.zeros_like(self._hits)
         self._positives = np.zeros(groups, np.int64)
         self._row_sums = np.zeros(len(self._candidates))
 
-    def floor(self, n_rows: int = 1) -> FloatArray:  # noqa: ARG002 (the same for all methods)
-        """Return the least score of every label that matters in the next rows, shape (m,)."""
-        least = clip(self._candidates[0], self._lower, self._upper)
-        return np.broadcast_to(least, (self.n_labels,)).copy()
+    def _least(self) -> float:
+        return float(self._candidates[0])
 
-    def update(self, Y: Any, scores: Any) -> Self:
-        """Count what every candidate gets right and wrong in these rows.
-
-        Parameters
-        ----------
-        Y : sparse or dense 0/1 matrix, shape (n, n_labels)
-        scores : sparse or dense matrix of probabilities, shape (n, n_labels)
-            Those below `floor` may be left out.
-
-        Returns
-        -------
-        self
-
-        Raises
-        ------
-        DataError
-            If they cannot be used; the message names the place. Nothing is counted.
-        """
-        runs, n_rows, n_labels = read_pairs(Y, scores)
-        if n_labels != self.n_labels:
-            raise DataError(f"Y has {n_labels} columns: expected {self.n_labels}")
-        for pairs in runs:
-            self._count(pairs)
-        self._rows += n_rows
-        return self
-
-    def _count(self, pairs: Pairs) -> None:
+    def _take(self, pairs: Pairs) -> None:
         reached = np.searchsorted(self._candidates, pairs.score, "right")
-        bound = self._lower if self._lower.ndim == 0 else self._lower[pairs.label]
-        reached[pairs.score <= bound] = 0
+        reached[~self._above_lower(pairs)] = 0
         if self._average == "instance":
             group, n_groups = pairs.row - pairs.first_row, pairs.n_rows
             hits, predicted, positives = self._tally(group, n_groups, reached, pairs.truth)

@@ -3,24 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from labelgrove._errors import DataError
-from labelgrove.tuning._bounds import UPPER, check_lower, check_n_labels, check_upper, clip
-from labelgrove.tuning._measure import (
-    check_average,
-    check_common,
-    check_zero_division,
-    f_from_counts,
-)
-from labelgrove.tuning._pairs import BoolArray, FloatArray, IntArray, Pairs, grouped, read_pairs
+from labelgrove.tuning._bounds import clip
+from labelgrove.tuning._measure import f_from_counts
+from labelgrove.tuning._pairs import BoolArray, FloatArray, IntArray, Pairs, grouped
+from labelgrove.tuning._search import ThresholdSearch
 from labelgrove.tuning._thresholds import Thresholds
 
 
-class STO:
+class STO(ThresholdSearch):
     """Find the best thresholds there are on the data: every score is tried.
 
     Scores above the lower bound are kept until the end and sorted then. The best on the data may
@@ -53,62 +48,20 @@ class STO:
     ([0.2], 0.8)
     """
 
-    def __init__(
-        self,
-        n_labels: int,
-        *,
-        average: str = "macro",
-        common: bool | None = None,
-        lower: npt.ArrayLike = 0.0,
-        upper: float = UPPER,
-        zero_division: float = 0.0,
-    ) -> None:
-        self.n_labels = n_labels = check_n_labels(n_labels)
-        self._average = check_average(average)
-        self._common = check_common(common, self._average, False)
-        self._lower = check_lower(lower, n_labels)
-        self._upper = check_upper(upper)
-        self._zero = check_zero_division(zero_division)
-        self._rows = 0
+    common_by_default = False
+
+    def _begin(self) -> None:
         self._kept: list[_Scored] = []
         self._positives: list[IntArray] = []
 
-    def floor(self, n_rows: int = 1) -> FloatArray:  # noqa: ARG002 (the same for all methods)
-        """Return the least score of every label that matters in the next rows, shape (m,)."""
-        return np.broadcast_to(clip(0.0, self._lower, self._upper), (self.n_labels,)).copy()
+    def _least(self) -> float:
+        return 0.0
 
-    def update(self, Y: Any, scores: Any) -> Self:
-        """Keep the scores of these rows.
-
-        Parameters
-        ----------
-        Y : sparse or dense 0/1 matrix, shape (n, n_labels)
-        scores : sparse or dense matrix of probabilities, shape (n, n_labels)
-            Those below `floor` may be left out.
-
-        Returns
-        -------
-        self
-
-        Raises
-        ------
-        DataError
-            If they cannot be used; the message names the place. Nothing is kept.
-        """
-        runs, n_rows, n_labels = read_pairs(Y, scores)
-        if n_labels != self.n_labels:
-            raise DataError(f"Y has {n_labels} columns: expected {self.n_labels}")
-        for pairs in runs:
-            self._keep(pairs)
-        self._rows += n_rows
-        return self
-
-    def _keep(self, pairs: Pairs) -> None:
+    def _take(self, pairs: Pairs) -> None:
         row = pairs.row + self._rows
         group = {"macro": pairs.label, "micro": np.zeros_like(row), "instance": row}[self._average]
         self._positives.append(group[pairs.truth])
-        bound = self._lower if self._lower.ndim == 0 else self._lower[pairs.label]
-        there = pairs.score > bound
+        there = self._above_lower(pairs)
         # What lies above the upper bound is always predicted, as if it lay there.
         score = np.minimum(pairs.score[there].astype(np.float64), self._upper)
         self._kept.append(_Scored(group[there], score, pairs.truth[there]))

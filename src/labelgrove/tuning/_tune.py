@@ -11,6 +11,7 @@ from labelgrove.tuning._bounds import UPPER, prior_lower
 from labelgrove.tuning._fta import FTA
 from labelgrove.tuning._ofo import OFO, START_B
 from labelgrove.tuning._pairs import read_indicator
+from labelgrove.tuning._search import ThresholdSearch
 from labelgrove.tuning._sto import STO
 from labelgrove.tuning._thresholds import Thresholds
 
@@ -59,17 +60,8 @@ def tune_fta(
     >>> tuned.values.tolist(), tuned.score
     ([0.25..., 0.25...], 1.0)
     """
-    n_labels, bounds = _prepare(Y, average, lower)
-    tuner = FTA(
-        n_labels,
-        thresholds=thresholds,
-        average=average,
-        common=common,
-        lower=bounds,
-        upper=upper,
-        zero_division=zero_division,
-    )
-    return tuner.update(Y, scores).finish()
+    options = {"average": average, "common": common, "upper": upper, "zero_division": zero_division}
+    return _searched(FTA, Y, scores, lower, thresholds=thresholds, **options)
 
 
 def tune_sto(
@@ -107,16 +99,8 @@ def tune_sto(
     >>> tune_sto(Y, scores).values.tolist()
     [0.4, 0.3]
     """
-    n_labels, bounds = _prepare(Y, average, lower)
-    tuner = STO(
-        n_labels,
-        average=average,
-        common=common,
-        lower=bounds,
-        upper=upper,
-        zero_division=zero_division,
-    )
-    return tuner.update(Y, scores).finish()
+    options = {"average": average, "common": common, "upper": upper, "zero_division": zero_division}
+    return _searched(STO, Y, scores, lower, **options)
 
 
 def tune_ofo(
@@ -163,6 +147,13 @@ def tune_ofo(
         best = FTA(n_labels, **within).update(Y, scores).finish().default
         a = best * np.asarray(b, np.float64)
     return OFO(n_labels, a=a, b=b, **within).update(Y, scores).finish()
+
+
+def _searched(
+    method: type[ThresholdSearch], Y: Any, scores: Any, lower: npt.ArrayLike | None, **options: Any
+) -> Thresholds:
+    n_labels, bounds = _prepare(Y, options["average"], lower)
+    return method(n_labels, lower=bounds, **options).update(Y, scores).finish()
 
 
 def _prepare(Y: Any, average: str, lower: npt.ArrayLike | None) -> tuple[int, npt.ArrayLike]:

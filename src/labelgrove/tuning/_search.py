@@ -1,0 +1,106 @@
+"""What FTA and STO have in common: they look at all rows, then choose."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import Any, Self
+
+import numpy as np
+import numpy.typing as npt
+
+from labelgrove._errors import DataError
+from labelgrove.tuning._bounds import UPPER, check_lower, check_n_labels, check_upper, clip
+from labelgrove.tuning._measure import check_average, check_common, check_zero_division
+from labelgrove.tuning._pairs import FloatArray, Pairs, read_pairs
+from labelgrove.tuning._thresholds import Thresholds
+
+
+class ThresholdSearch(ABC):
+    """Base of the tuners that choose thresholds when all rows have been shown.
+
+    Parameters are described by those; ``common_by_default`` is what ``common=None`` means for the
+    macro-averaged F-measure.
+    """
+
+    common_by_default: bool
+
+    def __init__(
+        self,
+        n_labels: int,
+        *,
+        average: str = "macro",
+        common: bool | None = None,
+        lower: npt.ArrayLike = 0.0,
+        upper: float = UPPER,
+        zero_division: float = 0.0,
+    ) -> None:
+        self.n_labels = check_n_labels(n_labels)
+        self._average = check_average(average)
+        self._common = check_common(common, self._average, self.common_by_default)
+        self._lower = check_lower(lower, self.n_labels)
+        self._upper = check_upper(upper)
+        self._zero = check_zero_division(zero_division)
+        self._rows = 0
+        self._begin()
+
+    def floor(self, n_rows: int = 1) -> FloatArray:  # noqa: ARG002 (OFO's depends on it)
+        """Return the least score of every label that matters in the next rows.
+
+        Parameters
+        ----------
+        n_rows : int
+            How many rows are to come before this is asked again; of no matter here.
+
+        Returns
+        -------
+        ndarray of float64, shape (n_labels,)
+        """
+        least = clip(self._least(), self._lower, self._upper)
+        return np.broadcast_to(least, (self.n_labels,)).copy()
+
+    def update(self, Y: Any, scores: Any) -> Self:
+        """Look at some rows.
+
+        Parameters
+        ----------
+        Y : sparse or dense 0/1 matrix, shape (n, n_labels)
+        scores : sparse or dense matrix of probabilities, shape (n, n_labels)
+            Those below `floor` may be left out.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        DataError
+            If they cannot be used; the message names the place. Nothing has been counted then.
+        """
+        runs, n_rows, n_labels = read_pairs(Y, scores)
+        if n_labels != self.n_labels:
+            raise DataError(f"Y has {n_labels} columns: expected {self.n_labels}")
+        for pairs in runs:
+            self._take(pairs)
+        self._rows += n_rows
+        return self
+
+    @abstractmethod
+    def finish(self) -> Thresholds:
+        """Return the best thresholds; of equals the highest."""
+
+    @abstractmethod
+    def _begin(self) -> None:
+        """Prepare for counting, or keeping; all other parameters have been read."""
+
+    @abstractmethod
+    def _least(self) -> float:
+        """The least threshold that can be chosen, before the bounds."""
+
+    @abstractmethod
+    def _take(self, pairs: Pairs) -> None:
+        """Count, or keep, the pairs of some rows."""
+
+    def _above_lower(self, pairs: Pairs) -> npt.NDArray[np.bool_]:
+        bound = self._lower if self._lower.ndim == 0 else self._lower[pairs.label]
+        above: npt.NDArray[np.bool_] = pairs.score > bound
+        return above
