@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.metrics import accuracy_score
 
-from labelgrove import DataError
-from labelgrove.metrics import accuracy, entropy_reduction, expected_depth
+from labelgrove import DataError, ParameterError
+from labelgrove.metrics import accuracy, binomial_margin, entropy_reduction, expected_depth
 
 LABELS = st.sampled_from(["oak", "elm", "ash"])
 
@@ -71,3 +71,13 @@ def test_expected_depth_is_a_mean() -> None:
 def test_bad_depths_are_refused(depth: Any) -> None:
     with pytest.raises(DataError, match="depth"):
         expected_depth(depth)
+
+
+def test_the_binomial_margin_is_that_of_the_papers() -> None:
+    """LOMtree's Table 4: test sets of 780, 962 and 10 800 examples."""
+    for percent, n, printed in [(6.36, 780, 1.71), (16.19, 962, 2.33), (83.74, 10_800, 0.70)]:
+        assert 100 * binomial_margin(percent / 100, n) == pytest.approx(printed, abs=0.006)
+    assert binomial_margin(0.5, 100, level=0.5) == pytest.approx(0.05 * 0.6745, rel=1e-3)
+    for bad in ({"share": 1.5}, {"share": math.nan}, {"n": 0}, {"level": 1.0}):
+        with pytest.raises(ParameterError, match=next(iter(bad))):
+            binomial_margin(**{"share": 0.5, "n": 9, **bad})

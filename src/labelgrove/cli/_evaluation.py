@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from math import isfinite
 from time import perf_counter
 from typing import Any
 
@@ -16,7 +17,14 @@ from labelgrove.cli._progress import ProgressLine, shown
 from labelgrove.cli._source import Source
 from labelgrove.cli._thresholds import Cut
 from labelgrove.data import Examples
-from labelgrove.metrics import f_measure, inverse_propensity, ranking_metrics
+from labelgrove.metrics import (
+    accuracy,
+    binomial_margin,
+    entropy_reduction,
+    f_measure,
+    inverse_propensity,
+    ranking_metrics,
+)
 
 #: The numbers of places that are measured.
 PLACES = (1, 3, 5)
@@ -102,6 +110,11 @@ class Rankings:
         """Labels of the model and of the examples so far."""
         return len(self._ids)
 
+    @property
+    def has_classes(self) -> bool:
+        """Whether every example so far has exactly one label."""
+        return self.ends == list(range(len(self.ends)))
+
     def truth(self) -> csr_array:
         """Give the true labels as a 0/1 matrix, shape (n_examples, n_labels)."""
         parts = (np.ones(len(self.true), np.int8), np.asarray(self.true, np.int64), self.ends)
@@ -127,7 +140,9 @@ def evaluate_source(
     Returns
     -------
     dict
-        ``p@1`` … as fractions, with ``cut`` also ``macro_f1``, ``micro_f1``, ``instance_f1`` and
+        ``p@1`` … as fractions; where every example has one label, ``error``, ``error_margin``
+        (of its 95 % binomial interval) and ``entropy_reduction`` in bits, None where nothing was
+        right; with ``cut`` also ``macro_f1``, ``micro_f1``, ``instance_f1`` and
         ``labels_per_example``; ``examples``, ``examples_without_labels``, ``unknown_labels`` (how
         many different ones) and ``unknown_label_share`` (of all true labels), ``seconds``,
         ``examples_per_second``, ``classifiers_per_example``, ``expected_depth``,
@@ -149,6 +164,8 @@ def evaluate_source(
     if n == 0:
         raise DataError(f"{source.path}: there is not a single example to measure on")
     result: dict[str, Any] = measure(rankings, model)
+    if rankings.has_classes:
+        result |= measure_classes(rankings)
     if rankings.sets:
         result |= measure_sets(rankings)
     unknown = sum(label >= rankings.n_known for label in rankings.true)
@@ -194,6 +211,29 @@ def measure(rankings: Rankings, model: Model) -> dict[str, float]:
     found = ranking_metrics(rankings.truth(), ranked, PLACES, inverse_propensities=weights)
     names = [f"{metric}@{k}" for metric in METRICS for k in PLACES]
     return {name: float(found[name]) for name in names if name in found}
+
+
+def measure_classes(rankings: Rankings) -> dict[str, float | None]:
+    """Ask for the figures of examples that have one label each.
+
+    Parameters
+    ----------
+    rankings : Rankings
+        For which ``has_classes`` holds.
+
+    Returns
+    -------
+    dict
+        ``error``, ``error_margin`` and ``entropy_reduction``.
+    """
+    best = np.concatenate(rankings.ranked)[:, 0]
+    error = 1.0 - float(accuracy(rankings.true, best))
+    bits = float(entropy_reduction(rankings.true, best))
+    return {
+        "error": error,
+        "error_margin": binomial_margin(error, rankings.n_examples),
+        "entropy_reduction": bits if isfinite(bits) else None,
+    }
 
 
 def measure_sets(rankings: Rankings) -> dict[str, float]:

@@ -65,6 +65,8 @@ def evaluate(
     A place without a prediction counts as a miss, and so does every place of an example
     without labels; true labels that MODEL has never seen count in R@k, nDCG@k and PSP@k.
     The propensities of PSP@k come from how often MODEL has seen each label.
+    Where every example has one label, also the error with its 95 % binomial interval, and the
+    entropy reduction, in bits.
     With --thresholds or --threshold also the F-measures of label sets: macro (the mean over all
     labels, of which one that is nowhere true and nowhere predicted counts 0), micro, and instance.
     """
@@ -107,6 +109,11 @@ def _findings(result: Mapping[str, Any]) -> list[tuple[str, str]]:
     if result["examples_without_labels"]:
         examples += f" ({_numbers.count(result['examples_without_labels'])} without labels)"
     pairs = [("examples", examples)]
+    if "error" in result:
+        margin = _numbers.percent(result["error_margin"])
+        bits = result["entropy_reduction"]
+        gained = "" if bits is None else f"; {bits:.2f} bits better than always the same class"
+        pairs.append(("error", f"{_numbers.percent(result['error'])} ± {margin}{gained}"))
     if "macro_f1" in result:
         kinds = [f"{name} {_numbers.percent(result[f'{name}_f1'])}" for name in AVERAGES]
         sets = f"{result['labels_per_example']:.2f} labels an example"

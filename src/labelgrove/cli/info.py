@@ -8,11 +8,13 @@ from typing import Any
 
 import numpy as np
 
+from labelgrove._errors import ModelStateError
 from labelgrove.cli import _numbers
 from labelgrove.cli._models import Model, algorithm_of, load_model, parameters_of
 from labelgrove.cli._options import JsonOption, ModelArgument
 from labelgrove.cli._results import show_pairs, write_json
 from labelgrove.cli._thresholds import distribution, in_words
+from labelgrove.models import LOMTreeClassifier
 from labelgrove.models._base import LabelTreeClassifier
 from labelgrove.models._tunable import about_thresholds
 
@@ -67,6 +69,8 @@ def describe(model: Model, path: str) -> dict[str, Any]:
 
 
 def _tree_facts(classifier: Any) -> dict[str, Any]:
+    if isinstance(classifier, LOMTreeClassifier):
+        return _lom_tree_facts(classifier)
     if not isinstance(classifier, LabelTreeClassifier):
         return {}
     tree = classifier.tree_
@@ -75,6 +79,26 @@ def _tree_facts(classifier: Any) -> dict[str, Any]:
         "nodes": int(tree.n_nodes),
         "depth": int(tree.depth),
         "mean_depth": float(tree.depths[leaves].mean()) if len(leaves) else 0.0,
+    }
+
+
+def _lom_tree_facts(classifier: LOMTreeClassifier) -> dict[str, Any]:
+    try:
+        statistics = classifier.statistics_
+    except ModelStateError:  # saved for prediction
+        return {}
+    inner = ~np.isnan(statistics.balance)
+    weights = statistics.reached[inner]
+    return {
+        "nodes": statistics.n_nodes,
+        "depth": statistics.depth,
+        "mean_depth": statistics.mean_depth,
+        "entropy": statistics.entropy,
+        "root_entropy": statistics.root_entropy,
+        "objective": float(np.average(statistics.objective[inner], weights=weights))
+        if weights.any()
+        else 0.0,
+        "swaps": int(statistics.swaps.sum()) // 2,
     }
 
 
@@ -102,6 +126,7 @@ def _for_people(facts: Mapping[str, Any]) -> list[tuple[str, str]]:
         ("most frequent", ", ".join(f"{name} ({_numbers.count(n)})" for name, n in frequent)),
         ("features", f"up to {_numbers.count(facts['features'])}"),
         *([("tree", _tree(facts))] if "nodes" in facts else []),
+        *([("splits", _splits(facts))] if "entropy" in facts else []),
         *([("thresholds", _thresholds(facts["thresholds"]))] if facts["thresholds"] else []),
         ("weights", _numbers.count(facts["weights"])),
         ("in memory", _memory(facts)),
@@ -126,6 +151,13 @@ def _tree(facts: Mapping[str, Any]) -> str:
 
 def _thresholds(found: Mapping[str, Any]) -> str:
     return f"{in_words(found)}; by {found['method']}, for the {found['average']} F1"
+
+
+def _splits(facts: Mapping[str, Any]) -> str:
+    return (
+        f"entropy {facts['entropy']:.2f} of {facts['root_entropy']:.2f} nats left, objective J "
+        f"{facts['objective']:.2f} on average, {_numbers.counted(facts['swaps'], 'swap')}"
+    )
 
 
 def _memory(facts: Mapping[str, Any]) -> str:

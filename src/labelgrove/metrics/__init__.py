@@ -21,7 +21,7 @@ from labelgrove.metrics._depth import expected_depth
 from labelgrove.metrics._frequency import FrequencySplit, frequency_split
 from labelgrove.metrics._inverse_propensity import inverse_propensity
 from labelgrove.metrics._label_table import LabelRow, LabelTable, label_table
-from labelgrove.metrics._multiclass import accuracy, entropy_reduction
+from labelgrove.metrics._multiclass import accuracy, binomial_margin, entropy_reduction
 from labelgrove.metrics._propensity_scored import (
     psndcg_at_k,
     psp_at_k,
@@ -49,6 +49,7 @@ __all__ = [
     "Score",
     "abandonment_at_k",
     "accuracy",
+    "binomial_margin",
     "compare_rankings",
     "compare_sets",
     "coverage_at_k",

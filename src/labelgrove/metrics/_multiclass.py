@@ -5,11 +5,13 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Hashable
+from statistics import NormalDist
 from typing import Any
 
 import numpy as np
 
-from labelgrove._errors import DataError
+from labelgrove._errors import DataError, ParameterError
+from labelgrove._parameters import integer
 from labelgrove.metrics._score import Finish, FloatArray, Interval, Score, estimate, mean_of
 
 
@@ -88,6 +90,41 @@ def entropy_reduction(
     right = np.array([a == b for a, b in zip(true, predicted, strict=True)], dtype=np.float64)
     constant_right = np.array([a == answer for a in true], dtype=np.float64)
     return estimate(_bits_gained(right, constant_right), right.size, interval)
+
+
+def binomial_margin(share: float, n: int, *, level: float = 0.95) -> float:
+    """Half the width of the symmetric binomial interval of a share, as papers print it after ±.
+
+    Parameters
+    ----------
+    share : float
+        A share of the examples, say the test error, in [0, 1].
+    n : int
+        How many examples it was measured on.
+    level : float, default=0.95
+        How often such an interval holds the true share.
+
+    Returns
+    -------
+    float
+        z √(share (1 - share) / n), z being the normal quantile of `level`.
+
+    Raises
+    ------
+    ParameterError
+        When `share`, `n` or `level` lies outside its domain.
+
+    Examples
+    --------
+    >>> f"16.50 ± {100 * binomial_margin(0.165, 10_800):.2f}"
+    '16.50 ± 0.70'
+    """
+    if not 0 <= share <= 1:
+        raise ParameterError(f"share={share!r}: expected a number from 0 to 1")
+    if not 0 < level < 1:
+        raise ParameterError(f"level={level!r}: expected a number between 0 and 1")
+    quantile = NormalDist().inv_cdf((1 + level) / 2)
+    return quantile * math.sqrt(share * (1 - share) / integer("n", n, 1))
 
 
 def _bits_gained(right: FloatArray, constant_right: FloatArray) -> Finish:

@@ -1,0 +1,49 @@
+"""The commands with a model that is no label tree and learns one class an example."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+
+@pytest.fixture
+def classes(tmp_path: Path) -> Path:
+    """Six classes in turn, in the format of the XMLRepository."""
+    rows = [f"{i % 6} {i % 6}:1 {6 + i % 3}:0.5" for i in range(120)]
+    path = tmp_path / "classes.txt"
+    path.write_text("\n".join(["120 9 6", *rows]) + "\n")
+    return path
+
+
+def test_train_learn_eval_info(run: Any, classes: Path, tmp_path: Path) -> None:
+    model = tmp_path / "model.lg"
+    options = ["--algorithm", "lomtree", "--passes", "2", "--set", "max_nodes=11", "-o", model]
+    run("train", classes, *options)
+    run("learn", model, classes)
+    found = json.loads(run("eval", model, classes, "--json").stdout)
+    assert found["p@1"] == 1.0 and found["error"] == found["error_margin"] == 0.0
+    assert found["entropy_reduction"] == pytest.approx(2.585, abs=1e-3)  # log2 of 6
+    assert "error" in run("eval", model, classes).stdout
+    told = json.loads(run("info", model, "--json").stdout)
+    assert (told["algorithm"], told["examples"], told["labels"]) == ("lomtree", 360, 6)
+    assert told["nodes"] <= 23 and told["depth"] >= 3
+    assert told["entropy"] < told["root_entropy"] == pytest.approx(1.792, abs=1e-3)
+    assert "nats left" in run("info", model).stdout
+    best = [json.loads(line) for line in run("predict", model, classes).stdout.splitlines()]
+    assert [row["labels"][0] for row in best[:6]] == [0, 1, 2, 3, 4, 5]
+
+
+def test_a_model_for_prediction_tells_less(run: Any, classes: Path, tmp_path: Path) -> None:
+    model = tmp_path / "model.lg"
+    run("train", classes, "--algorithm", "lomtree", "--for-prediction", "-o", model)
+    assert "entropy" not in json.loads(run("info", model, "--json").stdout)
+
+
+def test_sets_of_labels_are_refused(run: Any, tmp_path: Path) -> None:
+    path = tmp_path / "sets.txt"
+    path.write_text("2 2 2\n0 0:1\n0,1 1:1\n")
+    result = run("train", path, "--algorithm", "lomtree", "-o", tmp_path / "no.lg", status=1)
+    assert "sets.txt:3: 2 labels found" in result.stderr
