@@ -18,7 +18,7 @@ from sklearn.multiclass import OneVsRestClassifier
 
 from benchmarks._data import is_there, load
 from benchmarks._measure import Clock, fresh, peak_mb, reset_peak, resident_mb
-from benchmarks._results import command_line, write
+from benchmarks._results import command_line, read, write
 from labelgrove import LdSMClassifier, OnlinePLTClassifier
 from labelgrove.metrics import f_measure
 from labelgrove.models._estimates import Estimates
@@ -203,26 +203,35 @@ def speed(size: str) -> list[dict[str, Any]]:
     return found
 
 
+def compared(dataset: str, models: list[str], known: list[dict[str, Any]]) -> dict[str, Any]:
+    """Measure some models; what was known of the others is kept."""
+    task = "benchmarks.thresholds:{}".format
+    found: dict[str, Any] = known[0] if known else {"rows": []}
+    found["labels"] = parts(dataset)[0][1].shape[1]
+    for model in models:
+        if model == "one-vs-rest LR" and found["labels"] > MOST_LABELS_ONE_VS_REST:
+            continue
+        new = fresh(task("measure"), dataset=dataset, model=model)
+        print(f"{dataset}: {model}: {[round(one['macro'], 1) for one in new]}", flush=True)
+        found["rows"] = [old for old in found["rows"] if old["model"] != model] + new
+    found["rows"].sort(key=lambda one: list(MODELS).index(one["model"]))
+    if "OPLT" in models:
+        found |= fresh(task("follow"), dataset=dataset)
+        for name, thresholds in (("learning", None), ("learning_and_tuning", "ofo")):
+            found[name] = fresh(task("learning_cost"), dataset=dataset, thresholds=thresholds)
+    return {name: found[name] for name in found if name not in ("subject", "about")}
+
+
 def main(arguments: Sequence[str] | None = None) -> None:
     """Measure, and write ``thresholds-<dataset>.json`` and ``thresholds-speed.json``."""
     parser = command_line(__doc__ or "", (*DATASETS, "speed"))
     parser.add_argument("--models", nargs="*", default=list(MODELS), choices=list(MODELS))
     chosen = parser.parse_args(arguments)
-    task = "benchmarks.thresholds:{}".format
     for dataset in filter(is_there, (one for one in chosen.subjects if one != "speed")):
-        n_labels = parts(dataset)[0][1].shape[1]
-        rows = []
-        for model in chosen.models:
-            if model == "one-vs-rest LR" and n_labels > MOST_LABELS_ONE_VS_REST:
-                continue
-            rows += fresh(task("measure"), dataset=dataset, model=model)
-            print(f"{dataset}: {model}: {[round(r['macro'], 1) for r in rows[-5:]]}", flush=True)
-        found = {"labels": n_labels, "rows": rows, **fresh(task("follow"), dataset=dataset)}
-        for name, thresholds in (("learning", None), ("learning_and_tuning", "ofo")):
-            found[name] = fresh(task("learning_cost"), dataset=dataset, thresholds=thresholds)
-        write(chosen.output, "thresholds", dataset, found)
+        known = [old for old in read(chosen.output, "thresholds", ()) if old["subject"] == dataset]
+        write(chosen.output, "thresholds", dataset, compared(dataset, chosen.models, known))
     if "speed" in chosen.subjects:
-        sizes = {size: fresh(task("speed"), size=size) for size in SIZES}
+        sizes = {size: fresh("benchmarks.thresholds:speed", size=size) for size in SIZES}
         write(chosen.output, "thresholds", "speed", {"sizes": sizes})
 
 
