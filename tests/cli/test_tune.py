@@ -127,6 +127,8 @@ def test_tuned_while_it_learns(run: Any, vectors: Path, tmp_path: Path) -> None:
     words = (vectors, "--thresholds")
     assert run("predict", path, *words).stdout == run("predict", small, *words).stdout
     assert json.loads(run("info", small, "--json").stdout)["thresholds"]["method"] == "ofo"
+    run("tune", small, vectors, "--method", "fta")
+    assert json.loads(run("info", small, "--json").stdout)["thresholds"]["method"] == "fta"
 
 
 def test_what_cannot_be_is_said(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from itertools import groupby
 from typing import Any
 
 import numpy as np
@@ -45,7 +46,7 @@ def one_by_one(given_options: dict[str, Any], events: list[Event]) -> tuple[_cor
     for event in events:
         if isinstance(event, Learn):
             x = example(event.x, ())
-            labels = LabelBook.ids_of(book, event.names)
+            labels = book.ids_of(event.names)
             _, found, scores, _, _ = engine.above_threshold(*rows([x]), EVERYTHING, None, 1)
             width = max([ofo.n_labels, *(j + 1 for j in [*labels, *found.tolist()])])
             Y = csr_array((np.ones(len(labels)), ([0] * len(labels), labels)), shape=(1, width))
@@ -76,8 +77,13 @@ def test_it_predicts_each_example_before_it_learns_it(
         ofo_b=start[1],
     )
     engine, book = _core.OnlinePlt(told), LabelBook()
-    for event in stream:
-        play(engine, book, event)
+    for are_learnt, run in groupby(stream, lambda event: isinstance(event, Learn)):
+        events = list(run)
+        if are_learnt:  # in one call
+            learn(engine, [example(e.x, book.ids_of(e.names)) for e in events])
+        else:
+            for event in events:
+                play(engine, book, event)
     plain, ofo = one_by_one(told, stream)
     learnt, expected = save_bytes(engine), save_bytes(plain)
     tuned = {name: learnt.pop(name) for name in OFO_ARRAYS}
