@@ -6,12 +6,10 @@
 #include "dict_archive.hpp"
 #include "explanations.hpp"
 #include "held.hpp"
+#include "label_tree_search.hpp"
 #include "labelgrove/online_plt.hpp"
-#include "labelgrove/search.hpp"
-#include "predictions.hpp"
 #include "register.hpp"
 #include "rows.hpp"
-#include "tree_arrays.hpp"
 
 namespace labelgrove::bindings {
 namespace {
@@ -52,35 +50,6 @@ void learn(Model& model, const In<std::int64_t>& indptr, const In<FeatureId>& id
   model.engine.learn(example, begin, end, threads);
 }
 
-Scope make_scope(const Model& model, const nb::object& allowed) {
-  const LabelTree& tree = model.whole().tree();
-  if (allowed.is_none()) return Scope(tree);
-  return Scope(tree, view(nb::cast<In<LabelId>>(allowed)));
-}
-
-nb::tuple top_k(const Model& model, const In<std::int64_t>& indptr, const In<FeatureId>& ids, const In<float>& values,
-                std::size_t k, std::size_t beam_width, const nb::object& allowed, unsigned threads) {
-  const Scope scope = make_scope(model, allowed);
-  const auto make = [&] { return Searcher(model.engine.tree(), model.engine.blocks(), scope); };
-  const auto find = [&](Searcher& searcher, const Features& x, std::vector<Scored>& found) {
-    if (beam_width > 0) searcher.beam(x, k, beam_width, found);
-    else searcher.top_k(x, k, found);
-  };
-  return ranked(Rows(indptr, ids, values), k, model.engine.options().normalize, threads, make, find);
-}
-
-nb::tuple above_threshold(const Model& model, const In<std::int64_t>& indptr, const In<FeatureId>& ids,
-                          const In<float>& values, const In<float>& thresholds, const nb::object& allowed,
-                          unsigned threads) {
-  Scope scope = make_scope(model, allowed);
-  scope.set_thresholds(view(thresholds));
-  const auto make = [&] { return Searcher(model.engine.tree(), model.engine.blocks(), scope); };
-  const auto find = [](Searcher& searcher, const Features& x, std::vector<Scored>& found) {
-    searcher.above_threshold(x, found);
-  };
-  return collected(Rows(indptr, ids, values), model.engine.options().normalize, threads, make, find);
-}
-
 // By label id; empty if none are tuned.
 nb::ndarray<double, nb::numpy> thresholds(const Model& model) {
   const OnlineThresholds* tuned = model.whole().thresholds();
@@ -93,6 +62,7 @@ nb::ndarray<double, nb::numpy> thresholds(const Model& model) {
 
 void register_online_plt(nb::module_& module) {
   nb::class_<Model> engine(module, "OnlinePlt", "OPLT or IPLT; see core/include/labelgrove/online_plt.hpp.");
+  bind_label_tree(engine);
   bind_explanations(engine);
   engine
       .def(
@@ -124,19 +94,7 @@ void register_online_plt(nb::module_& module) {
       .def("learn", &learn, nb::arg("indptr").noconvert(), nb::arg("ids").noconvert(), nb::arg("values").noconvert(),
            nb::arg("label_indptr").noconvert(), nb::arg("labels").noconvert(), nb::arg("begin"), nb::arg("end"),
            nb::arg("threads"))
-      .def(
-          "remove_labels", [](Model& self, const In<LabelId>& labels) { self.whole().remove_labels(view(labels)); },
-          nb::arg("labels").noconvert())
-      .def("top_k", &top_k, nb::arg("indptr").noconvert(), nb::arg("ids").noconvert(), nb::arg("values").noconvert(),
-           nb::arg("k"), nb::arg("beam_width"), nb::arg("allowed").none(), nb::arg("threads"))
-      .def("above_threshold", &above_threshold, nb::arg("indptr").noconvert(), nb::arg("ids").noconvert(),
-           nb::arg("values").noconvert(), nb::arg("thresholds").noconvert(), nb::arg("allowed").none(),
-           nb::arg("threads"))
-      .def("tree", [](const Model& self) { return tree_arrays(self.whole().tree()); })
       .def("thresholds", &thresholds)
-      .def("labels", [](const Model& self) { return labels_of(self.whole().tree()); })
-      .def_prop_ro("examples_seen", [](const Model& self) { return self.engine.examples_seen(); })
-      .def_prop_ro("label_count", [](const Model& self) { return self.engine.tree().label_count(); })
       .def_prop_ro("can_learn", [](const Model& self) { return self.engine.can_learn(); })
       .def("size", [](const Model& self) {
         const auto size = self.whole().size();

@@ -7,6 +7,7 @@ NB_MODULE(_core, module) {
   labelgrove::bindings::register_lom_tree(module);
   labelgrove::bindings::register_ldsm(module);
   labelgrove::bindings::register_online_plt(module);
+  labelgrove::bindings::register_batch_plt(module);
   labelgrove::bindings::register_rows(module);
   labelgrove::bindings::register_trees(module);
   labelgrove::bindings::register_machine(module);

@@ -16,11 +16,7 @@ inline nb::dict tree_arrays(const LabelTree& tree) {
   auto parents = make_array<NodeId>({n});
   auto labels = make_array<LabelId>({n});
   auto silent = make_array<std::uint8_t>({n});
-  for (NodeId v = 0; v < n; ++v) {
-    parents.data()[v] = tree[v].parent;
-    labels.data()[v] = tree[v].label;
-    silent.data()[v] = tree[v].silent ? 1 : 0;
-  }
+  tree.store({parents.data(), n}, {labels.data(), n}, {silent.data(), n});
   nb::dict out;
   out["parent"] = parents;
   out["label"] = labels;

@@ -127,10 +127,20 @@ inline void for_each_tile(std::size_t columns, Body&& body) {
   if (columns - at >= 1) body.template run<1, 1>(at);
 }
 
+// Rows that are numbered, side by side in one table.
+template <typename Float>
+struct TableRows {
+  Float* table;
+  std::size_t stride;
+  const std::uint32_t* numbers;
+  Float* operator[](std::size_t j) const { return table + numbers[j] * stride; }
+};
+
 // Sums run over even and odd features apart, to halve the chain of dependent additions in narrow blocks; the split
 // depends on a feature's place in the example alone, hence not on the width of the block.
+template <typename Rows>
 struct Margins {
-  const float* const* rows;
+  Rows rows;
   const float* x;
   std::size_t n;
   float* out;
@@ -141,10 +151,12 @@ struct Margins {
     V<N> odd[M]{};
     std::size_t j = 0;
     for (; j + 1 < n; j += 2) {
+      const float* w0 = rows[j] + at;
+      const float* w1 = rows[j + 1] + at;
       const V<N> x0 = all<N>(x[j]);
       const V<N> x1 = all<N>(x[j + 1]);
-      for (int k = 0; k < M; ++k) even[k] += x0 * load<N>(rows[j] + at + k * N);
-      for (int k = 0; k < M; ++k) odd[k] += x1 * load<N>(rows[j + 1] + at + k * N);
+      for (int k = 0; k < M; ++k) even[k] += x0 * load<N>(w0 + k * N);
+      for (int k = 0; k < M; ++k) odd[k] += x1 * load<N>(w1 + k * N);
     }
     if (j < n) {
       for (int k = 0; k < M; ++k) even[k] += all<N>(x[j]) * load<N>(rows[j] + at + k * N);
@@ -252,8 +264,9 @@ struct Arow {
   }
 };
 
+template <typename Rows>
 struct AddScaled {
-  float* const* rows;
+  Rows rows;
   const float* x;
   std::size_t n;
   const float* step;
@@ -263,10 +276,8 @@ struct AddScaled {
     V<N> s[M];
     for (int k = 0; k < M; ++k) s[k] = load<N>(step + at + k * N);
     for (std::size_t j = 0; j < n; ++j) {
-      for (int k = 0; k < M; ++k) {
-        float* w = rows[j] + at + k * N;
-        store<N>(w, load<N>(w) + s[k] * all<N>(x[j]));
-      }
+      float* w = rows[j] + at;
+      for (int k = 0; k < M; ++k) store<N>(w + k * N, load<N>(w + k * N) + s[k] * all<N>(x[j]));
     }
   }
 };
@@ -287,8 +298,22 @@ struct Sigmoid {
   }
 };
 
+struct Exponential {
+  const float* in;
+  float* out;
+
+  template <int N, int M>
+  void run(std::size_t at) const {
+    for (int k = 0; k < M; ++k) {
+      const V<N> z = load<N>(in + at + k * N);
+      const V<N> low = all<N>(-87.0F);
+      store<N>(out + at + k * N, exponential<N>(z < low ? low : z));
+    }
+  }
+};
+
 void margins(const float* const* rows, const float* x, std::size_t n, std::size_t columns, float* out) {
-  for_each_tile(columns, Margins{rows, x, n, out});
+  for_each_tile(columns, Margins<const float* const*>{rows, x, n, out});
 }
 void margins_and_variances(const float* const* rows, const float* x, std::size_t n, std::size_t columns,
                            std::size_t state, float* margins, float* variances) {
@@ -303,14 +328,31 @@ void arow(float* const* rows, const float* x, std::size_t n, std::size_t columns
   for_each_tile(columns, Arow{rows, x, n, state, step, inverse_r});
 }
 void add_scaled(float* const* rows, const float* x, std::size_t n, std::size_t columns, const float* step) {
-  for_each_tile(columns, AddScaled{rows, x, n, step});
+  for_each_tile(columns, AddScaled<float* const*>{rows, x, n, step});
 }
+void table_margins(const float* table, std::size_t stride, const std::uint32_t* rows, const float* x, std::size_t n,
+                   std::size_t columns, float* out) {
+  for_each_tile(columns, Margins<TableRows<const float>>{{table, stride, rows}, x, n, out});
+}
+void table_add_scaled(float* table, std::size_t stride, const std::uint32_t* rows, const float* x, std::size_t n,
+                      std::size_t columns, const float* step) {
+  for_each_tile(columns, AddScaled<TableRows<float>>{{table, stride, rows}, x, n, step});
+}
+void exponential(const float* in, std::size_t n, float* out) { for_each_tile(n, Exponential{in, out}); }
 void sigmoid(const float* in, std::size_t n, float* out) { for_each_tile(n, Sigmoid{in, out}); }
 
 }  // namespace
 
 extern const Kernels LABELGROVE_CONCAT(kernels_, LABELGROVE_KERNEL_VARIANT);
-const Kernels LABELGROVE_CONCAT(kernels_, LABELGROVE_KERNEL_VARIANT){
-    LABELGROVE_STRING(LABELGROVE_KERNEL_VARIANT), margins, margins_and_variances, adagrad, arow, add_scaled, sigmoid};
+const Kernels LABELGROVE_CONCAT(kernels_, LABELGROVE_KERNEL_VARIANT){LABELGROVE_STRING(LABELGROVE_KERNEL_VARIANT),
+                                                                     margins,
+                                                                     margins_and_variances,
+                                                                     adagrad,
+                                                                     arow,
+                                                                     add_scaled,
+                                                                     table_margins,
+                                                                     table_add_scaled,
+                                                                     sigmoid,
+                                                                     exponential};
 
 }  // namespace labelgrove

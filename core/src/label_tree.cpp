@@ -74,6 +74,14 @@ LabelTree::LabelTree(std::span<const NodeId> parents, std::span<const LabelId> l
   }
 }
 
+void LabelTree::store(std::span<NodeId> parents, std::span<LabelId> labels, std::span<std::uint8_t> silent) const {
+  for (std::size_t v = 0; v < nodes_.size(); ++v) {
+    parents[v] = nodes_[v].parent;
+    labels[v] = nodes_[v].label;
+    silent[v] = nodes_[v].silent ? 1 : 0;
+  }
+}
+
 std::uint32_t LabelTree::depth_of(NodeId v) const {
   std::uint32_t depth = 0;
   while (v != kRoot) {
@@ -126,6 +134,16 @@ void LabelTree::give_label(NodeId leaf, LabelId label) {
   nodes_[leaf].silent = false;
   set_leaf_of(label, leaf);
   add_along_path(leaf, 0, 1);
+}
+
+std::vector<LabelId> LabelTree::removable(std::span<const LabelId> labels) const {
+  std::vector<LabelId> sorted(labels.begin(), labels.end());
+  std::ranges::sort(sorted);
+  const bool all_there = std::ranges::none_of(sorted, [this](LabelId label) { return leaf_of(label) == kNone; });
+  if (!all_there || std::ranges::adjacent_find(sorted) != sorted.end()) {
+    throw std::invalid_argument("a label to be removed is not in the tree, or is given twice");
+  }
+  return sorted;
 }
 
 void LabelTree::remove_label(LabelId label) {

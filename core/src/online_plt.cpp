@@ -363,13 +363,7 @@ void OnlinePlt::forget_tasks() {
 }
 
 void OnlinePlt::remove_labels(std::span<const LabelId> labels) {
-  std::vector<LabelId> sorted(labels.begin(), labels.end());
-  std::ranges::sort(sorted);
-  const bool all_there = std::ranges::none_of(sorted, [this](LabelId label) { return tree_.leaf_of(label) == kNone; });
-  if (!all_there || std::ranges::adjacent_find(sorted) != sorted.end()) {
-    throw std::invalid_argument("a label to be removed is not in the tree, or is given twice");
-  }
-  for (const LabelId label : sorted) {
+  for (const LabelId label : tree_.removable(labels)) {
     const NodeId leaf = tree_.leaf_of(label);
     tree_.remove_label(label);
     if (thresholds_) thresholds_->renew(tree_, leaf);

@@ -29,11 +29,9 @@ void OnlinePlt::save(ArrayWriter& out, bool for_prediction) const {
   auto parents = out.u32("tree.parent", n);
   auto labels = out.u32("tree.label", n);
   auto silent = out.bytes("tree.silent", n);
+  tree_.store(parents, labels, silent);
   std::vector<NodeId> kept;
   for (NodeId v = 0; v < n; ++v) {
-    parents[v] = tree_[v].parent;
-    labels[v] = tree_[v].label;
-    silent[v] = tree_[v].silent ? 1 : 0;
     if (nodes_[v] && !(for_prediction && tree_[v].is_leaf())) kept.push_back(v);
   }
   auto counters = out.u64("counters", 3);

@@ -6,6 +6,7 @@
 
 #include "labelgrove/hash.hpp"
 #include "labelgrove/kernels.hpp"
+#include "labelgrove/row_finder.hpp"
 
 namespace labelgrove {
 namespace {
@@ -172,26 +173,6 @@ SiblingBlock SiblingBlock::parent_block() const {
 
 // --- learning and prediction ---------------------------------------------------------------------------------------------
 
-void SiblingBlock::find_rows(const Features& x, Workspace& work) const {
-  work.rows.resize(x.size + 1);
-  work.values.resize(x.size + 1);
-  for (std::uint32_t j = 0; j < x.size; ++j) map_.prefetch(x.ids[j]);
-  std::size_t n = 0;
-  auto add = [&](std::uint32_t r, float value) {
-    const float* weights = row(r);
-    __builtin_prefetch(weights);
-    work.rows[n] = const_cast<float*>(weights);
-    work.values[n++] = value;
-  };
-  add(kBiasRow, 1.0F);
-  for (std::uint32_t j = 0; j < x.size; ++j) {
-    const std::uint32_t found = map_.find(x.ids[j]);
-    if (found != kNone) add(found + 1, x.values[j]);
-  }
-  work.rows.resize(n);
-  work.values.resize(n);
-}
-
 void SiblingBlock::find_or_insert_rows(const Features& x, Workspace& work) {
   work.found.resize(x.size);
   for (std::uint32_t j = 0; j < x.size; ++j) map_.prefetch(x.ids[j]);
@@ -355,7 +336,7 @@ bool SiblingBlock::is_finite() const {
 }
 
 void SiblingBlock::margins(const Features& x, Workspace& work, float* out) const {
-  find_rows(x, work);
+  find_rows(map_, x, [this](std::uint32_t r) { return row(r); }, work);
   kernels().margins(work.rows.data(), work.values.data(), work.rows.size(), children(), out);
 }
 

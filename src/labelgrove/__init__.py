@@ -18,6 +18,7 @@ from labelgrove.models import (
     LOMTreeClassifier,
     LOMTreeStatistics,
     OnlinePLTClassifier,
+    PLTClassifier,
     SearchStats,
     ThresholdedClassifier,
 )
@@ -41,6 +42,7 @@ __all__ = [
     "ModelStateError",
     "NotLearnedError",
     "OnlinePLTClassifier",
+    "PLTClassifier",
     "ParameterError",
     "SearchStats",
     "ThresholdedClassifier",

@@ -123,6 +123,38 @@ KINDS: dict[str, Kind] = {
             "leaf_share": ["all", 0, None],
         },
     ),
+    "PLTClassifier": Kind(
+        configurations={
+            "default": {},
+            "deep": {
+                "tree": "interpolated",
+                "arity": 2,
+                "max_leaf_size": 3,
+                "loss": "log",
+                "C": 10.0,
+            },
+            "passes": {"tree": "huffman", "arity": 3, "solver": "adagrad", "max_iter": 20},
+            "grove": {"tree": "random", "arity": 3, "max_leaf_size": 4, "n_trees": 3},
+        },
+        traits=frozenset({"sets", "tree"}),
+        numbers={"arity": 3, "max_leaf_size": 9, "C": 2.0, "max_iter": 30},
+        bad={
+            "tree": ["oak", 3, None, [0, 1]],
+            "arity": [1, 0, 2.0, "2", None, True, 2**40],
+            "max_leaf_size": [0, -2, 100.0, "100", None, True],
+            "interpolation": [-0.1, 2.1, np.nan, "1", None],
+            "n_trees": [0, -1, 1.5, "2", None, True, 10**6],
+            "loss": ["hinge", 1],
+            "link": ["logistic", 1],
+            "solver": ["primal", None, 1],
+            "C": [0, -1.0, np.nan, np.inf, "1", None, True],
+            "bias": [-1.0, np.nan, np.inf, "1", None],
+            "tol": [0, -1.0, np.nan, "1", 2.0],
+            "max_iter": [0, -1, 1.5, "2", True],
+            "weight_threshold": [-1.0, np.nan, np.inf, "1", None],
+            "class_weight": ["rare", 3, [1.0], {"a": 0.0}, {"a": np.nan}],
+        },
+    ),
 }
 
 

@@ -15,6 +15,8 @@ enum class Draw : std::uint64_t {
   clustering = 5,
   weights = 6,
   places = 7,
+  tree = 8,
+  solver = 9,
 };
 
 // Finaliser of Steele, Lea & Flood (2014), SplitMix64.

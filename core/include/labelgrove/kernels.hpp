@@ -7,6 +7,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 
 namespace labelgrove {
 
@@ -32,8 +33,17 @@ struct Kernels {
   // w += step[c] * x[j].
   void (*add_scaled)(float* const* rows, const float* x, std::size_t n, std::size_t columns, const float* step);
 
+  // The same two loops where rows are given by number: row r begins at table + r * stride.
+  void (*table_margins)(const float* table, std::size_t stride, const std::uint32_t* rows, const float* x,
+                        std::size_t n, std::size_t columns, float* out);
+  void (*table_add_scaled)(float* table, std::size_t stride, const std::uint32_t* rows, const float* x, std::size_t n,
+                           std::size_t columns, const float* step);
+
   // out[c] = 1 / (1 + exp(-in[c])).
   void (*sigmoid)(const float* in, std::size_t n, float* out);
+
+  // out[c] = exp(in[c]); below -87 as at -87. REQUIRES: in[c] <= 0.
+  void (*exponential)(const float* in, std::size_t n, float* out);
 };
 
 // The best variant that this CPU runs; chosen once. LABELGROVE_CPU=baseline|avx2|avx512 in the environment asks for a

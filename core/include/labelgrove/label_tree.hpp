@@ -41,6 +41,9 @@ class LabelTree {
   LabelTree(std::span<const NodeId> parents, std::span<const LabelId> labels, std::span<const std::uint8_t> silent,
             LabelId label_count);
 
+  // What the constructor takes; each span has room for all nodes.
+  void store(std::span<NodeId> parents, std::span<LabelId> labels, std::span<std::uint8_t> silent) const;
+
   const TreeNode& operator[](NodeId v) const { return nodes_[v]; }
   NodeId size() const { return static_cast<NodeId>(nodes_.size()); }
   // The leaf of a label, kNone if it has none (any more).
@@ -58,6 +61,8 @@ class LabelTree {
   void give_label(NodeId leaf, LabelId label);
   // The label's leaf falls silent. REQUIRES: it has one.
   void remove_label(LabelId label);
+  // The labels in ascending order. Throws std::invalid_argument if one has no leaf or is given twice.
+  std::vector<LabelId> removable(std::span<const LabelId> labels) const;
 
  private:
   void add_along_path(NodeId v, std::uint32_t leaves, std::int32_t live);

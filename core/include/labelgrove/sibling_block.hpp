@@ -92,7 +92,6 @@ class SiblingBlock final : public NodeBlock {
   void make_room(std::uint32_t columns);
   void move_to_stride(std::uint32_t stride);
   void copy_column(std::uint32_t from, std::uint32_t to, bool negated);
-  void find_rows(const Features& x, Workspace& work) const;
   void find_or_insert_rows(const Features& x, Workspace& work);
 
   float inverse_scale() const;

@@ -13,11 +13,13 @@ from labelgrove.models._lom_statistics import LOMTreeStatistics
 from labelgrove.models._lom_tree import LOMTreeClassifier
 from labelgrove.models._online_plt import OnlinePLTClassifier
 from labelgrove.models._paths import LabelPaths
+from labelgrove.models._plt import PLTClassifier
 from labelgrove.models._prediction import SearchStats
 from labelgrove.models._thresholded import ThresholdedClassifier
 
 ESTIMATORS: tuple[type[LabelClassifier], ...] = (
     OnlinePLTClassifier,
+    PLTClassifier,
     LOMTreeClassifier,
     LdSMClassifier,
 )
@@ -35,6 +37,7 @@ __all__ = [
     "LdSMClassifier",
     "NodeExplanation",
     "OnlinePLTClassifier",
+    "PLTClassifier",
     "SearchStats",
     "ThresholdedClassifier",
 ]

@@ -4,16 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-import numpy.typing as npt
-
 from labelgrove import _core
 from labelgrove._errors import DataError, ParameterError
 from labelgrove._labels import LabelRegistry
 from labelgrove.models._base import LabelTreeClassifier
+from labelgrove.models._engine_trees import engine_tree
 from labelgrove.models._learning import OnlineClassifier
 from labelgrove.models._options import POLICIES, EngineOptions
-from labelgrove.models._prediction import MISSING
 from labelgrove.models._state import Learned
 from labelgrove.trees import LabelTree
 
@@ -182,7 +179,7 @@ class OnlinePLTClassifier(OnlineClassifier, LabelTreeClassifier):
                 raise ParameterError("policy='fixed' needs a tree; expected tree=LabelTree(…)")
             engine = _core.OnlinePlt(options.to_dict())
         else:
-            parents, leaf_labels, names = _engine_tree(self.tree)
+            parents, leaf_labels, names = engine_tree(self.tree)
             labels.ids_of(names, add=True)
             engine = _core.OnlinePlt.on_tree(options.to_dict(), parents, leaf_labels, len(names))
         return Learned.start(options, labels, engine, named=named)
@@ -196,15 +193,3 @@ class OnlinePLTClassifier(OnlineClassifier, LabelTreeClassifier):
                 f"y: label {new!r} is not in the tree, which is fixed; choose another policy for "
                 "it to grow"
             )
-
-
-def _engine_tree(tree: LabelTree) -> tuple[npt.NDArray[Any], npt.NDArray[Any], list[Any]]:
-    """Parents and labels as the core numbers them (a node above the root), and label names."""
-    parents = np.empty(tree.n_nodes + 1, np.uint32)
-    parents[0], parents[1:] = MISSING, tree.parents + 1
-    leaf_labels = np.full(tree.n_nodes + 1, MISSING, np.uint32)
-    names: list[Any] = []
-    for node, name in sorted(tree.labels.items()):
-        leaf_labels[node + 1] = len(names)
-        names.append(name)
-    return parents, leaf_labels, names

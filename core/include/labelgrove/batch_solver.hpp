@@ -1,0 +1,86 @@
+// The classifiers of siblings, learnt together from all examples of their node: L2-regularised linear models
+//
+//   min over w:  1/2 |w|^2 + sum_i C_i loss(w; x_i, y_i)
+//
+// by stochastic dual coordinate ascent (Hsieh et al. 2008; Shalev-Shwartz & Zhang 2013): it keeps w = sum_i y_i a_i x_i
+// and goes through the examples, moving the dual variables a_i of one example, one for each sibling, at a time. One walk
+// over an example's features serves all siblings.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "labelgrove/base.hpp"
+#include "labelgrove/node_problem.hpp"
+#include "labelgrove/training_set.hpp"
+
+namespace labelgrove {
+
+enum class BatchLoss : std::uint8_t {
+  squared_hinge = 0,  // max(0, 1 - y m)^2
+  log = 1,            // log(1 + exp(-y m))
+  softmax = 2,        // -log of the right child's share: siblings compete
+};
+
+struct SolverOptions {
+  BatchLoss loss = BatchLoss::squared_hinge;
+  float cost = 1.0F;       // C
+  float bias = 1.0F;       // the value of the constant feature; 0 for none
+  float tolerance = 0.1F;  // how far a dual variable's derivative, over C for log and softmax, may be from optimal
+  std::uint32_t max_passes = 20;
+  std::uint64_t seed = 0;
+};
+
+// The margin m >= 0 of examples that are all alike and cost `cost` in all, if only the bias is learnt from them.
+double constant_margin(const SolverOptions& options, double cost);
+
+// Keeps its memory from one node to the next.
+class BatchSolver {
+ public:
+  // Learns the given children of a node. `stream` tells one node's random choices from another's.
+  // REQUIRES: softmax needs all children at once, and exactly one positive for every example.
+  void solve(const SolverOptions& options, const NodeProblem& problem, const NodeExamples& targets,
+             std::span<const std::uint32_t> children, std::span<const float> example_costs, std::uint64_t stream);
+
+  // weights()[row * stride() + c]: what was learnt for children[c].
+  std::span<const float> weights() const { return weights_; }
+  std::uint32_t stride() const { return stride_; }
+  // How often a classifier's derivative was looked at, and whether that was enough.
+  std::uint64_t visits() const { return visits_; }
+  bool converged() const { return converged_; }
+
+ private:
+  // When an example is to be looked at again: in pass `due`, having slept for `nap` passes.
+  struct Turn {
+    std::uint32_t due = 0;
+    std::uint32_t nap = 0;
+  };
+
+  void start(const NodeProblem& problem, std::span<const std::uint32_t> children);
+  void choose_order(std::uint32_t pass, bool everyone, std::uint64_t stream);
+  void prefetch(const NodeProblem& problem, const NodeExamples& targets, std::size_t i) const;
+  float visit(const Features& x, float square, const NodeExamples& targets, std::size_t i, float cost);
+  void set_targets(const NodeExamples& targets, std::size_t i, float cost);
+  float step_squared_hinge(const float* duals, float square);
+  float step_log(const float* duals, float square);
+  float step_softmax(const float* duals, float square);
+
+  SolverOptions options_;
+  std::uint32_t columns_ = 0;
+  std::uint32_t stride_ = 0;
+  std::uint64_t visits_ = 0;
+  bool converged_ = false;
+  std::vector<std::uint32_t> column_of_;  // by child; kNone for those that are not learnt now
+  std::vector<float> weights_;            // (rows of the node's table, stride)
+  std::vector<float> duals_;              // (examples, stride): a_i; with softmax y_i a_i
+  std::vector<Turn> turns_;               // by example
+  std::vector<std::uint32_t> order_;
+  // Of the example visited, by column:
+  std::vector<float> margins_;
+  std::vector<float> targets_;
+  std::vector<float> costs_;
+  std::vector<float> steps_;
+};
+
+}  // namespace labelgrove

@@ -1,0 +1,189 @@
+#include "labelgrove/batch_solver.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "labelgrove/hash.hpp"
+#include "labelgrove/kernels.hpp"
+#include "labelgrove/link.hpp"
+
+namespace labelgrove {
+namespace {
+
+// An example none of whose derivatives is further from optimal than this share of the tolerance is not looked at again
+// soon: it sleeps for 1, then 3, then 7 passes. And below the second share nothing is moved.
+constexpr float kQuiet = 0.5F;
+constexpr float kStill = 0.1F;
+constexpr std::uint32_t kLongestNap = 7;
+
+constexpr std::uint32_t kVector = 16;  // floats: rows are padded to whole vectors, and cache lines
+
+// What costs nothing is as good as this: nobody divides by zero.
+constexpr float kLeastCost = 1e-20F;
+
+}  // namespace
+
+double constant_margin(const SolverOptions& options, double cost) {
+  // Whoever wants no bias still needs one where there is nothing else.
+  const double bias = options.bias > 0.0F ? static_cast<double>(options.bias) : 1.0;
+  const double strength = static_cast<double>(options.cost) * cost * bias * bias;
+  if (options.loss == BatchLoss::squared_hinge) return 2.0 * strength / (1.0 + 2.0 * strength);
+  if (options.loss == BatchLoss::softmax) return 0.0;
+  double low = 0.0;  // m = strength / (1 + exp(m)) has one solution, which bisection finds to the last bit of a float
+  double high = strength / 2.0;
+  for (int i = 0; i < 100 && low < high; ++i) {
+    const double middle = 0.5 * (low + high);
+    (middle * (1.0 + std::exp(middle)) < strength ? low : high) = middle;
+  }
+  return low;
+}
+
+void BatchSolver::solve(const SolverOptions& options, const NodeProblem& problem, const NodeExamples& targets,
+                        std::span<const std::uint32_t> children, std::span<const float> example_costs,
+                        std::uint64_t stream) {
+  options_ = options;
+  start(problem, children);
+  bool everyone = true;  // whether this pass leaves nobody out: only then may it be the last
+  converged_ = false;
+  for (std::uint32_t pass = 0; pass < options_.max_passes && !converged_; ++pass) {
+    choose_order(pass, everyone, stream);
+    float worst = 0.0F;
+    for (std::size_t k = 0; k < order_.size(); ++k) {
+      const std::uint32_t i = order_[k];
+      if (k + 1 < order_.size()) prefetch(problem, targets, order_[k + 1]);
+      const float share = example_costs.empty() ? 1.0F : example_costs[targets.examples[i]];
+      const float violation = visit(problem[i], problem.square(i), targets, i, options_.cost * share);
+      worst = std::max(worst, violation);
+      Turn& turn = turns_[i];
+      turn.nap = violation <= kQuiet * options_.tolerance ? std::min(2 * turn.nap + 1, kLongestNap) : 0;
+      turn.due = pass + 1 + turn.nap;
+    }
+    visits_ += order_.size() * columns_;
+    const bool done = worst <= options_.tolerance;
+    converged_ = done && everyone;
+    everyone = done;
+  }
+}
+
+void BatchSolver::start(const NodeProblem& problem, std::span<const std::uint32_t> children) {
+  columns_ = static_cast<std::uint32_t>(children.size());
+  stride_ = (columns_ + kVector - 1) / kVector * kVector;
+  std::ranges::fill(column_of_, kNone);
+  for (std::uint32_t c = 0; c < columns_; ++c) {
+    if (children[c] >= column_of_.size()) column_of_.resize(children[c] + std::size_t{1}, kNone);
+    column_of_[children[c]] = c;
+  }
+  weights_.assign(std::size_t{problem.table_rows()} * stride_, 0.0F);
+  duals_.assign(problem.size() * stride_, 0.0F);
+  turns_.assign(problem.size(), {});
+  margins_.assign(stride_, 0.0F);
+  targets_.assign(stride_, -1.0F);
+  costs_.assign(stride_, 1.0F);
+  steps_.assign(stride_, 0.0F);
+}
+
+void BatchSolver::choose_order(std::uint32_t pass, bool everyone, std::uint64_t stream) {
+  order_.clear();
+  for (std::uint32_t i = 0; i < turns_.size(); ++i) {
+    if (everyone || turns_[i].due <= pass) order_.push_back(i);
+  }
+  for (std::size_t i = order_.size(); i > 1; --i) {
+    std::swap(order_[i - 1], order_[draw(options_.seed, Draw::solver, stream ^ (std::uint64_t{pass} << 32), i) % i]);
+  }
+}
+
+// Asks the CPU to fetch where the example begins in everything, from where it goes on by itself.
+void BatchSolver::prefetch(const NodeProblem& problem, const NodeExamples& targets, std::size_t i) const {
+  problem.prefetch(i);
+  __builtin_prefetch(targets.ends.data() + i);
+  __builtin_prefetch(duals_.data() + i * stride_);
+}
+
+// Moves the dual variables of one example. How far the worst of them was from optimal.
+float BatchSolver::visit(const Features& x, float square, const NodeExamples& targets, std::size_t i, float cost) {
+  const Kernels& kernel = kernels();
+  kernel.table_margins(weights_.data(), stride_, x.ids, x.values, x.size, stride_, margins_.data());
+  set_targets(targets, i, cost);
+  float* duals = duals_.data() + i * stride_;
+  float violation = 0.0F;
+  switch (options_.loss) {
+    case BatchLoss::squared_hinge:
+      violation = step_squared_hinge(duals, square);
+      break;
+    case BatchLoss::log:
+      violation = step_log(duals, square);
+      break;
+    case BatchLoss::softmax:
+      violation = step_softmax(duals, square);
+      break;
+  }
+  if (violation <= kStill * options_.tolerance) return violation;
+  for (std::uint32_t c = 0; c < columns_; ++c) duals[c] += steps_[c];
+  if (options_.loss != BatchLoss::softmax) {
+    for (std::uint32_t c = 0; c < columns_; ++c) steps_[c] *= targets_[c];
+  }
+  kernel.table_add_scaled(weights_.data(), stride_, x.ids, x.values, x.size, stride_, steps_.data());
+  return violation;
+}
+
+void BatchSolver::set_targets(const NodeExamples& targets, std::size_t i, float cost) {
+  std::fill_n(targets_.begin(), columns_, -1.0F);
+  std::fill_n(costs_.begin(), columns_, std::max(cost, kLeastCost));
+  for (std::uint64_t p = targets.ends[i]; p < targets.ends[i + 1]; ++p) {
+    const std::uint32_t child = targets.positives[p];
+    if (child >= column_of_.size() || column_of_[child] == kNone) continue;
+    targets_[column_of_[child]] = 1.0F;
+    if (targets.costs != nullptr) costs_[column_of_[child]] = std::max(cost * targets.costs[p], kLeastCost);
+  }
+}
+
+// Hsieh et al. (2008), Algorithm 1 for L2-SVM: the exact minimum along a_i >= 0, whose derivative is
+// y m - 1 + a_i / (2 C).
+float BatchSolver::step_squared_hinge(const float* duals, float square) {
+  const float* margins = margins_.data();
+  const float* targets = targets_.data();
+  const float* costs = costs_.data();
+  float* steps = steps_.data();
+  float worst = 0.0F;
+  for (std::uint32_t c = 0; c < columns_; ++c) {
+    const float soft = 0.5F / costs[c];
+    const float gain = (1.0F - targets[c] * margins[c]) - duals[c] * soft;
+    steps[c] = std::max(-duals[c], gain / (square + soft));
+    worst = std::max(worst, duals[c] > 0.0F ? std::fabs(gain) : gain);
+  }
+  return worst;
+}
+
+// Towards C sigma(-y m), where a_i is at the optimum, by the step 1 / (1 + C |x|^2 / 4) that never harms, the loss's
+// second derivative being at most 1/4 (Shalev-Shwartz & Zhang 2013, section 6.2).
+float BatchSolver::step_log(const float* duals, float square) {
+  float* shares = margins_.data();
+  float worst = 0.0F;
+  for (std::uint32_t c = 0; c < columns_; ++c) shares[c] *= -targets_[c];
+  kernels().sigmoid(shares, columns_, shares);
+  for (std::uint32_t c = 0; c < columns_; ++c) {
+    const float gain = costs_[c] * shares[c] - duals[c];
+    steps_[c] = gain / (1.0F + 0.25F * costs_[c] * square);
+    worst = std::max(worst, std::fabs(gain) / costs_[c]);
+  }
+  return worst;
+}
+
+// Likewise for all siblings at once: towards C (y - p), the second derivatives of the multinomial loss being at most 1/2
+// in every direction.
+float BatchSolver::step_softmax(const float* duals, float square) {
+  float* shares = margins_.data();
+  softmax(shares, columns_);
+  const auto right = static_cast<std::size_t>(std::ranges::max_element(targets_) - targets_.begin());
+  const float cost = costs_[right];
+  float worst = 0.0F;
+  for (std::uint32_t c = 0; c < columns_; ++c) {
+    const float gain = cost * ((c == right ? 1.0F : 0.0F) - shares[c]) - duals[c];
+    steps_[c] = gain / (1.0F + 0.5F * cost * square);
+    worst = std::max(worst, std::fabs(gain) / cost);
+  }
+  return worst;
+}
+
+}  // namespace labelgrove

@@ -1,0 +1,111 @@
+"""Parameters of the batch label tree: domains, what is resolved, and what the core is told."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, fields
+from typing import Any
+
+from labelgrove._errors import ParameterError
+from labelgrove._parameters import choice, integer, real, seed_from
+
+SOLVERS = ("dual", "adagrad")
+LOSSES = {"squared_hinge": 0, "log": 1}
+LINKS = {"logistic": 0, "squared_hinge": 1, "softmax": 2}
+_SOFTMAX_LOSS = 2
+
+# What measured best: docs/decisions/batch-solver.md.
+_TOLERANCES = {"squared_hinge": 0.3, "log": 0.02, "softmax": 0.02}
+_PASSES = {"dual": 20, "adagrad": 3}
+_LARGEST = 1e6
+
+
+@dataclass(frozen=True)
+class BatchOptions:
+    """All that the core must know, every default resolved and every value checked."""
+
+    solver: int
+    loss: int
+    link: int
+    cost: float
+    bias: float
+    tolerance: float
+    max_passes: int
+    weight_threshold: float
+    normalize: bool
+    seed: int
+
+    def to_dict(self) -> dict[str, Any]:
+        """As the core takes it, and as the model file keeps it."""
+        return asdict(self)
+
+    @classmethod
+    def from_dict(cls, saved: Mapping[str, Any]) -> BatchOptions:
+        """What :meth:`to_dict` gave, checked again.
+
+        Raises
+        ------
+        ParameterError
+        """
+        names = [field.name for field in fields(cls)]
+        if sorted(saved) != sorted(names):
+            raise ParameterError(f"engine options: expected {', '.join(names)}")
+        losses = {value: name for name, value in LOSSES.items()}
+        competing = saved["loss"] == _SOFTMAX_LOSS
+        parameters = {
+            "solver": dict(enumerate(SOLVERS)).get(saved["solver"]),
+            "loss": "log" if competing else losses.get(saved["loss"]),
+            "link": "softmax" if competing else None,
+            "C": saved["cost"],
+            "bias": saved["bias"],
+            "tol": saved["tolerance"],
+            "max_iter": saved["max_passes"],
+            "weight_threshold": saved["weight_threshold"],
+            "normalize": saved["normalize"],
+            "random_state": saved["seed"],
+        }
+        options = cls.from_parameters(parameters)
+        if options.to_dict() != dict(saved):
+            raise ParameterError("engine options: found a value of the wrong type or domain")
+        return options
+
+    @classmethod
+    def from_parameters(cls, parameters: Mapping[str, Any]) -> BatchOptions:
+        """Resolve and check an estimator's parameters.
+
+        Raises
+        ------
+        ParameterError
+            Naming the parameter, its value and its domain.
+        """
+        solver = choice(parameters, "solver", SOLVERS)
+        competing = parameters["link"] is not None
+        if competing:
+            choice(parameters, "link", ["softmax"])
+        p = dict(parameters)
+        if p["loss"] is None:
+            p["loss"] = "log" if competing or solver == "adagrad" else "squared_hinge"
+        loss = choice(p, "loss", LOSSES)
+        if competing and loss != "log":
+            raise ParameterError(f"loss={loss!r}: with link='softmax' expected 'log' or None")
+        if solver == "adagrad" and (competing or loss != "log"):
+            raise ParameterError(
+                f"solver='adagrad': expected loss='log' and no link; found loss={loss!r}, "
+                f"link={p['link']!r}"
+            )
+        if p["tol"] is None:
+            p["tol"] = _TOLERANCES["softmax" if competing else loss]
+        if p["max_iter"] is None:
+            p["max_iter"] = _PASSES[solver]
+        return cls(
+            solver=SOLVERS.index(solver),
+            loss=_SOFTMAX_LOSS if competing else LOSSES[loss],
+            link=LINKS["softmax" if competing else "logistic" if loss == "log" else loss],
+            cost=real(p, "C", 1e-6, _LARGEST),
+            bias=real(p, "bias", 0.0, 1e3),
+            tolerance=real(p, "tol", 1e-6, 1.0),
+            max_passes=integer("max_iter", p["max_iter"], 1, 10**6),
+            weight_threshold=real(p, "weight_threshold", 0.0, _LARGEST),
+            normalize=bool(p["normalize"]),
+            seed=seed_from(p["random_state"]),
+        )

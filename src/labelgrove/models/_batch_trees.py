@@ -1,0 +1,157 @@
+"""The label trees that batch models are learnt on, by name, from the data at hand."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import scipy.sparse as sp
+
+from labelgrove import _core
+from labelgrove._errors import DataError, ParameterError
+from labelgrove._labels import LabelRegistry
+from labelgrove._parameters import choice, integer, real
+from labelgrove._validation import Rows
+from labelgrove.trees import (
+    LabelTree,
+    complete_tree,
+    fano_tree,
+    huffman_tree,
+    interpolated_tree,
+    kmeans_tree,
+    label_embeddings,
+)
+
+TREES = ("kmeans", "interpolated", "huffman", "fano", "complete", "random", "flat")
+_EMBEDDED = ("kmeans", "interpolated")
+_SEEDED = (*_EMBEDDED, "random")
+_WIDE = 2**22  # columns
+_TREE_STREAM = 8  # of the core's random choices: see its hash.hpp
+
+
+class TreePlan:
+    """How trees are to be built; every parameter is checked at once.
+
+    Parameters
+    ----------
+    parameters : mapping
+        ``tree``, ``n_trees``, ``arity``, ``max_leaf_size``, ``interpolation`` and ``n_jobs`` of
+        the estimator.
+    seed : int
+        Of all random choices.
+
+    Raises
+    ------
+    ParameterError
+        Naming the parameter and its domain.
+    """
+
+    def __init__(self, parameters: Mapping[str, Any], seed: int) -> None:
+        self.given = parameters["tree"] if isinstance(parameters["tree"], LabelTree) else None
+        self._kind = "" if self.given is not None else choice(parameters, "tree", TREES)
+        self._n_trees = integer("n_trees", parameters["n_trees"], 1, 1000)
+        self._arity = integer("arity", parameters["arity"], 2)
+        self._leaf_size = integer("max_leaf_size", parameters["max_leaf_size"], 1)
+        self._interpolation = real(parameters, "interpolation", 0.0, 2.0)
+        self._n_jobs = parameters["n_jobs"]
+        self._seed = seed
+        if self._n_trees > 1 and self._kind not in _SEEDED:
+            raise ParameterError(
+                f"n_trees={self._n_trees}: such trees would all be the same; expected n_trees=1, or"
+                f" tree one of {', '.join(map(repr, _SEEDED))}"
+            )
+
+    def build(
+        self,
+        rows: Rows,
+        indptr: npt.NDArray[np.int64],
+        ids: npt.NDArray[np.uint32],
+        labels: LabelRegistry,
+    ) -> list[LabelTree]:
+        """Build the trees, over the ids of all labels that occur.
+
+        Raises
+        ------
+        DataError
+            If a label is not in the tree that was given.
+        """
+        counts = np.bincount(ids, minlength=len(labels))
+        if self.given is not None:
+            return [_over_ids(self.given, labels, counts)]
+        present = np.flatnonzero(counts)
+        if present.size == 0:
+            return [LabelTree([-1], [])] * self._n_trees
+        embeddings = self._embeddings(rows, indptr, ids, present) if self._embedded else None
+        seeds = [self._seed]
+        seeds += [_core.draw(self._seed, _TREE_STREAM, t) for t in range(1, self._n_trees)]
+        return [self._one(present, embeddings, counts[present], seed) for seed in seeds]
+
+    @property
+    def _embedded(self) -> bool:
+        return self._kind in _EMBEDDED
+
+    @staticmethod
+    def _embeddings(rows: Rows, indptr: Any, ids: Any, present: npt.NDArray[np.int64]) -> Any:
+        columns = np.searchsorted(present, ids)
+        shape = (rows.n_rows, len(present))
+        indicator = sp.csr_array((np.ones(len(ids), np.uint8), columns, indptr), shape=shape)
+        return label_embeddings(_matrix(rows), indicator)
+
+    def _one(
+        self, labels: npt.NDArray[np.int64], embeddings: Any, counts: Any, seed: int
+    ) -> LabelTree:
+        clustering: dict[str, Any] = {
+            "labels": labels,
+            "arity": self._arity,
+            "max_leaf_size": self._leaf_size,
+            "random_state": seed,
+            "n_jobs": self._n_jobs,
+        }
+        match self._kind:
+            case "kmeans":
+                return kmeans_tree(embeddings, **clustering)
+            case "interpolated":
+                lam = self._interpolation
+                return interpolated_tree(embeddings, counts, interpolation=lam, **clustering)
+            case "huffman":
+                return huffman_tree(counts, labels, arity=self._arity)
+            case "fano":
+                return fano_tree(counts, labels, arity=self._arity, max_leaves=self._leaf_size)
+            case "flat":
+                return complete_tree(labels, arity=max(2, len(labels)))
+            case _:
+                return complete_tree(
+                    labels,
+                    arity=self._arity,
+                    max_leaves=self._leaf_size,
+                    shuffle=self._kind == "random",
+                    random_state=seed,
+                )
+
+
+def _over_ids(given: LabelTree, labels: LabelRegistry, counts: npt.NDArray[np.int64]) -> LabelTree:
+    """Give the tree with label ids in place of names; it must have all labels that occur."""
+    names = given.labels
+    ids = labels.ids_of(list(names.values())) if names else np.zeros(0, np.int64)
+    missing = np.setdiff1d(np.flatnonzero(counts), ids)
+    if missing.size:
+        raise DataError(f"y: label {labels.names[missing[0]]!r} is not in the tree")
+    return LabelTree(given.parents, dict(zip(names, ids.tolist(), strict=True)))
+
+
+def _matrix(rows: Rows) -> Any:
+    """Validated rows as SciPy and NumPy have them, without the many columns that none of them has.
+
+    Products of sparse matrices take memory for every column.
+    """
+    if rows.dense:
+        return rows.values.reshape(rows.n_rows, rows.n_features)
+    ids, width = rows.ids, rows.n_features
+    if width > _WIDE:
+        present, ids = np.unique(ids, return_inverse=True)
+        width = len(present)
+    return sp.csr_array(
+        (rows.values, ids.astype(np.int32), rows.indptr), shape=(rows.n_rows, max(width, 1))
+    )

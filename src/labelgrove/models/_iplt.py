@@ -1,0 +1,37 @@
+"""Batch models from passes of an online learner: IPLT."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from labelgrove import _core
+from labelgrove._validation import Rows
+from labelgrove.models._batch_options import BatchOptions
+from labelgrove.models._online_plt import OnlinePLTClassifier
+from labelgrove.models._options import EngineOptions
+
+
+def learn_iplt(
+    options: BatchOptions,
+    trees: list[tuple[npt.NDArray[Any], npt.NDArray[Any]]],
+    label_count: int,
+    rows: Rows,
+    indptr: npt.NDArray[np.int64],
+    ids: npt.NDArray[np.uint32],
+    threads: int,
+) -> _core.BatchPlt:
+    """Learn the trees by passes of AdaGrad (Jasinska-Kobus et al. 2021, Algorithm 1)."""
+    online = OnlinePLTClassifier(
+        preset="paper", policy="fixed", normalize=options.normalize, random_state=options.seed
+    )
+    engine_options = EngineOptions.from_parameters(online.get_params(deep=False)).to_dict()
+    models = []
+    for parents, labels in trees:
+        model = _core.OnlinePlt.on_tree(engine_options, parents, labels, label_count)
+        for _ in range(options.max_passes):
+            model.learn(*rows.arrays, indptr, ids, 0, rows.n_rows, threads)
+        models.append(model)
+    return _core.BatchPlt.from_online(options.to_dict(), models)

@@ -1,0 +1,202 @@
+"""The probabilistic label tree learnt in batch, as a scikit-learn estimator."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from labelgrove import _core
+from labelgrove._errors import DataError, ParameterError
+from labelgrove._labels import LabelRegistry
+from labelgrove._parameters import thread_count
+from labelgrove._validation import Rows
+from labelgrove.models._base import LabelTreeClassifier
+from labelgrove.models._batch_options import SOLVERS, BatchOptions
+from labelgrove.models._batch_trees import TreePlan
+from labelgrove.models._class_weights import check_class_weight, class_weights
+from labelgrove.models._engine_trees import engine_tree, engine_tree_of_ids
+from labelgrove.models._iplt import learn_iplt
+from labelgrove.models._learning import BatchClassifier
+from labelgrove.models._state import Learned
+from labelgrove.trees import LabelTree
+
+
+class PLTClassifier(BatchClassifier, LabelTreeClassifier):
+    """Probabilistic label tree, learnt from all examples at once.
+
+    The labels hang on a tree that is built from the data, and every node has a linear classifier
+    that tells whether an example has a label below it (Jasinska et al. 2016). Node classifiers are
+    those of L2-regularised squared hinge or logistic loss, each learnt from the examples of its
+    parent; a balanced k-means tree makes it the model of Parabel (Prabhu et al. 2018), a wide one
+    that of Bonsai (Khandagale et al. 2020), a tree of one level one-versus-rest.
+
+    Parameters
+    ----------
+    tree : {"kmeans", "interpolated", "huffman", "fano", "complete", "random", "flat"} or LabelTree
+        Balanced k-means over what the labels' examples look like; between that and Fano's tree
+        (``interpolation``, Baharav et al. 2021); the trees of Huffman and Fano, by frequency
+        alone; a complete tree, in order or at random; all labels below the root, which is
+        one-versus-rest. Or a tree of your own, which must have every label of the data.
+    arity : int
+        Children of an inner node.
+    max_leaf_size : int
+        Labels that hang together on one node, at most. Huffman's tree has no such node.
+    interpolation : float in [0, 2]
+        λ of ``tree="interpolated"``: 0 is k-means, 1 weighted k-means, 2 Fano's tree.
+    n_trees : int
+        Trees of the ensemble, which differ in their random choices; their probabilities are
+        averaged.
+    loss : {"squared_hinge", "log"}, optional
+        What node classifiers minimise; by default the squared hinge, but with ``link="softmax"``
+        and with ``solver="adagrad"`` the logistic loss.
+    link : {"softmax"}, optional
+        Siblings compete, and the labels' probabilities sum to one: hierarchical softmax, for
+        multi-class targets alone. By default every node has a probability of its own: σ(m) of
+        the margin m for the logistic loss, exp(-max(0, 1 - m)²) for the squared hinge, as in
+        Parabel.
+    solver : {"dual", "adagrad"}
+        Dual coordinate ascent up to ``tol``; or ``max_iter`` passes of AdaGrad, which is IPLT
+        (Jasinska-Kobus et al. 2021, Algorithm 1).
+    C : float
+        Weight of the loss against the regulariser ½|w|².
+    bias : float
+        Value of the constant feature; 0 for none.
+    tol : float, optional
+        How far the derivative of any dual variable may be from optimal: 0.3 by default for the
+        squared hinge and 0.02 for the logistic loss.
+    max_iter : int, optional
+        Passes over a node's examples at most: 20 by default, for AdaGrad 3.
+    weight_threshold : float
+        Smaller weights are dropped when a node has been learnt.
+    class_weight : {"balanced", "propensity"} or mapping, optional
+        What it costs to miss a label, relative to 1: by label; inversely to how often it occurs;
+        or the inverse propensity of Jain et al. (2016). A node counts for an example as much as
+        the dearest of its labels below the node.
+    normalize : bool
+        Whether examples are scaled to unit length.
+    threshold : float
+        Probability from which :meth:`predict` returns a label, for multi-label targets.
+    n_jobs : int, optional
+        Threads; -1 for all processors. The result is the same for any number.
+    random_state : int, RandomState or None
+        Seed of all random choices. None draws one.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (n_classes,)
+        The labels that can be predicted, in order of arrival; for indicator targets the column
+        numbers.
+    label_counts_ : ndarray of int64, shape (n_classes,)
+        In how many examples each class was seen.
+    n_features_in_ : int
+        Columns of X.
+    examples_seen_ : int
+        Examples learnt from.
+    target_type_ : {"multiclass", "multilabel"}
+    tree_ : LabelTree
+        The tree, without labels that were removed; of an ensemble the first one.
+    front_end_ : dict or None
+        How text becomes features, where the command line or a user has said so; kept with the
+        model.
+
+    Examples
+    --------
+    >>> from labelgrove import PLTClassifier
+    >>> X = [[1, 0, 1], [1, 0, 0], [0, 1, 1], [0, 1, 0]]
+    >>> Y = [["cat", "red"], ["cat"], ["dog", "red"], ["dog"]]
+    >>> clf = PLTClassifier().fit(X, Y)
+    >>> clf.predict_topk([[0, 2, 1]], k=2)[0].tolist()
+    [['dog', 'red']]
+    """
+
+    algorithm = "plt"
+    _engine = _core.BatchPlt
+    _options = BatchOptions
+
+    def __init__(
+        self,
+        *,
+        tree: str | LabelTree = "kmeans",
+        arity: int = 64,
+        max_leaf_size: int = 100,
+        interpolation: float = 1.0,
+        n_trees: int = 1,
+        loss: str | None = None,
+        link: str | None = None,
+        solver: str = "dual",
+        C: float = 1.0,
+        bias: float = 1.0,
+        tol: float | None = None,
+        max_iter: int | None = None,
+        weight_threshold: float = 0.1,
+        class_weight: str | Mapping[Any, float] | None = None,
+        normalize: bool = True,
+        threshold: float = 0.5,
+        n_jobs: int | None = 1,
+        random_state: Any = 0,
+    ) -> None:
+        self.tree = tree
+        self.arity = arity
+        self.max_leaf_size = max_leaf_size
+        self.interpolation = interpolation
+        self.n_trees = n_trees
+        self.loss = loss
+        self.link = link
+        self.solver = solver
+        self.C = C
+        self.bias = bias
+        self.tol = tol
+        self.max_iter = max_iter
+        self.weight_threshold = weight_threshold
+        self.class_weight = class_weight
+        self.normalize = normalize
+        self.threshold = threshold
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+
+    def _start(self, *, named: bool) -> Learned:
+        options = BatchOptions.from_parameters(self.get_params(deep=False))
+        plan = TreePlan(self.get_params(deep=False), options.seed)
+        check_class_weight(self.class_weight)
+        if options.solver == SOLVERS.index("adagrad") and self.class_weight is not None:
+            raise ParameterError("class_weight: solver='adagrad' has no weights; expected None")
+        thread_count(self.n_jobs)
+        labels = LabelRegistry()
+        if plan.given is not None:
+            labels.ids_of(engine_tree(plan.given)[2], add=True)
+        return Learned.start(options, labels, None, named=named)
+
+    def _train(
+        self,
+        learned: Learned,
+        rows: Rows,
+        indptr: npt.NDArray[np.int64],
+        ids: npt.NDArray[np.uint32],
+        weights: npt.NDArray[np.float32] | None,
+    ) -> None:
+        assert isinstance(learned.options, BatchOptions)
+        online = learned.options.solver == SOLVERS.index("adagrad")
+        if online and weights is not None:
+            raise DataError("sample_weight: solver='adagrad' has no weights; expected None")
+        plan = TreePlan(self.get_params(deep=False), learned.options.seed)
+        trees = [engine_tree_of_ids(tree) for tree in plan.build(rows, indptr, ids, learned.labels)]
+        threads = thread_count(self.n_jobs)
+        if online:
+            learned.engine = learn_iplt(
+                learned.options, trees, len(learned.labels), rows, indptr, ids, threads
+            )
+            return
+        learned.engine = _core.BatchPlt.train(
+            learned.options.to_dict(),
+            trees,
+            len(learned.labels),
+            *rows.arrays,
+            indptr,
+            ids,
+            weights,
+            class_weights(self.class_weight, learned.labels, ids, rows.n_rows),
+            threads,
+        )
