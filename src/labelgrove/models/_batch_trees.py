@@ -148,10 +148,8 @@ def _matrix(rows: Rows) -> Any:
     """
     if rows.dense:
         return rows.values.reshape(rows.n_rows, rows.n_features)
-    ids, width = rows.ids, rows.n_features
+    columns, width = rows.ids.view(np.int32), rows.n_features  # 31 bits suffice
     if width > _WIDE:
-        present, ids = np.unique(ids, return_inverse=True)
-        width = len(present)
-    return sp.csr_array(
-        (rows.values, ids.astype(np.int32), rows.indptr), shape=(rows.n_rows, max(width, 1))
-    )
+        present, numbered = np.unique(rows.ids, return_inverse=True)
+        columns, width = numbered.astype(np.int32), max(len(present), 1)
+    return sp.csr_array((rows.values, columns, rows.indptr), shape=(rows.n_rows, width))

@@ -62,12 +62,11 @@ def class_weights(
         return None
     counts = np.bincount(ids, minlength=len(labels))
     if class_weight == "balanced":
-        balanced = n_rows / (max(np.count_nonzero(counts), 1) * np.maximum(counts, 1))
-        return balanced.astype(np.float32)
+        shares = max(np.count_nonzero(counts), 1) * np.maximum(counts, 1)
+        return np.asarray(n_rows / shares, np.float32)
     if class_weight == "propensity":
-        return inverse_propensity(counts, n_examples=max(n_rows, _FEWEST_EXAMPLES)).astype(
-            np.float32
-        )
+        q = inverse_propensity(counts, n_examples=max(n_rows, _FEWEST_EXAMPLES))
+        return np.asarray(q, np.float32)
     weights = np.ones(len(labels), np.float32)
     names = list(class_weight)
     known = labels.ids_of(names)
