@@ -1,4 +1,6 @@
+#include <algorithm>
 #include <cstdint>
+#include <stdexcept>
 #include <vector>
 
 #include "arrays.hpp"
@@ -72,6 +74,37 @@ nb::tuple above_threshold(const Model& model, const In<std::int64_t>& indptr, co
   return collected(Rows(indptr, ids, values), model.engine.options().normalize, threads, make, find);
 }
 
+// The way of the only row (see LomRoute): its values, nodes with the examples that reached them, and those of a label.
+nb::dict explain(const Model& model, const In<std::int64_t>& indptr, const In<FeatureId>& ids, const In<float>& values,
+                 LabelId label) {
+  const Rows rows(indptr, ids, values);
+  if (rows.size() != 1) throw std::invalid_argument("one row can be explained at a time");
+  std::vector<float> unit;
+  const Features x = rows.as_learnt(0, model.whole().options().normalize, unit);
+  const LomRoute route = explain_route(model.engine, x);
+  auto contributions = make_array<float>({route.bias.size(), x.size});
+  std::ranges::copy(route.contributions, contributions.data());
+  std::vector<std::uint64_t> reached;
+  std::vector<std::uint64_t> seen;
+  std::vector<std::uint8_t> right;  // whether the node is a right child
+  for (const NodeId v : route.nodes) {
+    const LomTree::Node& node = model.engine.nodes()[v];
+    const ClassCount* count = node.classes.find(label);
+    reached.push_back(node.reached);
+    seen.push_back(count == nullptr ? 0 : count->reached);
+    right.push_back(node.parent != kNone && model.engine.nodes()[node.parent].right == v ? 1 : 0);
+  }
+  nb::dict out;
+  out["value"] = to_array(std::span<const float>(x.values, x.size));
+  out["node"] = to_array(std::span<const NodeId>(route.nodes));
+  out["bias"] = to_array(std::span<const float>(route.bias));
+  out["contributions"] = contributions;
+  out["right"] = to_array(std::span<const std::uint8_t>(right));
+  out["reached"] = to_array(std::span<const std::uint64_t>(reached));
+  out["seen"] = to_array(std::span<const std::uint64_t>(seen));
+  return out;
+}
+
 }  // namespace
 
 void register_lom_tree(nb::module_& module) {
@@ -114,6 +147,8 @@ void register_lom_tree(nb::module_& module) {
       .def("above_threshold", &above_threshold, nb::arg("indptr").noconvert(), nb::arg("ids").noconvert(),
            nb::arg("values").noconvert(), nb::arg("thresholds").noconvert(), nb::arg("allowed").none(),
            nb::arg("threads"))
+      .def("explain", &explain, nb::arg("indptr").noconvert(), nb::arg("ids").noconvert(),
+           nb::arg("values").noconvert(), nb::arg("label"))
       .def("labels", [](const Model& self) { return to_array(std::span<const LabelId>(self.whole().labels())); })
       .def_prop_ro("examples_seen", [](const Model& self) { return self.engine.examples_seen(); })
       .def_prop_ro("label_count", [](const Model& self) { return self.engine.label_count(); })

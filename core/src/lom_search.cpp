@@ -173,4 +173,20 @@ void LomSearcher::above_threshold(const Features& x, std::vector<Scored>& found)
   std::ranges::sort(found, better);
 }
 
+LomRoute explain_route(const LomTree& tree, const Features& x) {
+  LomRoute route;
+  Workspace work;
+  NodeId v = LomTree::kRoot;
+  while (!tree.nodes()[v].is_leaf()) {
+    const LomTree::Node& node = tree.nodes()[v];
+    route.nodes.push_back(v);
+    route.contributions.resize(route.nodes.size() * x.size);
+    route.bias.push_back(
+        node.regressor->margin_parts(x, 0, route.contributions.data() + (route.nodes.size() - 1) * x.size));
+    v = tree.margin(v, x, work) > 0.0F ? node.right : node.left;
+  }
+  route.nodes.push_back(v);
+  return route;
+}
+
 }  // namespace labelgrove

@@ -353,12 +353,18 @@ void SiblingBlock::predict(const Features& x, Workspace& work, float* probabilit
 float SiblingBlock::margin_scale() const { return options_.kind == LearnerKind::arow ? kArowSlope : inverse_scale(); }
 
 float SiblingBlock::contributions(const Features& x, std::uint32_t child, float* added) const {
+  const float bias = margin_parts(x, child, added);
   const float scale = margin_scale();
+  for (std::uint32_t j = 0; j < x.size; ++j) added[j] *= scale;
+  return scale * bias;
+}
+
+float SiblingBlock::margin_parts(const Features& x, std::uint32_t child, float* added) const {
   for (std::uint32_t j = 0; j < x.size; ++j) {
     const std::uint32_t found = map_.find(x.ids[j]);
-    added[j] = found == kNone ? 0.0F : scale * row(found + 1)[child] * x.values[j];
+    added[j] = found == kNone ? 0.0F : row(found + 1)[child] * x.values[j];
   }
-  return scale * row(kBiasRow)[child];
+  return row(kBiasRow)[child];
 }
 
 }  // namespace labelgrove

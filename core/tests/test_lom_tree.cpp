@@ -58,6 +58,33 @@ std::vector<Scored> found_by(const LomTree& tree, const LomScope& scope, const E
   return found;
 }
 
+TEST("the features and the bias add up to the margins on the route, which ends where a search does") {
+  const Stream stream = classes(200);
+  for (const LearnerKind learner : kEveryLearner) {
+    LomTree tree(options(learner));
+    learn(tree, stream, 0, stream.size());
+    const LomScope scope(tree);
+    LomSearcher searcher(tree, scope, 1);
+    for (std::size_t i = 0; i < 20; ++i) {
+      const Features x = stream.x[i].view();
+      const LomRoute route = explain_route(tree, x);
+      Workspace work;
+      for (std::size_t step = 0; step < route.bias.size(); ++step) {
+        const float found = tree.margin(route.nodes[step], x, work);
+        double margin = static_cast<double>(route.bias[step]);
+        for (std::size_t j = 0; j < x.size; ++j) margin += static_cast<double>(route.contributions[step * x.size + j]);
+        CHECK(std::abs(margin - static_cast<double>(found)) < 1e-4);
+        const auto& node = tree.nodes()[route.nodes[step]];
+        CHECK_EQ(route.nodes[step + 1], found > 0.0F ? node.right : node.left);
+      }
+      CHECK(tree.nodes()[route.nodes.back()].is_leaf());
+      std::vector<Scored> best;
+      searcher.top_k(x, 1, best);
+      CHECK_EQ(searcher.stats().depth, static_cast<std::uint32_t>(route.bias.size()));
+    }
+  }
+}
+
 }  // namespace
 
 TEST("LOMtree keeps its books") {

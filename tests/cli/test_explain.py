@@ -53,3 +53,17 @@ def test_what_is_wrong_is_said(
     ):
         result = run("explain", *words, status=1)
         assert part in " ".join(result.stderr.split())
+
+
+def test_the_route_through_a_decision_tree(run: Any, tmp_path: Path) -> None:
+    data, model = tmp_path / "classes.jsonl", tmp_path / "lom.lg"
+    data.write_text(
+        "".join(
+            json.dumps({"text": f"word{i % 5} of all", "labels": [f"class {i % 5}"]}) + "\n"
+            for i in range(100)
+        )
+    )
+    run("train", data, "--algorithm", "lomtree", "-o", model)
+    shown = run("explain", model, "--text", "word3", "-k", 1).stdout
+    for part in ("goes", "leaf", "word3", "class 3", "examples at the leaf are of it"):
+        assert part in shown

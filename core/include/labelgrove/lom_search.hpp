@@ -90,4 +90,13 @@ class LomSearcher {
   std::vector<double> scores_;  // of parts_
 };
 
+// The paper's one path of an example, and what each of its features says at the inner nodes.
+struct LomRoute {
+  std::vector<NodeId> nodes;         // the leaf is the last one
+  std::vector<float> bias;           // of inner nodes: the margin without any feature
+  std::vector<float> contributions;  // (inner nodes, features of x): what each feature adds to the margin
+};
+
+LomRoute explain_route(const LomTree& tree, const Features& x);
+
 }  // namespace labelgrove

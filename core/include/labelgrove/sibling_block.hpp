@@ -80,6 +80,8 @@ class SiblingBlock final : public NodeBlock {
   void margins(const Features& x, Workspace& work, float* out) const;
   void predict(const Features& x, Workspace& work, float* probabilities) const override;
   float contributions(const Features& x, std::uint32_t child, float* added) const override;
+  // Likewise, of the plain margin w . x, as margins() gives it.
+  float margin_parts(const Features& x, std::uint32_t child, float* added) const;
 
  private:
   std::size_t row_floats() const { return std::size_t{stride_} * (state_ ? 2 : 1); }

@@ -10,13 +10,21 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from labelgrove._errors import DataError, ParameterError
+from labelgrove._errors import DataError, ModelStateError, ParameterError
 from labelgrove.cli import _numbers
-from labelgrove.cli._models import Model, load_model
+from labelgrove.cli._models import Model, algorithm_of, load_model
 from labelgrove.cli._options import FormatOption, JsonOption, ModelArgument
 from labelgrove.cli._results import show, write_json
 from labelgrove.cli._source import Source
-from labelgrove.models import Contribution, Explanation, LabelExplanation
+from labelgrove.models import (
+    Contribution,
+    Explanation,
+    LabelExplanation,
+    NodeExplanation,
+    RouteExplanation,
+    RouteLabel,
+    RouteNode,
+)
 
 
 def explain(
@@ -63,12 +71,18 @@ def explain(
     log-odds. For a label that is not predicted: where it falls out, and by how much.
     """
     model = load_model(model_file)
+    if not hasattr(model.classifier, "explain"):
+        raise ModelStateError(
+            f"{model_file}: models of {algorithm_of(model.classifier)} cannot explain themselves"
+        )
     X, names = _example(model, data, text, row, format)
     explained = model.classifier.explain(
         X, _label(model, label), k=k, threshold=threshold, top=top, feature_names=names
     )
     if json:
         write_json(explained.to_dict())
+    elif isinstance(explained, RouteExplanation):
+        show_route(explained)
     else:
         show_explanation(explained)
 
@@ -127,7 +141,7 @@ def show_explanation(explained: Explanation) -> None:
     show(Group(*parts[:-1]) if parts else Text("no label is predicted"))
 
 
-def _heading(one: LabelExplanation) -> Text:
+def _heading(one: LabelExplanation | RouteLabel) -> Text:
     mark, style = ("✓", "green") if one.predicted else ("·", "yellow")
     place = f"  {_score(one.probability)}, place {_numbers.count(one.rank)}"
     return Text.assemble((f"{mark} {one.label}", f"bold {style}"), (place, "dim"))
@@ -141,18 +155,44 @@ def _path(one: LabelExplanation) -> Table:
     table.add_column("speaks for it (+) and against it (−), in log-odds")
     for step, node in enumerate(one.path):
         fell = one.fallen_out is not None and one.fallen_out.step == step
-        said = [_said(c.feature, c.contribution, _style(c)) for c in node.contributions]
-        said.append(_said("bias", node.bias, "dim"))
-        if node.others:
-            said.append(_said("all others", node.others, "dim"))
         table.add_row(
             str(node.node),
             f"{node.probability:.3f}",
             _score(node.product),
-            Text("  ").join(said),
+            _weights(node),
             style="bold yellow" if fell else None,
         )
     return table
+
+
+def show_route(explained: RouteExplanation) -> None:
+    """Show the way of an example through a decision tree, and what has gone it before.
+
+    Parameters
+    ----------
+    explained : RouteExplanation
+        What ``explain`` of an estimator gives.
+    """
+    table = Table(box=SIMPLE_HEAD, pad_edge=False, show_edge=False)
+    table.add_column("node", justify="right", no_wrap=True, style="dim")
+    table.add_column("examples", justify="right", no_wrap=True)
+    table.add_column("goes", no_wrap=True)
+    table.add_column("speaks for right (+) and for left (−)")
+    for node, reached in zip(explained.route, explained.reached, strict=False):
+        table.add_row(str(node.node), _numbers.count(reached), node.side, _weights(node))
+    table.add_row(str(explained.leaf), _numbers.count(explained.reached[-1]), "leaf", "")
+    parts: list[RenderableType] = [table]
+    for one in explained.labels:
+        parts += ["", _heading(one), Text(explained.describe(one))]
+    show(Group(*parts))
+
+
+def _weights(node: NodeExplanation | RouteNode) -> Text:
+    said = [_said(c.feature, c.contribution, _style(c)) for c in node.contributions]
+    said.append(_said("bias", node.bias, "dim"))
+    if node.others:
+        said.append(_said("all others", node.others, "dim"))
+    return Text("  ").join(said)
 
 
 def _style(contribution: Contribution) -> str:

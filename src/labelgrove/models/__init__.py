@@ -7,6 +7,9 @@ from labelgrove.models._explanation import (
     FallOut,
     LabelExplanation,
     NodeExplanation,
+    RouteExplanation,
+    RouteLabel,
+    RouteNode,
 )
 from labelgrove.models._ldsm import LdSMClassifier
 from labelgrove.models._lom_statistics import LOMTreeStatistics
@@ -38,6 +41,9 @@ __all__ = [
     "NodeExplanation",
     "OnlinePLTClassifier",
     "PLTClassifier",
+    "RouteExplanation",
+    "RouteLabel",
+    "RouteNode",
     "SearchStats",
     "ThresholdedClassifier",
 ]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Sequence
 from typing import Any
 
 import numpy as np
@@ -12,7 +12,6 @@ from labelgrove._errors import DataError
 from labelgrove._parameters import integer, thread_count
 from labelgrove._validation import Rows
 from labelgrove.models._explanation import (
-    Contribution,
     Explanation,
     FallOut,
     LabelExplanation,
@@ -20,10 +19,18 @@ from labelgrove.models._explanation import (
 )
 from labelgrove.models._paths import LabelPaths, follow, products_along
 from labelgrove.models._predicting import Predicting
-from labelgrove.models._prediction import MISSING, tree_numbers
+from labelgrove.models._prediction import tree_numbers
 from labelgrove.models._state import Learned
-
-FeatureNaming = Mapping[int, str] | Sequence[str]
+from labelgrove.models._weighing import (
+    FeatureNaming,
+    best_labels,
+    feature_naming,
+    id_of,
+    name_of,
+    one_row,
+    rank_of,
+    weighed,
+)
 
 
 class Explaining(Predicting):
@@ -87,13 +94,11 @@ class Explaining(Predicting):
         k, top = integer("k", k, 1), integer("top", top, 0)
         with self._guard.reading():
             learned = self._require_learned()
-            rows = learned.check_rows(_as_rows(x))
-            if rows.n_rows != 1:
-                raise DataError(f"x has {rows.n_rows} rows; expected the one to be explained")
+            rows = one_row(learned, x)
             least = None if threshold is None else learned.thresholds(threshold)[:1]
-            best = _best(learned, rows, k, least)
-            wanted = best[0] if label is None else [_id_of(learned, label)]
-            named = _names(learned, feature_names)
+            best = best_labels(learned, rows, k, least)
+            wanted = best[0] if label is None else [id_of(learned, label)]
+            named = feature_naming(learned, feature_names)
             explained = [
                 _explain(learned, rows, int(one), best, k, least, top, named) for one in wanted
             ]
@@ -136,23 +141,11 @@ class Explaining(Predicting):
             return follow(learned, rows, labels, thread_count(self.n_jobs))
 
 
-_Found = tuple[npt.NDArray[np.uint32], npt.NDArray[np.float32]]
-
-
-def _best(learned: Learned, rows: Rows, k: int, least: Any) -> _Found:
-    if least is None:
-        ids, scores, _, _ = learned.engine.top_k(*rows.arrays, k, 0, None, 1)
-        there = ids[0] != MISSING
-        return ids[0][there], scores[0][there]
-    _, ids, scores, _, _ = learned.engine.above_threshold(*rows.arrays, least, None, 1)
-    return ids, scores
-
-
 def _explain(
     learned: Learned,
     rows: Rows,
     label: int,
-    best: _Found,
+    best: tuple[npt.NDArray[np.uint32], npt.NDArray[np.float32]],
     k: int,
     least: Any,
     top: int,
@@ -162,15 +155,20 @@ def _explain(
     numbers = tree_numbers(learned.engine.tree())
     products = products_along(found["probability"], np.array([0, len(found["probability"])]))
     path = tuple(
-        _node(rows, found, i, int(numbers[node]), float(products[i]), top, named)
+        NodeExplanation(
+            node=int(numbers[node]),
+            probability=float(found["probability"][i]),
+            product=float(products[i]),
+            **weighed(rows, found, i, top, named),
+        )
         for i, node in enumerate(found["node"].tolist())
     )
     predicted = bool(np.isin(label, best[0]))
     needed = float(best[1][k - 1] if least is None and len(best[1]) >= k else _floor(least))
     return LabelExplanation(
-        label=learned.labels.names[[label]].tolist()[0],
+        label=name_of(learned, label),
         probability=path[-1].product,
-        rank=_rank(learned, rows, label, products[-1]),
+        rank=rank_of(learned, rows, label, path[-1].product),
         predicted=predicted,
         path=path,
         fallen_out=None if predicted else _fall(path, needed),
@@ -181,72 +179,7 @@ def _floor(least: Any) -> float:
     return 0.0 if least is None else float(least[0])
 
 
-def _node(
-    rows: Rows,
-    found: Mapping[str, npt.NDArray[Any]],
-    i: int,
-    number: int,
-    product: float,
-    top: int,
-    named: FeatureNaming,
-) -> NodeExplanation:
-    added, values = found["contributions"][i].astype(np.float64), found["value"]
-    heaviest = np.argsort(-np.abs(added), kind="stable")[:top]
-    heaviest = heaviest[added[heaviest] != 0]
-    ids, bias = rows.arrays[1], float(found["bias"][i])
-    listed = tuple(
-        Contribution(
-            feature=_name(named, int(ids[j])),
-            value=float(values[j]),
-            weight=float(added[j] / values[j]),
-            contribution=float(added[j]),
-        )
-        for j in heaviest
-    )
-    return NodeExplanation(
-        node=number,
-        probability=float(found["probability"][i]),
-        product=product,
-        margin=float(added.sum()) + bias,
-        bias=bias,
-        contributions=listed,
-        others=float(added.sum() - added[heaviest].sum()),
-    )
-
-
 def _fall(path: tuple[NodeExplanation, ...], needed: float) -> FallOut:
     """The first node below what is needed; of equals with the k-th best, the leaf itself."""
     step = next((i for i, node in enumerate(path) if node.product < needed), len(path) - 1)
     return FallOut(step, path[step].node, path[step].product, needed)
-
-
-def _rank(learned: Learned, rows: Rows, label: int, probability: np.float32) -> int:
-    """Labels that come before, and one: higher probability, or equal and an earlier arrival."""
-    least = np.array([probability], np.float32)
-    _, ids, _, _, _ = learned.engine.above_threshold(*rows.arrays, least, None, 1)
-    return int(np.flatnonzero(ids == label)[0]) + 1
-
-
-def _id_of(learned: Learned, label: Any) -> int:
-    [found] = learned.labels.ids_of([label])
-    if found < 0 or not np.isin(found, learned.engine.labels()):
-        raise DataError(f"label {label!r} is not known to the model")
-    return int(found)
-
-
-def _as_rows(x: Any) -> Any:
-    if isinstance(x, Mapping):
-        return [x]
-    return x.reshape(1, -1) if getattr(x, "ndim", 2) == 1 else x
-
-
-def _names(learned: Learned, given: FeatureNaming | None) -> FeatureNaming:
-    if given is not None:
-        return given
-    return [] if learned.features is None else learned.features.names()
-
-
-def _name(named: FeatureNaming, feature: int) -> str | int:
-    if isinstance(named, Mapping):
-        return named.get(feature, feature)
-    return str(named[feature]) if feature < len(named) else feature

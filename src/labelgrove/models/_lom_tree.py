@@ -15,6 +15,7 @@ from labelgrove._parameters import choice, integer, real, seed_from
 from labelgrove.models._learning import OnlineClassifier
 from labelgrove.models._lom_statistics import LOMTreeStatistics, statistics_of
 from labelgrove.models._options import FLOATS, LARGEST_STEP, LEARNERS
+from labelgrove.models._routing import Routing
 from labelgrove.models._state import Learned
 
 LOSSES = {"logistic": 0, "squared": 1}
@@ -99,7 +100,7 @@ class LOMTreeOptions:
         )
 
 
-class LOMTreeClassifier(OnlineClassifier):
+class LOMTreeClassifier(Routing, OnlineClassifier):
     """Logarithmic online multi-class tree: routes an example to the classes that it may have.
 
     Every inner node holds one linear regressor that sends an example left or right, every leaf the
