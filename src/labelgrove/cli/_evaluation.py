@@ -201,7 +201,7 @@ def measure(rankings: Rankings, model: Model) -> dict[str, float]:
     classifier = model.classifier
     weights = None
     # Several passes count every example several times: propensities want it once.
-    passes = int(classifier.epochs)
+    passes = int(getattr(classifier, "epochs", 1))
     seen = -(-int(classifier.examples_seen_) // passes)
     if seen >= _FEWEST_FOR_PROPENSITY:
         counts = np.zeros(rankings.n_labels, np.int64)

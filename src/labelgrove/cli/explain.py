@@ -67,8 +67,8 @@ def explain(
     """Show how MODEL comes to the labels that it predicts for one example.
 
     The probability of a label is the product of the probabilities on its path through the tree;
-    for each node on it: this probability, and the features that speak for and against it, in
-    log-odds. For a label that is not predicted: where it falls out, and by how much.
+    for each node on it: this probability, and the features that speak for and against it in the
+    margin that it is made of. For a label that is not predicted: where it falls out, and by how much.
     """
     model = load_model(model_file)
     if not hasattr(model.classifier, "explain"):
@@ -152,7 +152,7 @@ def _path(one: LabelExplanation) -> Table:
     table.add_column("node", justify="right", no_wrap=True, style="dim")
     table.add_column("P(node|parent)", justify="right", no_wrap=True)
     table.add_column("P(node)", justify="right", no_wrap=True)
-    table.add_column("speaks for it (+) and against it (−), in log-odds")
+    table.add_column("speaks for it (+) and against it (−), in the margin")
     for step, node in enumerate(one.path):
         fell = one.fallen_out is not None and one.fallen_out.step == step
         table.add_row(

@@ -145,7 +145,7 @@ class LabelClassifier(Tunable, ClassifierMixin, BaseEstimator):
             ``weights``, ``model_bytes``, ``memory_bytes``.
         """
         with self._guard.reading():
-            size: dict[str, int] = self._require_learned().engine.size()
+            size: dict[str, int] = {"memory_bytes": 0, **self._require_learned().engine.size()}
         return size
 
     @contextmanager

@@ -20,7 +20,7 @@ class Contribution:
     weight : float
         Its weight at the node.
     contribution : float
-        ``value * weight``, in units of log-odds.
+        ``value * weight``, in units of the margin.
     """
 
     feature: str | int
@@ -42,7 +42,9 @@ class NodeExplanation:
     product : float
         P(node | x): the product of the probabilities from the root to here.
     margin : float
-        The log-odds of ``probability``: the bias and what all features add.
+        What ``probability`` is made of, the bias and what all features add: its log-odds where
+        the node's probability is a sigmoid, as everywhere but with the squared hinge and with
+        siblings that compete.
     bias : float
         The margin without any feature.
     contributions : tuple of Contribution
@@ -126,7 +128,7 @@ class LabelExplanation:
     def _lines(self) -> Iterator[str]:
         verdict = "predicted" if self.predicted else "not predicted"
         yield f"{self.label}  P = {self.probability:.4g}, place {self.rank}, {verdict}"
-        yield "  node      P(node|parent)  P(node|x)  what weighs most, in log-odds"
+        yield "  node      P(node|parent)  P(node|x)  what weighs most, in the margin"
         for node in self.path:
             line = f"  {node.node:<8d}  {node.probability:>14.4f}  {node.product:>9.4g}"
             yield f"{line}  {_said(node)}"

@@ -1,0 +1,40 @@
+"""Every algorithm goes through every command, on texts of one label each."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from labelgrove.cli._models import ALGORITHMS
+from labelgrove.models._base import LabelTreeClassifier
+
+
+@pytest.mark.parametrize("algorithm", ALGORITHMS)
+def test_from_training_to_report(run: Any, algorithm: str, tmp_path: Path) -> None:
+    data, model = tmp_path / "data.jsonl", tmp_path / "model.lg"
+    subjects = ("cat", "dog", "fish", "bird")
+    examples = [
+        {"text": f"the {subject} sees {other}", "labels": [subject]}
+        for subject in subjects
+        for other in ("a river", "the house", "some garden", "one street")
+    ]
+    data.write_text("".join(json.dumps(example) + "\n" for example in examples * 3))
+    trained = json.loads(run("train", "--algorithm", algorithm, data, "-o", model, "--json").stdout)
+    assert (trained["examples"], trained["labels"]) == (48, 4)
+    known = json.loads(run("info", model, "--json").stdout)
+    assert (known["algorithm"], known["examples"], known["labels"]) == (algorithm, 48, 4)
+    assert known["weights"] > 0 and known["model_bytes"] > 0
+    assert algorithm in run("info", model).stdout
+    assert len(run("predict", model, data, "-k", "2").stdout.splitlines()) == 48
+    found = json.loads(run("eval", model, data, "--json").stdout)
+    assert 0.25 < found["p@1"] <= 1
+    assert "examples" in run("eval", model, data).stdout
+    if issubclass(ALGORITHMS[algorithm], LabelTreeClassifier):
+        assert "cat" in run("explain", model, "--text", "the cat sees a river").stdout
+        assert "depth" in run("tree", "stats", model).stdout
+    if hasattr(ALGORITHMS[algorithm], "partial_fit"):
+        more = json.loads(run("learn", model, data, "--json").stdout)
+        assert (more["examples"], more["new_labels"]) == (48, 0)
