@@ -49,6 +49,19 @@ SameJobsOption = Annotated[
     ),
 ]
 
+SetOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--set",
+        metavar="NAME=VALUE",
+        help="Set a parameter; see below. May be given several times.",
+    ),
+]
+
+SeedOption = Annotated[
+    int, typer.Option("--seed", metavar="N", min=0, help="Seed of everything random.")
+]
+
 BeamOption = Annotated[
     int | None,
     typer.Option(

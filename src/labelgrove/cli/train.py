@@ -17,6 +17,8 @@ from labelgrove.cli._options import (
     JsonOption,
     LimitOption,
     ProgressiveOption,
+    SeedOption,
+    SetOption,
 )
 from labelgrove.cli._output import refuse_inputs
 from labelgrove.cli._record import new_record, write_record
@@ -49,21 +51,12 @@ def train(
     algorithm: Annotated[
         str, typer.Option("--algorithm", metavar="NAME", help=f"One of {', '.join(ALGORITHMS)}.")
     ] = "online-plt",
-    settings: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--set",
-            metavar="NAME=VALUE",
-            help="Set a parameter; see below. May be given several times.",
-        ),
-    ] = None,
+    settings: SetOption = None,
     passes: Annotated[
         int, typer.Option("--passes", metavar="N", min=1, help="How often to go through DATA.")
     ] = 1,
     jobs: JobsOption = 1,
-    seed: Annotated[
-        int, typer.Option("--seed", metavar="N", min=0, help="Seed of everything random.")
-    ] = 0,
+    seed: SeedOption = 0,
     format: FormatOption = None,
     shuffle: Annotated[
         bool,

@@ -11,7 +11,15 @@ import typer
 
 from labelgrove._errors import ParameterError
 from labelgrove.cli import _numbers
-from labelgrove.cli._options import DataArgument, FormatOption, JobsOption, JsonOption, LimitOption
+from labelgrove.cli._options import (
+    DataArgument,
+    FormatOption,
+    JobsOption,
+    JsonOption,
+    LimitOption,
+    SeedOption,
+    SetOption,
+)
 from labelgrove.cli._outline import outline
 from labelgrove.cli._output import Output, refuse_inputs
 from labelgrove.cli._progress import ProgressLine, shown
@@ -62,14 +70,7 @@ def build(
     kind: Annotated[
         str, typer.Option("--kind", metavar="NAME", help=f"One of {', '.join(BUILDERS)}.")
     ] = "kmeans",
-    settings: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--set",
-            metavar="NAME=VALUE",
-            help="Set a parameter; see below. May be given several times.",
-        ),
-    ] = None,
+    settings: SetOption = None,
     embeddings: Annotated[
         Literal["pifa", "cooccurrence"],
         typer.Option("--embeddings", help="What tells which labels are alike."),
@@ -84,9 +85,7 @@ def build(
     format: FormatOption = None,
     limit: LimitOption = None,
     jobs: JobsOption = 1,
-    seed: Annotated[
-        int, typer.Option("--seed", metavar="N", min=0, help="Seed of everything random.")
-    ] = 0,
+    seed: SeedOption = 0,
     json: JsonOption = False,
 ) -> None:
     """Build a label tree from DATA: examples, a hierarchy or a thesaurus."""
