@@ -7,7 +7,13 @@ import json
 import numpy as np
 import pytest
 
-from labelgrove import DataError, NotLearnedError, OnlinePLTClassifier, ParameterError
+from labelgrove import (
+    DataError,
+    NotLearnedError,
+    OnlinePLTClassifier,
+    ParameterError,
+    PLTClassifier,
+)
 from labelgrove.text import HashedText
 
 SUBJECTS = [f"subject{i}" for i in range(12)]
@@ -133,6 +139,33 @@ def test_paths_of_many_labels_are_those_explained_one_by_one(model: OnlinePLTCla
     assert at == len(paths.indptr) - 1
     with pytest.raises(DataError, match="2 rows: expected 3"):
         model.label_paths(X, [[], []])
+
+
+@pytest.mark.parametrize("loss", ["squared_hinge", "log"])
+def test_a_batch_tree_explains_itself_by_its_own_link(loss: str) -> None:
+    clf = PLTClassifier(loss=loss, max_leaf_size=4, arity=2)
+    clf.fit(HASHED.transform(TEXTS), [[s] for s in SUBJECTS * 6])
+    text = "subject7 and the others"
+    X = HASHED.transform([text])
+    explained = clf.explain(X, k=1, feature_names=HASHED.words(text))
+    [one] = explained.labels
+    assert one.label == "subject7" and len(one.path) > 2
+    assert one.path[-1].contributions[0].feature == "subject7"
+    assert one.path[-1].product == one.probability == clf.predict_topk(X, 1)[1][0, 0]
+    assert [clf.tree_.labels.get(node.node) for node in one.path][-1] == "subject7"
+    paths = clf.label_paths(X, [["subject7"]])
+    assert paths.products.tolist() == [node.product for node in one.path]
+
+
+def test_several_trees_show_the_first_and_the_probability_of_all() -> None:
+    clf = PLTClassifier(n_trees=3, max_leaf_size=2, arity=2)
+    clf.fit(HASHED.transform(TEXTS), [[s] for s in SUBJECTS * 6])
+    X = HASHED.transform(["subject7 subject2"])
+    for label in SUBJECTS:
+        [one] = clf.explain(X, label).labels
+        found = clf.predict_topk(X, 1, labels=[label])[1][0, 0]
+        assert one.probability == pytest.approx(float(found))
+        assert one.path[0].node == 0
 
 
 def test_what_cannot_be_used_is_named(model: OnlinePLTClassifier) -> None:

@@ -69,7 +69,7 @@ def explain(
     The probability of a label is the product of the probabilities on its path through the tree;
     for each node on it: this probability, and the features that speak for and against it in the
     margin that it is made of. For a label that is not predicted: where it falls out, and by how
-    much.
+    much. A LOMtree shows the way that the example takes.
     """
     model = load_model(model_file)
     if not hasattr(model.classifier, "explain"):

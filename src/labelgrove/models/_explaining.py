@@ -28,6 +28,7 @@ from labelgrove.models._weighing import (
     id_of,
     name_of,
     one_row,
+    probability_of,
     rank_of,
     weighed,
 )
@@ -49,8 +50,9 @@ class Explaining(Predicting):
         """Say why labels are predicted for an example, or why a given label is not.
 
         The probability of a label is the product of the probabilities along its path in the tree
-        (Jasinska-Kobus et al. 2021, Eq. 2), and each of these is the sigmoid of a sum of one
-        number a feature. Both are laid open: nothing here is an approximation.
+        (Jasinska-Kobus et al. 2021, Eq. 2), and each of these is the sigmoid (or what the model's
+        link is) of a sum of one number a feature. Both are laid open: nothing here is an
+        approximation. Of a model of several trees the first one is shown.
 
         Parameters
         ----------
@@ -163,12 +165,13 @@ def _explain(
         )
         for i, node in enumerate(found["node"].tolist())
     )
+    probability = probability_of(learned, rows, label)
     predicted = bool(np.isin(label, best[0]))
     needed = float(best[1][k - 1] if least is None and len(best[1]) >= k else _floor(least))
     return LabelExplanation(
         label=name_of(learned, label),
-        probability=path[-1].product,
-        rank=rank_of(learned, rows, label, path[-1].product),
+        probability=probability,
+        rank=rank_of(learned, rows, label, probability),
         predicted=predicted,
         path=path,
         fallen_out=None if predicted else _fall(path, needed),

@@ -110,7 +110,7 @@ class LabelExplanation:
     predicted : bool
         Whether it is among the k best, or reaches the threshold where one was given.
     path : tuple of NodeExplanation
-        From the root to the label's leaf.
+        From the root to the label's leaf; of several trees, in the first one.
     fallen_out : FallOut or None
         Where it fell out, unless it is predicted.
     """

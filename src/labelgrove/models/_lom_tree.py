@@ -162,8 +162,6 @@ class LOMTreeClassifier(Routing, OnlineClassifier):
         Columns seen so far.
     examples_seen_ : int
         Examples learnt from, every pass counted.
-    statistics_ : LOMTreeStatistics
-        The tree, and how well each of its nodes splits.
     front_end_ : dict or None
         How text becomes features, where the command line or a user has said so; kept with the
         model.

@@ -20,6 +20,7 @@ from labelgrove.models._weighing import (
     id_of,
     name_of,
     one_row,
+    probability_of,
     rank_of,
     weighed,
 )
@@ -124,9 +125,7 @@ def _label(
     found: Mapping[str, npt.NDArray[Any]],
     best: npt.NDArray[np.uint32],
 ) -> RouteLabel:
-    only = np.array([label], np.uint32)
-    score = learned.engine.top_k(*rows.arrays, 1, 0, only, 1)[1][0, 0]
-    probability = 0.0 if np.isnan(score) else float(score)
+    probability = probability_of(learned, rows, label)
     seen = found["seen"].tolist()
     parted = (i for i in range(len(seen) - 1) if 2 * seen[i + 1] < seen[i])
     return RouteLabel(

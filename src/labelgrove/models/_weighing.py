@@ -47,6 +47,13 @@ def best_labels(
     return ids, scores
 
 
+def probability_of(learned: Learned, rows: Rows, label: int) -> float:
+    """The probability of one label, as a search finds it; 0 where it finds none."""
+    only = np.array([label], np.uint32)
+    score = learned.engine.top_k(*rows.arrays, 1, 0, only, 1)[1][0, 0]
+    return 0.0 if np.isnan(score) else float(score)
+
+
 def rank_of(learned: Learned, rows: Rows, label: int, probability: float) -> int:
     """Labels that come before, and one: higher probability, or equal and an earlier arrival."""
     ids, _ = best_labels(learned, rows, 0, np.array([probability], np.float32))
