@@ -318,9 +318,9 @@ void SiblingBlock::regress(const Features& x, std::span<const float> targets, fl
 void SiblingBlock::finish() {
   RowStorage kept(std::size_t{rows()} * columns_);
   for (std::uint32_t r = 0; r < rows(); ++r) {
-    const float scale = scales_.empty() || scales_[r] == 0.0F ? 1.0F : scales_[r];
+    const float scale = scales_.empty() ? 1.0F : scales_[r];
     float* to = kept.data() + std::size_t{r} * columns_;
-    for (std::uint32_t c = 0; c < columns_; ++c) to[c] = row(r)[c] / scale;
+    for (std::uint32_t c = 0; c < columns_; ++c) to[c] = scale > 0.0F ? row(r)[c] / scale : 0.0F;
   }
   storage_ = std::move(kept);
   stride_ = columns_;

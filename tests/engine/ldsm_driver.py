@@ -1,0 +1,107 @@
+"""Grow the compiled forest and its twin from the same examples, and read what the engine saves."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from engine.driver import Array, labels_of, rows
+from engine.driver import example as engine_example
+from labelgrove import _core
+from labelgrove.models._ldsm import LdSMClassifier
+from labelgrove.models._ldsm_options import LdsmOptions
+from naive.ldsm import Example, Node, Settings, Tree
+from naive.learners import BIAS, Instance
+
+LEAF = 0xFFFFFFFF
+
+
+def single(x: Instance) -> Instance:
+    """Round the instance's values to what the engine can hold."""
+    return {f: float(np.float32(value)) for f, value in x.items()}
+
+
+def options(settings: Settings, trees: int, share: str) -> dict[str, Any]:
+    """Tell the engine what the twin's settings say."""
+    parameters = LdSMClassifier(
+        n_estimators=trees,
+        arity=settings.M,
+        max_nodes=settings.T_max,
+        epochs_per_node=settings.E,
+        lambda1=settings.lambda1,
+        lambda2=settings.lambda2,
+        learner=settings.learner,
+        learning_rate=settings.rate,
+        initial_spread=settings.spread,
+        min_samples_split=settings.min_examples,
+        leaf_share=share,
+        shuffle=settings.shuffle,
+        normalize=False,
+        random_state=settings.seed,
+    ).get_params()
+    return LdsmOptions.from_parameters(parameters).to_dict()
+
+
+def grow(
+    settings: Settings,
+    data: Sequence[Example],
+    *,
+    trees: int = 1,
+    share: str = "examples",
+    threads: int = 1,
+) -> _core.Ldsm:
+    """Give the engine's forest."""
+    examples = [engine_example(e.x, e.y) for e in data]
+    weights = np.array([e.weight for e in data], np.float32)
+    labels = 1 + max((k for e in data for k in e.y), default=0)
+    engine = _core.Ldsm(options(settings, trees, share))
+    engine.grow(*rows(examples), *labels_of(examples), weights, labels, threads)
+    return engine
+
+
+def twins(settings: Settings, data: Sequence[Example], trees: int = 1) -> list[Tree]:
+    """Give the plain trees, with the engine's own random numbers."""
+    return [Tree(settings, data, _core.draw, number) for number in range(trees)]
+
+
+def nodes(saved: dict[str, Array], arity: int) -> Iterator[list[dict[str, Any]]]:
+    """Give, tree by tree, every node as it is saved, with its weights by feature."""
+    inner = leaf = feature = weight = at = 0
+    for size in saved["tree.nodes"].tolist():
+        tree = []
+        for v in range(at, at + size):
+            node: dict[str, Any] = {
+                "first_child": int(saved["node.first_child"][v]),
+                "examples": int(saved["node.examples"][v]),
+            }
+            end = leaf + int(saved["node.labels"][v])
+            node["shares"] = dict(
+                zip(
+                    saved["leaf.label"][leaf:end].tolist(),
+                    saved["leaf.share"][leaf:end].tolist(),
+                    strict=True,
+                )
+            )
+            leaf = end
+            if node["first_child"] != LEAF:
+                count = int(saved["block.features"][inner])
+                ids = saved["weights.feature"][feature : feature + count].tolist()
+                cells = saved["weights.value"][weight : weight + (count + 1) * arity]
+                node["weights"] = dict(
+                    zip([BIAS, *ids], cells.reshape(-1, arity).tolist(), strict=True)
+                )
+                course = saved["split.course"].reshape(len(saved["block.features"]), -1)[inner]
+                node["course"] = course.tolist()
+                for name in ("objective", "balance", "purity"):
+                    node[name] = float(saved[f"split.{name}"][inner])
+                inner, feature, weight = inner + 1, feature + count, weight + len(cells)
+            tree.append(node)
+        at += size
+        yield tree
+
+
+def first_child(tree: Tree, v: Node) -> int:
+    """Give the number of the twin's first child, as the engine numbers nodes."""
+    return LEAF if v.is_leaf else next(i for i, u in enumerate(tree.nodes) if u is v.ch[0])
