@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <cstdint>
 #include <span>
 #include <vector>
@@ -6,6 +7,7 @@
 #include "dict_archive.hpp"
 #include "held.hpp"
 #include "labelgrove/ldsm.hpp"
+#include "labelgrove/parallel.hpp"
 #include "predictions.hpp"
 #include "register.hpp"
 #include "rows.hpp"
@@ -69,29 +71,57 @@ std::vector<std::uint8_t> flags(const Model& model, const nb::object& allowed) {
   return flags;
 }
 
+// Rows that are routed together: many enough for a node's weights to be fetched once for several of them.
+constexpr std::size_t kBatch = 1024;
+
+// Runs find(finder, i, found) for the i-th row of every batch, and then take(row, stats, found).
+template <typename Find, typename Take>
+void find_in_batches(const Model& model, const Rows& rows, std::span<const std::uint8_t> open, unsigned threads,
+                     Find&& find, Take&& take) {
+  const std::size_t n = rows.size();
+  const std::size_t size = std::clamp(n / std::max(threads, 1U), std::size_t{1}, kBatch);
+  parallel_for((n + size - 1) / size, threads, [&](std::size_t task) {
+    const std::size_t begin = task * size;
+    const std::size_t end = std::min(n, begin + size);
+    std::vector<std::vector<float>> units(end - begin);
+    std::vector<Features> batch;
+    for (std::size_t row = begin; row < end; ++row)
+      batch.push_back(rows.as_learnt(row, model.engine.options().normalize, units[row - begin]));
+    LdsmFinder finder(model.engine, open);
+    finder.start(batch);
+    std::vector<Scored> found;
+    for (std::size_t i = 0; i < batch.size(); ++i) {
+      find(finder, i, found);
+      take(begin + i, finder.stats(i), found);
+    }
+  });
+}
+
 nb::tuple top_k(const Model& model, const In<std::int64_t>& indptr, const In<FeatureId>& ids, const In<float>& values,
                 std::size_t k, std::size_t /*beam_width*/, const nb::object& allowed, unsigned threads) {
+  const Rows rows(indptr, ids, values);
   const auto open = flags(model, allowed);
-  const auto make = [&] { return LdsmFinder(model.engine, open); };
-  const auto find = [k](LdsmFinder& finder, const Features& x, std::vector<Scored>& found) {
-    finder.top_k(x, k, found);
-  };
-  return ranked(Rows(indptr, ids, values), k, model.engine.options().normalize, threads, make, find);
+  return ranked_by(rows.size(), k, [&](const auto& take) {
+    const auto find = [k](LdsmFinder& finder, std::size_t i, std::vector<Scored>& found) { finder.top_k(i, k, found); };
+    find_in_batches(model, rows, open, threads, find, take);
+  });
 }
 
 nb::tuple above_threshold(const Model& model, const In<std::int64_t>& indptr, const In<FeatureId>& ids,
                           const In<float>& values, const In<float>& thresholds, const nb::object& allowed,
                           unsigned threads) {
+  const Rows rows(indptr, ids, values);
   const auto open = flags(model, allowed);
   const auto by_label = view(thresholds);
   if (by_label.size() != 1 && by_label.size() < model.engine.label_count()) {
     throw std::invalid_argument("expected one threshold, or one for each label");
   }
-  const auto make = [&] { return LdsmFinder(model.engine, open); };
-  const auto find = [by_label](LdsmFinder& finder, const Features& x, std::vector<Scored>& found) {
-    finder.above_threshold(x, by_label, found);
-  };
-  return collected(Rows(indptr, ids, values), model.engine.options().normalize, threads, make, find);
+  return collected_by(rows.size(), [&](const auto& take) {
+    const auto find = [by_label](LdsmFinder& finder, std::size_t i, std::vector<Scored>& found) {
+      finder.above_threshold(i, by_label, found);
+    };
+    find_in_batches(model, rows, open, threads, find, take);
+  });
 }
 
 nb::ndarray<LabelId, nb::numpy> labels_of(const Model& model) {

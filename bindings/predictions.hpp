@@ -31,56 +31,60 @@ void for_each_row(const Rows& rows, bool normalize, unsigned threads, Make&& mak
   });
 }
 
-// Runs find(finder, x, found) for all rows, and then take(row, finder, found).
+// Runs find(finder, x, found) for all rows, and then take(row, stats, found).
 template <typename MakeFinder, typename Find, typename Take>
 void find_for_rows(const Rows& rows, bool normalize, unsigned threads, MakeFinder&& make, Find&& find, Take&& take) {
   const auto start = [&] { return std::make_pair(make(), std::vector<Scored>()); };
   for_each_row(rows, normalize, threads, start, [&](auto& worker, std::size_t row, const Features& x) {
     find(worker.first, x, worker.second);
-    take(row, worker.first, worker.second);
+    take(row, worker.first.stats(), worker.second);
   });
 }
 
-// (labels (n, k), scores (n, k), classifiers (n,), depth (n,)); a missing place holds kNone and NaN.
-template <typename MakeFinder, typename Find>
-nb::tuple ranked(const Rows& rows, std::size_t k, bool normalize, unsigned threads, MakeFinder&& make, Find&& find) {
-  const std::size_t n = rows.size();
+// (labels (n, k), scores (n, k), classifiers (n,), depth (n,)); a missing place holds kNone and NaN. find_all(take) calls
+// take(row, stats, found) for every row, in any order and from any thread.
+template <typename FindAll>
+nb::tuple ranked_by(std::size_t n, std::size_t k, FindAll&& find_all) {
   auto labels = make_array<LabelId>({n, k});
   auto scores = make_array<float>({n, k});
   auto classifiers = make_array<std::uint32_t>({n});
   auto depths = make_array<std::uint32_t>({n});
   {
     const nb::gil_scoped_release no_gil;
-    const auto take = [&](std::size_t row, const auto& finder, const std::vector<Scored>& found) {
+    const auto take = [&](std::size_t row, const SearchStats& stats, const std::vector<Scored>& found) {
       for (std::size_t i = 0; i < k; ++i) {
         const bool there = i < found.size();
         labels.data()[row * k + i] = there ? found[i].label : kNone;
         scores.data()[row * k + i] = there ? found[i].probability : std::numeric_limits<float>::quiet_NaN();
       }
-      classifiers.data()[row] = finder.stats().classifiers;
-      depths.data()[row] = finder.stats().depth;
+      classifiers.data()[row] = stats.classifiers;
+      depths.data()[row] = stats.depth;
     };
-    find_for_rows(rows, normalize, threads, make, find, take);
+    find_all(take);
   }
   return nb::make_tuple(labels, scores, classifiers, depths);
 }
 
-// (indptr (n + 1,), labels, scores, classifiers (n,), depth (n,)).
 template <typename MakeFinder, typename Find>
-nb::tuple collected(const Rows& rows, bool normalize, unsigned threads, MakeFinder&& make, Find&& find) {
-  const std::size_t n = rows.size();
+nb::tuple ranked(const Rows& rows, std::size_t k, bool normalize, unsigned threads, MakeFinder&& make, Find&& find) {
+  return ranked_by(rows.size(), k, [&](auto&& take) { find_for_rows(rows, normalize, threads, make, find, take); });
+}
+
+// (indptr (n + 1,), labels, scores, classifiers (n,), depth (n,)), likewise.
+template <typename FindAll>
+nb::tuple collected_by(std::size_t n, FindAll&& find_all) {
   auto classifiers = make_array<std::uint32_t>({n});
   auto depths = make_array<std::uint32_t>({n});
   auto indptr = make_array<std::int64_t>({n + 1});
   std::vector<std::vector<Scored>> all(n);
   {
     const nb::gil_scoped_release no_gil;
-    const auto take = [&](std::size_t row, const auto& finder, const std::vector<Scored>& found) {
+    const auto take = [&](std::size_t row, const SearchStats& stats, const std::vector<Scored>& found) {
       all[row] = found;
-      classifiers.data()[row] = finder.stats().classifiers;
-      depths.data()[row] = finder.stats().depth;
+      classifiers.data()[row] = stats.classifiers;
+      depths.data()[row] = stats.depth;
     };
-    find_for_rows(rows, normalize, threads, make, find, take);
+    find_all(take);
   }
   indptr.data()[0] = 0;
   for (std::size_t i = 0; i < n; ++i)
@@ -96,6 +100,11 @@ nb::tuple collected(const Rows& rows, bool normalize, unsigned threads, MakeFind
     }
   }
   return nb::make_tuple(indptr, labels, scores, classifiers, depths);
+}
+
+template <typename MakeFinder, typename Find>
+nb::tuple collected(const Rows& rows, bool normalize, unsigned threads, MakeFinder&& make, Find&& find) {
+  return collected_by(rows.size(), [&](auto&& take) { find_for_rows(rows, normalize, threads, make, find, take); });
 }
 
 }  // namespace labelgrove::bindings

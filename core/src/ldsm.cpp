@@ -46,35 +46,25 @@ Ldsm::Size Ldsm::size() const {
 }
 
 LdsmFinder::LdsmFinder(const Ldsm& forest, std::span<const std::uint8_t> allowed)
-    : forest_(forest), allowed_(allowed), scores_(forest.label_count()), margins_(forest.options().arity) {}
+    : forest_(forest), allowed_(allowed), router_(forest.options().arity), scores_(forest.label_count()) {}
 
-void LdsmFinder::visit(const LdsmTree& tree, const Features& x) {
-  waiting_.assign(1, 0);
-  while (!waiting_.empty()) {
-    const LdsmTree::Node& node = tree.nodes[waiting_.back()];
-    waiting_.pop_back();
-    if (!node.is_leaf()) {
-      node.regressors->margins(x, work_, margins_.data());
-      stats_.classifiers += forest_.options().arity;
-      for_each_direction(margins_, [&](std::uint32_t m) { waiting_.push_back(node.first_child + m); });
-      continue;
-    }
-    stats_.depth = std::max(stats_.depth, node.depth);
-    if (node.begin == node.end) continue;
-    ++leaves_;
-    for (std::size_t at = node.begin; at < node.end; ++at) {
-      const LabelId label = tree.labels[at];
-      if (scores_[label] == 0.0F) touched_.push_back(label);
-      scores_[label] += tree.shares[at];
-    }
-  }
+void LdsmFinder::start(std::span<const Features> batch) {
+  ways_.assign(batch.size(), {});
+  for (const LdsmTree& tree : forest_.trees()) router_.route(tree, batch, ways_);
 }
 
-void LdsmFinder::score(const Features& x) {
-  stats_ = {};
-  leaves_ = 0;
-  for (const LdsmTree& tree : forest_.trees()) visit(tree, x);
-  for (const LabelId label : touched_) scores_[label] /= static_cast<float>(leaves_);
+void LdsmFinder::score(std::size_t i) {
+  std::uint32_t leaves = 0;
+  for (const auto& [tree, v] : ways_[i].leaves) {
+    const LdsmTree::Node& leaf = tree->nodes[v];
+    if (leaf.begin < leaf.end) ++leaves;
+    for (std::size_t at = leaf.begin; at < leaf.end; ++at) {
+      const LabelId label = tree->labels[at];
+      if (scores_[label] == 0.0F) touched_.push_back(label);
+      scores_[label] += tree->shares[at];
+    }
+  }
+  for (const LabelId label : touched_) scores_[label] /= static_cast<float>(leaves);
 }
 
 void LdsmFinder::forget() {
@@ -82,8 +72,8 @@ void LdsmFinder::forget() {
   touched_.clear();
 }
 
-void LdsmFinder::top_k(const Features& x, std::size_t k, std::vector<Scored>& found) {
-  score(x);
+void LdsmFinder::top_k(std::size_t i, std::size_t k, std::vector<Scored>& found) {
+  score(i);
   found.clear();
   for (const LabelId label : touched_) {
     if (open(label)) found.push_back({label, scores_[label]});
@@ -100,8 +90,8 @@ void LdsmFinder::top_k(const Features& x, std::size_t k, std::vector<Scored>& fo
   forget();
 }
 
-void LdsmFinder::above_threshold(const Features& x, std::span<const float> thresholds, std::vector<Scored>& found) {
-  score(x);
+void LdsmFinder::above_threshold(std::size_t i, std::span<const float> thresholds, std::vector<Scored>& found) {
+  score(i);
   found.clear();
   const auto enough = [&](LabelId label) {
     return scores_[label] >= (thresholds.size() == 1 ? thresholds[0] : thresholds[label]);

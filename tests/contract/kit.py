@@ -97,8 +97,14 @@ KINDS: dict[str, Kind] = {
     ),
     "LdSMClassifier": Kind(
         configurations={
-            "default": {"n_estimators": 10},
-            "binary": {"n_estimators": 12, "arity": 2, "learner": "nag", "learning_rate": 0.05},
+            "default": {"n_estimators": 20},
+            "binary": {
+                "n_estimators": 12,
+                "arity": 2,
+                "learner": "nag",
+                "learning_rate": 0.05,
+                "lambda2": 2.0,
+            },
             "wide": {
                 "n_estimators": 8,
                 "arity": 5,

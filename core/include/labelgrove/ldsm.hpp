@@ -9,6 +9,7 @@
 
 #include "labelgrove/archive.hpp"
 #include "labelgrove/base.hpp"
+#include "labelgrove/ldsm_router.hpp"
 #include "labelgrove/ldsm_tree.hpp"
 #include "labelgrove/search.hpp"
 
@@ -56,7 +57,7 @@ class Ldsm {
   bool borrowed_ = false;
 };
 
-// Finds labels for one example after another (Algorithm 5). Not for several threads at once: each has its own.
+// Finds labels for the examples of a batch (Algorithm 5). Not for several threads at once: each has its own.
 //
 // Labels that no leaf speaks of have the score 0.
 class LdsmFinder {
@@ -64,29 +65,28 @@ class LdsmFinder {
   // With `allowed`, by label, no other labels are returned; empty for all.
   LdsmFinder(const Ldsm& forest, std::span<const std::uint8_t> allowed);
 
-  void top_k(const Features& x, std::size_t k, std::vector<Scored>& found);
+  // Routes the examples; the other methods speak of them by their number. The examples must outlive the batch.
+  void start(std::span<const Features> batch);
+
+  void top_k(std::size_t i, std::size_t k, std::vector<Scored>& found);
   // All labels with a score above 0 that is at least their threshold; `thresholds` holds one for all, or one by label.
-  void above_threshold(const Features& x, std::span<const float> thresholds, std::vector<Scored>& found);
+  void above_threshold(std::size_t i, std::span<const float> thresholds, std::vector<Scored>& found);
 
   // The regressors asked in all trees, and the depth of the deepest leaf.
-  const SearchStats& stats() const { return stats_; }
+  SearchStats stats(std::size_t i) const { return {ways_[i].classifiers, ways_[i].depth}; }
 
  private:
   bool open(LabelId label) const { return forest_.knows(label) && (allowed_.empty() || allowed_[label] != 0); }
   // Fills touched_, and scores_ of the labels in it.
-  void score(const Features& x);
-  void visit(const LdsmTree& tree, const Features& x);
+  void score(std::size_t i);
   void forget();
 
   const Ldsm& forest_;
   std::span<const std::uint8_t> allowed_;
-  SearchStats stats_;
+  LdsmRouter router_;
+  std::vector<LdsmRouter::Ways> ways_;
   std::vector<float> scores_;  // by label; 0 between two examples
   std::vector<LabelId> touched_;
-  std::vector<NodeId> waiting_;
-  std::uint32_t leaves_ = 0;
-  std::vector<float> margins_;
-  Workspace work_;
 };
 
 }  // namespace labelgrove

@@ -44,6 +44,8 @@ class SiblingBlock final : public NodeBlock {
   std::uint32_t rows() const { return map_.size() + 1; }
   std::uint64_t updates() const { return updates_; }
   const FeatureMap& features() const { return map_; }
+  // The weights of row r, one for each column.
+  const float* weights(std::uint32_t r) const { return row(r); }
   // Bytes held: rows in use, keys and table.
   std::size_t bytes() const;
   // Writes (rows(), columns) floats each, of the first columns.

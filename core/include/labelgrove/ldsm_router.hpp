@@ -1,0 +1,52 @@
+// Sends examples down LdSM trees (Algorithm 5), many at once and node by node: what a node needs is fetched once for all
+// of them. An example's way does not depend on the others.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "labelgrove/base.hpp"
+#include "labelgrove/ldsm_tree.hpp"
+
+namespace labelgrove {
+
+// Not for several threads at once: each has its own.
+class LdsmRouter {
+ public:
+  struct Leaf {
+    const LdsmTree* tree;
+    NodeId node;
+  };
+  // Where one example has come.
+  struct Ways {
+    std::vector<Leaf> leaves;       // in the order of the trees, and in a tree from the first child on
+    std::uint32_t classifiers = 0;  // evaluated
+    std::uint32_t depth = 0;        // of the deepest leaf
+  };
+
+  explicit LdsmRouter(std::uint32_t arity);
+
+  // ways[i] is where examples[i] comes, and begins empty.
+  void route(const LdsmTree& tree, std::span<const Features> examples, std::span<Ways> ways);
+
+ private:
+  void visit(const LdsmTree& tree, NodeId v, std::size_t begin, std::size_t end);
+  void evaluate(const SiblingBlock& block, std::size_t begin, std::size_t end);
+  bool spread(const SiblingBlock& block);
+  void gather(const SiblingBlock& block);
+  template <typename Row>
+  void margins(const Features& x, const float* bias, std::size_t columns, Row&& row, float* out);
+
+  std::uint32_t arity_;
+  std::uint32_t stride_;                // of the table
+  std::vector<float> table_;            // by feature: the weights of the node at hand, 0 where it has none
+  std::vector<std::uint32_t> waiting_;  // runs of examples, one run for each node that is being visited
+  std::vector<std::uint8_t> sent_;      // by waiting example: its directions, a bit each
+  std::vector<const float*> rows_;
+  std::vector<float> values_;
+  std::span<const Features> examples_;
+  std::span<Ways> ways_;
+};
+
+}  // namespace labelgrove
