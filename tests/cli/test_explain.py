@@ -22,6 +22,8 @@ def test_a_label_that_is_not_predicted(run: Any, text_model: Path) -> None:
     [one] = found["labels"]
     assert (one["label"], one["predicted"]) == ("topic-20", False)
     assert one["fallen_out"]["needed"] == pytest.approx(0.4)
+    result = run("explain", text_model, *words, "--thresholds", status=1)
+    assert "this model has none" in result.stderr
 
 
 def test_a_row_of_a_file(run: Any, vector_model: Path, text_model: Path, tmp_path: Path) -> None:

@@ -80,6 +80,19 @@ def test_where_a_label_fell_out(model: OnlinePLTClassifier) -> None:
         assert "not predicted" in text and f"falls out at node {fall.node}" in text
 
 
+def test_thresholds_of_the_labels(model: OnlinePLTClassifier) -> None:
+    X = HASHED.transform(["subject3 and the others"])
+    thresholds = np.linspace(0.01, 0.9, model.n_classes_)
+    explained = model.explain(X, threshold=thresholds)
+    found = model.predict_proba(X, threshold=thresholds)
+    names = model.classes_[found.indices]
+    assert {one.label for one in explained.labels} == set(names) and explained.threshold is None
+    for label, needed in zip(model.classes_, thresholds, strict=True):
+        [one] = model.explain(X, label, threshold=thresholds).labels
+        assert one.predicted == (label in names) == (one.fallen_out is None)
+        assert one.fallen_out is None or one.fallen_out.needed == pytest.approx(needed)
+
+
 def test_the_rank_is_the_place_in_the_full_ranking(model: OnlinePLTClassifier) -> None:
     X = HASHED.transform(["others"])
     ranking = model.predict_topk(X, len(model.classes_))[0][0].tolist()

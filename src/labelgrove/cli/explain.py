@@ -13,9 +13,10 @@ from rich.text import Text
 from labelgrove._errors import DataError, ModelStateError, ParameterError
 from labelgrove.cli import _numbers
 from labelgrove.cli._models import Model, algorithm_of, load_model
-from labelgrove.cli._options import FormatOption, JsonOption, ModelArgument
+from labelgrove.cli._options import FormatOption, JsonOption, ModelArgument, ThresholdsOption
 from labelgrove.cli._results import show, write_json
 from labelgrove.cli._source import Source
+from labelgrove.cli._thresholds import chosen_cut
 from labelgrove.models import (
     Contribution,
     Explanation,
@@ -58,6 +59,7 @@ def explain(
             help="Or: those of at least T.",
         ),
     ] = None,
+    thresholds: ThresholdsOption = False,
     top: Annotated[
         int, typer.Option("--top", metavar="N", min=0, help="Features to list at every node.")
     ] = 6,
@@ -76,9 +78,10 @@ def explain(
         raise ModelStateError(
             f"{model_file}: models of {algorithm_of(model.classifier)} cannot explain themselves"
         )
+    cut = chosen_cut(model, threshold, thresholds)
     X, names = _example(model, data, text, row, format)
     explained = model.classifier.explain(
-        X, _label(model, label), k=k, threshold=threshold, top=top, feature_names=names
+        X, _label(model, label), k=k, threshold=cut, top=top, feature_names=names
     )
     if json:
         write_json(explained.to_dict())

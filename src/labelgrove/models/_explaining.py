@@ -43,7 +43,7 @@ class Explaining(Predicting):
         label: Any = None,
         *,
         k: int = 5,
-        threshold: float | None = None,
+        threshold: Any = None,
         top: int = 8,
         feature_names: FeatureNaming | None = None,
     ) -> Explanation:
@@ -62,8 +62,8 @@ class Explaining(Predicting):
             Explain this label, predicted or not; by default all that are predicted.
         k : int
             Predicted are the k best labels,
-        threshold : float, optional
-            or, if given, all labels with at least this probability.
+        threshold : float or array-like of shape (n_classes,), optional
+            or, if given, all labels with at least this probability, or their own one.
         top : int
             How many features to list at every node; the others are summed up.
         feature_names : mapping of int to str, or sequence of str, optional
@@ -97,14 +97,15 @@ class Explaining(Predicting):
         with self._guard.reading():
             learned = self._require_learned()
             rows = one_row(learned, x)
-            least = None if threshold is None else learned.thresholds(threshold)[:1]
+            least = None if threshold is None else learned.thresholds(threshold)
             best = best_labels(learned, rows, k, least)
             wanted = best[0] if label is None else [id_of(learned, label)]
             named = feature_naming(learned, feature_names)
             explained = [
                 _explain(learned, rows, int(one), best, k, least, top, named) for one in wanted
             ]
-        return Explanation(tuple(explained), k, None if least is None else float(least[0]))
+        common = None if least is None or len(least) > 1 else float(least[0])
+        return Explanation(tuple(explained), k, common)
 
     def label_paths(self, X: Any, labels: Sequence[Collection[Any]]) -> LabelPaths:
         """Follow given labels of many rows through the tree.
@@ -167,7 +168,10 @@ def _explain(
     )
     probability = probability_of(learned, rows, label)
     predicted = bool(np.isin(label, best[0]))
-    needed = float(best[1][k - 1] if least is None and len(best[1]) >= k else _floor(least))
+    if least is not None:
+        needed = float(least[label if len(least) > 1 else 0])
+    else:
+        needed = float(best[1][k - 1]) if len(best[1]) >= k else 0.0
     return LabelExplanation(
         label=name_of(learned, label),
         probability=probability,
@@ -176,10 +180,6 @@ def _explain(
         path=path,
         fallen_out=None if predicted else _fall(path, needed),
     )
-
-
-def _floor(least: Any) -> float:
-    return 0.0 if least is None else float(least[0])
 
 
 def _fall(path: tuple[NodeExplanation, ...], needed: float) -> FallOut:

@@ -147,7 +147,8 @@ class Explanation:
     k : int
         How many labels were to be predicted, where no threshold was given.
     threshold : float or None
-        The probability from which a label was to be predicted.
+        The probability from which a label was to be predicted; None where the k best were, or
+        those that reach thresholds of their own.
     """
 
     labels: tuple[LabelExplanation, ...]

@@ -35,7 +35,7 @@ class Routing(Predicting):
         label: Any = None,
         *,
         k: int = 5,
-        threshold: float | None = None,  # noqa: ARG002 (as of the other estimators)
+        threshold: Any = None,  # noqa: ARG002 (as of the other estimators)
         top: int = 8,
         feature_names: FeatureNaming | None = None,
     ) -> RouteExplanation:

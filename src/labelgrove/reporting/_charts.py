@@ -389,7 +389,7 @@ def over_time(
 ) -> Spec:
     """Lines over the examples of a stream."""
     axis = (
-        {"y": share("value", title)}
+        {"y": share("value", title, scale={"zero": True})}
         if shares
         else {"y": x("value", title, axis={"format": "~s", "tickCount": 5})}
     )
