@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <stdexcept>
 #include <utility>
@@ -15,10 +16,47 @@
 #include "label_tree_search.hpp"
 #include "labelgrove/batch_plt.hpp"
 #include "labelgrove/convert.hpp"
+#include "labelgrove/grove_search.hpp"
 #include "register.hpp"
 #include "rows.hpp"
 
 namespace labelgrove::bindings {
+
+// One tree is searched by itself, several together.
+template <>
+struct Searching<BatchPlt> {
+  class Finder {
+   public:
+    explicit Finder(const Searching& searching)
+        : alone_(searching.engine.tree(), searching.engine.blocks(), searching.scope.of_tree(0)) {
+      if (searching.engine.trees().size() > 1) grove_.emplace(searching.engine.trees(), searching.scope);
+    }
+    void top_k(const Features& x, std::size_t k, std::vector<Scored>& found) {
+      grove_ ? grove_->top_k(x, k, found) : alone_.top_k(x, k, found);
+    }
+    void above_threshold(const Features& x, std::vector<Scored>& found) {
+      grove_ ? grove_->above_threshold(x, found) : alone_.above_threshold(x, found);
+    }
+    void beam(const Features& x, std::size_t k, std::size_t width, std::vector<Scored>& found) {
+      grove_ ? grove_->beam(x, k, width, found) : alone_.beam(x, k, width, found);
+    }
+    const SearchStats& stats() const { return grove_ ? grove_->stats() : alone_.stats(); }
+
+   private:
+    Searcher alone_;
+    std::optional<GroveSearcher> grove_;
+  };
+
+  Searching(const BatchPlt& one, const nb::object& allowed)
+      : engine(one),
+        scope(allowed.is_none() ? GroveScope(one.trees())
+                                : GroveScope(one.trees(), view(nb::cast<In<LabelId>>(allowed)))) {}
+  Finder finder() const { return Finder(*this); }
+
+  const BatchPlt& engine;
+  GroveScope scope;
+};
+
 namespace {
 
 using Model = Held<BatchPlt>;
@@ -99,6 +137,7 @@ std::unique_ptr<Model> from_online(const nb::dict& options, const nb::list& mode
 
 void register_batch_plt(nb::module_& module) {
   nb::class_<Model> engine(module, "BatchPlt", "Batch PLT; see core/include/labelgrove/batch_plt.hpp.");
+  bind_search(engine);
   bind_label_tree(engine);
   bind_explanations(engine);
   engine

@@ -62,6 +62,7 @@ nb::ndarray<double, nb::numpy> thresholds(const Model& model) {
 
 void register_online_plt(nb::module_& module) {
   nb::class_<Model> engine(module, "OnlinePlt", "OPLT or IPLT; see core/include/labelgrove/online_plt.hpp.");
+  bind_search(engine);
   bind_label_tree(engine);
   bind_explanations(engine);
   engine

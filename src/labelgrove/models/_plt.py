@@ -14,7 +14,7 @@ from labelgrove._labels import LabelRegistry
 from labelgrove._parameters import thread_count
 from labelgrove._validation import Rows
 from labelgrove.models._base import LabelTreeClassifier
-from labelgrove.models._batch_options import SOLVERS, BatchOptions
+from labelgrove.models._batch_options import LINKS, SOLVERS, BatchOptions
 from labelgrove.models._batch_trees import TreePlan
 from labelgrove.models._class_weights import check_class_weight, class_weights
 from labelgrove.models._engine_trees import engine_tree, engine_tree_of_ids
@@ -181,6 +181,11 @@ class PLTClassifier(BatchClassifier, LabelTreeClassifier):
         online = learned.options.solver == SOLVERS.index("adagrad")
         if online and weights is not None:
             raise DataError("sample_weight: solver='adagrad' has no weights; expected None")
+        if learned.options.link == LINKS["softmax"] and learned.kind != "multiclass":
+            raise DataError(
+                f"y: {learned.kind} targets; with link='softmax', where labels compete, expected "
+                "multiclass ones"
+            )
         plan = TreePlan(self.get_params(deep=False), learned.options.seed)
         trees = [engine_tree_of_ids(tree) for tree in plan.build(rows, indptr, ids, learned.labels)]
         threads = thread_count(self.n_jobs)

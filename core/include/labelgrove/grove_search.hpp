@@ -1,0 +1,90 @@
+// Prediction with several label trees over the same labels, whose probabilities are averaged (as Parabel does), exactly:
+// by the threshold algorithm (Fagin et al. 2003). Every tree hands out labels by falling probability; a label that one of
+// them names is looked up in all others; and no label that is still to come can be better than the mean of what the trees
+// would hand out next.
+//
+// Order of results as with one tree: higher probability first, among equals the label that arrived first.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "labelgrove/base.hpp"
+#include "labelgrove/batch_plt.hpp"
+#include "labelgrove/search.hpp"
+
+namespace labelgrove {
+
+// What can be returned from where, for every tree.
+class GroveScope {
+ public:
+  // All labels of the trees.
+  explicit GroveScope(std::span<const WeightedTree> trees);
+  // Only the labels given.
+  GroveScope(std::span<const WeightedTree> trees, std::span<const LabelId> allowed);
+  // One threshold for all labels, or one for each. REQUIRES: there is one.
+  void set_thresholds(std::span<const float> by_label);
+
+  const Scope& of_tree(std::size_t t) const { return scopes_[t]; }
+  float threshold(LabelId label) const { return thresholds_.size() == 1 ? thresholds_[0] : thresholds_[label]; }
+  float lowest_threshold() const { return lowest_; }
+
+ private:
+  std::vector<Scope> scopes_;
+  std::vector<float> thresholds_;
+  float lowest_ = 0.0F;
+};
+
+// Finds labels for one example after another. Not for several threads at once: each has its own.
+class GroveSearcher {
+ public:
+  GroveSearcher(std::span<const WeightedTree> trees, const GroveScope& scope);
+
+  // The k most probable labels. Exact.
+  void top_k(const Features& x, std::size_t k, std::vector<Scored>& found);
+  // All labels whose probability is at least their threshold. Exact. REQUIRES: scope has thresholds.
+  void above_threshold(const Features& x, std::vector<Scored>& found);
+  // The k best of all labels that a beam reaches in one of the trees.
+  void beam(const Features& x, std::size_t k, std::size_t width, std::vector<Scored>& found);
+
+  const SearchStats& stats() const { return stats_; }
+
+ private:
+  struct Item {
+    float probability;
+    NodeId node;
+    std::uint32_t depth;
+    bool operator<(const Item& other) const {
+      return probability != other.probability ? probability < other.probability : node > other.node;
+    }
+  };
+  // What is known about one tree and the example at hand.
+  struct Front {
+    std::vector<Item> queue;                        // a heap, the best on top
+    std::vector<std::vector<float>> probabilities;  // by node: of its children
+    std::vector<std::uint64_t> opened;              // by node: for which example these are
+  };
+
+  void start(const Features& x);
+  // The mean of what every tree would hand out next, above which no label to come can be; -1 if none is to come.
+  float bound() const;
+  // Goes one step on in the tree that has most to give; the label it hands out, with its mean probability, if there is
+  // one that is new.
+  bool advance(Scored& next);
+  float mean(LabelId label);
+  float probability(std::size_t t, NodeId v);
+  const std::vector<float>& open(std::size_t t, NodeId v);
+
+  std::span<const WeightedTree> trees_;
+  const GroveScope& scope_;
+  SearchStats stats_;
+  Workspace work_;
+  Features x_;
+  std::uint64_t example_ = 0;
+  std::vector<Front> fronts_;
+  std::vector<std::uint64_t> named_;  // by label: the example for which it has been handed out
+  std::vector<float> best_;           // the k best means, as a heap with the worst on top
+};
+
+}  // namespace labelgrove

@@ -1,0 +1,165 @@
+#include "labelgrove/grove_search.hpp"
+
+#include <algorithm>
+#include <functional>
+#include <limits>
+
+namespace labelgrove {
+namespace {
+
+void sort_found(std::vector<Scored>& found) {
+  std::ranges::sort(found, [](const Scored& a, const Scored& b) {
+    return a.probability != b.probability ? a.probability > b.probability : a.label < b.label;
+  });
+}
+
+}  // namespace
+
+GroveScope::GroveScope(std::span<const WeightedTree> trees) {
+  for (const WeightedTree& one : trees) scopes_.emplace_back(one.tree());
+}
+
+GroveScope::GroveScope(std::span<const WeightedTree> trees, std::span<const LabelId> allowed) {
+  for (const WeightedTree& one : trees) scopes_.emplace_back(one.tree(), allowed);
+}
+
+void GroveScope::set_thresholds(std::span<const float> by_label) {
+  thresholds_.assign(by_label.begin(), by_label.end());
+  lowest_ = std::ranges::min(thresholds_);
+  for (Scope& scope : scopes_) scope.set_thresholds(by_label);
+}
+
+GroveSearcher::GroveSearcher(std::span<const WeightedTree> trees, const GroveScope& scope)
+    : trees_(trees), scope_(scope), fronts_(trees.size()), named_(trees.front().tree().label_count()) {
+  for (std::size_t t = 0; t < trees.size(); ++t) {
+    fronts_[t].probabilities.resize(trees[t].tree().size());
+    fronts_[t].opened.resize(trees[t].tree().size());
+  }
+}
+
+void GroveSearcher::start(const Features& x) {
+  x_ = x;
+  ++example_;
+  stats_ = {};
+  best_.clear();
+  for (std::size_t t = 0; t < trees_.size(); ++t) {
+    fronts_[t].queue.clear();
+    if (scope_.of_tree(t).open(kAboveRoot)) fronts_[t].queue.push_back({1.0F, kAboveRoot, 0});
+  }
+}
+
+void GroveSearcher::top_k(const Features& x, std::size_t k, std::vector<Scored>& found) {
+  found.clear();
+  start(x);
+  Scored next{};
+  for (float most = bound(); most >= 0.0F && k > 0; most = bound()) {
+    if (best_.size() == k && best_.front() > most) break;
+    if (!advance(next)) continue;
+    found.push_back(next);
+    best_.push_back(next.probability);
+    std::ranges::push_heap(best_, std::greater<>());
+    if (best_.size() <= k) continue;
+    std::ranges::pop_heap(best_, std::greater<>());
+    best_.pop_back();
+  }
+  sort_found(found);
+  if (found.size() > k) found.resize(k);
+}
+
+void GroveSearcher::above_threshold(const Features& x, std::vector<Scored>& found) {
+  found.clear();
+  start(x);
+  Scored next{};
+  for (float most = bound(); most >= 0.0F && most >= scope_.lowest_threshold(); most = bound()) {
+    if (advance(next) && next.probability >= scope_.threshold(next.label)) found.push_back(next);
+  }
+  sort_found(found);
+}
+
+void GroveSearcher::beam(const Features& x, std::size_t k, std::size_t width, std::vector<Scored>& found) {
+  found.clear();
+  start(x);
+  std::vector<Scored> reached;
+  SearchStats beams;
+  for (std::size_t t = 0; t < trees_.size(); ++t) {
+    Searcher searcher(trees_[t].tree(), trees_[t].blocks(), scope_.of_tree(t));
+    searcher.beam(x, std::numeric_limits<std::size_t>::max(), width, reached);
+    beams.classifiers += searcher.stats().classifiers;
+    beams.depth = std::max(beams.depth, searcher.stats().depth);
+    for (const Scored& one : reached) {
+      if (named_[one.label] == example_) continue;
+      named_[one.label] = example_;
+      found.push_back({one.label, mean(one.label)});
+    }
+  }
+  stats_.classifiers += beams.classifiers;
+  stats_.depth = std::max(stats_.depth, beams.depth);
+  sort_found(found);
+  if (found.size() > k) found.resize(k);
+}
+
+float GroveSearcher::bound() const {
+  float sum = 0.0F;
+  for (const Front& front : fronts_) {
+    if (front.queue.empty()) return -1.0F;  // every label has been handed out
+    sum += front.queue.front().probability;
+  }
+  return sum / static_cast<float>(fronts_.size());
+}
+
+bool GroveSearcher::advance(Scored& next) {
+  const auto front = std::ranges::max_element(fronts_, [](const Front& a, const Front& b) {
+    return a.queue.front().probability < b.queue.front().probability;
+  });
+  const auto t = static_cast<std::size_t>(front - fronts_.begin());
+  const LabelTree& tree = trees_[t].tree();
+  std::ranges::pop_heap(front->queue, std::less<>());
+  const Item top = front->queue.back();
+  front->queue.pop_back();
+  if (tree[top.node].is_leaf()) {
+    const LabelId label = tree[top.node].label;
+    if (named_[label] == example_) return false;
+    named_[label] = example_;
+    next = {label, mean(label)};
+    return true;
+  }
+  open(t, top.node);
+  const std::uint32_t depth = top.node == kAboveRoot ? 0 : top.depth + 1;
+  stats_.depth = std::max(stats_.depth, depth);
+  for (const NodeId child : tree[top.node].children) {
+    if (!scope_.of_tree(t).open(child)) continue;
+    const float product = top.probability * front->probabilities[top.node][tree[child].slot];
+    front->queue.push_back({product >= 0.0F ? product : 0.0F, child, depth});  // what is not a number counts as 0
+    std::ranges::push_heap(front->queue, std::less<>());
+  }
+  return false;
+}
+
+float GroveSearcher::mean(LabelId label) {
+  float sum = 0.0F;
+  for (std::size_t t = 0; t < trees_.size(); ++t) sum += probability(t, trees_[t].tree().leaf_of(label));
+  return sum / static_cast<float>(trees_.size());
+}
+
+// The product along the path, from the root on: the same as when the search comes down.
+float GroveSearcher::probability(std::size_t t, NodeId v) {
+  if (v == kAboveRoot) return 1.0F;
+  const TreeNode& node = trees_[t].tree()[v];
+  const float above = probability(t, node.parent);
+  const float product = above * open(t, node.parent)[node.slot];
+  return product >= 0.0F ? product : 0.0F;
+}
+
+const std::vector<float>& GroveSearcher::open(std::size_t t, NodeId v) {
+  Front& front = fronts_[t];
+  std::vector<float>& probabilities = front.probabilities[v];
+  if (front.opened[v] == example_) return probabilities;
+  front.opened[v] = example_;
+  const NodeBlock& block = *trees_[t].blocks()[v];
+  probabilities.resize(block.children());
+  block.predict(x_, work_, probabilities.data());
+  stats_.classifiers += block.children();
+  return probabilities;
+}
+
+}  // namespace labelgrove

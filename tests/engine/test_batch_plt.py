@@ -1,0 +1,168 @@
+"""The batch engine is its twin, in any number of threads, and its groves average exactly."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+import scipy.sparse as sp
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from contract.kit import checkerboard, noise, state
+from labelgrove import LabelTree, PLTClassifier
+from naive.batch_plt import BatchPLT
+
+EXACT: dict[str, Any] = {
+    "tol": 1e-5,
+    "max_iter": 20_000,
+    "weight_threshold": 0.0,
+    "normalize": False,
+}
+
+
+def small_case(seed: int) -> tuple[npt.NDArray[np.float64], list[list[int]], LabelTree]:
+    """Ten examples, some without labels, and a random tree over five labels, one never seen."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(10, 4)).astype(np.float32).astype(np.float64)
+    Y = [sorted(set(rng.integers(0, 4, rng.integers(0, 4)).tolist())) for _ in X]
+    parents, leaves = [-1], [0]
+    while len(leaves) < 5:
+        v = leaves.pop(int(rng.integers(len(leaves))))
+        wide = int(rng.integers(1, 4))
+        leaves += range(len(parents), len(parents) + wide)
+        parents += [v] * wide
+    names = np.random.default_rng(seed).permutation(len(leaves)).tolist()
+    return X, Y, LabelTree(parents, dict(zip(sorted(leaves), names, strict=True)))
+
+
+def probabilities(clf: PLTClassifier, X: Any) -> dict[int, npt.NDArray[np.float64]]:
+    """Of every label, for all rows."""
+    P = clf.predict_proba(X).toarray()
+    return {int(name): P[:, i] for i, name in enumerate(clf.classes_)}
+
+
+@settings(max_examples=6, deadline=None)
+@given(
+    seed=st.integers(0, 2**20),
+    loss=st.sampled_from(["squared_hinge", "log"]),
+    C=st.sampled_from([0.3, 1.0, 3.0]),
+    bias=st.sampled_from([0.0, 1.0, 2.0]),
+    weighted=st.booleans(),
+)
+def test_the_engine_is_the_twin(
+    seed: int, loss: str, C: float, bias: float, weighted: bool
+) -> None:
+    X, Y, tree = small_case(seed)
+    weight = np.random.default_rng(seed).uniform(0.5, 2.0, len(X)) if weighted else None
+    classes = {0: 3.0, 1: 0.5} if weighted else None
+    clf = PLTClassifier(tree=tree, loss=loss, C=C, bias=bias, class_weight=classes, **EXACT)
+    clf.fit(X, Y, sample_weight=weight)
+    twin = BatchPLT(
+        tree.parents.tolist(),
+        {v: int(name) for v, name in tree.labels.items()},
+        X,
+        Y,
+        loss=loss,
+        C=C,
+        bias=bias,
+        example_costs=None if weight is None else weight.astype(np.float32).astype(np.float64),
+        label_costs=classes,
+    )
+    found = probabilities(clf, X)
+    for i, x in enumerate(X):
+        for label, expected in twin.probabilities(x).items():
+            assert found[label][i] == pytest.approx(expected, abs=2e-3)
+
+
+def test_no_threads_no_order_of_tasks_changes_a_byte() -> None:
+    X, Y = noise(n=300, d=80)
+    models = [
+        PLTClassifier(arity=3, max_leaf_size=4, n_jobs=n, random_state=5).fit(X, Y)
+        for n in (1, 2, 5)
+    ]
+    assert state(models[0]) == state(models[1]) == state(models[2])
+    other = PLTClassifier(arity=3, max_leaf_size=4, random_state=6).fit(X, Y)
+    assert state(models[0]) != state(other)
+
+
+def test_wide_nodes_are_cut_and_put_together_again() -> None:
+    X, classes = checkerboard(4)
+    Y = [[10 * c + j for j in range(8)] for c in classes.tolist()]  # 96 labels, three tiles
+    wide = PLTClassifier(tree="flat", **EXACT).fit(X, Y)
+    for column in (0, 40, 95):
+        alone = PLTClassifier(tree="flat", **EXACT).fit(
+            X, [[v for v in row if v == wide.classes_[column]] for row in Y]
+        )
+        ours = wide.predict_proba(X).toarray()[:, column]
+        # The root of a model of one label asks whether there is any: it is that label's classifier.
+        assert ours == pytest.approx(alone.predict_proba(X).toarray()[:, 0], abs=2e-3)
+
+
+@settings(max_examples=8, deadline=None)
+@given(seed=st.integers(0, 2**20), k=st.integers(1, 6), threshold=st.sampled_from([0.0, 0.02, 0.3]))
+def test_a_grove_averages_exactly(seed: int, k: int, threshold: float) -> None:
+    X, Y = noise(seed, n=40)
+    shape: dict[str, Any] = {"tree": "random", "arity": 3, "max_leaf_size": 4}
+    grove = PLTClassifier(n_trees=3, random_state=seed, **shape).fit(X, Y)
+    mean = mean_of_trees(grove, X)
+    order = np.argsort(-mean, axis=1, kind="stable")[:, :k]
+    labels, scores = grove.predict_topk(X, k)
+    assert np.array_equal(labels, grove.classes_[order])
+    assert np.array_equal(scores, np.take_along_axis(mean, order, axis=1))
+    above = grove.predict_proba(X, threshold=threshold).toarray()
+    assert np.array_equal(above, np.where(mean >= np.float32(threshold), mean, 0))
+    beam, sums = grove.predict_topk(X, k, beam_width=1000)
+    assert np.array_equal(beam, labels) and np.array_equal(sums, scores)
+    few = grove.classes_[::3].tolist()
+    among = np.where(np.isin(grove.classes_, few), mean, -1)
+    allowed, _ = grove.predict_topk(X, 2, labels=few)
+    assert np.array_equal(allowed, grove.classes_[np.argsort(-among, axis=1, kind="stable")[:, :2]])
+
+
+def mean_of_trees(grove: PLTClassifier, X: Any) -> npt.NDArray[np.float32]:
+    """Every tree by itself, all its labels; then the mean, in the order of the trees."""
+    arrays = grove._learned.engine.save(True)  # type: ignore[union-attr]
+    nodes, blocks = np.cumsum([0, *arrays["tree.nodes"]]), 0
+    features = weights = 0
+    total = np.zeros((X.shape[0], len(grove.classes_)), np.float32)
+    for t in range(len(arrays["tree.nodes"])):
+        one = dict(arrays)
+        for name in ("tree.parent", "tree.label", "tree.silent"):
+            one[name] = arrays[name][nodes[t] : nodes[t + 1]].copy()
+        one["tree.nodes"] = arrays["tree.nodes"][t : t + 1].copy()
+        widths = np.bincount(one["tree.parent"][1:])
+        widths = widths[widths > 0]
+        sizes = arrays["block.features"][blocks : blocks + len(widths)]
+        n_features, n_weights = int(sizes.sum()), int(((sizes + 1) * widths).sum())
+        one["block.features"] = sizes.copy()
+        one["weights.feature"] = arrays["weights.feature"][features : features + n_features].copy()
+        one["weights.value"] = arrays["weights.value"][weights : weights + n_weights].copy()
+        blocks, features, weights = blocks + len(widths), features + n_features, weights + n_weights
+        total += _all_probabilities(grove, one, X)
+    return total / np.float32(len(arrays["tree.nodes"]))
+
+
+def _all_probabilities(grove: PLTClassifier, arrays: Any, X: Any) -> npt.NDArray[np.float32]:
+    learned = grove._learned
+    assert learned is not None
+    engine = learned.options
+    alone = type(learned.engine).load(engine.to_dict(), arrays, False)
+    rows = learned.check_rows(X)
+    zero = np.zeros(1, np.float32)
+    indptr, ids, scores, _, _ = alone.above_threshold(*rows.arrays, zero, None, 1)
+    found = sp.csr_array(
+        (scores, ids.astype(np.int64), indptr), shape=(X.shape[0], len(learned.labels))
+    )
+    return np.asarray(found.toarray(), np.float32)
+
+
+def test_softmax_sums_to_one_and_is_right() -> None:
+    X, y = checkerboard(6)
+    for tree in ("kmeans", "huffman", "flat"):
+        clf = PLTClassifier(tree=tree, arity=3, max_leaf_size=3, link="softmax", C=10.0).fit(X, y)
+        P = clf.predict_topk(X, 12)[1]
+        assert P.sum(axis=1) == pytest.approx(np.ones(len(X)), abs=1e-5)
+        assert clf.score(X, y) == 1.0
