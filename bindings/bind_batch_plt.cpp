@@ -161,6 +161,7 @@ void register_batch_plt(nb::module_& module) {
             return out;
           },
           nb::arg("for_prediction"))
+      .def_prop_ro("n_trees", [](const Model& self) { return self.engine.trees().size(); })
       .def_prop_ro("can_learn", [](const Model&) { return false; })
       .def("size", [](const Model& self) {
         const auto size = self.engine.size();

@@ -9,7 +9,7 @@ import typer
 from labelgrove._errors import ModelStateError, ParameterError
 from labelgrove.cli._finish import finish_learning
 from labelgrove.cli._learning import learn_from
-from labelgrove.cli._models import algorithm_of, check_can_write, load_model
+from labelgrove.cli._models import Model, algorithm_of, check_can_write, load_model
 from labelgrove.cli._options import (
     DataArgument,
     FormatOption,
@@ -23,6 +23,7 @@ from labelgrove.cli._options import (
 from labelgrove.cli._output import refuse_inputs
 from labelgrove.cli._record import new_record, write_record
 from labelgrove.cli._source import Source
+from labelgrove.models import OnlinePLTClassifier, PLTClassifier
 
 
 def learn(
@@ -48,8 +49,9 @@ def learn(
     """Go on learning with MODEL from DATA; new labels are welcome.
 
     The result is the same as if MODEL had never been put aside. The old file stays as it is
-    until the new one is complete. Ctrl-C ends the learning early: what has been learnt so far
-    is written.
+    until the new one is complete. A model of the batch algorithm plt becomes one of online-plt,
+    with the same tree and weights (best after --set online_ready=true). Ctrl-C ends the learning
+    early: what has been learnt so far is written.
     """
     target = model_file if output is None else output
     if for_prediction and output is None:
@@ -59,6 +61,9 @@ def learn(
     model = load_model(model_file, jobs=jobs)
     check_can_write(target)
     refuse_inputs(target, data)
+    if isinstance(model.classifier, PLTClassifier):
+        online = OnlinePLTClassifier.from_batch(model.classifier, n_jobs=model.classifier.n_jobs)
+        model = Model(online, model.front_end)
     if not hasattr(model.classifier, "partial_fit"):
         raise ModelStateError(
             f"{model_file}: a model of {algorithm_of(model.classifier)} has learnt from all its "

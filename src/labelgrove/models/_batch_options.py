@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass, fields, replace
 from typing import Any
 
 from labelgrove._errors import ParameterError
 from labelgrove._parameters import choice, integer, real, seed_from
+from labelgrove.models._options import EngineOptions
 
 SOLVERS = ("dual", "adagrad")
 LOSSES = {"squared_hinge": 0, "log": 1}
@@ -34,6 +35,7 @@ class BatchOptions:
     weight_threshold: float
     normalize: bool
     seed: int
+    online: EngineOptions | None = None
 
     def to_dict(self) -> dict[str, Any]:
         """As the core takes it, and as the model file keeps it."""
@@ -64,7 +66,8 @@ class BatchOptions:
             "normalize": saved["normalize"],
             "random_state": saved["seed"],
         }
-        options = cls.from_parameters(parameters)
+        online = None if saved["online"] is None else EngineOptions.from_dict(saved["online"])
+        options = replace(cls.from_parameters(parameters), online=online)
         if options.to_dict() != dict(saved):
             raise ParameterError("engine options: found a value of the wrong type or domain")
         return options

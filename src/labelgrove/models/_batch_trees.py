@@ -83,21 +83,11 @@ class TreePlan:
         present = np.flatnonzero(counts)
         if present.size == 0:
             return [LabelTree([-1], [])] * self._n_trees
-        embeddings = self._embeddings(rows, indptr, ids, present) if self._embedded else None
+        embedded = self._kind in _EMBEDDED
+        embeddings = embed_labels(rows, indptr, ids, present) if embedded else None
         seeds = [self._seed]
         seeds += [_core.draw(self._seed, _TREE_STREAM, t) for t in range(1, self._n_trees)]
         return [self._one(present, embeddings, counts[present], seed) for seed in seeds]
-
-    @property
-    def _embedded(self) -> bool:
-        return self._kind in _EMBEDDED
-
-    @staticmethod
-    def _embeddings(rows: Rows, indptr: Any, ids: Any, present: npt.NDArray[np.int64]) -> Any:
-        columns = np.searchsorted(present, ids)
-        shape = (rows.n_rows, len(present))
-        indicator = sp.csr_array((np.ones(len(ids), np.uint8), columns, indptr), shape=shape)
-        return label_embeddings(_matrix(rows), indicator)
 
     def _one(
         self, labels: npt.NDArray[np.int64], embeddings: Any, counts: Any, seed: int
@@ -129,6 +119,19 @@ class TreePlan:
                     shuffle=self._kind == "random",
                     random_state=seed,
                 )
+
+
+def embed_labels(
+    rows: Rows,
+    indptr: npt.NDArray[np.int64],
+    ids: npt.NDArray[np.uint32],
+    present: npt.NDArray[np.int64],
+) -> Any:
+    """Give what the examples of each of the labels ``present`` look like."""
+    columns = np.searchsorted(present, ids)
+    shape = (rows.n_rows, len(present))
+    indicator = sp.csr_array((np.ones(len(ids), np.uint8), columns, indptr), shape=shape)
+    return label_embeddings(_matrix(rows), indicator)
 
 
 def _over_ids(given: LabelTree, labels: LabelRegistry, counts: npt.NDArray[np.int64]) -> LabelTree:

@@ -89,6 +89,8 @@ class OnlineClassifier(LabelClassifier):
                 )
             known_labels = len(learned.labels)
             rows, indptr, ids = take(learned, X, y, classes, self._kinds, self._check_labels)
+            if afresh:
+                self._begin(learned, rows, indptr, ids)
             if learned is not self._learned:
                 self._learned = learned
                 self.front_end_: dict[str, Any] | None = None
@@ -101,6 +103,15 @@ class OnlineClassifier(LabelClassifier):
 
         ``named`` tells that features have names. Parameters are checked here.
         """
+
+    def _begin(
+        self,
+        learned: Learned,
+        rows: Rows,
+        indptr: npt.NDArray[np.int64],
+        ids: npt.NDArray[np.uint32],
+    ) -> None:
+        """Look at all of a fit's examples before the first one is learnt."""
 
     @staticmethod
     def _check_labels(learned: Learned, known: int) -> None:

@@ -2,17 +2,31 @@
 
 from __future__ import annotations
 
-from typing import Any
+import copy
+import math
+from collections.abc import Mapping
+from dataclasses import replace
+from numbers import Integral, Real
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+import numpy.typing as npt
 
 from labelgrove import _core
 from labelgrove._errors import DataError, ParameterError
 from labelgrove._labels import LabelRegistry
+from labelgrove._validation import Rows
 from labelgrove.models._base import LabelTreeClassifier
+from labelgrove.models._batch_options import LINKS, BatchOptions
 from labelgrove.models._engine_trees import engine_tree
 from labelgrove.models._learning import OnlineClassifier
 from labelgrove.models._options import POLICIES, EngineOptions
 from labelgrove.models._state import Learned
+from labelgrove.models._warm_start import learn_on, start_on_sample
 from labelgrove.trees import LabelTree
+
+if TYPE_CHECKING:
+    from labelgrove.models._plt import PLTClassifier
 
 
 class OnlinePLTClassifier(OnlineClassifier, LabelTreeClassifier):
@@ -50,6 +64,10 @@ class OnlinePLTClassifier(OnlineClassifier, LabelTreeClassifier):
         Children of an inner node, b.
     max_leaves : int, optional
         Leaves of a node that has only leaves, b_max.
+    warm_start_size : float or int, optional
+        OPLT-W: :meth:`fit` builds a balanced k-means tree for the labels of the first examples,
+        of a share (a float up to 1) or number of them, and then learns all examples on it, in
+        order; labels to come extend the tree.
     tree : LabelTree, optional
         The tree to start from. Its labels are known from the start.
     replay : int, optional
@@ -135,6 +153,7 @@ class OnlinePLTClassifier(OnlineClassifier, LabelTreeClassifier):
         arity: int | None = None,
         max_leaves: int | None = None,
         tree: LabelTree | None = None,
+        warm_start_size: float | None = None,
         replay: int | None = None,
         replay_memory: int | None = None,
         normalize: bool = True,
@@ -157,6 +176,7 @@ class OnlinePLTClassifier(OnlineClassifier, LabelTreeClassifier):
         self.arity = arity
         self.max_leaves = max_leaves
         self.tree = tree
+        self.warm_start_size = warm_start_size
         self.replay = replay
         self.replay_memory = replay_memory
         self.normalize = normalize
@@ -174,7 +194,17 @@ class OnlinePLTClassifier(OnlineClassifier, LabelTreeClassifier):
         if self.tree is not None and not isinstance(self.tree, LabelTree):
             raise ParameterError(f"tree={self.tree!r}: expected a LabelTree or None")
         labels = LabelRegistry()
-        if self.tree is None:
+        if self.warm_start_size is not None:
+            if self.tree is not None:
+                raise ParameterError("warm_start_size: found a tree as well; expected one of them")
+            if options.policy == POLICIES["fixed"]:
+                raise ParameterError(
+                    "warm_start_size: the sample's tree is to grow; expected a policy other than "
+                    "'fixed'"
+                )
+            _check_share(self.warm_start_size)
+            engine = _core.OnlinePlt(options.to_dict())  # until the sample is at hand
+        elif self.tree is None:
             if options.policy == POLICIES["fixed"]:
                 raise ParameterError("policy='fixed' needs a tree; expected tree=LabelTree(…)")
             engine = _core.OnlinePlt(options.to_dict())
@@ -183,6 +213,85 @@ class OnlinePLTClassifier(OnlineClassifier, LabelTreeClassifier):
             labels.ids_of(names, add=True)
             engine = _core.OnlinePlt.on_tree(options.to_dict(), parents, leaf_labels, len(names))
         return Learned.start(options, labels, engine, named=named)
+
+    def _begin(
+        self,
+        learned: Learned,
+        rows: Rows,
+        indptr: npt.NDArray[np.int64],
+        ids: npt.NDArray[np.uint32],
+    ) -> None:
+        if self.warm_start_size is None:
+            return
+        assert isinstance(learned.options, EngineOptions)
+        size = self.warm_start_size
+        n = size if isinstance(size, Integral) else math.ceil(size * rows.n_rows)
+        n_sample = min(max(int(n), 1), rows.n_rows)
+        learned.engine = start_on_sample(learned.options, rows, indptr, ids, n_sample, self.n_jobs)
+
+    @classmethod
+    def from_batch(cls, model: PLTClassifier, **parameters: Any) -> Self:
+        """Go on online where a batch model has ended.
+
+        Node classifiers keep their weights. A model fitted with ``online_ready=True`` brings the
+        rest as well: the optimiser's state, auxiliary classifiers and remembered examples that an
+        online learner would have after going over the same examples. From any other model they
+        are guessed: the state from how often each label occurred, and auxiliary classifiers know
+        that all of a node's examples were positive, nothing more.
+
+        Parameters
+        ----------
+        model : PLTClassifier
+            Of one tree, and without softmax.
+        **parameters
+            Of the new estimator; by default AROW goes on from the squared hinge and AdaGrad from
+            the logistic loss, with arity and leaf size as of any OnlinePLTClassifier.
+
+        Returns
+        -------
+        OnlinePLTClassifier
+            It knows all labels of the model and has its tree; the model itself stays as it is.
+
+        Raises
+        ------
+        NotLearnedError
+            If the model has not learnt anything.
+        ParameterError
+            If a parameter lies outside its domain, or the model cannot be learnt on.
+
+        Examples
+        --------
+        >>> from labelgrove import OnlinePLTClassifier, PLTClassifier
+        >>> batch = PLTClassifier(online_ready=True).fit([[1, 0], [0, 1]] * 9, ["cat", "dog"] * 9)
+        >>> online = OnlinePLTClassifier.from_batch(batch)
+        >>> online.partial_fit([[1, 1]], ["bird"]).classes_.tolist()
+        ['cat', 'dog', 'bird']
+        """
+        model._require_learned()
+        with model._guard.reading():
+            batch = model._require_learned()
+            assert isinstance(batch.options, BatchOptions)
+            if batch.engine.n_trees > 1:
+                raise ParameterError("a model of several trees cannot be learnt on; expected one")
+            options = online_options(batch.options, parameters)
+            if options == batch.options.online:
+                saved = batch.engine.online.save(False)
+                engine = _core.OnlinePlt.load(options.to_dict(), saved, False)
+            else:
+                engine = learn_on(options, batch.engine.save(False), batch.counts)
+            learned = replace(
+                batch,
+                engine=engine,
+                options=options,
+                labels=copy.deepcopy(batch.labels),
+                features=copy.deepcopy(batch.features),
+                counts=batch.counts.copy(),
+            )
+            front_end = model.front_end_
+            estimator_parameters = online_parameters(batch.options, parameters)
+        online = cls(**estimator_parameters)
+        online._learned, online.front_end_ = learned, front_end
+        return online
 
     @staticmethod
     def _check_labels(learned: Learned, known: int) -> None:
@@ -193,3 +302,45 @@ class OnlinePLTClassifier(OnlineClassifier, LabelTreeClassifier):
                 f"y: label {new!r} is not in the tree, which is fixed; choose another policy for "
                 "it to grow"
             )
+
+
+def online_parameters(batch: BatchOptions, parameters: Mapping[str, Any]) -> dict[str, Any]:
+    """What an online estimator that goes on from a batch model is made with.
+
+    Raises
+    ------
+    ParameterError
+        If a batch model of this kind cannot be learnt on so.
+    """
+    learner = "arow" if batch.link == LINKS["squared_hinge"] else "adagrad"
+    given = {
+        "learner": learner,
+        "normalize": batch.normalize,
+        "random_state": batch.seed,
+        **parameters,
+    }
+    if batch.link == LINKS["softmax"]:
+        raise ParameterError("a model with link='softmax' cannot be learnt on; siblings compete")
+    if given["learner"] not in ("arow", "adagrad", None):
+        raise ParameterError(
+            f"learner={given['learner']!r}: expected 'arow' or 'adagrad' after a batch model"
+        )
+    if given.get("tree") is not None or given.get("warm_start_size") is not None:
+        raise ParameterError("tree, warm_start_size: the batch model brings its own tree")
+    return given
+
+
+def online_options(batch: BatchOptions, parameters: Mapping[str, Any]) -> EngineOptions:
+    """What the core is told by an online estimator that goes on from a batch model."""
+    online = OnlinePLTClassifier(**online_parameters(batch, parameters))
+    return EngineOptions.from_parameters(online.get_params(deep=False))
+
+
+def _check_share(size: Any) -> None:
+    is_count = isinstance(size, Integral) and not isinstance(size, bool) and int(size) >= 1
+    is_share = isinstance(size, Real) and not isinstance(size, Integral) and 0 < float(size) <= 1
+    if not (is_count or is_share):
+        raise ParameterError(
+            f"warm_start_size={size!r}: expected a share above 0 up to 1, a number of examples, or "
+            "None"
+        )

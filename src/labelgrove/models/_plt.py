@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -14,13 +15,17 @@ from labelgrove._labels import LabelRegistry
 from labelgrove._parameters import thread_count
 from labelgrove._validation import Rows
 from labelgrove.models._base import LabelTreeClassifier
+from labelgrove.models._batch_engine import BatchEngine
 from labelgrove.models._batch_options import LINKS, SOLVERS, BatchOptions
 from labelgrove.models._batch_trees import TreePlan
 from labelgrove.models._class_weights import check_class_weight, class_weights
 from labelgrove.models._engine_trees import engine_tree, engine_tree_of_ids
 from labelgrove.models._iplt import learn_iplt
 from labelgrove.models._learning import BatchClassifier
+from labelgrove.models._online_plt import online_options
+from labelgrove.models._options import EngineOptions
 from labelgrove.models._state import Learned
+from labelgrove.models._warm_start import prepare
 from labelgrove.trees import LabelTree
 
 
@@ -81,6 +86,9 @@ class PLTClassifier(BatchClassifier, LabelTreeClassifier):
         Probability from which :meth:`predict` returns a label, for multi-label targets.
     n_jobs : int, optional
         Threads; -1 for all processors. The result is the same for any number.
+    online_ready : bool
+        Whether fit also prepares all that :meth:`OnlinePLTClassifier.from_batch` needs to learn on
+        as if the online learner had seen the examples itself; the model is a multiple as large.
     random_state : int, RandomState or None
         Seed of all random choices. None draws one.
 
@@ -113,7 +121,7 @@ class PLTClassifier(BatchClassifier, LabelTreeClassifier):
     """
 
     algorithm = "plt"
-    _engine = _core.BatchPlt
+    _engine = BatchEngine
     _options = BatchOptions
 
     def __init__(
@@ -135,6 +143,7 @@ class PLTClassifier(BatchClassifier, LabelTreeClassifier):
         class_weight: str | Mapping[Any, float] | None = None,
         normalize: bool = True,
         threshold: float = 0.5,
+        online_ready: bool = False,
         n_jobs: int | None = 1,
         random_state: Any = 0,
     ) -> None:
@@ -154,11 +163,14 @@ class PLTClassifier(BatchClassifier, LabelTreeClassifier):
         self.class_weight = class_weight
         self.normalize = normalize
         self.threshold = threshold
+        self.online_ready = online_ready
         self.n_jobs = n_jobs
         self.random_state = random_state
 
     def _start(self, *, named: bool) -> Learned:
         options = BatchOptions.from_parameters(self.get_params(deep=False))
+        if self.online_ready:
+            options = replace(options, online=self._online_options(options))
         plan = TreePlan(self.get_params(deep=False), options.seed)
         check_class_weight(self.class_weight)
         if options.solver == SOLVERS.index("adagrad") and self.class_weight is not None:
@@ -168,6 +180,14 @@ class PLTClassifier(BatchClassifier, LabelTreeClassifier):
         if plan.given is not None:
             labels.ids_of(engine_tree(plan.given)[2], add=True)
         return Learned.start(options, labels, None, named=named)
+
+    def _online_options(self, options: BatchOptions) -> EngineOptions:
+        if self.n_trees != 1 or options.link == LINKS["softmax"]:
+            raise ParameterError(
+                "online_ready=True: expected n_trees=1, and no link='softmax'; one tree whose "
+                "siblings do not compete is what can be learnt on"
+            )
+        return online_options(options, {})
 
     def _train(
         self,
@@ -190,18 +210,23 @@ class PLTClassifier(BatchClassifier, LabelTreeClassifier):
         trees = [engine_tree_of_ids(tree) for tree in plan.build(rows, indptr, ids, learned.labels)]
         threads = thread_count(self.n_jobs)
         if online:
-            learned.engine = learn_iplt(
+            batch = learn_iplt(
                 learned.options, trees, len(learned.labels), rows, indptr, ids, threads
             )
-            return
-        learned.engine = _core.BatchPlt.train(
-            learned.options.to_dict(),
-            trees,
-            len(learned.labels),
-            *rows.arrays,
-            indptr,
-            ids,
-            weights,
-            class_weights(self.class_weight, learned.labels, ids, rows.n_rows),
-            threads,
-        )
+        else:
+            batch = _core.BatchPlt.train(
+                learned.options.to_dict(),
+                trees,
+                len(learned.labels),
+                *rows.arrays,
+                indptr,
+                ids,
+                weights,
+                class_weights(self.class_weight, learned.labels, ids, rows.n_rows),
+                threads,
+            )
+        prepared = None
+        if learned.options.online is not None:
+            arrays = batch.save(False)
+            prepared = prepare(learned.options.online, arrays, rows, indptr, ids, threads)
+        learned.engine = BatchEngine(batch, prepared)

@@ -1,0 +1,120 @@
+"""Online trees that begin with a sample's tree, or with what a batch model has learnt."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from contract.kit import checkerboard, noise, same_answers, state
+from labelgrove import LabelTree, OnlinePLTClassifier, ParameterError, PLTClassifier, load
+from labelgrove.models._batch_trees import TreePlan
+
+SMALL: dict[str, Any] = {"arity": 3, "max_leaves": 4}
+
+
+def test_a_whole_sample_and_no_new_label_is_iplt_on_its_tree() -> None:
+    X, Y = noise(n=120)
+    warm = OnlinePLTClassifier(warm_start_size=1.0, **SMALL).fit(X, Y)
+    kmeans = PLTClassifier(arity=3, max_leaf_size=4).fit(X, Y).tree_
+    assert warm.tree_ == kmeans
+    iplt = OnlinePLTClassifier(tree=kmeans, policy="fixed", **SMALL).fit(X, Y)
+    order = [warm.classes_.tolist().index(name) for name in iplt.classes_.tolist()]
+    assert np.array_equal(
+        warm.predict_proba(X).toarray()[:, order], iplt.predict_proba(X).toarray()
+    )
+    counted = OnlinePLTClassifier(warm_start_size=len(Y), **SMALL).fit(X, Y)
+    assert state(counted) == state(warm)
+
+
+def test_labels_after_the_sample_extend_its_tree() -> None:
+    X, Y = noise(n=200)
+    warm = OnlinePLTClassifier(warm_start_size=0.1, **SMALL).fit(X, Y)
+    assert sorted(warm.classes_) == sorted({name for row in Y for name in row})
+    assert warm.examples_seen_ == 200
+    first = OnlinePLTClassifier(warm_start_size=20, **SMALL).fit(X, Y)
+    assert state(first) == state(warm)
+    nothing = OnlinePLTClassifier(warm_start_size=1).fit(X[:3], [[], ["a"], ["b"]])
+    assert nothing.classes_.tolist() == ["a", "b"]
+
+
+@pytest.mark.parametrize("size", [0, -1, 1.5, 0.0, "all", True, np.nan])
+def test_a_sample_has_a_size(size: Any) -> None:
+    X, Y = noise()
+    with pytest.raises(ParameterError, match="warm_start_size"):
+        OnlinePLTClassifier(warm_start_size=size).fit(X, Y)
+    with pytest.raises(ParameterError, match="warm_start_size"):
+        OnlinePLTClassifier(warm_start_size=0.5, tree=LabelTree([-1], ["a"])).fit(X, Y)
+    with pytest.raises(ParameterError, match="warm_start_size"):
+        OnlinePLTClassifier(warm_start_size=0.5, policy="fixed").fit(X, Y)
+
+
+@pytest.mark.parametrize("ready", [False, True])
+@pytest.mark.parametrize("learner", ["arow", "adagrad"])
+def test_nothing_is_forgotten_on_the_way(ready: bool, learner: str) -> None:
+    X, y = checkerboard()
+    loss = "squared_hinge" if learner == "arow" else "log"
+    batch = PLTClassifier(loss=loss, C=10.0, arity=3, max_leaf_size=3, online_ready=ready).fit(X, y)
+    before = state(batch)
+    online = OnlinePLTClassifier.from_batch(batch)
+    assert online.get_params()["learner"] == learner
+    assert online.tree_ == batch.tree_
+    assert np.array_equal(online.predict(X), y)
+    if learner == "adagrad":  # the link is the same, and so are the probabilities
+        assert np.allclose(online.predict_topk(X, 3)[1], batch.predict_topk(X, 3)[1], atol=1e-6)
+    new = X[:3].copy()
+    new[:, 0] = new[:, 5] = 3.0
+    online.partial_fit(new, [77, 77, 77])
+    assert online.predict(new).tolist() == [77] * 3
+    assert online.score(X, y) > 0.8
+    assert online.examples_seen_ == len(X) + 3
+    assert state(batch) == before
+
+
+def test_what_was_prepared_is_what_learning_online_leaves(tmp_path: Any) -> None:
+    X, Y = noise(n=100)
+    batch = PLTClassifier(online_ready=True, arity=3, max_leaf_size=4).fit(X, Y)
+    batch.save(tmp_path / "batch.lg")
+    stored = load(tmp_path / "batch.lg")
+    assert state(stored) == state(batch)
+    online = [OnlinePLTClassifier.from_batch(model) for model in (batch, stored)]
+    more, names = noise(seed=1, n=30)
+    assert state(online[0].partial_fit(more, names)) == state(online[1].partial_fit(more, names))
+    batch.save(tmp_path / "small.lg", for_prediction=True)
+    small = load(tmp_path / "small.lg")
+    assert same_answers(small, batch, X)
+    plain = PLTClassifier(arity=3, max_leaf_size=4).fit(X, Y)
+    assert same_answers(plain, batch, X)
+    assert plain.size()["model_bytes"] < batch.size()["model_bytes"]
+
+
+def test_labels_that_were_removed_stay_away() -> None:
+    X, Y = noise(n=100)
+    for ready in (False, True):
+        batch = PLTClassifier(online_ready=ready, arity=3, max_leaf_size=4).fit(X, Y)
+        batch.remove_labels(["l0"])
+        online = OnlinePLTClassifier.from_batch(batch)
+        assert "l0" not in online.partial_fit(X, [["l1"] for _ in Y]).classes_
+        assert "l0" in online.partial_fit(X[:1], [["l0"]]).classes_
+
+
+def test_what_cannot_be_learnt_on() -> None:
+    X, y = checkerboard(2)
+    for wrong in ({"n_trees": 2}, {"link": "softmax"}):
+        with pytest.raises(ParameterError, match="online_ready"):
+            PLTClassifier(online_ready=True, **wrong).fit(X, y)
+        with pytest.raises(ParameterError):
+            OnlinePLTClassifier.from_batch(PLTClassifier(**wrong).fit(X, y))
+    with pytest.raises(ParameterError, match="learner"):
+        OnlinePLTClassifier.from_batch(PLTClassifier().fit(X, y), learner="sgd")
+
+
+def test_seeds_of_a_grove_differ() -> None:
+    plan = TreePlan(PLTClassifier(tree="random", n_trees=3, arity=2).get_params(), 0)
+    X, y = checkerboard(1)
+    model = PLTClassifier().fit(X, y)
+    rows = model._learned.check_rows(X)  # type: ignore[union-attr]
+    indptr, ids = np.arange(len(y) + 1), np.arange(12, dtype=np.uint32)
+    trees = plan.build(rows, indptr, ids, model._learned.labels)  # type: ignore[union-attr]
+    assert len({tuple(tree.labels.items()) for tree in trees}) == 3
