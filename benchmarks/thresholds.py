@@ -40,10 +40,7 @@ MOST_LABELS_ONE_VS_REST = 1000
 
 METHODS = ("fta", "sto", "ofo")
 PLACES = (1, 2, 3, 4, 5, 7, 10, 15, 20)
-CHECKPOINTS = 10
-
-ROWS_ALONG = 2000
-"""Held-out and test rows, at most, that are looked at again and again along a stream."""
+CHECKPOINTS = 5
 
 SIZES = {"eurlex57k-sized": (6_000, 4_271), "large": (500_000, 300_000)}
 """Rows and labels of the synthetic problems on which tuning alone is timed."""
@@ -154,8 +151,7 @@ def ranking(fitted: Any, X: sp.csr_array, k: int) -> tuple[npt.NDArray[np.int64]
 
 def follow(dataset: str) -> dict[str, Any]:
     """Tune online along a stream, and beside it anew on held-out rows at every checkpoint."""
-    (X, Y), *others = parts(dataset)
-    held_out, test = ((rows[:ROWS_ALONG], labels[:ROWS_ALONG]) for rows, labels in others)
+    (X, Y), held_out, test = parts(dataset)
     model, curve, step = OnlinePLTClassifier(thresholds="ofo"), [], -(-X.shape[0] // CHECKPOINTS)
     for begin in range(0, X.shape[0], step):
         model.partial_fit(X[begin : begin + step], Y[begin : begin + step])
