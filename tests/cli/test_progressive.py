@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 
+@pytest.mark.slow
 def test_training_leaves_a_page_and_the_same_model(run: Any, texts: Path, tmp_path: Path) -> None:
     page, plain, told = tmp_path / "page.html", tmp_path / "plain.lg", tmp_path / "told.lg"
     before = json.loads(run("train", texts, "-o", plain, "--json").stdout)
@@ -17,6 +18,7 @@ def test_training_leaves_a_page_and_the_same_model(run: Any, texts: Path, tmp_pa
     assert "told, learning texts.jsonl" in html and "A new label is told" in html
 
 
+@pytest.mark.slow
 def test_going_on_learning_knows_what_is_new(
     run: Any, text_model: Path, make_texts: Any, tmp_path: Path
 ) -> None:

@@ -3,7 +3,10 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import pytest
 
+
+@pytest.mark.slow
 def test_a_page_is_written(run: Any, text_model: Path, make_texts: Any, tmp_path: Path) -> None:
     data, page = make_texts("test.jsonl", 60, seed=1), tmp_path / "page.html"
     shown = run("report", text_model, data, "-o", page, "--limit", 50).stdout
@@ -13,6 +16,7 @@ def test_a_page_is_written(run: Any, text_model: Path, make_texts: Any, tmp_path
     assert "What has changed" not in html
 
 
+@pytest.mark.slow
 def test_two_models_are_compared(
     run: Any, vector_model: Path, vectors: Path, tmp_path: Path
 ) -> None:

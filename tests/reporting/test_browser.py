@@ -8,6 +8,8 @@ import pytest
 
 from reporting.browser import Browser
 
+pytestmark = pytest.mark.slow  # and no sanitizer can be loaded into a browser
+
 CHARTS = "[...document.querySelectorAll('[data-chart]')]"
 
 

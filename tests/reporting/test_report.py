@@ -14,6 +14,10 @@ from labelgrove import DataError, MissingDependencyError
 from labelgrove.reporting import write_report
 from reporting.kit import HOSTILE, examples
 
+pytestmark = (
+    pytest.mark.slow
+)  # charts come out of a JavaScript engine, which sanitizers do not like
+
 
 def content(page: Path) -> Any:
     found = re.search(r'<script type="application/json" id="data">(.*?)</script>', page.read_text())

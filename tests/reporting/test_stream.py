@@ -75,6 +75,7 @@ def test_recent_is_the_last_thousand_and_points_stay_few() -> None:
     assert [point.examples for point in points] == sorted({point.examples for point in points})
 
 
+@pytest.mark.slow
 def test_the_page_renders(browser: Browser, tmp_path: Path) -> None:
     page = tmp_path / "stream.html"
     record = StreamRecord()
@@ -89,6 +90,7 @@ def test_the_page_renders(browser: Browser, tmp_path: Path) -> None:
     assert browser.run("document.querySelectorAll('[data-chart] svg').length") == 4
 
 
+@pytest.mark.slow
 def test_nothing_new_and_no_tree(browser: Browser, tmp_path: Path) -> None:
     page, record = tmp_path / "stream.html", StreamRecord(["a"])
     record.add([["a"]], [["a"]], labels=1, nodes=0, seconds=0.1)

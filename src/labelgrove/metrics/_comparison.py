@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from scipy.stats import binom
+from scipy.special import bdtr
 
 from labelgrove._errors import DataError
 from labelgrove.metrics._inputs import IntArray
@@ -163,7 +163,7 @@ def mcnemar(only_before: npt.ArrayLike, only_after: npt.ArrayLike) -> Discordanc
         raise DataError("only_before and only_after: expected as many counts of each")
     if (b < 0).any() or (c < 0).any():
         raise DataError("only_before and only_after: a negative count found")
-    p = np.minimum(1.0, 2.0 * binom.cdf(np.minimum(b, c), b + c, 0.5))
+    p = np.minimum(1.0, 2.0 * bdtr(np.minimum(b, c).astype(np.float64), b + c, 0.5))
     return Discordance(b.astype(np.int64), c.astype(np.int64), p, _adjusted(p))
 
 
