@@ -4,7 +4,7 @@ namespace labelgrove {
 namespace {
 
 // Looking through this many is as fast as hashing, and takes no table.
-constexpr std::size_t kFew = 16;
+constexpr std::size_t kFew = 8;
 
 }  // namespace
 

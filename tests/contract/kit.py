@@ -85,7 +85,7 @@ KINDS: dict[str, Kind] = {
         numbers={"epochs": 2, "max_nodes": 40, "swap_resistance": 8, "r": 2.0},
         bad={
             "max_nodes": [0, -1, 2.0, "all", None, True, 2**40],
-            "swap_resistance": [-1, 0.5, "4", None, True],
+            "swap_resistance": [0, -1, 0.5, "4", None, True],
             "leaves": [0, -1, 2.0, "2", None, True],
             "learner": ["perceptron", 3, None],
             "loss": ["hinge", 3, None],

@@ -126,6 +126,7 @@ class LOMTree:
     ) -> None:
         self.new_regressor = new_regressor
         self.max_nodes = max_nodes
+        assert swap_resistance >= 1, "a leaf could recycle itself"
         self.R_S = swap_resistance
         self.root = Node(0, new_regressor())
         self.nodes = [self.root]

@@ -25,7 +25,7 @@ struct LomTreeOptions {
   LearnerOptions learner;
   std::uint64_t max_nodes = 0;        // T, the most inner nodes; 0: grow with the classes seen, k
   std::uint32_t nodes_per_class = 4;  // then T = nodes_per_class * k - 1
-  std::uint64_t swap_resistance = 4;  // R_S
+  std::uint64_t swap_resistance = 4;  // R_S, at least 1: so no leaf recycles itself
   std::uint32_t leaves = 2;           // the most probable leaves that prediction goes by; 1 is the paper's
   bool normalize = true;              // scale examples to unit length
 };
@@ -124,7 +124,7 @@ class LomTree {
   void detach(NodeId leaf);
   void start_over(NodeId v);
   void update_smallest(NodeId v);
-  NodeId train(NodeId v, const Features& x, LabelId label);
+  NodeId train(Node& node, const Features& x, ClassCount& seen);
   void save_statistics(ArrayWriter& out, std::size_t entries) const;
   void load_nodes(const ArrayReader& saved);
   void load_classes(const ArrayReader& saved);

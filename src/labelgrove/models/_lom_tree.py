@@ -94,7 +94,7 @@ class LOMTreeOptions:
             r=real(p, "r", *FLOATS),
             max_nodes=0 if auto else integer("max_nodes", p["max_nodes"], 1),
             nodes_per_class=_NODES_PER_CLASS,
-            swap_resistance=integer("swap_resistance", p["swap_resistance"], 0),
+            swap_resistance=integer("swap_resistance", p["swap_resistance"], 1),
             leaves=integer("leaves", p["leaves"], 1),
             normalize=bool(p["normalize"]),
         )
