@@ -7,9 +7,6 @@ from labelgrove.models._explanation import (
     FallOut,
     LabelExplanation,
     NodeExplanation,
-    RouteExplanation,
-    RouteLabel,
-    RouteNode,
 )
 from labelgrove.models._ldsm import LdSMClassifier
 from labelgrove.models._lom_statistics import LOMTreeStatistics
@@ -18,6 +15,7 @@ from labelgrove.models._online_plt import OnlinePLTClassifier
 from labelgrove.models._paths import LabelPaths
 from labelgrove.models._plt import PLTClassifier
 from labelgrove.models._prediction import SearchStats
+from labelgrove.models._route_explanation import RouteExplanation, RouteLabel, RouteNode
 from labelgrove.models._thresholded import ThresholdedClassifier
 
 ESTIMATORS: tuple[type[LabelClassifier], ...] = (

@@ -10,8 +10,8 @@ import numpy.typing as npt
 
 from labelgrove._parameters import integer
 from labelgrove._validation import Rows
-from labelgrove.models._explanation import RouteExplanation, RouteLabel, RouteNode
 from labelgrove.models._predicting import Predicting
+from labelgrove.models._route_explanation import RouteExplanation, RouteLabel, RouteNode
 from labelgrove.models._state import Learned
 from labelgrove.models._weighing import (
     FeatureNaming,

@@ -1,122 +1,24 @@
-"""The charts of the reports, in Vega-Lite. The page gives them their data, by name, and colours.
-
-Colours are written ``var(--name)``: the page puts in those of its light or dark style.
-"""
+"""The charts of a report on a model."""
 
 from __future__ import annotations
 
-from typing import Any
-
-Spec = dict[str, Any]
-
-INK, MUTED, LINE = "var(--ink)", "var(--muted)", "var(--line)"
-CARD = "var(--card)"
-GREEN, OCHRE, BLUE = "var(--green)", "var(--ochre)", "var(--blue)"
-BETTER, WORSE = "var(--better)", "var(--worse)"
-
-_CONFIG: Spec = {
-    "background": None,
-    "font": "var(--font)",
-    "view": {"stroke": None},
-    "axis": {
-        "labelColor": MUTED,
-        "titleColor": MUTED,
-        "gridColor": LINE,
-        "domain": False,
-        "ticks": False,
-        "labelFontSize": 12,
-        "titleFontSize": 12,
-        "titleFontWeight": "normal",
-        "labelPadding": 6,
-        "titlePadding": 10,
-        "labelOverlap": True,
-    },
-    "axisX": {"grid": False},
-    "legend": {
-        "labelColor": INK,
-        "title": None,
-        "orient": "top",
-        "direction": "horizontal",
-        "labelFontSize": 12,
-        "symbolType": "circle",
-        "symbolOpacity": 1,
-        "symbolStrokeWidth": 2,
-        "offset": 4,
-        "columns": 3,
-    },
-}
-_STEPS = [0, *(digit * 10**zeros for zeros in range(7) for digit in (1, 2, 5))]
-_PERCENT = {"format": ".0%", "tickCount": 5}
-
-
-def chart(
-    data: str,
-    description: str,
-    layers: list[Spec],
-    *,
-    encoding: Spec | None = None,
-    height: int = 240,
-    canvas: bool = False,
-) -> Spec:
-    """Describe a chart as wide as its place in the page.
-
-    Parameters
-    ----------
-    data : str
-        The name of its data.
-    description : str
-        What it shows, for who cannot see it.
-    layers : list of dict
-        Vega-Lite layers.
-    encoding : dict, optional
-        What the layers share.
-    height : int
-        In pixels.
-    canvas : bool
-        Draw as pixels: for thousands of marks.
-    """
-    return {
-        "$schema": "https://vega.github.io/schema/vega-lite/v6.json",
-        "description": description,
-        "data": {"name": data},
-        "width": "container",
-        "height": height,
-        "autosize": {"type": "fit-x", "contains": "padding"},
-        "config": _CONFIG,
-        "encoding": encoding or {},
-        "layer": layers,
-        "usermeta": {"renderer": "canvas" if canvas else "svg"},
-    }
-
-
-def x(field: str, title: str, **more: Any) -> Spec:
-    """A quantitative horizontal axis."""
-    return {"field": field, "type": "quantitative", "title": title, **more}
-
-
-def share(field: str, title: str | None, **more: Any) -> Spec:
-    """A vertical axis of shares, from 0 to 100 %."""
-    given = {"axis": _PERCENT, "scale": {"domain": [0, 1]}} | more
-    return {"field": field, "type": "quantitative", "title": title, **given}
-
-
-def tooltip(**fields: str) -> list[Spec]:
-    """Fields to show on a mark: title="field" or title="field|format"."""
-    result = []
-    for title, field in fields.items():
-        name, _, form = field.partition("|")
-        entry: Spec = {"field": name, "title": title.replace("_", " ")}
-        if form:
-            entry |= {"type": "quantitative", "format": form}
-        result.append(entry)
-    return result
-
-
-def colours(field: str, names: list[str], values: list[str]) -> Spec:
-    """One colour a name, with a legend where there are several."""
-    legend: Spec | None = {} if len(names) > 1 else None
-    scale = {"domain": names, "range": values[: len(names)]}
-    return {"field": field, "type": "nominal", "scale": scale, "legend": legend, "sort": names}
+from labelgrove.reporting._chart_parts import (
+    BETTER,
+    BLUE,
+    CARD,
+    GREEN,
+    INK,
+    MUTED,
+    OCHRE,
+    PERCENT,
+    WORSE,
+    Spec,
+    chart,
+    colours,
+    share,
+    tooltip,
+    x,
+)
 
 
 def ranking(models: list[str]) -> Spec:
@@ -263,7 +165,7 @@ def reliability(models: list[str]) -> Spec:
             },
         ],
         encoding={
-            "x": x("predicted", "predicted", axis=_PERCENT, scale={"domain": [0, 1]}),
+            "x": x("predicted", "predicted", axis=PERCENT, scale={"domain": [0, 1]}),
         },
     )
 
@@ -324,7 +226,7 @@ def lost_by_depth() -> Spec:
                         "field": "share",
                         "type": "quantitative",
                         "title": "of all misses",
-                        "axis": _PERCENT,
+                        "axis": PERCENT,
                     },
                     "color": colours("where", ["at an inner node", "at the leaf"], [OCHRE, GREEN]),
                     "tooltip": tooltip(
@@ -375,87 +277,4 @@ def differences() -> Spec:
             },
         ],
         height=320,
-    )
-
-
-def over_time(
-    data: str,
-    description: str,
-    title: str,
-    names: list[str],
-    *,
-    shares: bool = False,
-    height: int = 220,
-) -> Spec:
-    """Lines over the examples of a stream."""
-    axis = (
-        {"y": share("value", title, scale={"zero": True})}
-        if shares
-        else {"y": x("value", title, axis={"format": "~s", "tickCount": 5})}
-    )
-    form = ".1%" if shares else ",.4~r"
-    seen = tooltip(after="examples|,d", what="name", value=f"value|{form}")
-    return chart(
-        data,
-        description,
-        [
-            {
-                "mark": {"type": "line", "strokeWidth": 2.5},
-                "encoding": {**axis, "color": colours("name", names, [GREEN, OCHRE, BLUE])},
-            },
-            {
-                "mark": {"type": "point", "opacity": 0, "size": 120, "filled": True},
-                "encoding": {**axis, "tooltip": seen},
-            },
-        ],
-        encoding={
-            "x": x(
-                "examples", "examples", axis={"format": "~s", "tickCount": 6}, scale={"nice": False}
-            ),
-        },
-        height=height,
-    )
-
-
-def patience() -> Spec:
-    """The share of new labels told, by how many examples of them were learnt."""
-    return chart(
-        "patience",
-        "Share of new labels told by the number of examples learnt of them",
-        [
-            {
-                "mark": {
-                    "type": "area",
-                    "interpolate": "step-after",
-                    "color": GREEN,
-                    "opacity": 0.14,
-                },
-                "encoding": {"y": share("share", "told")},
-            },
-            {
-                "mark": {
-                    "type": "line",
-                    "interpolate": "step-after",
-                    "color": GREEN,
-                    "strokeWidth": 2.5,
-                },
-                "encoding": {"y": share("share", "told")},
-            },
-            {
-                "mark": {"type": "point", "opacity": 0, "size": 160, "filled": True},
-                "encoding": {
-                    "y": share("share", "told"),
-                    "tooltip": tooltip(examples="learnt|,d", told="share|.1%"),
-                },
-            },
-        ],
-        encoding={
-            "x": x(
-                "learnt",
-                "examples learnt of the label",
-                scale={"type": "symlog", "nice": False},
-                axis={"values": _STEPS, "format": "~s"},
-            )
-        },
-        height=220,
     )

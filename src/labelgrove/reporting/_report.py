@@ -13,7 +13,7 @@ from labelgrove._errors import DataError
 from labelgrove.evaluation._targets import read_targets
 from labelgrove.metrics import Bootstrap
 from labelgrove.metrics._score import Interval, Score
-from labelgrove.reporting import _changes, _charts, _sections
+from labelgrove.reporting import _changes, _chart_parts, _charts, _sections
 from labelgrove.reporting._losses import Losses, find_losses
 from labelgrove.reporting._observed import Observed, indicator, label_ids, observe
 from labelgrove.reporting._page import write_page
@@ -181,7 +181,7 @@ def _add_charts(page: dict[str, Any], observed: Observed, names: Sequence[str]) 
         "lost_by_depth": _charts.lost_by_depth,
         "differences": _charts.differences,
         "chosen": lambda: _charts.histogram(
-            "chosen", "The thresholds of the labels", "threshold", colour=_charts.OCHRE
+            "chosen", "The thresholds of the labels", "threshold", colour=_chart_parts.OCHRE
         ),
         "latency": lambda: _charts.histogram(
             "latency", "Time of a prediction", "milliseconds", unit="~g", y="examples", scale="log"

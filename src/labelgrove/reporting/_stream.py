@@ -1,29 +1,22 @@
-"""The report of a stream: how a model did while it learnt."""
+"""What happens while a model learns from a stream."""
 
 from __future__ import annotations
 
 from collections import Counter, deque
 from collections.abc import Collection, Hashable, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
-from os import PathLike
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from labelgrove._errors import DataError
-from labelgrove.reporting import _charts
-from labelgrove.reporting._numbers import plain
-from labelgrove.reporting._page import write_page
 
-_RECENT = 1000
+RECENT = 1000
 _STEP = 1.02  # points lie so far apart, as a ratio: some hundreds however long the stream
-_NOISE = 200  # the first of so many parts of a stream is too short to tell precision or speed
 
 
 @dataclass(frozen=True)
-class _Point:
+class StreamPoint:
     """Where the stream stood at some time."""
 
     examples: int
@@ -65,8 +58,8 @@ class StreamRecord:
         self._told: dict[Hashable, int] = {}  # new labels: examples learnt when first told
         self._asked: dict[Hashable, int] = {}  # new labels: examples learnt when last asked
         self._window: deque[tuple[int, int]] = deque()
-        self._points: list[_Point] = []
-        self._last: _Point | None = None
+        self._points: list[StreamPoint] = []
+        self._last: StreamPoint | None = None
 
     @property
     def precision(self) -> float:
@@ -118,7 +111,7 @@ class StreamRecord:
         self.seconds += seconds
         self._hits += hits
         self._window.append((len(true), hits))
-        while sum(n for n, _ in self._window) - self._window[0][0] >= _RECENT:
+        while sum(n for n, _ in self._window) - self._window[0][0] >= RECENT:
             self._window.popleft()
         self._mark(labels, nodes)
 
@@ -157,124 +150,13 @@ class StreamRecord:
 
     def _mark(self, labels: int, nodes: int) -> None:
         n_recent, hits = (sum(parts) for parts in zip(*self._window, strict=True))
-        self._last = _Point(
+        self._last = StreamPoint(
             self.examples, self.precision, hits / n_recent, labels, nodes, self.seconds
         )
         if not self._points or self.examples >= _STEP * self._points[-1].examples:
             self._points.append(self._last)
 
-    def points(self) -> list[_Point]:
+    def points(self) -> list[StreamPoint]:
         """The course so far, some hundreds of points; the last one is where it stands."""
         ends = [] if self._last is None or self._last in self._points else [self._last]
         return self._points + ends
-
-
-def write_stream_report(
-    record: StreamRecord,
-    path: str | PathLike[str],
-    *,
-    name: str = "the model",
-    data_name: str = "the stream",
-) -> None:
-    """Write down how a model did while it learnt, as a page.
-
-    It shows progressive P@1 over time, how labels and nodes of the tree grew, how many examples
-    of a new label are learnt until it is told, and the examples a second. The page is one file
-    and needs no network.
-
-    Parameters
-    ----------
-    record : StreamRecord
-        With at least one example.
-    path : path
-        Where the page is written.
-    name, data_name : str
-        What to call the model and the stream.
-
-    Raises
-    ------
-    DataError
-        When nothing was recorded.
-    MissingDependencyError
-        Without the packages of ``labelgrove[report]``.
-    OSError
-        When the page cannot be written.
-    """
-    points = record.points()
-    if not points:
-        raise DataError("record: there is not a single example to report on")
-    patience = record.patience()
-    page = {"data": _data(points, patience), "charts": _stream_charts(points[-1].nodes > 0)}
-    page["charts"] = {name: spec for name, spec in page["charts"].items() if page["data"][name]}
-    told = np.flatnonzero(patience >= 0.5)
-    last = points[-1]
-    write_page(
-        path,
-        "stream.html.jinja",
-        {
-            "page": page,
-            "title": f"{name}, learning {data_name}",
-            "facts": [
-                ("examples", f"{last.examples:,}"),
-                ("labels", f"{last.labels:,}"),
-                ("new among them", f"{record.new_labels:,}"),
-                *([("nodes", f"{last.nodes:,}")] if last.nodes else []),
-            ],
-            "so_far": last.so_far,
-            "recent": last.recent,
-            "window": min(_RECENT, last.examples),
-            "speed": last.examples / max(last.seconds, 1e-9),
-            "half": int(told[0]) if told.size else None,
-            "ever": float(patience[-1]) if patience.size else None,
-            "places": record.places,
-        },
-    )
-
-
-def _data(points: Sequence[_Point], patience: npt.NDArray[np.float64]) -> dict[str, Any]:
-    def lines(points: Sequence[_Point], **columns: str) -> list[dict[str, Any]]:
-        return [
-            {"examples": point.examples, "name": name, "value": plain([getattr(point, field)])[0]}
-            for name, field in columns.items()
-            for point in points
-        ]
-
-    settled = [point for point in points if point.examples * _NOISE >= points[-1].examples]
-
-    grown = {"labels": "labels", "nodes": "nodes"} if points[-1].nodes else {"labels": "labels"}
-    # From one change to the next: a step needs no points between.
-    steps = np.flatnonzero(np.diff(patience, prepend=-1.0) != 0)
-    steps = np.unique(np.append(steps, len(patience) - 1)) if len(patience) else steps
-    return {
-        "precision": lines(settled, **{"so far": "so_far", "recent": "recent"}),
-        "growth": lines(points, **grown),
-        "patience": [{"learnt": int(n), "share": plain([patience[n]])[0]} for n in steps],
-        "speed": _speeds(settled),
-    }
-
-
-def _speeds(points: Sequence[_Point]) -> list[dict[str, Any]]:
-    """Examples a second between points that lie far enough apart to tell."""
-    kept = [points[0]]
-    for point in points[1:]:
-        if point.examples >= kept[-1].examples * 1.1:
-            kept.append(point)
-    rows = []
-    for before, after in pairwise(kept):
-        speed = (after.examples - before.examples) / max(after.seconds - before.seconds, 1e-9)
-        rows.append({"examples": after.examples, "name": "examples a second", "value": speed})
-    return rows
-
-
-def _stream_charts(has_tree: bool) -> dict[str, Any]:
-    grown = ["labels", "nodes"] if has_tree else ["labels"]
-    return {
-        "precision": _charts.over_time(
-            "precision", "Progressive P@1", "P@1", ["so far", "recent"], shares=True, height=300
-        ),
-        "growth": _charts.over_time("growth", "Labels and nodes over time", "number", grown),
-        "patience": _charts.patience(),
-        "speed": _charts.over_time(
-            "speed", "Examples a second over time", "a second", ["examples a second"]
-        ),
-    }

@@ -1,0 +1,120 @@
+"""What the charts of the reports are made of, in Vega-Lite.
+
+The page gives charts their data, by name, and their colours.
+
+Colours are written ``var(--name)``: the page puts in those of its light or dark style.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+Spec = dict[str, Any]
+
+INK, MUTED, LINE = "var(--ink)", "var(--muted)", "var(--line)"
+CARD = "var(--card)"
+GREEN, OCHRE, BLUE = "var(--green)", "var(--ochre)", "var(--blue)"
+BETTER, WORSE = "var(--better)", "var(--worse)"
+
+_CONFIG: Spec = {
+    "background": None,
+    "font": "var(--font)",
+    "view": {"stroke": None},
+    "axis": {
+        "labelColor": MUTED,
+        "titleColor": MUTED,
+        "gridColor": LINE,
+        "domain": False,
+        "ticks": False,
+        "labelFontSize": 12,
+        "titleFontSize": 12,
+        "titleFontWeight": "normal",
+        "labelPadding": 6,
+        "titlePadding": 10,
+        "labelOverlap": True,
+    },
+    "axisX": {"grid": False},
+    "legend": {
+        "labelColor": INK,
+        "title": None,
+        "orient": "top",
+        "direction": "horizontal",
+        "labelFontSize": 12,
+        "symbolType": "circle",
+        "symbolOpacity": 1,
+        "symbolStrokeWidth": 2,
+        "offset": 4,
+        "columns": 3,
+    },
+}
+PERCENT = {"format": ".0%", "tickCount": 5}
+
+
+def chart(
+    data: str,
+    description: str,
+    layers: list[Spec],
+    *,
+    encoding: Spec | None = None,
+    height: int = 240,
+    canvas: bool = False,
+) -> Spec:
+    """Describe a chart as wide as its place in the page.
+
+    Parameters
+    ----------
+    data : str
+        The name of its data.
+    description : str
+        What it shows, for who cannot see it.
+    layers : list of dict
+        Vega-Lite layers.
+    encoding : dict, optional
+        What the layers share.
+    height : int
+        In pixels.
+    canvas : bool
+        Draw as pixels: for thousands of marks.
+    """
+    return {
+        "$schema": "https://vega.github.io/schema/vega-lite/v6.json",
+        "description": description,
+        "data": {"name": data},
+        "width": "container",
+        "height": height,
+        "autosize": {"type": "fit-x", "contains": "padding"},
+        "config": _CONFIG,
+        "encoding": encoding or {},
+        "layer": layers,
+        "usermeta": {"renderer": "canvas" if canvas else "svg"},
+    }
+
+
+def x(field: str, title: str, **more: Any) -> Spec:
+    """A quantitative horizontal axis."""
+    return {"field": field, "type": "quantitative", "title": title, **more}
+
+
+def share(field: str, title: str | None, **more: Any) -> Spec:
+    """A vertical axis of shares, from 0 to 100 %."""
+    given = {"axis": PERCENT, "scale": {"domain": [0, 1]}} | more
+    return {"field": field, "type": "quantitative", "title": title, **given}
+
+
+def tooltip(**fields: str) -> list[Spec]:
+    """Fields to show on a mark: title="field" or title="field|format"."""
+    result = []
+    for title, field in fields.items():
+        name, _, form = field.partition("|")
+        entry: Spec = {"field": name, "title": title.replace("_", " ")}
+        if form:
+            entry |= {"type": "quantitative", "format": form}
+        result.append(entry)
+    return result
+
+
+def colours(field: str, names: list[str], values: list[str]) -> Spec:
+    """One colour a name, with a legend where there are several."""
+    legend: Spec | None = {} if len(names) > 1 else None
+    scale = {"domain": names, "range": values[: len(names)]}
+    return {"field": field, "type": "nominal", "scale": scale, "legend": legend, "sort": names}
