@@ -62,6 +62,17 @@ SeedOption = Annotated[
     int, typer.Option("--seed", metavar="N", min=0, help="Seed of everything random.")
 ]
 
+NewModelOption = Annotated[
+    str | None,
+    typer.Option(
+        "--output",
+        "-o",
+        metavar="MODEL2",
+        show_default=False,
+        help="Where to write the model; by default it takes the place of MODEL.",
+    ),
+]
+
 BeamOption = Annotated[
     int | None,
     typer.Option(

@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Annotated
-
-import typer
-
 from labelgrove._errors import ModelStateError, ParameterError
 from labelgrove.cli._finish import finish_learning
 from labelgrove.cli._learning import learn_from
@@ -17,6 +13,7 @@ from labelgrove.cli._options import (
     JsonOption,
     LimitOption,
     ModelArgument,
+    NewModelOption,
     ProgressiveOption,
     SameJobsOption,
 )
@@ -29,16 +26,7 @@ from labelgrove.models import OnlinePLTClassifier, PLTClassifier
 def learn(
     model_file: ModelArgument,
     data: DataArgument,
-    output: Annotated[
-        str | None,
-        typer.Option(
-            "--output",
-            "-o",
-            metavar="MODEL2",
-            show_default=False,
-            help="Where to write the model; by default it takes the place of MODEL.",
-        ),
-    ] = None,
+    output: NewModelOption = None,
     jobs: SameJobsOption = None,
     format: FormatOption = None,
     limit: LimitOption = None,

@@ -17,6 +17,7 @@ from labelgrove.cli._options import (
     JsonOption,
     LimitOption,
     ModelArgument,
+    NewModelOption,
     SameJobsOption,
 )
 from labelgrove.cli._output import refuse_inputs
@@ -47,16 +48,7 @@ def tune(
             help="The F-measure to be high: macro, micro or instance (by fta or sto).",
         ),
     ] = "macro",
-    output: Annotated[
-        str | None,
-        typer.Option(
-            "--output",
-            "-o",
-            metavar="MODEL2",
-            show_default=False,
-            help="Where to write the model; by default it takes the place of MODEL.",
-        ),
-    ] = None,
+    output: NewModelOption = None,
     json: JsonOption = False,
     jobs: SameJobsOption = None,
     format: FormatOption = None,
