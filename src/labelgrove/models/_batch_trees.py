@@ -17,6 +17,7 @@ from labelgrove._validation import Rows
 from labelgrove.trees import (
     LabelTree,
     complete_tree,
+    cost_tree,
     fano_tree,
     huffman_tree,
     interpolated_tree,
@@ -24,8 +25,8 @@ from labelgrove.trees import (
     label_embeddings,
 )
 
-TREES = ("kmeans", "interpolated", "huffman", "fano", "complete", "random", "flat")
-_EMBEDDED = ("kmeans", "interpolated")
+TREES = ("kmeans", "interpolated", "cost", "huffman", "fano", "complete", "random", "flat")
+_EMBEDDED = ("kmeans", "interpolated", "cost")
 _SEEDED = (*_EMBEDDED, "random")
 _WIDE = 2**22  # columns
 _TREE_STREAM = 8  # of the core's random choices: see its hash.hpp
@@ -85,12 +86,18 @@ class TreePlan:
             return [LabelTree([-1], [])] * self._n_trees
         embedded = self._kind in _EMBEDDED
         embeddings = embed_labels(rows, indptr, ids, present) if embedded else None
+        indicator = _indicator(rows.n_rows, indptr, ids, present) if embedded else None
         seeds = [self._seed]
         seeds += [_core.draw(self._seed, _TREE_STREAM, t) for t in range(1, self._n_trees)]
-        return [self._one(present, embeddings, counts[present], seed) for seed in seeds]
+        return [self._one(present, embeddings, indicator, counts[present], seed) for seed in seeds]
 
     def _one(
-        self, labels: npt.NDArray[np.int64], embeddings: Any, counts: Any, seed: int
+        self,
+        labels: npt.NDArray[np.int64],
+        embeddings: Any,
+        indicator: Any,
+        counts: npt.NDArray[np.int64],
+        seed: int,
     ) -> LabelTree:
         clustering: dict[str, Any] = {
             "labels": labels,
@@ -105,6 +112,10 @@ class TreePlan:
             case "interpolated":
                 lam = self._interpolation
                 return interpolated_tree(embeddings, counts, interpolation=lam, **clustering)
+            case "cost":  # it chooses its widths by itself
+                return cost_tree(
+                    embeddings, indicator, labels=labels, random_state=seed, n_jobs=self._n_jobs
+                )
             case "huffman":
                 return huffman_tree(counts, labels, arity=self._arity)
             case "fano":
@@ -128,10 +139,19 @@ def embed_labels(
     present: npt.NDArray[np.int64],
 ) -> Any:
     """Give what the examples of each of the labels ``present`` look like."""
+    return label_embeddings(_matrix(rows), _indicator(rows.n_rows, indptr, ids, present))
+
+
+def _indicator(
+    n_rows: int,
+    indptr: npt.NDArray[np.int64],
+    ids: npt.NDArray[np.uint32],
+    present: npt.NDArray[np.int64],
+) -> Any:
+    """Return which rows have which of the labels that occur."""
     columns = np.searchsorted(present, ids)
-    shape = (rows.n_rows, len(present))
-    indicator = sp.csr_array((np.ones(len(ids), np.uint8), columns, indptr), shape=shape)
-    return label_embeddings(_matrix(rows), indicator)
+    ones = np.ones(len(ids), np.uint8)
+    return sp.csr_array((ones, columns, indptr), shape=(n_rows, len(present)))
 
 
 def _over_ids(given: LabelTree, labels: LabelRegistry, counts: npt.NDArray[np.int64]) -> LabelTree:

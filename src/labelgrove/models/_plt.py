@@ -40,11 +40,14 @@ class PLTClassifier(BatchClassifier, LabelTreeClassifier):
 
     Parameters
     ----------
-    tree : {"kmeans", "interpolated", "huffman", "fano", "complete", "random", "flat"} or LabelTree
+    tree : {"kmeans", "interpolated", "cost", "huffman", "fano", "complete", "random", "flat"} or
+            LabelTree
         Balanced k-means over what the labels' examples look like; between that and Fano's tree
-        (``interpolation``, Baharav et al. 2021); the trees of Huffman and Fano, by frequency
-        alone; a complete tree, in order or at random; all labels below the root, which is
-        one-versus-rest. Or a tree of your own, which must have every label of the data.
+        (``interpolation``, Baharav et al. 2021); the cheapest to search
+        (`labelgrove.trees.cost_tree`, which needs neither ``arity`` nor ``max_leaf_size``); the
+        trees of Huffman and Fano, by frequency alone; a complete tree, in order or at random; all
+        labels below the root, which is one-versus-rest. Or a tree of your own, which must have
+        every label of the data.
     arity : int
         Children of an inner node.
     max_leaf_size : int

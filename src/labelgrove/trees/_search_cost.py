@@ -18,7 +18,7 @@ from labelgrove.trees._embeddings import as_indicator
 from labelgrove.trees._frequencies import Frequencies, as_frequencies, as_labels
 from labelgrove.trees._label_tree import LabelTree
 
-BLOCK_COST = 64.0
+BLOCK_COST = 128.0
 """What opening a block costs, in classifiers of it: docs/decisions/cost-tree.md."""
 
 
