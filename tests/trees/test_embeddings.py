@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from labelgrove import DataError, ParameterError
-from labelgrove.trees import label_embeddings, label_indicator
+from labelgrove.trees import kmeans_tree, label_embeddings, label_indicator
 
 
 def unit(row: list[float]) -> list[float]:
@@ -64,6 +64,17 @@ def test_cooccurrence_counts_the_examples_in_common(given_: tuple[Any, Any]) -> 
     together = [[sum(row[a] * row[b] for row in Y) for b in labels] for a in labels]
     found = label_embeddings(None, Y, kind="cooccurrence").toarray()
     np.testing.assert_allclose(found, [unit(row) for row in together], rtol=1e-6)
+
+
+def test_columns_without_entries_cost_nothing() -> None:
+    """Hashed text has two thousand million columns; scipy's products take memory for each."""
+    far = 2**31 - 2
+    X = sp.csr_array(([3.0, 4.0, 1.0], [5, far, 7], [0, 2, 3]), shape=(2, far + 1))
+    Y = sp.csr_array(np.eye(2, dtype=int))
+    found = label_embeddings(X, Y)
+    assert found.shape == (2, far + 1) and found.indices.tolist() == [5, far, 7]
+    assert found.data.tolist() == pytest.approx([0.6, 0.8, 1.0])
+    assert kmeans_tree(found, max_leaf_size=1).n_labels == 2
 
 
 def test_labels_come_in_any_form() -> None:

@@ -13,6 +13,7 @@ from labelgrove._errors import DataError, ParameterError
 from labelgrove._names import Names
 from labelgrove._parameters import integer, real, seed_from, thread_count
 from labelgrove._validation import check_rows
+from labelgrove.trees._embeddings import MANY_COLUMNS, without_empty_columns
 from labelgrove.trees._frequencies import Frequencies, as_labels
 from labelgrove.trees._label_tree import LabelTree
 from labelgrove.trees._structure import Nodes
@@ -46,10 +47,12 @@ class Clustering:
         self, embeddings: Any, labels: Iterable[Any] | None, parameters: Mapping[str, Any]
     ) -> None:
         try:
-            self._rows = check_rows(embeddings)
+            rows = check_rows(embeddings)
         except DataError as error:
             raise DataError(f"embeddings{str(error).removeprefix('X')}") from None
-        self.size = self._rows.n_rows
+        many = not rows.dense and rows.n_features > MANY_COLUMNS
+        self._rows = without_empty_columns(rows)[0] if many else rows
+        self.size = rows.n_rows
         self.names: Names = np.arange(self.size) if labels is None else as_labels(labels)
         if self.names.size != self.size:
             raise ParameterError(

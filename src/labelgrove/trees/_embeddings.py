@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,9 @@ from labelgrove._targets import parse_targets
 from labelgrove._validation import Rows, check_rows
 
 KINDS = ("pifa", "cooccurrence")
+
+MANY_COLUMNS = 2**22
+"""With more it is worth a sort to leave out those that are empty."""
 
 
 def label_embeddings(X: Any, Y: Any, *, kind: str = "pifa") -> Any:
@@ -67,7 +71,23 @@ def label_embeddings(X: Any, Y: Any, *, kind: str = "pifa") -> Any:
         raise DataError(
             f"X has {rows.n_rows} rows and Y has {indicator.shape[0]}; expected as many"
         )
-    return _unit_rows(examples_of @ _unit_rows(_matrix(rows)))
+    if rows.dense or rows.n_features <= MANY_COLUMNS:
+        return _unit_rows(examples_of @ _unit_rows(_matrix(rows)))
+    numbered, columns = without_empty_columns(rows)
+    vectors = _unit_rows(examples_of @ _unit_rows(_matrix(numbered)))
+    shape = (vectors.shape[0], rows.n_features)
+    return sp.csr_array((vectors.data, columns[vectors.indices], vectors.indptr), shape=shape)
+
+
+def without_empty_columns(rows: Rows) -> tuple[Rows, npt.NDArray[np.int32]]:
+    """Return sparse rows with their columns numbered anew, and the old numbers.
+
+    What takes memory or time for every column, as products of sparse matrices do, must not see the
+    two thousand million of hashed text.
+    """
+    columns, ids = np.unique(rows.ids, return_inverse=True)
+    width = max(columns.size, 1)
+    return replace(rows, ids=ids.astype(np.uint32), n_features=width), columns.astype(np.int32)
 
 
 def label_indicator(Y: Any) -> tuple[Any, Names]:
@@ -140,9 +160,8 @@ def _unit_rows(matrix: Any) -> Any:
         return (matrix * _inverse(norms)[:, np.newaxis]).astype(np.float32)
     matrix.sort_indices()
     squares = np.square(matrix.data, dtype=np.float64)
-    ones = np.ones(matrix.shape[1])
-    square = sp.csr_array((squares, matrix.indices, matrix.indptr), shape=matrix.shape) @ ones
-    scales = np.repeat(_inverse(np.sqrt(square)), np.diff(matrix.indptr))
+    row_of = np.repeat(np.arange(matrix.shape[0]), np.diff(matrix.indptr))
+    scales = _inverse(np.sqrt(np.bincount(row_of, squares, minlength=matrix.shape[0])))[row_of]
     values = (matrix.data * scales).astype(np.float32)
     return sp.csr_array((values, matrix.indices, matrix.indptr), shape=matrix.shape)
 
