@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "labelgrove/online_plt.hpp"
+#include "labelgrove/training_set.hpp"
 #include "memory_archive.hpp"
 #include "support.hpp"
 
@@ -48,6 +49,14 @@ inline void learn(OnlinePlt& model, const Stream& stream, std::size_t begin, std
   model.learn([&stream](std::size_t i) { return stream[i]; }, begin, end, threads);
 }
 inline void learn(OnlinePlt& model, const Stream& stream) { learn(model, stream, 0, stream.size()); }
+
+// The stream as a data set, which must outlive it.
+inline TrainingSet training_set(const Stream& stream) {
+  TrainingSet data;
+  data.size = stream.size();
+  data.example = [&stream](std::size_t i) { return TrainingSet::Example{stream.x[i].view(), stream.labels[i]}; };
+  return data;
+}
 
 inline MemoryArchive saved(const OnlinePlt& model, bool for_prediction = false) {
   MemoryArchive archive;

@@ -16,7 +16,8 @@ LINKS = {"logistic": 0, "squared_hinge": 1, "softmax": 2}
 _SOFTMAX_LOSS = 2
 
 # What measured best: docs/decisions/batch-solver.md.
-_TOLERANCES = {"squared_hinge": 0.3, "log": 0.02, "softmax": 0.02}
+_COSTS = {"squared_hinge": 1.0, "log": 10.0, "softmax": 10.0}
+_TOLERANCES = {"squared_hinge": 0.3, "log": 0.05, "softmax": 0.05}
 _PASSES = {"dual": 20, "adagrad": 3}
 _LARGEST = 1e6
 
@@ -96,14 +97,17 @@ class BatchOptions:
                 f"solver='adagrad': expected loss='log' and no link; found loss={loss!r}, "
                 f"link={p['link']!r}"
             )
+        problem = "softmax" if competing else loss
+        if p["C"] is None:
+            p["C"] = _COSTS[problem]
         if p["tol"] is None:
-            p["tol"] = _TOLERANCES["softmax" if competing else loss]
+            p["tol"] = _TOLERANCES[problem]
         if p["max_iter"] is None:
             p["max_iter"] = _PASSES[solver]
         return cls(
             solver=SOLVERS.index(solver),
             loss=_SOFTMAX_LOSS if competing else LOSSES[loss],
-            link=LINKS["softmax" if competing else "logistic" if loss == "log" else loss],
+            link=LINKS["logistic" if problem == "log" else problem],
             cost=real(p, "C", 1e-6, _LARGEST),
             bias=real(p, "bias", 0.0, 1e3),
             tolerance=real(p, "tol", 1e-6, 1.0),

@@ -84,38 +84,26 @@ class TreePlan:
         present = np.flatnonzero(counts)
         if present.size == 0:
             return [LabelTree([-1], [])] * self._n_trees
-        embedded = self._kind in _EMBEDDED
-        embeddings = embed_labels(rows, indptr, ids, present) if embedded else None
-        indicator = _indicator(rows.n_rows, indptr, ids, present) if embedded else None
+        indicator = label_matrix(indptr, ids, present)
+        embeddings = embed_labels(rows, indicator) if self._kind in _EMBEDDED else None
         seeds = [self._seed]
         seeds += [_core.draw(self._seed, _TREE_STREAM, t) for t in range(1, self._n_trees)]
-        return [self._one(present, embeddings, indicator, counts[present], seed) for seed in seeds]
+        return [self._one(present, embeddings, indicator, seed) for seed in seeds]
 
     def _one(
-        self,
-        labels: npt.NDArray[np.int64],
-        embeddings: Any,
-        indicator: Any,
-        counts: npt.NDArray[np.int64],
-        seed: int,
+        self, labels: npt.NDArray[np.int64], embeddings: Any, indicator: Any, seed: int
     ) -> LabelTree:
-        clustering: dict[str, Any] = {
-            "labels": labels,
-            "arity": self._arity,
-            "max_leaf_size": self._leaf_size,
-            "random_state": seed,
-            "n_jobs": self._n_jobs,
-        }
+        counts = np.bincount(indicator.indices, minlength=len(labels))
+        common = {"labels": labels, "random_state": seed, "n_jobs": self._n_jobs}
+        clustering = {**common, "arity": self._arity, "max_leaf_size": self._leaf_size}
         match self._kind:
             case "kmeans":
                 return kmeans_tree(embeddings, **clustering)
             case "interpolated":
                 lam = self._interpolation
                 return interpolated_tree(embeddings, counts, interpolation=lam, **clustering)
-            case "cost":  # it chooses its widths by itself
-                return cost_tree(
-                    embeddings, indicator, labels=labels, random_state=seed, n_jobs=self._n_jobs
-                )
+            case "cost":
+                return cost_tree(embeddings, indicator, **common)
             case "huffman":
                 return huffman_tree(counts, labels, arity=self._arity)
             case "fano":
@@ -132,26 +120,18 @@ class TreePlan:
                 )
 
 
-def embed_labels(
-    rows: Rows,
-    indptr: npt.NDArray[np.int64],
-    ids: npt.NDArray[np.uint32],
-    present: npt.NDArray[np.int64],
+def label_matrix(
+    indptr: npt.NDArray[np.int64], ids: npt.NDArray[np.uint32], present: npt.NDArray[np.int64]
 ) -> Any:
-    """Give what the examples of each of the labels ``present`` look like."""
-    return label_embeddings(_matrix(rows), _indicator(rows.n_rows, indptr, ids, present))
-
-
-def _indicator(
-    n_rows: int,
-    indptr: npt.NDArray[np.int64],
-    ids: npt.NDArray[np.uint32],
-    present: npt.NDArray[np.int64],
-) -> Any:
-    """Return which rows have which of the labels that occur."""
+    """Give the labels of all rows as 0 and 1, with a column for each of the ids ``present``."""
     columns = np.searchsorted(present, ids)
-    ones = np.ones(len(ids), np.uint8)
-    return sp.csr_array((ones, columns, indptr), shape=(n_rows, len(present)))
+    shape = (len(indptr) - 1, len(present))
+    return sp.csr_array((np.ones(len(ids), np.uint8), columns, indptr), shape=shape)
+
+
+def embed_labels(rows: Rows, indicator: Any) -> Any:
+    """Give what the examples of each label look like."""
+    return label_embeddings(_matrix(rows), indicator)
 
 
 def _over_ids(given: LabelTree, labels: LabelRegistry, counts: npt.NDArray[np.int64]) -> LabelTree:

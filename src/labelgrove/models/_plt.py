@@ -40,18 +40,19 @@ class PLTClassifier(BatchClassifier, LabelTreeClassifier):
 
     Parameters
     ----------
-    tree : {"kmeans", "interpolated", "cost", "huffman", "fano", "complete", "random", "flat"} or
-            LabelTree
-        Balanced k-means over what the labels' examples look like; between that and Fano's tree
-        (``interpolation``, Baharav et al. 2021); the cheapest to search
-        (`labelgrove.trees.cost_tree`, which needs neither ``arity`` nor ``max_leaf_size``); the
-        trees of Huffman and Fano, by frequency alone; a complete tree, in order or at random; all
-        labels below the root, which is one-versus-rest. Or a tree of your own, which must have
-        every label of the data.
+    tree : str or LabelTree
+        ``"kmeans"``: balanced k-means over what the labels' examples look like;
+        ``"interpolated"``: between that and Fano's tree (Baharav et al. 2021);
+        ``"cost"``: the cheapest one to search, which chooses every width by itself;
+        ``"huffman"``, ``"fano"``: by the labels' frequency alone;
+        ``"complete"``, ``"random"``: complete, in order of arrival or at random;
+        ``"flat"``: all labels below the root, which is one-versus-rest.
+        Or a tree of your own, which must have every label of the data.
     arity : int
         Children of an inner node.
     max_leaf_size : int
-        Labels that hang together on one node, at most. Huffman's tree has no such node.
+        Labels that hang together on one node, at most; not for the trees of Huffman and of least
+        cost.
     interpolation : float in [0, 2]
         λ of ``tree="interpolated"``: 0 is k-means, 1 weighted k-means, 2 Fano's tree.
     n_trees : int
@@ -68,13 +69,14 @@ class PLTClassifier(BatchClassifier, LabelTreeClassifier):
     solver : {"dual", "adagrad"}
         Dual coordinate ascent up to ``tol``; or ``max_iter`` passes of AdaGrad, which is IPLT
         (Jasinska-Kobus et al. 2021, Algorithm 1).
-    C : float
-        Weight of the loss against the regulariser ½|w|².
+    C : float, optional
+        Weight of the loss against the regulariser ½|w|²: 1 by default for the squared hinge and 10
+        for the logistic loss.
     bias : float
         Value of the constant feature; 0 for none.
     tol : float, optional
         How far the derivative of any dual variable may be from optimal: 0.3 by default for the
-        squared hinge and 0.02 for the logistic loss.
+        squared hinge and 0.05 for the logistic loss.
     max_iter : int, optional
         Passes over a node's examples at most: 20 by default, for AdaGrad 3.
     weight_threshold : float
@@ -138,7 +140,7 @@ class PLTClassifier(BatchClassifier, LabelTreeClassifier):
         loss: str | None = None,
         link: str | None = None,
         solver: str = "dual",
-        C: float = 1.0,
+        C: float | None = None,
         bias: float = 1.0,
         tol: float | None = None,
         max_iter: int | None = None,

@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from labelgrove import _core
 from labelgrove._validation import Rows
-from labelgrove.models._batch_trees import embed_labels
+from labelgrove.models._batch_trees import embed_labels, label_matrix
 from labelgrove.models._engine_trees import engine_tree_of_ids
 from labelgrove.models._options import LEARNERS, EngineOptions
 from labelgrove.models._state import Arrays
@@ -44,7 +44,8 @@ def start_on_sample(
     present = np.unique(ids[:end]).astype(np.int64)
     if present.size == 0:
         return _core.OnlinePlt(options.to_dict())
-    embeddings = embed_labels(_first(rows, n_sample), indptr[: n_sample + 1], ids[:end], present)
+    indicator = label_matrix(indptr[: n_sample + 1], ids[:end], present)
+    embeddings = embed_labels(_first(rows, n_sample), indicator)
     tree = kmeans_tree(
         embeddings,
         labels=present,

@@ -1,0 +1,130 @@
+#include <algorithm>
+#include <numeric>
+
+#include "harness.hpp"
+#include "labelgrove/batch_plt.hpp"
+#include "labelgrove/grove_search.hpp"
+#include "memory_archive.hpp"
+#include "stream.hpp"
+#include "support.hpp"
+
+namespace labelgrove::testing {
+namespace {
+
+constexpr LabelId kLabels = 12;
+
+// A random tree over all labels.
+LabelTree random_tree(Random& random) {
+  LabelTree tree;
+  tree.give_label(kRoot, 0);
+  for (LabelId label = 1; label < kLabels; ++label) {
+    const NodeId v = 1 + random.below(tree.size() - 1);
+    if (tree[v].is_leaf()) tree.insert_node(v);
+    tree.add_leaf(v, label);
+  }
+  return tree;
+}
+
+TrainingOptions options_for(BatchLoss loss) {
+  TrainingOptions options;
+  options.solver.loss = loss;
+  options.link = loss == BatchLoss::log ? Link::logistic : Link::squared_hinge;
+  return options;
+}
+
+BatchPlt grown(Random& random, const TrainingSet& data, std::size_t trees, unsigned threads) {
+  std::vector<LabelTree> all;
+  for (std::size_t t = 0; t < trees; ++t) all.push_back(random_tree(random));
+  return {options_for(BatchLoss::squared_hinge), std::move(all), data, threads};
+}
+
+MemoryArchive saved(const BatchPlt& model) {
+  MemoryArchive archive;
+  model.save(archive);
+  return archive;
+}
+
+// --- the whole -------------------------------------------------------------------------------------------------------
+
+TEST("batch plt: the same for any number of threads, and as it was saved") {
+  Random random(5);
+  const Stream stream = random_stream(random, 200, kLabels);
+  const TrainingSet data = training_set(stream);
+  Random first(7);
+  Random second(7);
+  const BatchPlt alone = grown(first, data, 2, 1);
+  const BatchPlt many = grown(second, data, 2, 4);
+  const MemoryArchive archive = saved(alone);
+  CHECK(archive == saved(many));
+  for (const bool borrow : {false, true}) {
+    const BatchPlt again(alone.options(), archive, borrow);
+    CHECK(saved(again) == archive);
+    CHECK_EQ(again.examples_seen(), std::uint64_t{200});
+    CHECK_EQ(again.size().weights, alone.size().weights);
+  }
+}
+
+TEST("batch plt: removes labels from all trees or from none") {
+  Random random(6);
+  const Stream stream = random_stream(random, 60, kLabels);
+  BatchPlt model = grown(random, training_set(stream), 3, 1);
+  const std::vector<LabelId> twice{3, 3};
+  CHECK_THROWS(std::invalid_argument, model.remove_labels(twice));
+  const std::vector<LabelId> gone{3, 5};
+  model.remove_labels(gone);
+  for (const WeightedTree& one : model.trees()) CHECK(one.tree().leaf_of(3) == kNone && one.tree().leaf_of(4) != kNone);
+  const GroveScope scope(model.trees());
+  GroveSearcher searcher(model.trees(), scope);
+  std::vector<Scored> found;
+  searcher.top_k(stream.x[0].view(), 100, found);
+  CHECK_EQ(found.size(), std::size_t{kLabels - 2});
+}
+
+TEST("grove search: the mean over all trees, however few are asked for") {
+  Random random(8);
+  const Stream stream = random_stream(random, 100, kLabels);
+  const BatchPlt model = grown(random, training_set(stream), 3, 1);
+  const GroveScope scope(model.trees());
+  GroveSearcher searcher(model.trees(), scope);
+  for (const Example& x : stream.x) {
+    std::vector<float> sums(kLabels);
+    for (const WeightedTree& one : model.trees()) {
+      const Scope all(one.tree());
+      Searcher single(one.tree(), one.blocks(), all);
+      std::vector<Scored> found;
+      single.top_k(x.view(), kLabels, found);
+      for (const Scored& s : found) sums[s.label] += s.probability;
+    }
+    std::vector<LabelId> order(kLabels);
+    std::iota(order.begin(), order.end(), 0U);
+    std::ranges::stable_sort(order, [&](LabelId a, LabelId b) { return sums[a] / 3.0F > sums[b] / 3.0F; });
+    std::vector<Scored> found;
+    searcher.top_k(x.view(), 4, found);
+    REQUIRE(found.size() == 4);
+    for (std::size_t i = 0; i < 4; ++i) {
+      CHECK_EQ(found[i].label, order[i]);
+      CHECK_NEAR(found[i].probability, sums[order[i]] / 3.0F, 0.0);
+    }
+  }
+}
+
+// --- hostile arrays --------------------------------------------------------------------------------------------------
+
+TEST("batch plt: refuses arrays that do not hold together, and names them") {
+  Random random(9);
+  const Stream stream = random_stream(random, 60, kLabels);
+  const BatchPlt model = grown(random, training_set(stream), 2, 1);
+  const auto refused = [&](auto&& change) {
+    MemoryArchive archive = saved(model);
+    change(archive);
+    CHECK_THROWS(std::invalid_argument, BatchPlt(model.options(), archive, false));
+  };
+  refused([](MemoryArchive& a) { a.arrays()["counters"] = std::vector<std::uint64_t>(3); });
+  refused([](MemoryArchive& a) { a.arrays()["tree.nodes"] = std::vector<std::uint32_t>(0); });
+  refused([](MemoryArchive& a) { a.arrays()["tree.nodes"] = std::vector<std::uint32_t>(1, 1U << 30); });
+  refused([](MemoryArchive& a) { a.arrays()["block.features"] = std::vector<std::uint32_t>(1, 1U << 30); });
+  refused([](MemoryArchive& a) { a.arrays()["weights.value"] = std::vector<float>(1, 0.0F); });
+}
+
+}  // namespace
+}  // namespace labelgrove::testing
