@@ -62,9 +62,8 @@ def check_places_are_used_again(make: Make) -> None:
     assert stats.classifiers.max() < 6 * clf.n_classes_
 
 
-@needs("sets")
 def check_removal_is_all_or_nothing(make: Make) -> None:
-    X, Y = noise()
+    X, Y = make.noise()
     clf = make().fit(X, Y)
     before = state(clf)
     known = clf.classes_[0]
@@ -122,9 +121,8 @@ def check_names_can_be_changed(make: Make) -> None:
     assert clf.classes_[-1] == three
 
 
-@needs("sets")
 def check_renaming_is_all_or_nothing(make: Make) -> None:
-    X, Y = noise()
+    X, Y = make.noise()
     clf = make().fit(X, Y)
     before = state(clf)
     one, two, three = clf.classes_[:3].tolist()

@@ -47,18 +47,17 @@ def check_one_by_one_is_the_same_as_all_at_once(make: Make) -> None:
         assert state(make().fit(X, Y)) == state(at_once)
 
 
-@needs("online", "sets")
+@needs("online")
 def check_epochs_are_passes_over_the_same_data(make: Make) -> None:
-    X, Y = noise()
+    X, Y = make.noise()
     again = make().partial_fit(X, Y).partial_fit(X, Y).partial_fit(X, Y)
     at_once = make(passes=3).fit(X, Y)
     assert at_once.examples_seen_ == again.examples_seen_ == 3 * X.shape[0]
     assert same_answers(at_once, again, X)
 
 
-@needs("sets")
 def check_fit_forgets_everything(make: Make) -> None:
-    X, Y = noise()
+    X, Y = make.noise()
     expected = state(make().fit(X, Y))
     clf = make().fit(*checkerboard())  # wider rows, other labels, another kind of targets
     assert state(clf.fit(X, Y)) == expected
@@ -161,9 +160,8 @@ def check_counts(make: Make) -> None:
         assert count == 2 * sum(name in row for row in Y) + sum(name in row for row in Y[:10])
 
 
-@needs("sets")
 def check_the_seed_decides(make: Make) -> None:
-    X, Y = noise()
+    X, Y = make.noise()
     assert state(make(random_state=1).fit(X, Y)) == state(make(random_state=1).fit(X, Y))
     seeds = [np.random.RandomState(3), np.random.RandomState(3)]
     drawn = [make(random_state=seed).fit(X, Y) for seed in seeds]
@@ -172,9 +170,8 @@ def check_the_seed_decides(make: Make) -> None:
     make(random_state=np.int64(2**40)).fit(X, Y)
 
 
-@needs("sets")
 def check_any_number_of_threads_gives_the_same(make: Make) -> None:
-    X, Y = noise(n=150)
+    X, Y = make.noise(n=150)
     alone = make(n_jobs=1).fit(X, Y)
     expected = state(alone)
     for n_jobs in (None, 2, 3, 8, -1):

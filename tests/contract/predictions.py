@@ -11,9 +11,8 @@ from contract.kit import Make, checkerboard, label_sets, needs, noise, same_answ
 from labelgrove import SearchStats
 
 
-@needs("sets")
 def check_the_best_k(make: Make) -> None:
-    X, Y = noise()
+    X, Y = make.noise()
     clf = make().fit(X, Y)
     n_classes = clf.n_classes_
     every, scores = clf.predict_topk(X, n_classes)
@@ -67,9 +66,8 @@ def check_probabilities_agree_with_the_best_k(make: Make) -> None:
         assert sparse.indptr[i + 1] - sparse.indptr[i] == 4
 
 
-@needs("sets")
 def check_thresholds(make: Make) -> None:
-    X, Y = noise()
+    X, Y = make.noise()
     clf = make().fit(X, Y)
     everything = clf.predict_proba(X, threshold=0.0).toarray().astype(np.float64)
     for threshold in (0.01, 0.3, 1.5):
@@ -123,9 +121,8 @@ def check_the_score_of_label_sets_is_precision_at_one(make: Make) -> None:
     assert clf.score(X, [["unknown"]] * len(Y)) == 0.0
 
 
-@needs("sets")
 def check_an_allow_list(make: Make) -> None:
-    X, Y = noise()
+    X, Y = make.noise()
     clf = make().fit(X, Y)
     wanted = set(clf.classes_[::3].tolist())
     every, scores = clf.predict_topk(X, clf.n_classes_)
@@ -169,9 +166,8 @@ def check_costs(make: Make) -> None:
     assert (all_of_it.classifiers == nodes).all() and (all_of_it.depth == depth).all()
 
 
-@needs("sets")
 def check_one_row_at_a_time_gives_the_same(make: Make) -> None:
-    X, Y = noise()
+    X, Y = make.noise()
     clf = make().fit(X, Y)
     labels, scores = clf.predict_topk(X, 3)
     for given in (X, X.toarray()):

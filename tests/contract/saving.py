@@ -82,9 +82,8 @@ def check_copies_are_independent(make: Make) -> None:
         assert state(clf) == before
 
 
-@needs("sets")
 def check_what_has_learnt_nothing_can_be_copied_too(make: Make) -> None:
-    X, Y = noise()
+    X, Y = make.noise()
     for way in WAYS:
         if way is through_file:
             continue
@@ -94,10 +93,10 @@ def check_what_has_learnt_nothing_can_be_copied_too(make: Make) -> None:
         assert state(twin.fit(X, Y)) == state(other.fit(X, Y))
 
 
-@needs("online", "sets")
+@needs("online")
 def check_parameters_that_changed_count_from_the_next_fit(make: Make) -> None:
     """Until then the model is what it was; it can be saved, and loaded."""
-    X, Y = noise()
+    X, Y = make.noise()
     changes = {**make.kind.numbers, "random_state": 9}
     plain = make().fit(X, Y)
     for name, value in changes.items():
@@ -117,9 +116,9 @@ def check_parameters_that_changed_count_from_the_next_fit(make: Make) -> None:
         broken.fit(X, Y)
 
 
-@needs("online", "sets")
+@needs("online")
 def check_a_generator_of_seeds_can_be_saved(make: Make) -> None:
-    X, Y = noise()
+    X, Y = make.noise()
     for seed in (np.random.RandomState(1), None):
         clf = make(random_state=seed).fit(X, Y)
         for way in WAYS:
@@ -127,9 +126,8 @@ def check_a_generator_of_seeds_can_be_saved(make: Make) -> None:
             assert state(twin.partial_fit(X, Y)) == state(copy.deepcopy(clf).partial_fit(X, Y))
 
 
-@needs("sets")
 def check_clones_have_learnt_nothing(make: Make) -> None:
-    X, Y = noise()
+    X, Y = make.noise()
     clf = make(**make.kind.numbers, n_jobs=2).fit(X, Y)
     twin = clone(clf)
     assert not twin.__sklearn_is_fitted__() and twin.get_params() == clf.get_params()
