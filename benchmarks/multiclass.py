@@ -1,8 +1,8 @@
 """LOMtree and its baselines beside Vowpal Wabbit: error, and examples a second.
 
 Passes and step size of every method, ours and theirs alike, are those with the smallest error on
-the last tenth of the training set after learning the rest; then all of it is learnt. LOMtree may
-have k − 1 inner nodes, which is what Vowpal Wabbit's ``--log_multi`` allows itself.
+the last tenth of the training set after learning the rest; then all of it is learnt. LOMtree
+with k − 1 inner nodes has what Vowpal Wabbit's ``--log_multi`` allows itself.
 """
 
 from __future__ import annotations
@@ -34,15 +34,21 @@ WIDE = 10_000_000_000
 
 PEERS = {
     "vw log_multi": f"--log_multi {{k}} --swap_resistance {SWAP_RESISTANCE}",
-    "vw recall_tree": "--recall_tree {k} --loss_function logistic",
+    "vw recall_tree": "--recall_tree {k}",
     "vw oaa": "--oaa {k}",
 }
 OURS: dict[str, dict[str, Any]] = {
-    "LOMtree": {"estimator": "LOMTreeClassifier", "swap_resistance": SWAP_RESISTANCE},
-    "random tree": {"estimator": "RandomTreeClassifier"},
-    "filter tree": {"estimator": "FilterTreeClassifier"},
-    "one against all": {"estimator": "OneAgainstAllClassifier"},
+    "LOMtree": {"estimator": "LOMTreeClassifier", "step": "r"},
+    "LOMtree, k − 1 nodes": {"estimator": "LOMTreeClassifier", "step": "r", "nodes": True},
+    "LOMtree, k − 1 nodes, plain steps": {
+        "estimator": "LOMTreeClassifier",
+        "step": "learning_rate",
+        "nodes": True,
+        "learner": "sgd",
+    },
 }
+"""``step`` is the parameter that is searched; ``nodes`` asks for as many as the peer has."""
+
 Setting = tuple[float, int]
 """Step size, and passes."""
 
@@ -70,10 +76,11 @@ def learn_ours(
     found = []
     for step, passes in settings:
         options = dict(OURS[method])
-        kind = getattr(labelgrove, str(options.pop("estimator")))
-        if method == "LOMtree":
+        kind = getattr(labelgrove, options.pop("estimator"))
+        options |= {options.pop("step"): step, "epochs": passes}
+        if options.pop("nodes", False):
             options["max_nodes"] = label_count(dataset) - 1
-        model = kind(**options, learning_rate=step, passes=passes, random_state=1)
+        model = kind(**options)
         with Clock() as learning:
             model.fit(rows[0], classes[0])
         with Clock() as predicting:
