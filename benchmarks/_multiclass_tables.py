@@ -37,3 +37,17 @@ def _half_width(error: float, n: int) -> float:
     """Of the symmetrical 95 % binomial interval, in per cent."""
     share = error / 100
     return 100 * 1.96 * math.sqrt(share * (1 - share) / n)
+
+
+def classes(found: Results) -> str:
+    """Microseconds an example at every number of classes, learning and predicting."""
+    counts = sorted({point["classes"] for result in found for point in result["points"]})
+    parts = []
+    for key, title in (("learning_us", "learning, µs"), ("predicting_us", "prediction, µs")):
+        rows = []
+        for result in found:
+            at = {point["classes"]: point[key] for point in result["points"]}
+            cells = [f"{at[k]:,.1f}" if k in at else "" for k in counts]
+            rows.append([result["subject"].replace("_", " "), *cells])
+        parts.append(table([title, *(f"k = {k:,}" for k in counts)], rows))
+    return "\n\n".join(parts)

@@ -11,7 +11,16 @@ import re
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from benchmarks import _batch_tables, _multiclass_tables, _plots, _tables, _thresholds_tables
+from benchmarks import (
+    _batch_tables,
+    _forest_tables,
+    _multiclass_tables,
+    _plots,
+    _tables,
+    _thresholds_tables,
+    _tree_plots,
+    _tree_tables,
+)
 from benchmarks._data import ROOT
 from benchmarks._peers_table import peers
 from benchmarks._results import RESULTS, read
@@ -30,13 +39,20 @@ TABLES: dict[str, Callable[[Results], str]] = {
     "growth": _tables.growth,
     "thresholds": _thresholds_tables.thresholds,
     "batch": _batch_tables.batch,
+    "knob": _tree_tables.knob,
+    "warm_start": _tree_tables.warm_start,
     "multiclass": _multiclass_tables.multiclass,
+    "classes": _multiclass_tables.classes,
+    "ldsm": _forest_tables.ldsm,
+    "models": _forest_tables.models,
 }
 PLOTS: dict[str, tuple[Callable[[Results, Path], None], str]] = {
     "progress": (_plots.progress, "P@1 along every stream, by learner, with and without replay"),
     "growth": (_plots.growth, "Microseconds an example against the number of labels"),
+    "knob": (_tree_plots.knob, "P@1 against depth, and against the time of a search"),
+    "classes": (_tree_plots.classes, "Microseconds an example against the number of classes"),
 }
-_ORDER = (*DATASETS, "paper", "default")
+_ORDER = (*DATASETS, "onet-tasks", "gutenberg-classes", "aloi-like", "paper", "default")
 
 
 def section(name: str, results: Path) -> str:

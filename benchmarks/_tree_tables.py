@@ -1,0 +1,92 @@
+"""Results about label trees as tables: the knob, and the warm start."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from benchmarks._tables import Results, precision, table
+
+
+def knob(found: Results) -> str:
+    """One table a data set, and what the knob saves at equal precision."""
+    gains = [row for result in found for row in _gains(result)]
+    header = ["data", "leaves", "P@1 at λ′ = 0", "cheapest λ′ at that P@1", "depth@1"]
+    header += ["p50", "p99", "mean"]
+    return "\n\n".join([table(header, gains), *(_all_trees(result) for result in found)])
+
+
+def _all_trees(result: dict[str, Any]) -> str:
+    header = [result["subject"], "P@1/3/5", "depth@1", "depth@3", "blocks@1", "classifiers@1"]
+    header += ["p50 µs@1", "p99 µs@1", "mean µs@1", "mean µs@3", "building s", "learning s"]
+    rows = []
+    for tree in result["trees"]:
+        one, three = tree["searches"]["1"], tree["searches"]["3"]
+        rows.append(
+            [
+                tree["title"],
+                precision(tree["precision"]),
+                f"{one['depth']:.2f}",
+                f"{three['depth']:.2f}",
+                f"{one['blocks']:.1f}",
+                f"{one['classifiers']:.0f}",
+                f"{one['p50_us']:.0f}",
+                f"{one['p99_us']:.0f}",
+                f"{one['batch_us']:.1f}",
+                f"{three['batch_us']:.1f}",
+                f"{tree['building']['cpu']:.2f}",
+                f"{tree['learning']['cpu']:.2f}",
+            ]
+        )
+    return table(header, rows)
+
+
+EQUAL = 0.2
+"""Points of P@1 within which two trees count as equally precise."""
+
+
+def _gains(result: dict[str, Any]) -> list[list[object]]:
+    """By leaf size: the fastest of the interpolated trees that is as precise as λ′ = 0."""
+    rows: list[list[object]] = []
+    trees = [tree for tree in result["trees"] if tree["builder"] == "interpolated"]
+    for size in sorted({tree["max_leaf_size"] for tree in trees}, reverse=True):
+        those = [tree for tree in trees if tree["max_leaf_size"] == size]
+        plain = next(tree for tree in those if tree["lambda_prime"] == 0)
+        equal = [t for t in those if t["precision"][0] >= plain["precision"][0] - EQUAL]
+        best = min(equal, key=lambda tree: tree["searches"]["1"]["batch_us"])
+        before, after = plain["searches"]["1"], best["searches"]["1"]
+        changes = [_change(before[key], after[key]) for key in ("depth", "p50_us", "p99_us")]
+        rows.append(
+            [
+                result["subject"],
+                size,
+                f"{plain['precision'][0]:.1f}",
+                f"{best['lambda_prime']:g} ({best['precision'][0]:.1f})",
+                *changes,
+                _change(before["batch_us"], after["batch_us"]),
+            ]
+        )
+    return rows
+
+
+def _change(before: float, after: float) -> str:
+    return f"{100 * (after / before - 1):+.0f} %".replace("-", "−")
+
+
+def warm_start(found: Results) -> str:
+    """Tables 7 and 8 of the paper, one table a data set."""
+    parts = []
+    for result in found:
+        header = [result["subject"], "P@1/3/5", "learning s", "testing µs", "depth", "labels"]
+        rows = [
+            [
+                one["variant"],
+                precision(one["precision"]),
+                f"{one['learning']['cpu']:.2f}",
+                f"{1e6 * one['testing']['cpu'] / one['rows']:.1f}",
+                one["depth"],
+                f"{one['labels']:,}",
+            ]
+            for one in result["variants"]
+        ]
+        parts.append(table(header, rows))
+    return "\n\n".join(parts)
