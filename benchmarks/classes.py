@@ -40,7 +40,6 @@ PEERS = {
 OURS = {
     "LOMtree": "LOMTreeClassifier",
     "online PLT": "OnlinePLTClassifier",
-    "one against all": "OneAgainstAllClassifier",
 }
 
 

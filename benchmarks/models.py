@@ -34,7 +34,6 @@ OF_CLASSES = (
     _model("`PLTClassifier`, softmax", "PLTClassifier", link="softmax"),
     _model("`LOMTreeClassifier`", "LOMTreeClassifier"),
     _model("`LOMTreeClassifier`, 5 passes", "LOMTreeClassifier", epochs=5),
-    _model("`OneAgainstAllClassifier`", "OneAgainstAllClassifier"),
 )
 """Those that want one class a row."""
 
