@@ -79,6 +79,7 @@ BENCHMARKS = {
     "thresholds": Benchmark(8),
     "batch": Benchmark(5, quick=(QUICK_DATA, "--threads=1", "--repetitions=1"), peer_minutes=60),
     "knob": Benchmark(8, quick=(QUICK_DATA, "--lambdas=1", "--leaf-sizes=100")),
+    "warm_start": Benchmark(4),
     "multiclass": Benchmark(
         4, quick=(QUICK_CLASSES, "--repetitions=1", "--steps=1"), peer_minutes=12
     ),
