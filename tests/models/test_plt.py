@@ -1,0 +1,125 @@
+"""What is PLTClassifier's own: its trees, weights, losses and ensembles."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from contract.kit import checkerboard, label_sets, noise, same_answers, state
+from labelgrove import DataError, LabelTree, ParameterError, PLTClassifier, load
+from labelgrove.models._batch_trees import TREES
+
+KINDS = sorted(set(TREES))
+
+
+@pytest.mark.parametrize("tree", KINDS)
+def test_every_tree_can_be_learnt_on(tree: str, tmp_path: Any) -> None:
+    X, y = checkerboard()
+    clf = PLTClassifier(tree=tree, arity=3, max_leaf_size=4, C=10.0).fit(X, y)
+    assert clf.score(X, y) == 1.0
+    assert sorted(clf.tree_.labels.values()) == list(range(12))
+    sets = PLTClassifier(tree=tree, arity=3, max_leaf_size=4).fit(X, label_sets(y))
+    best = sets.predict_topk(X, 2)[0]
+    assert [sorted(row) for row in best.tolist()] == [sorted(row) for row in label_sets(y)]
+    sets.save(tmp_path / "model.lg")
+    assert same_answers(load(tmp_path / "model.lg"), sets, X)
+
+
+def test_trees_of_no_and_of_one_label() -> None:
+    X, _ = checkerboard(1)
+    for tree in KINDS:
+        nothing = PLTClassifier(tree=tree).fit(X, [[] for _ in X])
+        assert nothing.predict_topk(X, 3)[0].tolist() == [[None] * 3] * len(X)
+        one = PLTClassifier(tree=tree).fit(X, [["a"] if i % 2 else [] for i in range(len(X))])
+        assert one.predict_topk(X, 1)[0].tolist() == [["a"]] * len(X)
+
+
+def test_one_versus_rest_is_flat() -> None:
+    X, y = checkerboard(2)
+    flat = PLTClassifier(tree="flat").fit(X, y)
+    assert flat.tree_.depth == 1
+    given = LabelTree([-1] + [0] * 12, {v + 1: v for v in range(12)})
+    assert same_answers(PLTClassifier(tree=given).fit(X, y), flat, X)
+
+
+def test_a_tree_must_have_the_labels() -> None:
+    X, Y = noise()
+    with pytest.raises(DataError, match="is not in the tree"):
+        PLTClassifier(tree=LabelTree([-1, 0, 0], ["l0", "l1"])).fit(X, Y)
+    more = LabelTree([-1, 0, 0, 0], ["a", "b", "never"])
+    clf = PLTClassifier(tree=more).fit([[1, 0], [0, 1]] * 9, ["a", "b"] * 9)
+    assert clf.predict_topk([[1, 0]], 3)[0].tolist() == [["a", "b", "never"]]
+
+
+def test_several_trees_need_something_to_differ_in() -> None:
+    X, y = checkerboard(1)
+    for tree in ("flat", "huffman", "complete", LabelTree([-1], ["a"])):
+        with pytest.raises(ParameterError, match="n_trees"):
+            PLTClassifier(tree=tree, n_trees=2).fit(X, y)
+
+
+def test_dear_labels_are_missed_less() -> None:
+    X, Y = noise(n=300)
+    plain = PLTClassifier(tree="flat").fit(X, Y)
+    dear = PLTClassifier(tree="flat", class_weight={"l9": 20.0}).fit(X, Y)
+    of_l9 = plain.classes_.tolist().index("l9")
+
+    def proba(clf: PLTClassifier) -> Any:
+        return clf.predict_proba(X).toarray()
+
+    assert proba(dear)[:, of_l9].mean() > 1.5 * proba(plain)[:, of_l9].mean()
+    for other in ("balanced", "propensity"):
+        weighted = PLTClassifier(tree="flat", class_weight=other).fit(X, Y)
+        rare = int(np.argmin(plain.label_counts_))
+        assert proba(weighted)[:, rare].sum() != proba(plain)[:, rare].sum()
+    with pytest.raises(DataError, match="no label"):
+        PLTClassifier(class_weight={"nobody": 2.0}).fit(X, Y)
+
+
+def test_examples_weigh_what_they_are_said_to() -> None:
+    X, y = checkerboard(3)
+    exact: dict[str, Any] = {"tree": "flat", "tol": 1e-4, "max_iter": 5000}
+    twice = PLTClassifier(**exact).fit(np.vstack([X, X[:12]]), np.append(y, y[:12]))
+    weight = np.where(np.arange(len(X)) < 12, 2.0, 1.0)
+    weighed = PLTClassifier(**exact).fit(X, y, sample_weight=weight)
+    assert weighed.predict_topk(X, 3)[1] == pytest.approx(twice.predict_topk(X, 3)[1], abs=1e-3)
+    weight[y == 3] = 0.0
+    gone = PLTClassifier(**exact).fit(X, y, sample_weight=weight)
+    assert (gone.predict(X[y != 3]) == y[y != 3]).all()
+
+
+def test_iplt_has_no_weights() -> None:
+    X, y = checkerboard(1)
+    with pytest.raises(DataError, match="sample_weight"):
+        PLTClassifier(solver="adagrad").fit(X, y, sample_weight=np.ones(len(X)))
+    with pytest.raises(ParameterError, match="class_weight"):
+        PLTClassifier(solver="adagrad", class_weight="balanced").fit(X, y)
+    with pytest.raises(ParameterError, match="loss"):
+        PLTClassifier(solver="adagrad", loss="squared_hinge").fit(X, y)
+
+
+def test_only_classes_compete() -> None:
+    X, Y = noise()
+    with pytest.raises(DataError, match="softmax"):
+        PLTClassifier(link="softmax").fit(X, Y)
+    with pytest.raises(ParameterError, match="loss"):
+        PLTClassifier(link="softmax", loss="squared_hinge").fit(X, [0] * len(Y))
+
+
+def test_few_weights_are_kept() -> None:
+    X, Y = noise(n=200)
+    sizes = [PLTClassifier(weight_threshold=w).fit(X, Y).size()["weights"] for w in (0, 0.1, 0.5)]
+    assert sizes[0] > sizes[1] > sizes[2] > 0
+
+
+def test_a_failed_fit_changes_nothing() -> None:
+    X, y = checkerboard(2)
+    clf = PLTClassifier().fit(X, y)
+    before = state(clf)
+    with pytest.raises(DataError):
+        clf.fit(X, y[:-1])
+    with pytest.raises(ParameterError):
+        clf.set_params(C=-1.0).fit(X, y)
+    assert state(clf) == before
