@@ -154,6 +154,16 @@ void register_ldsm(nb::module_& module) {
             return out;
           },
           nb::arg("for_prediction"))
+      .def(
+          "nodes",
+          [](const Model& self) {
+            nb::dict out;
+            DictWriter writer(out);
+            self.engine.save_structure(writer);
+            if (self.engine.can_learn()) self.engine.save_statistics(writer);
+            return out;
+          },
+          "The trees and how their nodes were split, as they are saved.")
       .def("grow", &grow, nb::arg("indptr").noconvert(), nb::arg("ids").noconvert(), nb::arg("values").noconvert(),
            nb::arg("label_indptr").noconvert(), nb::arg("labels").noconvert(), nb::arg("weights").none(),
            nb::arg("label_count"), nb::arg("threads"))

@@ -36,24 +36,22 @@ void Ldsm::save(ArrayWriter& out, bool for_prediction) const {
   counters[0] = label_count();
   counters[1] = examples_seen_;
   std::ranges::copy(known_, out.bytes("label.known", known_.size()).begin());
+  save_structure(out);
   std::size_t nodes = 0;
   std::size_t entries = 0;
   std::size_t inner = 0;
   std::size_t features = 0;
   std::size_t weights = 0;
-  auto sizes = out.u32("tree.nodes", trees_.size());
-  for (std::size_t t = 0; t < trees_.size(); ++t) {
-    sizes[t] = static_cast<std::uint32_t>(trees_[t].nodes.size());
-    nodes += trees_[t].nodes.size();
-    entries += trees_[t].labels.size();
-    for (const LdsmTree::Node& node : trees_[t].nodes) {
+  for (const LdsmTree& tree : trees_) {
+    nodes += tree.nodes.size();
+    entries += tree.labels.size();
+    for (const LdsmTree::Node& node : tree.nodes) {
       if (node.is_leaf()) continue;
       ++inner;
       features += node.regressors->features().size();
       weights += std::size_t{node.regressors->rows()} * options_.arity;
     }
   }
-  auto children = out.u32("node.first_child", nodes).begin();
   auto leaf_sizes = out.u32("node.labels", nodes).begin();
   auto labels = out.u32("leaf.label", entries).begin();
   auto shares = out.f32("leaf.share", entries).begin();
@@ -62,7 +60,6 @@ void Ldsm::save(ArrayWriter& out, bool for_prediction) const {
   float* weight = out.f32("weights.value", weights).data();
   for (const LdsmTree& tree : trees_) {
     for (const LdsmTree::Node& node : tree.nodes) {
-      *children++ = node.first_child;
       *leaf_sizes++ = static_cast<std::uint32_t>(node.end - node.begin);
       if (node.is_leaf()) continue;
       const SiblingBlock& block = *node.regressors;
@@ -75,6 +72,17 @@ void Ldsm::save(ArrayWriter& out, bool for_prediction) const {
     shares = std::ranges::copy(tree.shares, shares).out;
   }
   if (!for_prediction) save_statistics(out);
+}
+
+void Ldsm::save_structure(ArrayWriter& out) const {
+  std::size_t nodes = 0;
+  for (const LdsmTree& tree : trees_) nodes += tree.nodes.size();
+  auto sizes = out.u32("tree.nodes", trees_.size()).begin();
+  auto children = out.u32("node.first_child", nodes).begin();
+  for (const LdsmTree& tree : trees_) {
+    *sizes++ = static_cast<std::uint32_t>(tree.nodes.size());
+    for (const LdsmTree::Node& node : tree.nodes) *children++ = node.first_child;
+  }
 }
 
 void Ldsm::save_statistics(ArrayWriter& out) const {

@@ -15,6 +15,7 @@ from labelgrove.evaluation import evaluate, progressive_validation
 from labelgrove.models import (
     Explanation,
     LdSMClassifier,
+    LdSMStatistics,
     LOMTreeClassifier,
     LOMTreeStatistics,
     OnlinePLTClassifier,
@@ -36,6 +37,7 @@ __all__ = [
     "LabelGroveError",
     "LabelTree",
     "LdSMClassifier",
+    "LdSMStatistics",
     "LearningInterrupted",
     "MissingDependencyError",
     "ModelFileError",

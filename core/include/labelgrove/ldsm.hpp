@@ -25,6 +25,9 @@ class Ldsm {
   Ldsm& operator=(const Ldsm&) = delete;
 
   void save(ArrayWriter& out, bool for_prediction) const;
+  // Parts of it: the nodes, and how they were split. REQUIRES of the second: can_learn().
+  void save_structure(ArrayWriter& out) const;
+  void save_statistics(ArrayWriter& out) const;
 
   // Grows all trees. The same for any number of threads. REQUIRES: nothing has been grown.
   void grow(const LdsmExamples& data, unsigned threads);
@@ -47,7 +50,6 @@ class Ldsm {
   Size size() const;
 
  private:
-  void save_statistics(ArrayWriter& out) const;
   void load_statistics(const ArrayReader& saved);
 
   LdsmOptions options_;

@@ -14,7 +14,7 @@ from labelgrove.cli._models import Model, algorithm_of, load_model, parameters_o
 from labelgrove.cli._options import JsonOption, ModelArgument
 from labelgrove.cli._results import show_pairs, write_json
 from labelgrove.cli._thresholds import distribution, in_words
-from labelgrove.models import LOMTreeClassifier
+from labelgrove.models import LdSMClassifier, LOMTreeClassifier
 from labelgrove.models._base import LabelTreeClassifier
 from labelgrove.models._tunable import about_thresholds
 
@@ -71,6 +71,8 @@ def describe(model: Model, path: str) -> dict[str, Any]:
 def _tree_facts(classifier: Any) -> dict[str, Any]:
     if isinstance(classifier, LOMTreeClassifier):
         return _lom_tree_facts(classifier)
+    if isinstance(classifier, LdSMClassifier):
+        return _ldsm_facts(classifier)
     if not isinstance(classifier, LabelTreeClassifier):
         return {}
     tree = classifier.tree_
@@ -99,6 +101,20 @@ def _lom_tree_facts(classifier: LOMTreeClassifier) -> dict[str, Any]:
         if weights.any()
         else 0.0,
         "swaps": int(statistics.swaps.sum()) // 2,
+    }
+
+
+def _ldsm_facts(classifier: LdSMClassifier) -> dict[str, Any]:
+    try:
+        statistics = classifier.statistics_
+    except ModelStateError:  # saved for prediction
+        return {}
+    leaves = np.isnan(statistics.balance)
+    weights = statistics.reached[leaves]
+    return {
+        "nodes": statistics.n_nodes,
+        "depth": statistics.depth,
+        "mean_depth": float(np.average(statistics.depths[leaves], weights=weights)),
     }
 
 

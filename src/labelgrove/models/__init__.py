@@ -9,6 +9,7 @@ from labelgrove.models._explanation import (
     NodeExplanation,
 )
 from labelgrove.models._ldsm import LdSMClassifier
+from labelgrove.models._ldsm_statistics import LdSMStatistics
 from labelgrove.models._lom_statistics import LOMTreeStatistics
 from labelgrove.models._lom_tree import LOMTreeClassifier
 from labelgrove.models._online_plt import OnlinePLTClassifier
@@ -36,6 +37,7 @@ __all__ = [
     "LabelExplanation",
     "LabelPaths",
     "LdSMClassifier",
+    "LdSMStatistics",
     "NodeExplanation",
     "OnlinePLTClassifier",
     "PLTClassifier",

@@ -8,10 +8,12 @@ import numpy as np
 import numpy.typing as npt
 
 from labelgrove import _core
+from labelgrove._errors import ModelStateError
 from labelgrove._labels import LabelRegistry
 from labelgrove._parameters import thread_count
 from labelgrove._validation import Rows
 from labelgrove.models._ldsm_options import LdsmOptions
+from labelgrove.models._ldsm_statistics import LdSMStatistics, statistics_of
 from labelgrove.models._learning import BatchClassifier
 from labelgrove.models._state import Learned
 
@@ -78,6 +80,8 @@ class LdSMClassifier(BatchClassifier):
     examples_seen_ : int
         Examples learnt from.
     target_type_ : {"multiclass", "multilabel"}
+    statistics_ : LdSMStatistics
+        How the nodes were split, and the shape of the trees; not in models saved for prediction.
     front_end_ : dict or None
         How text becomes features, where the command line or a user has said so; kept with the
         model.
@@ -95,6 +99,8 @@ class LdSMClassifier(BatchClassifier):
     >>> clf = LdSMClassifier(n_estimators=10).fit(X, Y)
     >>> clf.predict_topk([{"dog": 1}], k=1)[0].tolist()
     [['pets']]
+    >>> clf.statistics_.n_trees
+    10
     """
 
     algorithm = "ldsm"
@@ -137,6 +143,15 @@ class LdSMClassifier(BatchClassifier):
         self.threshold = threshold
         self.n_jobs = n_jobs
         self.random_state = random_state
+
+    @property
+    def statistics_(self) -> LdSMStatistics:
+        """How the nodes were split, and the shape of the trees."""
+        with self._reading("statistics_") as learned:
+            if not learned.engine.can_learn:
+                raise ModelStateError("statistics_: this model was saved for prediction, without")
+            classes = len(learned.engine.labels())
+            return statistics_of(learned.engine.nodes(), learned.options.to_dict(), classes)
 
     def _start(self, *, named: bool) -> Learned:
         options = LdsmOptions.from_parameters(self.get_params(deep=False))

@@ -1,0 +1,178 @@
+#include <cmath>
+#include <string>
+#include <vector>
+
+#include "harness.hpp"
+#include "labelgrove/ldsm.hpp"
+#include "memory_archive.hpp"
+#include "support.hpp"
+
+namespace labelgrove::testing {
+namespace {
+
+struct Data {
+  std::vector<Example> x;
+  std::vector<std::vector<LabelId>> labels;
+
+  LdsmExamples view() const {
+    LdsmExamples examples;
+    examples.size = x.size();
+    examples.example = [this](std::size_t i) { return LdsmExamples::Example{x[i].view(), labels[i]}; };
+    examples.label_count = 9;
+    return examples;
+  }
+};
+
+Data some_data(std::uint64_t seed, std::size_t n) {
+  Random random(seed);
+  Data data;
+  for (std::size_t i = 0; i < n; ++i) {
+    data.x.push_back(random_example(random, 30, 0.3));
+    std::vector<LabelId> labels;
+    for (const FeatureId id : data.x.back().ids) {
+      if (id < 9 && random.chance(0.7)) labels.push_back(id);
+    }
+    data.labels.push_back(labels);
+  }
+  return data;
+}
+
+LdsmOptions small_options(std::uint32_t arity, LearnerKind learner, std::uint32_t trees) {
+  LdsmOptions options;
+  options.arity = arity;
+  options.trees = trees;
+  options.max_nodes = 60;
+  options.epochs = 3;
+  options.objective = {1.5, 2.0};
+  options.learner.kind = learner;
+  options.learner.loss = Loss::squared;
+  options.learner.rate = 0.5F;
+  options.learner.spread = 0.1F;
+  options.seed = 5;
+  return options;
+}
+
+MemoryArchive saved(const Ldsm& forest, bool for_prediction = false) {
+  MemoryArchive archive;
+  forest.save(archive, for_prediction);
+  return archive;
+}
+
+std::vector<std::vector<Scored>> answers(const Ldsm& forest, const Data& data) {
+  std::vector<Features> batch;
+  for (const Example& example : data.x) batch.push_back(example.view());
+  LdsmFinder finder(forest, {});
+  finder.start(batch);
+  std::vector<std::vector<Scored>> all(batch.size());
+  for (std::size_t i = 0; i < batch.size(); ++i) finder.top_k(i, 4, all[i]);
+  return all;
+}
+
+bool same(const std::vector<std::vector<Scored>>& a, const std::vector<std::vector<Scored>>& b) {
+  return std::ranges::equal(a, b, [](const auto& x, const auto& y) {
+    return std::ranges::equal(x, y, [](const Scored& p, const Scored& q) {
+      return p.label == q.label && same_bits(p.probability, q.probability);
+    });
+  });
+}
+
+TEST("ldsm: the same bytes for any number of threads, trees and nodes in parallel") {
+  const Data data = some_data(1, 200);
+  for (const std::uint32_t trees : {1U, 3U}) {
+    Ldsm alone(small_options(3, LearnerKind::adagrad, trees));
+    alone.grow(data.view(), 1);
+    CHECK(alone.trees()[0].nodes.size() > 20);
+    for (const unsigned threads : {2U, 4U, 7U}) {
+      Ldsm together(small_options(3, LearnerKind::adagrad, trees));
+      together.grow(data.view(), threads);
+      CHECK(saved(together) == saved(alone));
+    }
+  }
+}
+
+TEST("ldsm: saved and loaded, whole or for prediction, it answers as before") {
+  const Data data = some_data(2, 120);
+  const Data others = some_data(3, 40);
+  for (const LearnerKind learner : {LearnerKind::adagrad, LearnerKind::sgd, LearnerKind::nag}) {
+    for (const std::uint32_t arity : {2U, 5U}) {
+      const LdsmOptions options = small_options(arity, learner, 2);
+      Ldsm forest(options);
+      forest.grow(data.view(), 1);
+      forest.remove_labels(std::vector<LabelId>{3});
+      const MemoryArchive whole = saved(forest);
+      const MemoryArchive short_one = saved(forest, true);
+      const Ldsm loaded(options, whole, false);
+      const Ldsm borrowed(options, short_one, true);
+      CHECK(saved(loaded) == whole);
+      CHECK(saved(borrowed, true) == short_one);
+      CHECK(loaded.can_learn() && !borrowed.can_learn() && !loaded.knows(3));
+      CHECK(same(answers(loaded, others), answers(forest, others)));
+      CHECK(same(answers(borrowed, others), answers(forest, others)));
+    }
+  }
+}
+
+TEST("ldsm: answers do not depend on the batch") {
+  const Data data = some_data(4, 200);
+  Ldsm forest(small_options(3, LearnerKind::adagrad, 3));
+  forest.grow(data.view(), 1);
+  const auto together = answers(forest, data);
+  for (std::size_t i = 0; i < 50; ++i) {
+    Data one;
+    one.x.push_back(data.x[i]);
+    CHECK(same(answers(forest, one), {together[i]}));
+  }
+}
+
+TEST("ldsm: features beyond the table of the router are found one by one") {
+  Data data = some_data(5, 80);
+  for (Example& example : data.x) {
+    example.ids.push_back(3'000'000);
+    example.values.push_back(1.0F);
+  }
+  Ldsm forest(small_options(2, LearnerKind::adagrad, 2));
+  forest.grow(data.view(), 1);
+  for (const auto& found : answers(forest, data)) CHECK_EQ(found.size(), 4U);
+}
+
+TEST("ldsm: damaged arrays are refused") {
+  const Data data = some_data(6, 60);
+  const LdsmOptions options = small_options(3, LearnerKind::adagrad, 2);
+  Ldsm forest(options);
+  forest.grow(data.view(), 1);
+  const auto refused = [&](const std::string& name, auto&& change) {
+    MemoryArchive damaged = saved(forest);
+    change(damaged.arrays().at(name));
+    try {
+      const Ldsm loaded(options, damaged, false);
+    } catch (const std::invalid_argument&) {
+      return true;
+    }
+    return false;
+  };
+  const auto first = [](auto value) {
+    return [value](MemoryArchive::Array& array) { std::get<std::vector<decltype(value)>>(array).front() = value; };
+  };
+  CHECK(refused("counters", first(std::uint64_t{10'000})));
+  CHECK(refused("label.known", first(std::uint8_t{2})));
+  CHECK(refused("tree.nodes", first(std::uint32_t{0})));
+  CHECK(refused("tree.nodes", first(std::uint32_t{1})));
+  CHECK(refused("node.first_child", first(std::uint32_t{0})));
+  CHECK(refused("node.first_child", first(std::uint32_t{4})));
+  CHECK(refused("node.first_child", first(kNone)));
+  CHECK(refused("node.labels", first(std::uint32_t{1})));
+  CHECK(refused("leaf.label", first(std::uint32_t{400})));
+  CHECK(refused("leaf.share", first(1.5F)));
+  CHECK(refused("block.features", first(std::uint32_t{1'000'000})));
+  CHECK(refused("weights.feature", first(kNone)));
+  CHECK(refused("weights.value", first(std::nanf(""))));
+  for (const char* name : {"node.examples", "node.labels", "leaf.label", "block.features", "weights.feature"}) {
+    CHECK(refused(name, [](MemoryArchive::Array& array) { std::get<std::vector<std::uint32_t>>(array).pop_back(); }));
+    CHECK(refused(name, [](MemoryArchive::Array& array) { std::get<std::vector<std::uint32_t>>(array).push_back(0); }));
+  }
+  for (const char* name : {"split.course", "split.objective", "split.balance", "split.purity", "leaf.share"})
+    CHECK(refused(name, [](MemoryArchive::Array& array) { std::get<std::vector<float>>(array).pop_back(); }));
+}
+
+}  // namespace
+}  // namespace labelgrove::testing
