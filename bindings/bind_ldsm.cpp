@@ -72,7 +72,7 @@ std::vector<std::uint8_t> flags(const Model& model, const nb::object& allowed) {
 }
 
 // Rows that are routed together: many enough for a node's weights to be fetched once for several of them.
-constexpr std::size_t kBatch = 1024;
+constexpr std::size_t kBatch = 4096;
 
 // Runs find(finder, i, found) for the i-th row of every batch, and then take(row, stats, found).
 template <typename Find, typename Take>

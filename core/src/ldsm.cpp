@@ -49,13 +49,13 @@ LdsmFinder::LdsmFinder(const Ldsm& forest, std::span<const std::uint8_t> allowed
     : forest_(forest), allowed_(allowed), router_(forest.options().arity), scores_(forest.label_count()) {}
 
 void LdsmFinder::start(std::span<const Features> batch) {
-  ways_.assign(batch.size(), {});
-  for (const LdsmTree& tree : forest_.trees()) router_.route(tree, batch, ways_);
+  router_.start(batch);
+  for (const LdsmTree& tree : forest_.trees()) router_.route(tree);
 }
 
 void LdsmFinder::score(std::size_t i) {
   std::uint32_t leaves = 0;
-  for (const auto& [tree, v] : ways_[i].leaves) {
+  for (const auto& [tree, v] : router_.ways(i).leaves) {
     const LdsmTree::Node& leaf = tree->nodes[v];
     if (leaf.begin < leaf.end) ++leaves;
     for (std::size_t at = leaf.begin; at < leaf.end; ++at) {

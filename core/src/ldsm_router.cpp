@@ -14,20 +14,31 @@ namespace {
 constexpr std::array<float, kMostDirections> kNothing{};
 // Features from here on are looked up one by one, so that the table of a thread stays small.
 constexpr FeatureId kTableFeatures = 1U << 18;
-// Spreading a node's rows over the table pays from about this many rows an example on.
-constexpr std::size_t kRowsPerExample = 64;
+// Spreading a node's rows over the table pays up to about this many rows an example: they are read one behind the other,
+// while to look features up means to wait for memory again and again.
+constexpr std::size_t kRowsPerExample = 256;
 
 }  // namespace
 
 LdsmRouter::LdsmRouter(std::uint32_t arity) : arity_(arity), stride_((arity + 3) / 4 * 4) {}
 
-void LdsmRouter::route(const LdsmTree& tree, std::span<const Features> examples, std::span<Ways> ways) {
+void LdsmRouter::start(std::span<const Features> examples) {
   examples_ = examples;
-  ways_ = ways;
-  waiting_.resize(examples.size());
-  sent_.resize(examples.size());
+  ways_.assign(examples.size(), {});
+  begins_.clear();
+  values_.clear();
+  for (const Features& x : examples) {
+    begins_.push_back(values_.size());
+    values_.push_back(1.0F);
+    values_.insert(values_.end(), x.values, x.values + x.size);
+  }
+}
+
+void LdsmRouter::route(const LdsmTree& tree) {
+  waiting_.resize(examples_.size());
+  sent_.resize(examples_.size());
   std::iota(waiting_.begin(), waiting_.end(), 0U);
-  visit(tree, 0, 0, examples.size());
+  visit(tree, 0, 0, examples_.size());
 }
 
 // waiting_[begin, end) are the examples that have reached v; runs for its children are put behind them.
@@ -55,39 +66,40 @@ void LdsmRouter::visit(const LdsmTree& tree, NodeId v, std::size_t begin, std::s
 
 void LdsmRouter::evaluate(const SiblingBlock& block, std::size_t begin, std::size_t end) {
   const bool is_spread = (end - begin) * kRowsPerExample >= block.rows() && spread(block);
-  std::array<float, kMostDirections> margins_of{};
+  std::array<float, kMostDirections> bias{};
+  std::copy_n(block.weights(0), arity_, bias.data());
+  std::array<float, kMostDirections> margins{};
   for (std::size_t i = begin; i < end; ++i) {
-    const Features& x = examples_[waiting_[i]];
-    if (is_spread) {
-      const auto known = static_cast<FeatureId>(table_.size() / stride_);
-      const auto row = [&](FeatureId id) { return id < known ? &table_[std::size_t{id} * stride_] : kNothing.data(); };
-      std::array<float, kMostDirections> bias{};
-      std::copy_n(block.weights(0), arity_, bias.data());
-      margins(x, bias.data(), stride_, row, margins_of.data());
-    } else {
-      const auto row = [&](FeatureId id) {
-        const std::uint32_t found = block.features().find(id);
-        return found != kNone ? block.weights(found + 1) : kNothing.data();
-      };
-      margins(x, block.weights(0), arity_, row, margins_of.data());
-    }
+    if (is_spread) margins_from_table(waiting_[i], bias.data(), margins.data());
+    else margins_one_by_one(waiting_[i], block, margins.data());
     std::uint32_t directions = 0;
-    for_each_direction(std::span(margins_of).first(arity_), [&](std::uint32_t m) { directions |= 1U << m; });
+    for_each_direction(std::span(margins).first(arity_), [&](std::uint32_t m) { directions |= 1U << m; });
     sent_[i] = static_cast<std::uint8_t>(directions);
     ways_[waiting_[i]].classifiers += arity_;
   }
   if (is_spread) gather(block);
 }
 
-template <typename Row>
-void LdsmRouter::margins(const Features& x, const float* bias, std::size_t columns, Row&& row, float* out) {
+void LdsmRouter::margins_from_table(std::uint32_t example, const float* bias, float* out) {
+  const Features& x = examples_[example];
   rows_.resize(x.size + std::size_t{1});
-  values_.resize(x.size + std::size_t{1});
   rows_[0] = bias;
-  values_[0] = 1.0F;
-  std::copy_n(x.values, x.size, values_.begin() + 1);
-  for (std::uint32_t j = 0; j < x.size; ++j) rows_[j + 1] = row(x.ids[j]);
-  kernels().margins(rows_.data(), values_.data(), rows_.size(), columns, out);
+  const FeatureId known = static_cast<FeatureId>(table_.size() / stride_);
+  const float* table = table_.data();
+  for (std::uint32_t j = 0; j < x.size; ++j)
+    rows_[j + 1] = x.ids[j] < known ? table + std::size_t{x.ids[j]} * stride_ : kNothing.data();
+  kernels().margins(rows_.data(), &values_[begins_[example]], rows_.size(), stride_, out);
+}
+
+void LdsmRouter::margins_one_by_one(std::uint32_t example, const SiblingBlock& block, float* out) {
+  const Features& x = examples_[example];
+  rows_.resize(x.size + std::size_t{1});
+  rows_[0] = block.weights(0);
+  for (std::uint32_t j = 0; j < x.size; ++j) {
+    const std::uint32_t found = block.features().find(x.ids[j]);
+    rows_[j + 1] = found != kNone ? block.weights(found + 1) : kNothing.data();
+  }
+  kernels().margins(rows_.data(), &values_[begins_[example]], rows_.size(), arity_, out);
 }
 
 // Whether the table now holds the node's weights.
@@ -96,15 +108,20 @@ bool LdsmRouter::spread(const SiblingBlock& block) {
   const FeatureId largest = features.empty() ? 0 : *std::ranges::max_element(features);
   if (largest >= kTableFeatures) return false;
   if (table_.size() < (largest + std::size_t{1}) * stride_) table_.resize((largest + std::size_t{1}) * stride_);
-  for (std::uint32_t r = 0; r < features.size(); ++r)
-    std::copy_n(block.weights(r + 1), arity_, &table_[std::size_t{features[r]} * stride_]);
+  for (std::uint32_t r = 0; r < features.size(); ++r) {
+    const float* from = block.weights(r + 1);
+    float* to = &table_[std::size_t{features[r]} * stride_];
+    for (std::uint32_t m = 0; m < arity_; ++m) to[m] = from[m];
+  }
   return true;
 }
 
 // Empties the table again.
 void LdsmRouter::gather(const SiblingBlock& block) {
-  for (const FeatureId feature : block.features().features())
-    std::fill_n(&table_[std::size_t{feature} * stride_], arity_, 0.0F);
+  for (const FeatureId feature : block.features().features()) {
+    float* row = &table_[std::size_t{feature} * stride_];
+    for (std::uint32_t m = 0; m < arity_; ++m) row[m] = 0.0F;
+  }
 }
 
 }  // namespace labelgrove

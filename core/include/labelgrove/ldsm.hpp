@@ -75,7 +75,7 @@ class LdsmFinder {
   void above_threshold(std::size_t i, std::span<const float> thresholds, std::vector<Scored>& found);
 
   // The regressors asked in all trees, and the depth of the deepest leaf.
-  SearchStats stats(std::size_t i) const { return {ways_[i].classifiers, ways_[i].depth}; }
+  SearchStats stats(std::size_t i) const { return {router_.ways(i).classifiers, router_.ways(i).depth}; }
 
  private:
   bool open(LabelId label) const { return forest_.knows(label) && (allowed_.empty() || allowed_[label] != 0); }
@@ -86,7 +86,6 @@ class LdsmFinder {
   const Ldsm& forest_;
   std::span<const std::uint8_t> allowed_;
   LdsmRouter router_;
-  std::vector<LdsmRouter::Ways> ways_;
   std::vector<float> scores_;  // by label; 0 between two examples
   std::vector<LabelId> touched_;
 };

@@ -27,16 +27,19 @@ class LdsmRouter {
 
   explicit LdsmRouter(std::uint32_t arity);
 
-  // ways[i] is where examples[i] comes, and begins empty.
-  void route(const LdsmTree& tree, std::span<const Features> examples, std::span<Ways> ways);
+  // The examples to be routed, which must outlive it.
+  void start(std::span<const Features> examples);
+  // Adds where they come in this tree.
+  void route(const LdsmTree& tree);
+  const Ways& ways(std::size_t i) const { return ways_[i]; }
 
  private:
   void visit(const LdsmTree& tree, NodeId v, std::size_t begin, std::size_t end);
   void evaluate(const SiblingBlock& block, std::size_t begin, std::size_t end);
   bool spread(const SiblingBlock& block);
   void gather(const SiblingBlock& block);
-  template <typename Row>
-  void margins(const Features& x, const float* bias, std::size_t columns, Row&& row, float* out);
+  void margins_from_table(std::uint32_t example, const float* bias, float* out);
+  void margins_one_by_one(std::uint32_t example, const SiblingBlock& block, float* out);
 
   std::uint32_t arity_;
   std::uint32_t stride_;                // of the table
@@ -44,9 +47,10 @@ class LdsmRouter {
   std::vector<std::uint32_t> waiting_;  // runs of examples, one run for each node that is being visited
   std::vector<std::uint8_t> sent_;      // by waiting example: its directions, a bit each
   std::vector<const float*> rows_;
-  std::vector<float> values_;
   std::span<const Features> examples_;
-  std::span<Ways> ways_;
+  std::vector<float> values_;        // of all examples, each with the bias's 1 before it
+  std::vector<std::size_t> begins_;  // of the examples' values
+  std::vector<Ways> ways_;
 };
 
 }  // namespace labelgrove

@@ -119,7 +119,7 @@ class LdSMClassifier(BatchClassifier):
         learner: str = "adagrad",
         learning_rate: float = 0.1,
         initial_spread: float = 0.1,
-        min_samples_split: int = 2,
+        min_samples_split: int = 10,
         leaf_share: str = "examples",
         shuffle: bool = True,
         normalize: bool = True,
