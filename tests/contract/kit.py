@@ -97,10 +97,11 @@ KINDS: dict[str, Kind] = {
     ),
     "LdSMClassifier": Kind(
         configurations={
-            "default": {"n_estimators": 20},
+            "default": {"n_estimators": 20, "min_samples_split": 2},
             "binary": {
                 "n_estimators": 12,
                 "arity": 2,
+                "min_samples_split": 2,
                 "learner": "nag",
                 "learning_rate": 0.05,
                 "lambda2": 2.0,
@@ -111,6 +112,7 @@ KINDS: dict[str, Kind] = {
                 "learner": "sgd",
                 "leaf_share": "labels",
                 "shuffle": False,
+                "min_samples_split": 2,
             },
         },
         traits=frozenset({"sets"}),

@@ -16,7 +16,9 @@ from labelgrove import LdSMClassifier, ModelStateError
 
 def grown(**parameters: object) -> LdSMClassifier:
     X, y = checkerboard()
-    return LdSMClassifier(**{"n_estimators": 3, **parameters}).fit(X, label_sets(y))
+    return LdSMClassifier(**{"n_estimators": 3, "min_samples_split": 2, **parameters}).fit(
+        X, label_sets(y)
+    )
 
 
 def test_statistics_describe_the_trees() -> None:
