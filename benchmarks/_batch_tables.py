@@ -10,9 +10,6 @@ from benchmarks import _aims
 from benchmarks._tables import Results, precision, table
 from benchmarks.batch import PEERS, SUBJECTS, Subject
 
-DEFAULT_ARITY = 64
-"""LabelGrove's own default, by which it is compared: not what is best on each data set."""
-
 
 @dataclass(frozen=True)
 class Figures:
@@ -91,7 +88,7 @@ def _aims_rows(result: dict[str, Any]) -> list[list[object]]:
     one, two = _figures(result, 1), _figures(result, 2)
     rows = []
     for trees in (1, 3):
-        ours = f"labelgrove-{DEFAULT_ARITY}-{trees}"
+        ours = f"labelgrove-{trees}"
         peers = [key for key in PEERS if key in one and SUBJECTS[key].trees == trees]
         if ours not in one or not peers:
             continue

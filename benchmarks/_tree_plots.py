@@ -13,7 +13,7 @@ from benchmarks._plots import STYLE, save
 from benchmarks._tables import Results
 
 _LEAF_COLOURS = {100: "#0072B2", 1: "#009E73"}
-_OTHERS = {"cost": ("D", "#D55E00", "expected cost"), "kmeans": ("s", "#000000", "arity 16")}
+_OTHERS = {"cost": ("D", "#D55E00", "expected cost"), "kmeans": ("s", "#000000", "arity 32")}
 _COLUMNS = {"depth": "depth@1", "p50_us": "p50, µs", "p99_us": "p99, µs"}
 
 

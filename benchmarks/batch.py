@@ -67,8 +67,11 @@ def _napkinxc(trees: int) -> Subject:
     return Subject("napkinXC PLT", trees, "napkinxc_plt", NAPKINXC, ensemble)
 
 
-def _labelgrove(arity: int, trees: int) -> Subject:
-    options = {"estimator": "PLTClassifier", "arity": arity, "n_trees": trees, "random_state": 1}
+def _labelgrove(trees: int, arity: int | None = None) -> Subject:
+    options = {"estimator": "PLTClassifier", "n_trees": trees, "random_state": 1}
+    if arity is None:
+        return Subject("**LabelGrove**", trees, "labelgrove_models", None, options)
+    options |= {"arity": arity, "max_leaf_size": 100}
     return Subject(f"LabelGrove, arity {arity}", trees, "labelgrove_models", None, options)
 
 
@@ -83,12 +86,15 @@ PEERS = {
     "omikuji-bonsai-3": _omikuji("omikuji, Bonsai-like", 3, **_BONSAI),
     "napkinxc-3": _napkinxc(3),
 }
-OURS = {
-    f"labelgrove-{arity}-{trees}": _labelgrove(arity, trees)
+OURS = {f"labelgrove-{trees}": _labelgrove(trees) for trees in (1, 3)}
+OTHER_SHAPES = {
+    f"labelgrove-{arity}-{trees}": _labelgrove(trees, arity)
     for trees in (1, 3)
     for arity in (2, 16, 64)
 }
-SUBJECTS = {**PEERS, **OURS}
+"""With leaves of a hundred labels, as most of the peers have."""
+
+SUBJECTS = {**PEERS, **OURS, **OTHER_SHAPES}
 
 
 def run_once(dataset: str, subject: Subject, threads: int) -> dict[str, Any]:
@@ -143,7 +149,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--peers", action="store_true", help="measure the peers (installs them)")
     parser.add_argument("--programs", nargs="*", choices=SUBJECTS, help="these alone")
     chosen = parser.parse_args(arguments)
-    keys = chosen.programs or ([*PEERS, *OURS] if chosen.peers else [*OURS])
+    ours = [*OURS, *OTHER_SHAPES]
+    keys = chosen.programs or ([*PEERS, *ours] if chosen.peers else ours)
     for dataset in filter(is_there, chosen.subjects):
         runs = earlier(chosen.output, "batch", dataset).get("runs", {})
         runs |= measure(dataset, keys, chosen.threads, chosen.repetitions)

@@ -35,7 +35,7 @@ LEAF_SIZES = (100, 1)
 
 OTHERS: dict[str, dict[str, Any]] = {
     "expected cost": {"builder": "cost"},
-    "k-means, arity 16": {"builder": "kmeans", "arity": 16},
+    "k-means, arity 32, leaves of 200": {"builder": "kmeans", "arity": 32, "max_leaf_size": 200},
 }
 K = (1, 3)
 BATCHES = 3
