@@ -154,3 +154,27 @@ def test_a_front_end_that_is_not_ours_is_refused(
     model.save(text_model)
     result = run("predict", text_model, texts, status=1)
     assert f"{text_model}: its text front-end is" in result.stderr
+
+
+@pytest.mark.parametrize("ready", ["true", "false"])
+def test_a_batch_model_goes_on_online(
+    run: Any, texts: Path, make_texts: Any, tmp_path: Path, ready: str
+) -> None:
+    model = tmp_path / "batch.lg"
+    settings = ["--set", "tree=interpolated", "--set", "interpolation=0.8"]
+    settings += ["--set", f"online_ready={ready}"]
+    run("train", texts, "-o", model, "--algorithm", "plt", *settings)
+    assert isinstance(labelgrove.load(model), labelgrove.PLTClassifier)
+    more = make_texts("more.jsonl", 120, labels=["topic-00", "new-a"])
+    result = run("learn", model, more, "-o", tmp_path / "online.lg")
+    assert "41 (1 of them new)" in result.stdout
+    online = labelgrove.load(tmp_path / "online.lg")
+    assert isinstance(online, labelgrove.OnlinePLTClassifier)
+    assert online.examples_seen_ == 520
+    for path, least in ((more, 0.9), (texts, 0.5)):
+        found = run("predict", tmp_path / "online.lg", path, "-k", "1").stdout.splitlines()
+        truth = [json.loads(line)["labels"] for line in path.read_text().splitlines()]
+        best = [json.loads(line)["labels"][0] for line in found]
+        assert sum(label in true for label, true in zip(best, truth, strict=True)) > least * len(
+            truth
+        )
