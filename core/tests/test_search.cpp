@@ -163,8 +163,8 @@ TEST("search: the k best are the k best, in order, for any k") {
   });
 }
 
-// Uniform-cost search opens no node that is less probable than the last label it returns.
-TEST("search: the k best are found without opening more nodes than necessary") {
+// A search that opened fewer could not be sure: whatever it left closed might hide a label as probable as the last one.
+TEST("search: the k best are found by opening the nodes as probable as the last of them, and no other") {
   on_many([](const Forest& forest, const Scope& scope, const std::vector<LabelId>& wanted, const Features& x,
              const std::vector<float>& all, Random& random) {
     Searcher searcher(forest.tree, forest.blocks, scope);
@@ -173,19 +173,77 @@ TEST("search: the k best are found without opening more nodes than necessary") {
     std::vector<Scored> found;
     searcher.top_k(x, k, found);
     const float last = every.size() < k ? 0.0F : every[k - 1].probability;
-    std::uint32_t most = 0;
-    std::uint32_t deepest = 0;
+    SearchStats least;
     for (NodeId v = 0; v < forest.tree.size(); ++v) {
       if (forest.tree[v].is_leaf() || all[v] < last || !has_wanted(forest, v, wanted)) continue;
-      most += static_cast<std::uint32_t>(forest.tree[v].children.size());
-      deepest = std::max(deepest, v == kAboveRoot ? 0 : forest.tree.depth_of(v) + 1);
+      least.blocks += 1;
+      least.classifiers += static_cast<std::uint32_t>(forest.tree[v].children.size());
+      least.depth = std::max(least.depth, v == kAboveRoot ? 0 : forest.tree.depth_of(v) + 1);
     }
-    CHECK(searcher.stats().classifiers <= most);
-    CHECK(searcher.stats().depth <= deepest);
-    for (const Scored& one : found) {
-      CHECK(searcher.stats().depth >= forest.tree.depth_of(forest.tree.leaf_of(one.label)));
-    }
+    CHECK_EQ(searcher.stats().blocks, least.blocks);
+    CHECK_EQ(searcher.stats().classifiers, least.classifiers);
+    CHECK_EQ(searcher.stats().depth, least.depth);
+    CHECK_EQ(searcher.stats().bytes > 0, least.blocks > 0);
   });
+}
+
+TEST("search: many examples together find what each finds alone, at the same cost") {
+  for (std::uint64_t seed = 0; seed < 60; ++seed) {
+    Random random(seed);
+    const float spreads[] = {0.0F, 0.7F, 4.0F, 60.0F};
+    const Forest forest(random, random.below(40), spreads[seed % 4]);
+    const std::vector<LabelId> some = random_subset(random, forest.tree.label_count() + 1, 0.5);
+    Scope scope = random.chance(0.5) ? Scope(forest.tree, some) : Scope(forest.tree);
+    const float threshold = random.between(0.0F, 0.3F);
+    scope.set_thresholds(std::span(&threshold, 1));
+    std::vector<Example> examples;
+    std::vector<Features> views;
+    for (std::uint32_t n = random.below(9); n > 0; --n) examples.push_back(random_example(random, kFeatures + 2, 0.7));
+    for (const Example& example : examples) views.push_back(example.view());
+    Searcher alone(forest.tree, forest.blocks, scope);
+    Searcher together(forest.tree, forest.blocks, scope);
+    for (const Query& query :
+         {Query{Query::Kind::top_k, 3}, Query{Query::Kind::top_k, 0}, Query{Query::Kind::beam, 2, 2},
+          Query{Query::Kind::beam, 0, 2}, Query{Query::Kind::above_threshold}}) {
+      const auto searches = together.find_together(query, views);
+      REQUIRE(searches.size() == views.size());
+      for (std::size_t i = 0; i < views.size(); ++i) {
+        std::vector<Scored> found;
+        alone.find(query, views[i], found);
+        check_same(searches[i].found(), found);
+        CHECK_EQ(searches[i].stats().blocks, alone.stats().blocks);
+        CHECK_EQ(searches[i].stats().classifiers, alone.stats().classifiers);
+        CHECK_EQ(searches[i].stats().depth, alone.stats().depth);
+        CHECK_EQ(searches[i].stats().bytes, alone.stats().bytes);
+      }
+    }
+  }
+}
+
+TEST("search: a beam does not wait for the deepest path once nothing on it can be answered") {
+  // Every inner node has a leaf that is all but certain, and an improbable path further down.
+  const std::vector<NodeId> parents{kNone, 0, 1, 1, 3, 3, 5, 5};
+  const std::vector<LabelId> labels{kNone, kNone, 0, kNone, 1, kNone, 2, 3};
+  const std::vector<std::uint8_t> silent(parents.size());
+  const LabelTree tree(parents, labels, silent, 4);
+  const LearnerOptions options{.kind = LearnerKind::adagrad};
+  const std::vector<float> weights{9.0F, -9.0F};
+  std::vector<std::unique_ptr<SiblingBlock>> owned(tree.size());
+  std::vector<const NodeBlock*> blocks(tree.size());
+  for (const NodeId v : {0U, 1U, 3U, 5U}) {
+    const auto children = static_cast<std::uint32_t>(tree[v].children.size());
+    owned[v] =
+        std::make_unique<SiblingBlock>(options, BlockView{children, false, 0, {}, weights.data(), nullptr}, false);
+    blocks[v] = owned[v].get();
+  }
+  const Scope scope(tree);
+  Searcher searcher(tree, blocks, scope);
+  std::vector<Scored> found;
+  searcher.beam(Features{}, 1, 10, found);
+  CHECK_EQ(found.size(), 1U);
+  CHECK_EQ(searcher.stats().blocks, 2U);
+  searcher.beam(Features{}, 100, 10, found);
+  CHECK_EQ(searcher.stats().blocks, 4U);
 }
 
 TEST("search: all that reach a threshold, and no classifier evaluated in vain") {

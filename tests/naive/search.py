@@ -137,14 +137,26 @@ def beam(
     """Give the k best labels found when at each depth only the ``width`` best nodes are opened.
 
     Leaves take no place in the beam: each one seen is a candidate. Among nodes of equal probability
-    the one with the smaller id is opened.
+    the one with the smaller id is opened. A node that is less probable than each of the k best
+    leaves seen is not opened: nothing below it can be answered.
     """
     search = _Search(tree, eta, allowed)
     found: dict[Label, float] = {}
     level = search.start()
     while level:
-        found.update({search.label(v): p for v, p in level if tree.is_leaf(v)})
-        inner = [(v, p) for v, p in level if not tree.is_leaf(v)]
-        opened = sorted(inner, key=lambda node: (-node[1], node[0]))[:width]
-        level = [child for v, p in opened for child in search.open(v, p)]
+        inner = []
+        for v, p in level:
+            if tree.is_leaf(v):
+                found[search.label(v)] = p
+            else:
+                inner.append((v, p))
+        level = []
+        for v, p in sorted(inner, key=lambda node: (-node[1], node[0]))[:width]:
+            if len(found) >= k and p < ranked(found)[k - 1][1]:
+                continue
+            for child, q in search.open(v, p):
+                if tree.is_leaf(child):
+                    found[search.label(child)] = q
+                else:
+                    level.append((child, q))
     return ranked(found)[:k], search.stats

@@ -18,6 +18,7 @@ struct Workspace {
   std::vector<float> variances;
   std::vector<float> steps;
   std::vector<float> targets;
+  std::uint64_t bytes = 0;  // of weights that were read for predictions
 };
 
 // Any number of threads may predict at once, each with a workspace of its own.

@@ -24,6 +24,8 @@ struct Scored {
 struct SearchStats {
   std::uint32_t classifiers = 0;  // evaluated
   std::uint32_t depth = 0;        // of the deepest node entered; the root has depth 0
+  std::uint32_t blocks = 0;       // opened: nodes whose children were evaluated
+  std::uint64_t bytes = 0;        // of weights read
 };
 
 // What can be returned from where: for each node how much hope there is below it.
@@ -46,21 +48,33 @@ class Scope {
   std::vector<float> thresholds_;
 };
 
-// Finds labels for one example after another. Not for several threads at once: each has its own.
-class Searcher {
+// What is asked for.
+struct Query {
+  enum class Kind : std::uint8_t {
+    top_k,            // the k most probable labels: uniform-cost search (Algorithm 10). Exact.
+    above_threshold,  // all labels whose probability is at least their threshold. Exact.
+    beam,             // the k best of all leaves that a beam reaches: level by level, the `width` most probable inner
+                      // nodes are opened, among equals the older node. Leaves take no place in the beam.
+  };
+  Kind kind = Kind::top_k;
+  std::size_t k = 0;
+  std::size_t width = 0;
+};
+
+// One example's way through the tree: says which node to open next, and hears what its classifiers say. So the rules are
+// the same, to the last bit, whether examples are searched one after another or many together.
+class Search {
  public:
-  // `blocks[v]` holds the classifiers of v's children.
-  Searcher(const LabelTree& tree, std::span<const NodeBlock* const> blocks, const Scope& scope)
-      : tree_(tree), blocks_(blocks), scope_(scope) {}
+  // REQUIRES: the scope has thresholds if they are asked for.
+  Search(const LabelTree& tree, const Scope& scope) : tree_(&tree), scope_(&scope) {}
 
-  // The k most probable labels: uniform-cost search (Algorithm 10). Exact.
-  void top_k(const Features& x, std::size_t k, std::vector<Scored>& found);
-  // All labels whose probability is at least their threshold. Exact. REQUIRES: scope has thresholds.
-  void above_threshold(const Features& x, std::vector<Scored>& found);
-  // The k best of all leaves that a beam reaches: level by level, the `width` most probable inner nodes are opened, among
-  // equals the older node. Leaves take no place in the beam.
-  void beam(const Features& x, std::size_t k, std::size_t width, std::vector<Scored>& found);
+  void start(const Query& query);
+  // The inner node to be opened next; kNone once all is found.
+  NodeId next();
+  // What the classifiers of the children of that node say, and how many bytes of weights it took.
+  void take(const float* probabilities, std::uint64_t bytes);
 
+  const std::vector<Scored>& found() const { return found_; }
   const SearchStats& stats() const { return stats_; }
 
  private:
@@ -71,21 +85,63 @@ class Searcher {
     std::uint32_t depth;
   };
   static bool worse(const Item& a, const Item& b);
-  Item item(NodeId v, float probability, std::uint32_t depth) const;
-  void start();
-  // Calls take(child, probability) for every open child of an inner node.
-  template <typename Take>
-  void open_node(const Features& x, const Item& parent, Take&& take);
+  void take(const Item& child);
+  void push(const Item& item);
+  Item pop();
+  bool hopeless(float probability) const;
+  void remember(float probability);
+  bool next_level();
+  NodeId open(const Item& inner);
+  NodeId next_best();
+  NodeId next_above();
+  NodeId next_in_beam();
+
+  const LabelTree* tree_;
+  const Scope* scope_;
+  Query query_;
+  SearchStats stats_;
+  Item opened_{};
+  std::vector<Scored> found_;
+  std::vector<Item> queue_;  // best first: a heap; above thresholds: a stack; beam: the level being opened, best first
+  std::vector<Item> next_;   // beam: the level below
+  std::size_t at_ = 0;       // beam: how much of the level has been opened
+  std::vector<float> best_;  // the k best leaves seen, as a heap with the worst on top
+};
+
+// Finds labels for examples, one after another or many together. Not for several threads at once: each has its own.
+class Searcher {
+ public:
+  // `blocks[v]` holds the classifiers of v's children.
+  Searcher(const LabelTree& tree, std::span<const NodeBlock* const> blocks, const Scope& scope)
+      : tree_(tree), blocks_(blocks), scope_(scope), one_(tree, scope) {}
+
+  void find(const Query& query, const Features& x, std::vector<Scored>& found);
+  void top_k(const Features& x, std::size_t k, std::vector<Scored>& found) { find({Query::Kind::top_k, k}, x, found); }
+  void above_threshold(const Features& x, std::vector<Scored>& found) {
+    find({Query::Kind::above_threshold}, x, found);
+  }
+  void beam(const Features& x, std::size_t k, std::size_t width, std::vector<Scored>& found) {
+    find({Query::Kind::beam, k, width}, x, found);
+  }
+  const SearchStats& stats() const { return one_.stats(); }
+
+  // All examples go through the tree at the same time, and those that want a node meet there: its block is brought into
+  // the cache once for all of them. What is found, and what it costs, is the same as one by one. Returns the search of
+  // every example, to be read before the next call.
+  std::span<const Search> find_together(const Query& query, std::span<const Features> examples);
+
+ private:
+  void step(Search& search, NodeId v, const Features& x);
 
   const LabelTree& tree_;
   std::span<const NodeBlock* const> blocks_;
   const Scope& scope_;
-  SearchStats stats_;
+  Search one_;
+  std::vector<Search> many_;
+  std::vector<std::pair<NodeId, std::uint32_t>> wanted_;  // (node, example)
+  std::vector<std::pair<NodeId, std::uint32_t>> wanted_next_;
   Workspace work_;
   std::vector<float> probabilities_;
-  std::vector<Item> queue_;
-  std::vector<Item> next_;
-  std::vector<float> best_;
 };
 
 }  // namespace labelgrove
