@@ -3,59 +3,23 @@
 #include <algorithm>
 #include <cstdint>
 #include <memory>
-#include <optional>
 #include <span>
 #include <stdexcept>
 #include <utility>
 #include <vector>
 
 #include "arrays.hpp"
+#include "compacting.hpp"
 #include "dict_archive.hpp"
 #include "explanations.hpp"
 #include "held.hpp"
 #include "label_tree_search.hpp"
 #include "labelgrove/batch_plt.hpp"
 #include "labelgrove/convert.hpp"
-#include "labelgrove/grove_search.hpp"
 #include "register.hpp"
 #include "rows.hpp"
 
 namespace labelgrove::bindings {
-
-// One tree is searched by itself, several together.
-template <>
-struct Searching<BatchPlt> {
-  class Finder {
-   public:
-    explicit Finder(const Searching& searching)
-        : alone_(searching.engine.tree(), searching.engine.blocks(), searching.scope.of_tree(0)) {
-      if (searching.engine.trees().size() > 1) grove_.emplace(searching.engine.trees(), searching.scope);
-    }
-    void top_k(const Features& x, std::size_t k, std::vector<Scored>& found) {
-      grove_ ? grove_->top_k(x, k, found) : alone_.top_k(x, k, found);
-    }
-    void above_threshold(const Features& x, std::vector<Scored>& found) {
-      grove_ ? grove_->above_threshold(x, found) : alone_.above_threshold(x, found);
-    }
-    void beam(const Features& x, std::size_t k, std::size_t width, std::vector<Scored>& found) {
-      grove_ ? grove_->beam(x, k, width, found) : alone_.beam(x, k, width, found);
-    }
-    const SearchStats& stats() const { return grove_ ? grove_->stats() : alone_.stats(); }
-
-   private:
-    Searcher alone_;
-    std::optional<GroveSearcher> grove_;
-  };
-
-  Searching(const BatchPlt& one, const nb::object& allowed)
-      : engine(one),
-        scope(allowed.is_none() ? GroveScope(one.trees())
-                                : GroveScope(one.trees(), view(nb::cast<In<LabelId>>(allowed)))) {}
-  Finder finder() const { return Finder(*this); }
-
-  const BatchPlt& engine;
-  GroveScope scope;
-};
 
 namespace {
 
@@ -82,7 +46,9 @@ TrainingOptions training_options_from(const nb::dict& given) {
 std::vector<LabelTree> trees_from(const nb::list& given, LabelId label_count) {
   std::vector<LabelTree> trees;
   for (const nb::handle one : given) {
-    const auto [parents, labels] = nb::cast<std::pair<In<NodeId>, In<LabelId>>>(one, false);
+    const nb::tuple t = nb::cast<nb::tuple>(one);
+    const auto parents = nb::cast<In<NodeId>>(t[0], false);
+    const auto labels = nb::cast<In<LabelId>>(t[1], false);
     const std::vector<std::uint8_t> silent(parents.size());
     trees.emplace_back(view(parents), view(labels), silent, label_count);
   }
@@ -140,6 +106,7 @@ void register_batch_plt(nb::module_& module) {
   bind_search(engine);
   bind_label_tree(engine);
   bind_explanations(engine);
+  bind_compacting(engine);
   engine
       .def_static("train", &train, nb::arg("options"), nb::arg("trees"), nb::arg("label_count"),
                   nb::arg("indptr").noconvert(), nb::arg("ids").noconvert(), nb::arg("values").noconvert(),

@@ -3,6 +3,7 @@
 #include <vector>
 
 #include "arrays.hpp"
+#include "compacting.hpp"
 #include "dict_archive.hpp"
 #include "explanations.hpp"
 #include "held.hpp"
@@ -65,6 +66,7 @@ void register_online_plt(nb::module_& module) {
   bind_search(engine);
   bind_label_tree(engine);
   bind_explanations(engine);
+  bind_compacting(engine);
   engine
       .def(
           "__init__", [](Model* self, const nb::dict& options) { new (self) Model(nb::none(), options_from(options)); },

@@ -1,11 +1,15 @@
-// Prediction by engines that are one label tree and a block for each of its nodes.
+// Prediction by engines that are label trees, one or several, with a block for each of their nodes.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "arrays.hpp"
 #include "held.hpp"
+#include "labelgrove/grove_search.hpp"
+#include "labelgrove/parallel.hpp"
 #include "labelgrove/search.hpp"
 #include "predictions.hpp"
 #include "rows.hpp"
@@ -13,47 +17,78 @@
 
 namespace labelgrove::bindings {
 
-inline Scope make_scope(const LabelTree& tree, const nb::object& allowed) {
-  if (allowed.is_none()) return Scope(tree);
-  return Scope(tree, view(nb::cast<In<LabelId>>(allowed)));
-}
+// Rows that go through a tree together: enough for them to meet, few enough for what each has found so far to stay in the
+// cache.
+inline constexpr std::size_t kRowsTogether = 256;
 
-// How an engine searches: what must not be entered, and a finder of labels for each task of a thread.
+// How an engine searches: one tree for many rows together, several trees row by row.
 template <typename Engine>
-struct Searching {
-  Searching(const Engine& one, const nb::object& allowed) : engine(one), scope(make_scope(one.tree(), allowed)) {}
-  Searcher finder() const { return Searcher(engine.tree(), engine.blocks(), scope); }
+class Searching {
+ public:
+  Searching(const Engine& engine, const nb::object& allowed)
+      : views_(views_of(engine)), normalize_(engine.options().normalize), scope_(make_scope(views_, allowed)) {}
 
-  const Engine& engine;
-  Scope scope;
+  GroveScope& scope() { return scope_; }
+
+  // Calls take(row, stats, found) for every row.
+  template <typename Take>
+  void run(const Rows& rows, const Query& query, unsigned threads, Take&& take) const {
+    if (views_.size() == 1) {
+      together(rows, query, threads, take);
+      return;
+    }
+    const auto make = [&] { return GroveSearcher(views_, scope_); };
+    const auto find = [&](GroveSearcher& searcher, const Features& x, std::vector<Scored>& found) {
+      searcher.find(query, x, found);
+    };
+    find_for_rows(rows, normalize_, threads, make, find, take);
+  }
+
+ private:
+  static GroveScope make_scope(std::span<const TreeView> views, const nb::object& allowed) {
+    if (allowed.is_none()) return GroveScope(views);
+    return GroveScope(views, view(nb::cast<In<LabelId>>(allowed)));
+  }
+
+  template <typename Take>
+  void together(const Rows& rows, const Query& query, unsigned threads, Take&& take) const {
+    const std::size_t size = std::clamp<std::size_t>(rows.size() / std::max(threads, 1U), 1, kRowsTogether);
+    parallel_for((rows.size() + size - 1) / size, threads, [&](std::size_t task) {
+      const std::size_t first = task * size;
+      const std::size_t n = std::min(size, rows.size() - first);
+      std::vector<std::vector<float>> unit(n);
+      std::vector<Features> examples(n);
+      for (std::size_t i = 0; i < n; ++i) examples[i] = rows.as_learnt(first + i, normalize_, unit[i]);
+      Searcher searcher(views_[0].tree(), views_[0].blocks(), scope_.of_tree(0));
+      const auto searches = searcher.find_together(query, examples);
+      for (std::size_t i = 0; i < n; ++i) take(first + i, searches[i].stats(), searches[i].found());
+    });
+  }
+
+  std::vector<TreeView> views_;
+  bool normalize_;
+  GroveScope scope_;
 };
 
 template <typename Engine>
 nb::tuple top_k(const Held<Engine>& model, const In<std::int64_t>& indptr, const In<FeatureId>& ids,
                 const In<float>& values, std::size_t k, std::size_t beam_width, const nb::object& allowed,
                 unsigned threads) {
-  const Engine& engine = model.whole();
-  const Searching<Engine> searching(engine, allowed);
-  const auto make = [&] { return searching.finder(); };
-  const auto find = [&](auto& searcher, const Features& x, std::vector<Scored>& found) {
-    if (beam_width > 0) searcher.beam(x, k, beam_width, found);
-    else searcher.top_k(x, k, found);
-  };
-  return ranked(Rows(indptr, ids, values), k, engine.options().normalize, threads, make, find);
+  const Rows rows(indptr, ids, values);
+  const Searching<Engine> searching(model.whole(), allowed);
+  const Query query{beam_width > 0 ? Query::Kind::beam : Query::Kind::top_k, k, beam_width};
+  return ranked_by(rows.size(), k, [&](auto&& take) { searching.run(rows, query, threads, take); });
 }
 
 template <typename Engine>
 nb::tuple above_threshold(const Held<Engine>& model, const In<std::int64_t>& indptr, const In<FeatureId>& ids,
                           const In<float>& values, const In<float>& thresholds, const nb::object& allowed,
                           unsigned threads) {
-  const Engine& engine = model.whole();
-  Searching<Engine> searching(engine, allowed);
-  searching.scope.set_thresholds(view(thresholds));
-  const auto make = [&] { return searching.finder(); };
-  const auto find = [](auto& searcher, const Features& x, std::vector<Scored>& found) {
-    searcher.above_threshold(x, found);
-  };
-  return collected(Rows(indptr, ids, values), engine.options().normalize, threads, make, find);
+  const Rows rows(indptr, ids, values);
+  Searching<Engine> searching(model.whole(), allowed);
+  searching.scope().set_thresholds(view(thresholds));
+  const Query query{Query::Kind::above_threshold};
+  return collected_by(rows.size(), [&](auto&& take) { searching.run(rows, query, threads, take); });
 }
 
 // Adds `top_k` and `above_threshold`.

@@ -41,14 +41,41 @@ void find_for_rows(const Rows& rows, bool normalize, unsigned threads, MakeFinde
   });
 }
 
-// (labels (n, k), scores (n, k), classifiers (n,), depth (n,)); a missing place holds kNone and NaN. find_all(take) calls
+// What answers cost, by row.
+class Costs {
+ public:
+  explicit Costs(std::size_t n)
+      : classifiers_(make_array<std::uint32_t>({n})),
+        depths_(make_array<std::uint32_t>({n})),
+        blocks_(make_array<std::uint32_t>({n})),
+        bytes_(make_array<std::uint64_t>({n})) {}
+
+  void set(std::size_t row, const SearchStats& stats) {
+    classifiers_.data()[row] = stats.classifiers;
+    depths_.data()[row] = stats.depth;
+    blocks_.data()[row] = stats.blocks;
+    bytes_.data()[row] = stats.bytes;
+  }
+  // The answers, then classifiers, depth, blocks and bytes, of shape (n,) each.
+  template <typename... Answers>
+  nb::tuple behind(const Answers&... answers) const {
+    return nb::make_tuple(answers..., classifiers_, depths_, blocks_, bytes_);
+  }
+
+ private:
+  nb::ndarray<std::uint32_t, nb::numpy> classifiers_;
+  nb::ndarray<std::uint32_t, nb::numpy> depths_;
+  nb::ndarray<std::uint32_t, nb::numpy> blocks_;
+  nb::ndarray<std::uint64_t, nb::numpy> bytes_;
+};
+
+// (labels (n, k), scores (n, k), costs…); a missing place holds kNone and NaN. find_all(take) calls
 // take(row, stats, found) for every row, in any order and from any thread.
 template <typename FindAll>
 nb::tuple ranked_by(std::size_t n, std::size_t k, FindAll&& find_all) {
   auto labels = make_array<LabelId>({n, k});
   auto scores = make_array<float>({n, k});
-  auto classifiers = make_array<std::uint32_t>({n});
-  auto depths = make_array<std::uint32_t>({n});
+  Costs costs(n);
   {
     const nb::gil_scoped_release no_gil;
     const auto take = [&](std::size_t row, const SearchStats& stats, const std::vector<Scored>& found) {
@@ -57,12 +84,11 @@ nb::tuple ranked_by(std::size_t n, std::size_t k, FindAll&& find_all) {
         labels.data()[row * k + i] = there ? found[i].label : kNone;
         scores.data()[row * k + i] = there ? found[i].probability : std::numeric_limits<float>::quiet_NaN();
       }
-      classifiers.data()[row] = stats.classifiers;
-      depths.data()[row] = stats.depth;
+      costs.set(row, stats);
     };
     find_all(take);
   }
-  return nb::make_tuple(labels, scores, classifiers, depths);
+  return costs.behind(labels, scores);
 }
 
 template <typename MakeFinder, typename Find>
@@ -70,19 +96,17 @@ nb::tuple ranked(const Rows& rows, std::size_t k, bool normalize, unsigned threa
   return ranked_by(rows.size(), k, [&](auto&& take) { find_for_rows(rows, normalize, threads, make, find, take); });
 }
 
-// (indptr (n + 1,), labels, scores, classifiers (n,), depth (n,)), likewise.
+// (indptr (n + 1,), labels, scores, costs…), likewise.
 template <typename FindAll>
 nb::tuple collected_by(std::size_t n, FindAll&& find_all) {
-  auto classifiers = make_array<std::uint32_t>({n});
-  auto depths = make_array<std::uint32_t>({n});
+  Costs costs(n);
   auto indptr = make_array<std::int64_t>({n + 1});
   std::vector<std::vector<Scored>> all(n);
   {
     const nb::gil_scoped_release no_gil;
     const auto take = [&](std::size_t row, const SearchStats& stats, const std::vector<Scored>& found) {
       all[row] = found;
-      classifiers.data()[row] = stats.classifiers;
-      depths.data()[row] = stats.depth;
+      costs.set(row, stats);
     };
     find_all(take);
   }
@@ -99,7 +123,7 @@ nb::tuple collected_by(std::size_t n, FindAll&& find_all) {
       scores.data()[at++] = one.probability;
     }
   }
-  return nb::make_tuple(indptr, labels, scores, classifiers, depths);
+  return costs.behind(indptr, labels, scores);
 }
 
 template <typename MakeFinder, typename Find>

@@ -9,6 +9,7 @@ void register_lom_tree(nanobind::module_& module);
 void register_ldsm(nanobind::module_& module);
 void register_online_plt(nanobind::module_& module);
 void register_batch_plt(nanobind::module_& module);
+void register_compact_plt(nanobind::module_& module);
 void register_rows(nanobind::module_& module);
 void register_trees(nanobind::module_& module);
 void register_machine(nanobind::module_& module);

@@ -2,8 +2,9 @@
 
 file(GLOB core_sources CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/core/src/*.cpp")
 file(GLOB core_headers CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/core/include/labelgrove/*.hpp")
-set(kernel_source "${PROJECT_SOURCE_DIR}/core/src/kernels.cpp")
-list(REMOVE_ITEM core_sources "${kernel_source}")
+set(kernel_sources "${PROJECT_SOURCE_DIR}/core/src/kernels.cpp"
+                   "${PROJECT_SOURCE_DIR}/core/src/compact_kernels.cpp")
+list(REMOVE_ITEM core_sources ${kernel_sources})
 
 add_library(labelgrove_core STATIC ${core_sources} ${core_headers})
 set_target_properties(labelgrove_core PROPERTIES LINKER_LANGUAGE CXX)
@@ -21,11 +22,8 @@ target_compile_options(labelgrove_core PRIVATE ${optimise})
 # one at run time. LABELGROVE_KERNEL_VARIANT names the copy, LABELGROVE_HAVE_<NAME> tells the
 # dispatcher which copies exist beside the baseline.
 function(labelgrove_add_kernels variant)
-  if(NOT EXISTS "${kernel_source}")
-    return()
-  endif()
   set(name labelgrove_kernels_${variant})
-  add_library(${name} OBJECT "${kernel_source}")
+  add_library(${name} OBJECT ${kernel_sources})
   target_include_directories(${name} PRIVATE "${PROJECT_SOURCE_DIR}/core/include")
   target_compile_definitions(${name} PRIVATE LABELGROVE_KERNEL_VARIANT=${variant})
   target_link_libraries(${name} PRIVATE labelgrove_flags)
@@ -45,8 +43,8 @@ if(CMAKE_OSX_ARCHITECTURES)
 endif()
 labelgrove_add_kernels(baseline)
 if(cpu MATCHES "^(x86_64|AMD64|amd64)$" AND CMAKE_SIZEOF_VOID_P EQUAL 8)
-  labelgrove_add_kernels(avx2 -mavx2 -mfma)
-  labelgrove_add_kernels(avx512 -mavx512f -mavx512vl -mavx512dq -mavx512bw -mfma)
+  labelgrove_add_kernels(avx2 -mavx2 -mfma -mpopcnt)
+  labelgrove_add_kernels(avx512 -mavx512f -mavx512vl -mavx512dq -mavx512bw -mfma -mpopcnt)
   if(MSVC)
     # clang-cl leaves out its own runtime, where __builtin_cpu_supports keeps what it knows.
     target_link_options(labelgrove_core INTERFACE "/DEFAULTLIB:clang_rt.builtins-x86_64.lib")

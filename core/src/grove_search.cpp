@@ -15,12 +15,12 @@ void sort_found(std::vector<Scored>& found) {
 
 }  // namespace
 
-GroveScope::GroveScope(std::span<const WeightedTree> trees) {
-  for (const WeightedTree& one : trees) scopes_.emplace_back(one.tree());
+GroveScope::GroveScope(std::span<const TreeView> trees) {
+  for (const TreeView& one : trees) scopes_.emplace_back(one.tree());
 }
 
-GroveScope::GroveScope(std::span<const WeightedTree> trees, std::span<const LabelId> allowed) {
-  for (const WeightedTree& one : trees) scopes_.emplace_back(one.tree(), allowed);
+GroveScope::GroveScope(std::span<const TreeView> trees, std::span<const LabelId> allowed) {
+  for (const TreeView& one : trees) scopes_.emplace_back(one.tree(), allowed);
 }
 
 void GroveScope::set_thresholds(std::span<const float> by_label) {
@@ -29,7 +29,7 @@ void GroveScope::set_thresholds(std::span<const float> by_label) {
   for (Scope& scope : scopes_) scope.set_thresholds(by_label);
 }
 
-GroveSearcher::GroveSearcher(std::span<const WeightedTree> trees, const GroveScope& scope)
+GroveSearcher::GroveSearcher(std::span<const TreeView> trees, const GroveScope& scope)
     : trees_(trees), scope_(scope), fronts_(trees.size()), named_(trees.front().tree().label_count()) {
   for (std::size_t t = 0; t < trees.size(); ++t) {
     fronts_[t].probabilities.resize(trees[t].tree().size());
@@ -45,6 +45,17 @@ void GroveSearcher::start(const Features& x) {
   for (std::size_t t = 0; t < trees_.size(); ++t) {
     fronts_[t].queue.clear();
     if (scope_.of_tree(t).open(kAboveRoot)) fronts_[t].queue.push_back({1.0F, kAboveRoot, 0});
+  }
+}
+
+void GroveSearcher::find(const Query& query, const Features& x, std::vector<Scored>& found) {
+  switch (query.kind) {
+    case Query::Kind::top_k:
+      return top_k(x, query.k, found);
+    case Query::Kind::above_threshold:
+      return above_threshold(x, found);
+    case Query::Kind::beam:
+      return beam(x, query.k, query.width, found);
   }
 }
 
@@ -86,6 +97,8 @@ void GroveSearcher::beam(const Features& x, std::size_t k, std::size_t width, st
     searcher.beam(x, std::numeric_limits<std::size_t>::max(), width, reached);
     beams.classifiers += searcher.stats().classifiers;
     beams.depth = std::max(beams.depth, searcher.stats().depth);
+    beams.blocks += searcher.stats().blocks;
+    beams.bytes += searcher.stats().bytes;
     for (const Scored& one : reached) {
       if (named_[one.label] == example_) continue;
       named_[one.label] = example_;
@@ -93,6 +106,8 @@ void GroveSearcher::beam(const Features& x, std::size_t k, std::size_t width, st
     }
   }
   stats_.classifiers += beams.classifiers;
+  stats_.blocks += beams.blocks;
+  stats_.bytes += beams.bytes;
   stats_.depth = std::max(stats_.depth, beams.depth);
   sort_found(found);
   if (found.size() > k) found.resize(k);
@@ -157,8 +172,11 @@ const std::vector<float>& GroveSearcher::open(std::size_t t, NodeId v) {
   front.opened[v] = example_;
   const NodeBlock& block = *trees_[t].blocks()[v];
   probabilities.resize(block.children());
+  const std::uint64_t before = work_.bytes;
   block.predict(x_, work_, probabilities.data());
   stats_.classifiers += block.children();
+  stats_.blocks += 1;
+  stats_.bytes += work_.bytes - before;
   return probabilities;
 }
 

@@ -337,6 +337,7 @@ bool SiblingBlock::is_finite() const {
 
 void SiblingBlock::margins(const Features& x, Workspace& work, float* out) const {
   find_rows(map_, x, [this](std::uint32_t r) { return row(r); }, work);
+  work.bytes += work.rows.size() * children() * sizeof(float);
   kernels().margins(work.rows.data(), work.values.data(), work.rows.size(), children(), out);
 }
 
@@ -365,6 +366,14 @@ float SiblingBlock::margin_parts(const Features& x, std::uint32_t child, float* 
     added[j] = found == kNone ? 0.0F : row(found + 1)[child] * x.values[j];
   }
   return row(kBiasRow)[child];
+}
+
+LinearBlock SiblingBlock::linear() const {
+  const auto known = map_.features();
+  LinearBlock all{Link::logistic, margin_scale(), children(), {known.begin(), known.end()}, {}};
+  all.weights.resize(std::size_t{rows()} * children());
+  copy_weights(children(), all.weights.data());
+  return all;
 }
 
 }  // namespace labelgrove

@@ -19,6 +19,7 @@ void WeightBlock::predict(const Features& x, Workspace& work, float* probabiliti
   work.margins.resize(std::max<std::size_t>(work.margins.size(), children_));
   float* margins = work.margins.data();
   kernels().margins(work.rows.data(), work.values.data(), work.rows.size(), children_, margins);
+  work.bytes += work.rows.size() * children_ * sizeof(float);
   apply_link(link_, margins, children_, probabilities);
 }
 
@@ -28,6 +29,11 @@ float WeightBlock::contributions(const Features& x, std::uint32_t child, float* 
     added[j] = found == kNone ? 0.0F : x.values[j] * weights_[(found + std::size_t{1}) * children_ + child];
   }
   return weights_[child];
+}
+
+LinearBlock WeightBlock::linear() const {
+  const auto known = map_.features();
+  return {link_, 1.0F, children_, {known.begin(), known.end()}, {weights_, weights_ + std::size_t{rows()} * children_}};
 }
 
 }  // namespace labelgrove

@@ -73,8 +73,9 @@ TEST("batch plt: removes labels from all trees or from none") {
   const std::vector<LabelId> gone{3, 5};
   model.remove_labels(gone);
   for (const WeightedTree& one : model.trees()) CHECK(one.tree().leaf_of(3) == kNone && one.tree().leaf_of(4) != kNone);
-  const GroveScope scope(model.trees());
-  GroveSearcher searcher(model.trees(), scope);
+  const std::vector<TreeView> views = views_of(model);
+  const GroveScope scope(views);
+  GroveSearcher searcher(views, scope);
   std::vector<Scored> found;
   searcher.top_k(stream.x[0].view(), 100, found);
   CHECK_EQ(found.size(), std::size_t{kLabels - 2});
@@ -84,8 +85,9 @@ TEST("grove search: the mean over all trees, however few are asked for") {
   Random random(8);
   const Stream stream = random_stream(random, 100, kLabels);
   const BatchPlt model = grown(random, training_set(stream), 3, 1);
-  const GroveScope scope(model.trees());
-  GroveSearcher searcher(model.trees(), scope);
+  const std::vector<TreeView> views = views_of(model);
+  const GroveScope scope(views);
+  GroveSearcher searcher(views, scope);
   for (const Example& x : stream.x) {
     std::vector<float> sums(kLabels);
     for (const WeightedTree& one : model.trees()) {

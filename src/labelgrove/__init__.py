@@ -13,6 +13,7 @@ from labelgrove._errors import (
 )
 from labelgrove.evaluation import evaluate, progressive_validation
 from labelgrove.models import (
+    CompactionReport,
     Explanation,
     LdSMClassifier,
     LdSMStatistics,
@@ -29,6 +30,7 @@ from labelgrove.trees import LabelTree
 __version__ = "0.1.0"
 
 __all__ = [
+    "CompactionReport",
     "DataError",
     "Explanation",
     "FileFormatError",

@@ -101,6 +101,13 @@ class OnlinePlt:
 
     def paths(self, indptr: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], ids: Annotated[NDArray[numpy.uint32], dict(shape=(None,), order='C', device='cpu', writable=False)], values: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu', writable=False)], label_indptr: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], labels: Annotated[NDArray[numpy.uint32], dict(shape=(None,), order='C', device='cpu', writable=False)], threads: int) -> tuple: ...
 
+    def compact(self, dtype: int, threshold: float) -> dict: ...
+
+    def compact_threshold(self, dtype: int, most_bytes: int, threads: int) -> float:
+        """
+        The least threshold with which the blocks take at most so many bytes; infinity where none does.
+        """
+
     @staticmethod
     def on_tree(options: dict, parents: Annotated[NDArray[numpy.uint32], dict(shape=(None,), order='C', device='cpu', writable=False)], labels: Annotated[NDArray[numpy.uint32], dict(shape=(None,), order='C', device='cpu', writable=False)], label_count: int) -> OnlinePlt: ...
 
@@ -141,6 +148,13 @@ class BatchPlt:
 
     def paths(self, indptr: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], ids: Annotated[NDArray[numpy.uint32], dict(shape=(None,), order='C', device='cpu', writable=False)], values: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu', writable=False)], label_indptr: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], labels: Annotated[NDArray[numpy.uint32], dict(shape=(None,), order='C', device='cpu', writable=False)], threads: int) -> tuple: ...
 
+    def compact(self, dtype: int, threshold: float) -> dict: ...
+
+    def compact_threshold(self, dtype: int, most_bytes: int, threads: int) -> float:
+        """
+        The least threshold with which the blocks take at most so many bytes; infinity where none does.
+        """
+
     @staticmethod
     def train(options: dict, trees: list, label_count: int, indptr: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], ids: Annotated[NDArray[numpy.uint32], dict(shape=(None,), order='C', device='cpu', writable=False)], values: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu', writable=False)], label_indptr: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], labels: Annotated[NDArray[numpy.uint32], dict(shape=(None,), order='C', device='cpu', writable=False)], example_costs: object | None, label_costs: object | None, threads: int) -> BatchPlt: ...
 
@@ -149,6 +163,49 @@ class BatchPlt:
 
     @staticmethod
     def load(options: dict, arrays: dict, for_prediction: bool) -> BatchPlt: ...
+
+    def save(self, for_prediction: bool) -> dict: ...
+
+    @property
+    def n_trees(self) -> int: ...
+
+    @property
+    def can_learn(self) -> bool: ...
+
+    def size(self) -> dict: ...
+
+class CompactPlt:
+    """Label trees in few bytes; see core/include/labelgrove/compact_plt.hpp."""
+
+    def top_k(self, indptr: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], ids: Annotated[NDArray[numpy.uint32], dict(shape=(None,), order='C', device='cpu', writable=False)], values: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu', writable=False)], k: int, beam_width: int, allowed: object | None, threads: int) -> tuple: ...
+
+    def above_threshold(self, indptr: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], ids: Annotated[NDArray[numpy.uint32], dict(shape=(None,), order='C', device='cpu', writable=False)], values: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu', writable=False)], thresholds: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu', writable=False)], allowed: object | None, threads: int) -> tuple: ...
+
+    def remove_labels(self, labels: Annotated[NDArray[numpy.uint32], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> None: ...
+
+    def tree(self) -> dict: ...
+
+    def labels(self) -> NDArray[numpy.uint32]: ...
+
+    @property
+    def examples_seen(self) -> int: ...
+
+    @property
+    def label_count(self) -> int: ...
+
+    def explain(self, indptr: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], ids: Annotated[NDArray[numpy.uint32], dict(shape=(None,), order='C', device='cpu', writable=False)], values: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu', writable=False)], label: int) -> dict: ...
+
+    def paths(self, indptr: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], ids: Annotated[NDArray[numpy.uint32], dict(shape=(None,), order='C', device='cpu', writable=False)], values: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu', writable=False)], label_indptr: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], labels: Annotated[NDArray[numpy.uint32], dict(shape=(None,), order='C', device='cpu', writable=False)], threads: int) -> tuple: ...
+
+    def compact(self, dtype: int, threshold: float) -> dict: ...
+
+    def compact_threshold(self, dtype: int, most_bytes: int, threads: int) -> float:
+        """
+        The least threshold with which the blocks take at most so many bytes; infinity where none does.
+        """
+
+    @staticmethod
+    def load(options: dict, arrays: dict, for_prediction: bool) -> CompactPlt: ...
 
     def save(self, for_prediction: bool) -> dict: ...
 

@@ -164,6 +164,9 @@ def check_costs(make: Make) -> None:
     assert (stats.depth <= depth).all()
     *_, all_of_it = clf.predict_topk(X, clf.n_classes_, return_stats=True)
     assert (all_of_it.classifiers == nodes).all() and (all_of_it.depth == depth).all()
+    inner = nodes - clf.tree_.n_labels + 1  # the root's own classifier is a block too
+    assert ((stats.blocks >= 1) & (stats.blocks <= inner)).all() and (stats.bytes > 0).all()
+    assert (all_of_it.blocks == inner).all() and (all_of_it.bytes >= stats.bytes).all()
 
 
 def check_one_row_at_a_time_gives_the_same(make: Make) -> None:

@@ -23,6 +23,8 @@ KINDS = {
     "cpet": {"policy": "cpet", "replay": 1},
     "lean": {},
     "lean sgd": {"learner": "sgd"},
+    "compact float32": {},
+    "compact int8": {"learner": "sgd"},
     "on a tree": {"policy": "fixed", "tree": LabelTree.flat([f"l{j}" for j in range(25)])},
 }
 
@@ -41,6 +43,8 @@ def model(kind: str, folder: Path) -> tuple[Header, Arrays]:
     X, Y = data(1)
     known = [[name for name in row if name in clf.classes_] for row in Y]
     clf.partial_fit(X, known if kind == "on a tree" else Y)
+    if kind.startswith("compact"):
+        clf = clf.compact(dtype=kind.split()[1])
     clf.save(folder / "good.lg", for_prediction=kind.startswith("lean"))
     stored = read_model(folder / "good.lg")
     return dict(stored.header), {name: np.array(array) for name, array in stored.arrays.items()}

@@ -152,7 +152,7 @@ def _all_probabilities(grove: PLTClassifier, arrays: Any, X: Any) -> npt.NDArray
     alone = type(learned.engine).load(engine.to_dict(), arrays, False)
     rows = learned.check_rows(X)
     zero = np.zeros(1, np.float32)
-    indptr, ids, scores, _, _ = alone.above_threshold(*rows.arrays, zero, None, 1)
+    indptr, ids, scores, *_ = alone.above_threshold(*rows.arrays, zero, None, 1)
     found = sp.csr_array(
         (scores, ids.astype(np.int64), indptr), shape=(X.shape[0], len(learned.labels))
     )

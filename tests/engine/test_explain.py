@@ -59,7 +59,7 @@ def test_explanations_are_what_the_weights_say(learner: str, seed: int, x: Any) 
     row = example(x, ())
     given_rows = rows([row])
     everything = np.zeros(1, np.float32)
-    _, labels, scores, _, _ = engine.above_threshold(*given_rows, everything, None, 1)
+    _, labels, scores, *_ = engine.above_threshold(*given_rows, everything, None, 1)
     assert set(labels.tolist()) == set(book.ids.values())
     for label, score in zip(labels.tolist(), scores, strict=True):
         found = engine.explain(*given_rows, label)

@@ -88,7 +88,7 @@ def assert_same_figures(engine: Any, twin: LOMTree) -> None:
 def assert_same_answers(engine: Any, twin: LOMTree, xs: Sequence[Instance]) -> None:
     given = rows([example(x, []) for x in xs])
     for leaves in (1, 2, 5):
-        ids, scores, _, depth = engine.top_k(*given, len(twin.root.l), leaves, None, 1)
+        ids, scores, _, depth, *_ = engine.top_k(*given, len(twin.root.l), leaves, None, 1)
         best = engine.top_k(*given, 2, leaves, None, 1)
         assert np.array_equal(best[0][:, 0], ids[:, 0]) and np.array_equal(
             best[1][:, 0], scores[:, 0]

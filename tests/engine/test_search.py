@@ -95,28 +95,31 @@ def ranked(labels: Array, scores: Array) -> list[tuple[int, float]]:
     return list(zip(labels[there].tolist(), scores[there].tolist(), strict=True))
 
 
-def expected(answer: tuple[search.Ranking, search.Stats]) -> tuple[Any, int, int]:
+def expected(answer: tuple[search.Ranking, search.Stats]) -> tuple[Any, int, int, int]:
     ranking, stats = answer
-    return [(label, float(p)) for label, p in ranking], stats.evaluated, stats.depth
+    blocks = stats.opened + (stats.evaluated > 0)  # the engine has one above the root
+    return [(label, float(p)) for label, p in ranking], stats.evaluated, stats.depth, blocks
 
 
 def top_k(
     case: Case, k: int, allowed: Sequence[int] | None, width: int = 0
-) -> tuple[Any, int, int]:
-    labels, scores, evaluated, depth = case.engine.top_k(*NO_FEATURES, k, width, ids(allowed), 1)
+) -> tuple[Any, int, int, int]:
+    labels, scores, evaluated, depth, blocks, _ = case.engine.top_k(
+        *NO_FEATURES, k, width, ids(allowed), 1
+    )
     assert labels.shape == scores.shape == (1, k)
-    return ranked(labels[0], scores[0]), int(evaluated[0]), int(depth[0])
+    return ranked(labels[0], scores[0]), int(evaluated[0]), int(depth[0]), int(blocks[0])
 
 
 def above(
     case: Case, thresholds: Sequence[float], allowed: Sequence[int] | None
-) -> tuple[Any, int, int]:
+) -> tuple[Any, int, int, int]:
     cut = np.array(thresholds, np.float32)
-    indptr, labels, scores, evaluated, depth = case.engine.above_threshold(
+    indptr, labels, scores, evaluated, depth, blocks, _ = case.engine.above_threshold(
         *NO_FEATURES, cut, ids(allowed), 1
     )
     assert indptr.tolist() == [0, len(labels)]
-    return ranked(labels, scores), int(evaluated[0]), int(depth[0])
+    return ranked(labels, scores), int(evaluated[0]), int(depth[0]), int(blocks[0])
 
 
 @settings(max_examples=300, deadline=None)
@@ -166,13 +169,12 @@ def small() -> Case:
 
 def test_costs_by_hand() -> None:
     case = small()
-    answer, evaluated, depth = top_k(case, 1, None)
-    assert (answer, evaluated, depth) == ([(0, 0.5)], 7, 2)
+    assert top_k(case, 1, None) == ([(0, 0.5)], 7, 2, 4)
     assert top_k(case, 1, None, width=1)[0][0][0] == 3  # the better half has the worse leaf
-    assert above(case, [0.6], None)[1:] == (5, 2)  # node 1 has 0.5: it is not opened
-    assert above(case, [1.5], None)[1:] == (1, 0)  # nor is the root
-    assert top_k(case, 4, [2])[1:] == (5, 2)  # node 1 leads to nothing that is wanted
-    assert top_k(case, 4, [])[1:] == (0, 0)
+    assert above(case, [0.6], None)[1:] == (5, 2, 3)  # node 1 has 0.5: it is not opened
+    assert above(case, [1.5], None)[1:] == (1, 0, 1)  # nor is the root
+    assert top_k(case, 4, [2])[1:] == (5, 2, 3)  # node 1 leads to nothing that is wanted
+    assert top_k(case, 4, [])[1:] == (0, 0, 0)
     assert top_k(case, 4, [99])[0] == []
 
 
@@ -195,7 +197,7 @@ def test_probabilities_that_underflow_are_ranked_too() -> None:
 
 def test_an_empty_model_answers_nothing() -> None:
     engine = _core.OnlinePlt(options())
-    labels, scores, evaluated, depth = engine.top_k(*NO_FEATURES, 3, 0, None, 1)
+    labels, scores, evaluated, depth, *_ = engine.top_k(*NO_FEATURES, 3, 0, None, 1)
     assert ranked(labels[0], scores[0]) == [] and evaluated[0] == depth[0] == 0
 
 
@@ -214,7 +216,7 @@ def test_searches_agree_on_a_model_that_was_learnt(policy: str, learner: str) ->
     rng = random.Random(1)
     asked = [Example((f, f + 1 + f % 3, 40), (1.0, rng.random(), 1.0)) for f in range(12)]
     given = rows([*asked, Example((), ())])
-    every, scores, _, _ = engine.top_k(*given, len(alive) + 3, 0, None, 1)
+    every, scores, *_ = engine.top_k(*given, len(alive) + 3, 0, None, 1)
     indptr, *found = engine.above_threshold(*given, np.zeros(1, np.float32), None, 1)[:3]
     beam = engine.top_k(*given, 5, 1000, None, 1)[:2]
     for i in range(len(asked) + 1):

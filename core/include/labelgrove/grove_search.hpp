@@ -11,7 +11,6 @@
 #include <vector>
 
 #include "labelgrove/base.hpp"
-#include "labelgrove/batch_plt.hpp"
 #include "labelgrove/search.hpp"
 
 namespace labelgrove {
@@ -20,9 +19,9 @@ namespace labelgrove {
 class GroveScope {
  public:
   // All labels of the trees.
-  explicit GroveScope(std::span<const WeightedTree> trees);
+  explicit GroveScope(std::span<const TreeView> trees);
   // Only the labels given.
-  GroveScope(std::span<const WeightedTree> trees, std::span<const LabelId> allowed);
+  GroveScope(std::span<const TreeView> trees, std::span<const LabelId> allowed);
   // One threshold for all labels, or one for each. REQUIRES: there is one.
   void set_thresholds(std::span<const float> by_label);
 
@@ -39,8 +38,10 @@ class GroveScope {
 // Finds labels for one example after another. Not for several threads at once: each has its own.
 class GroveSearcher {
  public:
-  GroveSearcher(std::span<const WeightedTree> trees, const GroveScope& scope);
+  GroveSearcher(std::span<const TreeView> trees, const GroveScope& scope);
 
+  // By top_k, above_threshold or beam, as the query says.
+  void find(const Query& query, const Features& x, std::vector<Scored>& found);
   // The k most probable labels. Exact.
   void top_k(const Features& x, std::size_t k, std::vector<Scored>& found);
   // All labels whose probability is at least their threshold. Exact. REQUIRES: scope has thresholds.
@@ -76,7 +77,7 @@ class GroveSearcher {
   float probability(std::size_t t, NodeId v);
   const std::vector<float>& open(std::size_t t, NodeId v);
 
-  std::span<const WeightedTree> trees_;
+  std::span<const TreeView> trees_;
   const GroveScope& scope_;
   SearchStats stats_;
   Workspace work_;

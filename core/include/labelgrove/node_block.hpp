@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "labelgrove/base.hpp"
+#include "labelgrove/link.hpp"
 
 namespace labelgrove {
 
@@ -18,7 +19,18 @@ struct Workspace {
   std::vector<float> variances;
   std::vector<float> steps;
   std::vector<float> targets;
+  std::vector<const std::uint8_t*> compact_rows;
+  std::vector<float> sums;
   std::uint64_t bytes = 0;  // of weights that were read for predictions
+};
+
+// What a block's predictions are made of: P(child | node, x) = link(scale * (w . x + bias)).
+struct LinearBlock {
+  Link link = Link::logistic;
+  float scale = 1.0F;
+  std::uint32_t children = 0;
+  std::vector<FeatureId> features;  // of rows 1, 2, …
+  std::vector<float> weights;       // (features + 1, children), the bias first
 };
 
 // Any number of threads may predict at once, each with a workspace of its own.
@@ -32,6 +44,8 @@ class NodeBlock {
   // added[j] = what feature j of x adds to the linear score that a child's probability is made of; returns what the score
   // is without any feature. Where the probability is a sigmoid, the score is its argument.
   virtual float contributions(const Features& x, std::uint32_t child, float* added) const = 0;
+  // All weights, for those who keep them in another way.
+  virtual LinearBlock linear() const = 0;
 
  protected:
   NodeBlock() = default;

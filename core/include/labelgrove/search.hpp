@@ -48,6 +48,30 @@ class Scope {
   std::vector<float> thresholds_;
 };
 
+// A label tree and, by node, the classifiers of the children. Whoever owns them outlives it.
+class TreeView {
+ public:
+  TreeView(const LabelTree& tree, std::span<const NodeBlock* const> blocks) : tree_(&tree), blocks_(blocks) {}
+  const LabelTree& tree() const { return *tree_; }
+  std::span<const NodeBlock* const> blocks() const { return blocks_; }
+
+ private:
+  const LabelTree* tree_;
+  std::span<const NodeBlock* const> blocks_;
+};
+
+// Of a model of one tree, or of several.
+template <typename Engine>
+std::vector<TreeView> views_of(const Engine& engine) {
+  std::vector<TreeView> views;
+  if constexpr (requires { engine.trees(); }) {
+    for (const auto& one : engine.trees()) views.emplace_back(one.tree(), one.blocks());
+  } else {
+    views.emplace_back(engine.tree(), engine.blocks());
+  }
+  return views;
+}
+
 // What is asked for.
 struct Query {
   enum class Kind : std::uint8_t {

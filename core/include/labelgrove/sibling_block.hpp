@@ -84,6 +84,7 @@ class SiblingBlock final : public NodeBlock {
   float contributions(const Features& x, std::uint32_t child, float* added) const override;
   // Likewise, of the plain margin w . x, as margins() gives it.
   float margin_parts(const Features& x, std::uint32_t child, float* added) const;
+  LinearBlock linear() const override;
 
  private:
   std::size_t row_floats() const { return std::size_t{stride_} * (state_ ? 2 : 1); }

@@ -22,6 +22,7 @@ class WeightBlock final : public NodeBlock {
   std::uint32_t children() const override { return children_; }
   void predict(const Features& x, Workspace& work, float* probabilities) const override;
   float contributions(const Features& x, std::uint32_t child, float* added) const override;
+  LinearBlock linear() const override;
 
   const FeatureMap& features() const { return map_; }
   std::uint32_t rows() const { return map_.size() + 1; }

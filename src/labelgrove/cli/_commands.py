@@ -1,6 +1,18 @@
 """The application with all its commands, in the order in which ``--help`` lists them."""
 
-from labelgrove.cli import demo, evaluate, explain, info, learn, predict, report, train, tree, tune
+from labelgrove.cli import (
+    compact,
+    demo,
+    evaluate,
+    explain,
+    info,
+    learn,
+    predict,
+    report,
+    train,
+    tree,
+    tune,
+)
 from labelgrove.cli._application import app
 
 __all__ = ["app"]
@@ -11,6 +23,7 @@ app.command()(predict.predict)
 app.command("eval")(evaluate.evaluate)
 app.command()(report.report)
 app.command()(tune.tune)
+app.command()(compact.compact)
 app.command()(explain.explain)
 app.command()(info.info)
 app.add_typer(tree.tree_app, name="tree")

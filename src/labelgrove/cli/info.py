@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -65,7 +66,13 @@ def describe(model: Model, path: str) -> dict[str, Any]:
         "bytes": Path(path).stat().st_size,
         "model_bytes": int(size["model_bytes"]),
         "memory_bytes": int(size["memory_bytes"]),
+        **_compaction(classifier),
     }
+
+
+def _compaction(classifier: Any) -> dict[str, Any]:
+    report = getattr(classifier, "compaction_", None)
+    return {} if report is None else {"compaction": asdict(report)}
 
 
 def _tree_facts(classifier: Any) -> dict[str, Any]:
@@ -146,6 +153,7 @@ def _for_people(facts: Mapping[str, Any]) -> list[tuple[str, str]]:
         *([("thresholds", _thresholds(facts["thresholds"]))] if facts["thresholds"] else []),
         ("weights", _numbers.count(facts["weights"])),
         ("in memory", _memory(facts)),
+        *([("compact", _held(facts["compaction"]))] if "compaction" in facts else []),
     ]
 
 
@@ -174,6 +182,11 @@ def _splits(facts: Mapping[str, Any]) -> str:
         f"entropy {facts['entropy']:.2f} of {facts['root_entropy']:.2f} nats left, objective J "
         f"{facts['objective']:.2f} on average, {_numbers.counted(facts['swaps'], 'swap')}"
     )
+
+
+def _held(report: Mapping[str, Any]) -> str:
+    before = _numbers.size(report["bytes_before"])
+    return f"{report['dtype']}, none below {report['threshold']:.3g}; {before} before"
 
 
 def _memory(facts: Mapping[str, Any]) -> str:

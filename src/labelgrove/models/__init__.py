@@ -1,6 +1,7 @@
 """Estimators, one a file."""
 
 from labelgrove.models._base import LabelClassifier
+from labelgrove.models._compaction_report import CompactionReport
 from labelgrove.models._explanation import (
     Contribution,
     Explanation,
@@ -29,6 +30,7 @@ ESTIMATORS: tuple[type[LabelClassifier], ...] = (
 
 __all__ = [
     "ESTIMATORS",
+    "CompactionReport",
     "Contribution",
     "Explanation",
     "FallOut",

@@ -12,6 +12,7 @@ import numpy.typing as npt
 from labelgrove._errors import ModelFileError
 from labelgrove._features import FeatureNames
 from labelgrove._labels import LabelRegistry
+from labelgrove.models._compaction_report import CompactionReport
 from labelgrove.models._state import KINDS, Learned
 from labelgrove.models._tuned import thresholds_from_state, thresholds_state
 from labelgrove.persistence import read_model, write_model
@@ -39,6 +40,8 @@ def model_state(
         "named_features": learned.features is not None,
         "front_end": getattr(model, "front_end_", None),
     }
+    if learned.compaction is not None:
+        header["compact"] = learned.compaction.to_dict()
     about, thresholds = thresholds_state(learned, for_prediction=for_prediction)
     if about is not None:
         header["thresholds"] = about
@@ -92,8 +95,12 @@ def _learned(
         )
     options = estimator._options.from_dict(header["engine"])
     for_prediction = header["for_prediction"] is True
+    compaction = header.get("compact")
+    engine = estimator._engine if compaction is None else estimator._compact_engine
+    if engine is None or (compaction is not None and not for_prediction):
+        raise ModelFileError("a compact model of this kind is unknown, or could not learn on")
     learned = Learned(
-        engine=estimator._engine.load(options.to_dict(), dict(arrays), for_prediction),
+        engine=engine.load(options.to_dict(), dict(arrays), for_prediction),
         options=options,
         labels=labels,
         features=_feature_names(arrays) if header["named_features"] else None,
@@ -101,6 +108,7 @@ def _learned(
         n_columns=_natural(header, "columns"),
         n_features=_natural(header, "features"),
         counts=counts,
+        compaction=None if compaction is None else CompactionReport.from_dict(compaction),
         tuned=thresholds_from_state(header.get("thresholds"), arrays, len(labels)),
     )
     _check_labels(learned)

@@ -12,8 +12,10 @@ import numpy.typing as npt
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils import Tags
 
+from labelgrove import _core
 from labelgrove._errors import DataError
 from labelgrove.models._archive import learned_from_state, model_state, save_model
+from labelgrove.models._compacting import Compacting
 from labelgrove.models._explaining import Explaining
 from labelgrove.models._prediction import tree_snapshot
 from labelgrove.models._state import KINDS, Learned, Options, as_collection
@@ -32,6 +34,7 @@ class LabelClassifier(Tunable, ClassifierMixin, BaseEstimator):
     _engine: ClassVar[Any]
     _options: ClassVar[type[Options]]
     _kinds: ClassVar[tuple[str, ...]] = KINDS
+    _compact_engine: ClassVar[Any] = None
     front_end_: dict[str, Any] | None
 
     # --- labels --------------------------------------------------------------------------------
@@ -204,8 +207,10 @@ class LabelClassifier(Tunable, ClassifierMixin, BaseEstimator):
             self._learned = learned_from_state(type(self), *state["_learned"])
 
 
-class LabelTreeClassifier(Explaining, LabelClassifier):
+class LabelTreeClassifier(Compacting, Explaining, LabelClassifier):
     """Base of the estimators whose engine searches a tree with one leaf a label."""
+
+    _compact_engine = _core.CompactPlt
 
     @property
     def tree_(self) -> LabelTree:

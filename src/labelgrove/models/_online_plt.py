@@ -271,6 +271,10 @@ class OnlinePLTClassifier(OnlineClassifier, LabelTreeClassifier):
         with model._guard.reading():
             batch = model._require_learned()
             assert isinstance(batch.options, BatchOptions)
+            if batch.compaction is not None:
+                raise ParameterError(
+                    "a compact model predicts only; expected one that is not compact"
+                )
             if batch.engine.n_trees > 1:
                 raise ParameterError("a model of several trees cannot be learnt on; expected one")
             options = online_options(batch.options, parameters)

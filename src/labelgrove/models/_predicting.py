@@ -103,10 +103,10 @@ class Predicting:
         with self._guard.reading():
             learned = self._require_learned()
             rows = learned.check_rows(X)
-            ids, scores, classifiers, depth = self._top_k(learned, rows, k, labels, beam_width)
+            ids, scores, *cost = self._top_k(learned, rows, k, labels, beam_width)
         found = ids_to_names(ids, learned.labels.names)
         if return_stats:
-            return found, scores, SearchStats(classifiers, depth)
+            return found, scores, SearchStats(*cost)
         return found, scores
 
     def predict_proba(

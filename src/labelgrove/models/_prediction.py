@@ -30,10 +30,17 @@ class SearchStats:
         Node classifiers evaluated: inner products of the example with a weight vector.
     depth : ndarray of uint32, shape (n,)
         Depth of the deepest node whose probability was computed; the root has depth 0.
+    blocks : ndarray of uint32, shape (n,)
+        Nodes opened: all classifiers of a node's children are evaluated at once, and this is what
+        time goes into. 0 where the model is no label tree.
+    bytes : ndarray of uint64, shape (n,)
+        Bytes of weights read; 0 where the model is no label tree.
     """
 
     classifiers: npt.NDArray[np.uint32]
     depth: npt.NDArray[np.uint32]
+    blocks: npt.NDArray[np.uint32]
+    bytes: npt.NDArray[np.uint64]
 
 
 def ids_to_names(ids: npt.NDArray[np.uint32], names: npt.NDArray[Any]) -> npt.NDArray[Any]:

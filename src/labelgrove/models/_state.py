@@ -13,6 +13,7 @@ from labelgrove._errors import DataError, ParameterError
 from labelgrove._features import FeatureNames
 from labelgrove._labels import LabelRegistry
 from labelgrove._validation import Rows, check_rows, require_magnitude
+from labelgrove.models._compaction_report import CompactionReport
 from labelgrove.tuning import Thresholds
 
 KINDS = ("multiclass", "multilabel", "indicator")
@@ -52,10 +53,10 @@ class Engine(Protocol):
         """Whether more can be learnt."""
 
     def top_k(self, *args: Any) -> tuple[Any, ...]:
-        """Labels (n, k), scores (n, k), classifiers evaluated (n,), depth reached (n,)."""
+        """Labels (n, k), scores (n, k), then what it cost, as the fields of `SearchStats`."""
 
     def above_threshold(self, *args: Any) -> tuple[Any, ...]:
-        """Row ends (n + 1,), labels, scores, classifiers evaluated (n,), depth reached (n,)."""
+        """Row ends (n + 1,), labels, scores, then what it cost, as the fields of `SearchStats`."""
 
     def labels(self) -> npt.NDArray[np.uint32]:
         """All labels that may be predicted, increasing."""
@@ -93,6 +94,8 @@ class Learned:
         By label id, how many examples had it; there may be room for more labels.
     tuned : Thresholds or None
         Thresholds of `predict` by label id, if it was given some; later labels have the default.
+    compaction : CompactionReport or None
+        Of a model that was made compact.
     """
 
     engine: Any
@@ -104,6 +107,7 @@ class Learned:
     n_features: int
     counts: npt.NDArray[np.int64]
     tuned: Thresholds | None = None
+    compaction: CompactionReport | None = None
 
     @classmethod
     def start(

@@ -40,10 +40,10 @@ def best_labels(
 ) -> tuple[npt.NDArray[np.uint32], npt.NDArray[np.float32]]:
     """Ids and scores of the k best labels, or of all that are at least so probable."""
     if least is None:
-        ids, scores, _, _ = learned.engine.top_k(*rows.arrays, k, 0, None, 1)
+        ids, scores, *_ = learned.engine.top_k(*rows.arrays, k, 0, None, 1)
         there = ids[0] != MISSING
         return ids[0][there], scores[0][there]
-    _, ids, scores, _, _ = learned.engine.above_threshold(*rows.arrays, least, None, 1)
+    _, ids, scores, *_ = learned.engine.above_threshold(*rows.arrays, least, None, 1)
     return ids, scores
 
 

@@ -19,7 +19,7 @@ from labelgrove.persistence._container import (
     encode_header,
     lay_out,
 )
-from labelgrove.persistence._entry import AnyArray, array_checksum, pieces
+from labelgrove.persistence._entry import AnyArray, array_checksum, checksum, pieces
 from labelgrove.persistence._json import naming
 
 # Not every file system can flush a folder; then the rename itself is all that can be had.
@@ -77,8 +77,30 @@ def write_model(
         raise OSError(error.errno, error.strerror, name) from error
 
 
+def model_bytes(header: Mapping[str, Any], arrays: Mapping[str, AnyArray]) -> int:
+    """Size of the file that `write_model` would write, without writing it.
+
+    Parameters
+    ----------
+    header, arrays
+        As for `write_model`.
+
+    Returns
+    -------
+    int
+        Bytes.
+    """
+    entries = lay_out(arrays)
+    sums = {entry.name: checksum(b"") for entry in entries}
+    return len(encode_header(_full(header), entries, sums)) + sum(a.nbytes for a in arrays.values())
+
+
+def _full(header: Mapping[str, Any]) -> dict[str, Any]:
+    return {"format": FORMAT_VERSION, "library": labelgrove.__version__, **header}
+
+
 def _write(path: Path, header: Mapping[str, Any], arrays: Mapping[str, AnyArray]) -> None:
-    full = {"format": FORMAT_VERSION, "library": labelgrove.__version__, **header}
+    full = _full(header)
     check_version(full)
     entries = lay_out(arrays)
     sums = {entry.name: array_checksum(entry, arrays[entry.name]) for entry in entries}

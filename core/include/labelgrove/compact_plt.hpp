@@ -1,0 +1,95 @@
+// Label trees for prediction alone, in as few bytes as they need: every weight stays where it lies, in a mapped file that
+// many processes share.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "labelgrove/archive.hpp"
+#include "labelgrove/compact_block.hpp"
+#include "labelgrove/compaction.hpp"
+#include "labelgrove/label_tree.hpp"
+#include "labelgrove/node_block.hpp"
+#include "labelgrove/search.hpp"
+
+namespace labelgrove {
+
+// Writes the compact copy of a model. REQUIRES: all trees have the same labels.
+void write_compact(std::span<const TreeView> trees, std::uint64_t examples_seen, const Compaction& how,
+                   ArrayWriter& out);
+// The bytes of the blocks in that copy.
+std::uint64_t compact_bytes(std::span<const TreeView> trees, const Compaction& how);
+// The least threshold (to 12 binary digits) with which the blocks take at most so many bytes. If no weight may stay,
+// infinity.
+float threshold_for(std::span<const TreeView> trees, WeightType type, std::uint64_t most_bytes, unsigned threads);
+
+class CompactTree {
+ public:
+  // REQUIRES: a block for every inner node, with as many children; null elsewhere.
+  CompactTree(LabelTree tree, std::vector<std::unique_ptr<CompactBlock>> blocks);
+
+  const LabelTree& tree() const { return tree_; }
+  std::span<const NodeBlock* const> blocks() const { return blocks_; }
+  const CompactBlock* block(NodeId v) const { return owned_[v].get(); }
+  // Throws std::invalid_argument, and removes none, if one has no leaf or is given twice.
+  void remove_labels(std::span<const LabelId> labels);
+
+ private:
+  LabelTree tree_;
+  std::vector<std::unique_ptr<CompactBlock>> owned_;
+  std::vector<const NodeBlock*> blocks_;
+};
+
+class CompactPlt {
+ public:
+  // What write_compact() or save() wrote. The arrays stay where they are and must outlive the model. Throws
+  // std::invalid_argument, naming what does not hold, unless every invariant does.
+  CompactPlt(bool normalize, const ArrayReader& saved);
+  CompactPlt(const CompactPlt&) = delete;
+  CompactPlt& operator=(const CompactPlt&) = delete;
+
+  void save(ArrayWriter& out) const;
+
+  struct Options {
+    bool normalize;  // scale examples to unit length
+  };
+  Options options() const { return {normalize_}; }
+  // Of the first tree.
+  const LabelTree& tree() const { return trees_.front().tree(); }
+  std::span<const NodeBlock* const> blocks() const { return trees_.front().blocks(); }
+  std::span<const CompactTree> trees() const { return trees_; }
+  std::uint64_t examples_seen() const { return examples_seen_; }
+  bool usable() const { return true; }
+  // Throws std::invalid_argument, and removes none, if one has no leaf or is given twice.
+  void remove_labels(std::span<const LabelId> labels);
+
+  struct Size {
+    std::uint64_t weights = 0;      // stored, biases included
+    std::uint64_t model_bytes = 0;  // where the weights lie, and of the structure
+  };
+  Size size() const;
+
+ private:
+  struct Arrays {
+    std::span<const std::uint8_t> links;
+    std::span<const float> link_scales;
+    std::span<const std::uint32_t> features;
+    std::span<const std::uint32_t> pairs;
+    std::span<const std::uint32_t> multipliers;
+    std::span<const std::uint32_t> row_bytes;
+    std::span<const std::uint32_t> index;
+    std::span<const std::uint32_t> offsets;
+    std::span<const float> biases;
+    std::span<const float> scales;
+    std::span<const std::uint8_t> rows;
+  };
+  bool normalize_;
+  WeightType type_ = WeightType::float32;
+  std::uint64_t examples_seen_ = 0;
+  Arrays arrays_;
+  std::vector<CompactTree> trees_;
+};
+
+}  // namespace labelgrove

@@ -1,0 +1,41 @@
+// Makes compact rows of a block's weights: drops the small ones, rounds the others, and chooses the smaller of two ways to
+// write each row and each index.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "labelgrove/compact_rows.hpp"
+#include "labelgrove/node_block.hpp"
+
+namespace labelgrove {
+
+struct Compaction {
+  WeightType type = WeightType::float32;
+  // A weight is dropped if what it adds to the linear score of a feature of value 1 is smaller; a bias never is.
+  float threshold = 0.0F;
+
+  // Nothing is dropped or rounded: predictions stay what they are, to the last bit.
+  bool lossless() const { return type == WeightType::float32 && threshold == 0.0F; }
+};
+
+struct CompactedBlock {
+  std::uint32_t features = 0;
+  std::uint32_t multiplier = 0;
+  std::vector<CompactRows::Pair> index;
+  std::vector<std::uint32_t> offsets;
+  std::vector<std::uint8_t> rows;
+  std::vector<float> bias;
+  std::vector<float> scale;
+};
+
+// Throws std::length_error if the rows would take 4 GiB.
+CompactedBlock compacted(const LinearBlock& block, const Compaction& how);
+// The bytes of its arrays.
+std::uint64_t compacted_bytes(const LinearBlock& block, const Compaction& how);
+
+// IEEE half precision: the nearest, even among equally near ones; the largest for what is larger, and 0 for what is no
+// number.
+std::uint16_t to_half(float value);
+
+}  // namespace labelgrove

@@ -1,0 +1,178 @@
+#include "labelgrove/compact_block.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <cstring>
+#include <vector>
+
+#include "labelgrove/archive_check.hpp"
+
+namespace labelgrove {
+namespace {
+
+// Calls take(feature, offset) for every row, in the order of the index.
+template <typename Take>
+void for_each_row(const CompactRows& block, Take&& take) {
+  for (std::uint32_t i = 0; i < block.pairs; ++i) {
+    const CompactRows::Pair& pair = block.index[i];
+    if (block.multiplier != 0) {
+      if (pair.first != kNone) take(pair.first, pair.second);
+      continue;
+    }
+    std::uint32_t rank = pair.second;
+    for (std::uint32_t bits = pair.first; bits != 0; bits &= bits - 1) {
+      take(32 * i + static_cast<std::uint32_t>(std::countr_zero(bits)), block.offsets[rank++]);
+    }
+  }
+}
+
+}  // namespace
+
+void CompactBlock::predict(const Features& x, Workspace& work, float* probabilities) const {
+  const CompactKernels& kernel = compact_kernels();
+  const std::size_t columns = rows_.columns;
+  work.compact_rows.resize(std::max<std::size_t>(work.compact_rows.size(), x.size));
+  work.values.resize(std::max<std::size_t>(work.values.size(), x.size));
+  work.margins.resize(std::max(work.margins.size(), columns));
+  work.sums.resize(std::max(work.sums.size(), sums_size(columns)));
+  float* margins = work.margins.data();
+  const std::size_t found = kernel.locate(rows_, x, work.compact_rows.data(), work.values.data());
+  work.bytes += kernel.margins(rows_, work.compact_rows.data(), work.values.data(), found, work.sums.data(), margins);
+  for (std::size_t c = 0; c < columns; ++c) margins[c] *= scale_;
+  apply_link(link_, margins, rows_.columns, probabilities);
+}
+
+float CompactBlock::contributions(const Features& x, std::uint32_t child, float* added) const {
+  std::vector<float> weights(rows_.columns);
+  std::vector<float> sums(sums_size(rows_.columns));
+  for (std::uint32_t j = 0; j < x.size; ++j) {
+    const std::uint8_t* row = nullptr;
+    float value = 0.0F;
+    added[j] = 0.0F;
+    if (compact_kernels().locate(rows_, {x.ids + j, x.values + j, 1}, &row, &value) == 0) continue;
+    compact_kernels().expand(rows_, row, sums.data(), weights.data());
+    added[j] = weights[child] * value * scale_;
+  }
+  return scale_ * rows_.bias[child];
+}
+
+LinearBlock CompactBlock::linear() const {
+  LinearBlock all{link_, scale_, rows_.columns, {}, std::vector<float>(rows_.bias, rows_.bias + rows_.columns)};
+  all.features.reserve(features_);
+  all.weights.resize((std::size_t{features_} + 1) * rows_.columns);
+  std::vector<float> sums(sums_size(rows_.columns));
+  float* next = all.weights.data() + rows_.columns;
+  for_each_row(rows_, [&](FeatureId feature, std::uint32_t offset) {
+    all.features.push_back(feature);
+    compact_kernels().expand(rows_, rows_.rows + offset, sums.data(), next);
+    next += rows_.columns;
+  });
+  return all;
+}
+
+// --- what a file says --------------------------------------------------------------------------------------------------
+
+namespace {
+
+void check_bitmap(const CompactRows& block, std::uint32_t features, const std::string& where) {
+  std::uint64_t rank = 0;
+  for (std::uint32_t i = 0; i < block.pairs; ++i) {
+    require(block.index[i].second == rank, where + ": the index counts its rows wrongly");
+    rank += static_cast<std::uint64_t>(std::popcount(block.index[i].first));
+  }
+  require(rank == features && block.pairs <= kNone / 64, where + ": the index counts its rows wrongly");
+}
+
+// Every feature must be found from its home on: no place between is empty, and hashes rise.
+void check_table(const CompactRows& block, std::uint32_t features, const std::string& where) {
+  require(block.multiplier % 2 == 1 && block.pairs > kPlacesBehind && block.index[block.pairs - 1].first == kNone,
+          where + ": the index has no end");
+  std::uint64_t rows = 0;
+  std::uint64_t least = 0;  // hash that may come next
+  std::uint32_t run = 0;    // where the places without a gap begin
+  for (std::uint32_t i = 0; i < block.pairs; ++i) {
+    const FeatureId feature = block.index[i].first;
+    if (feature == kNone) {
+      run = i + 1;
+      continue;
+    }
+    const std::uint32_t hash = hash_of(feature, block.multiplier);
+    const std::uint32_t home = home_of(hash, block.pairs - kPlacesBehind);
+    require(feature < kNone / 2 && hash >= least && run <= home && home <= i,
+            where + ": a feature stands in the wrong place of the index");
+    least = std::uint64_t{hash} + 1;
+    ++rows;
+  }
+  require(rows == features, where + ": the index counts its rows wrongly");
+}
+
+std::uint32_t read_column(const std::uint8_t* from, std::size_t size) {
+  std::uint32_t column = 0;
+  std::memcpy(&column, from, size);
+  return column;
+}
+
+struct RowLength {
+  std::uint64_t bytes;
+  std::uint64_t weights;
+};
+
+std::uint32_t count_bits(const std::uint8_t* mask, std::uint32_t columns, const std::string& where) {
+  std::uint32_t count = 0;
+  for (std::size_t i = 0; i < mask_bytes(columns); ++i) count += static_cast<std::uint32_t>(std::popcount(mask[i]));
+  require(columns % 8 == 0 || mask[columns / 8] >> columns % 8 == 0, where + ": a mask is wider than the block");
+  return count;
+}
+
+void check_columns(const std::uint8_t* at, std::uint32_t count, std::uint32_t columns, const std::string& where) {
+  const std::size_t wide = column_bytes(columns);
+  std::uint32_t least = 0;
+  for (std::uint32_t i = 0; i < count; ++i) {
+    const std::uint32_t column = read_column(at + wide * i, wide);
+    require(column >= least && column < columns, where + ": a column occurs twice or does not exist");
+    least = column + 1;
+  }
+}
+
+RowLength checked_row(const CompactRows& block, const std::uint8_t* at, std::uint64_t left, const std::string& where) {
+  const std::size_t wide = column_bytes(block.columns);
+  const std::string cut = where + ": a row is cut short";
+  require(left >= wide, cut);
+  const std::uint32_t count = read_column(at, wide);
+  const auto most = static_cast<std::uint32_t>((std::uint64_t{1} << (8 * wide)) - 1);
+  RowLength row{wide, block.columns};
+  if (count == most - 1) {
+    row.bytes += mask_bytes(block.columns);
+    require(left >= row.bytes, cut);
+    row.weights = count_bits(at + wide, block.columns, where);
+  } else if (count != most) {
+    require(count <= block.columns, where + ": a row has more weights than columns");
+    row.bytes += count * std::uint64_t{wide};
+    require(left >= row.bytes, cut);
+    check_columns(at + wide, count, block.columns, where);
+    row.weights = count;
+  }
+  row.bytes += row.weights * value_bytes(block.type);
+  require(left >= row.bytes, cut);
+  return row;
+}
+
+}  // namespace
+
+std::uint64_t check_compact_rows(const CompactRows& block, std::uint32_t features, std::uint64_t bytes,
+                                 const std::string& where) {
+  if (block.multiplier == 0) check_bitmap(block, features, where);
+  else check_table(block, features, where);
+  std::uint64_t at = 0;
+  std::uint64_t weights = 0;
+  for_each_row(block, [&](FeatureId, std::uint32_t offset) {
+    require(offset == at, where + ": the index does not lead to a row");
+    const RowLength row = checked_row(block, block.rows + at, bytes - at, where);
+    at += row.bytes;
+    weights += row.weights;
+  });
+  require(at == bytes, where + ": the rows do not fill their place");
+  return weights;
+}
+
+}  // namespace labelgrove

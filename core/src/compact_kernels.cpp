@@ -1,0 +1,254 @@
+// Compiled once per CPU variant, as kernels.cpp is; see compact_rows.hpp for the contracts. Functions of the library's
+// headers would be compiled with it, and the linker might hand them to CPUs that cannot run them: only built-in ones here.
+#include <cstring>
+
+#if defined(__AVX2__)
+#include <immintrin.h>
+#endif
+
+#include "labelgrove/compact_rows.hpp"
+
+#define LABELGROVE_CONCAT_(a, b) a##b
+#define LABELGROVE_CONCAT(a, b) LABELGROVE_CONCAT_(a, b)
+
+namespace labelgrove {
+namespace {
+
+#if defined(__AVX512F__)
+constexpr int kLanes = 16;
+#elif defined(__AVX2__)
+constexpr int kLanes = 8;
+#else
+constexpr int kLanes = 4;
+#endif
+constexpr std::uint32_t kMaskBits = (1U << kLanes) - 1;
+
+template <typename T>
+using Vector [[gnu::vector_size(kLanes * sizeof(T))]] = T;
+using Floats = Vector<float>;
+
+template <typename T>
+inline T read(const std::uint8_t* from) {
+  T value;
+  std::memcpy(&value, from, sizeof value);
+  return value;
+}
+
+// --- values ------------------------------------------------------------------------------------------------------------
+
+struct Float32 {
+  static constexpr std::size_t kBytes = 4;
+  static float one(const std::uint8_t* from) { return read<float>(from); }
+  static Floats many(const std::uint8_t* from) { return read<Floats>(from); }
+};
+
+// IEEE half precision, without infinities: exponent and fraction move to where a float has them, and the difference of
+// the biases is multiplied in, which also makes numbers of what was subnormal.
+struct Float16 {
+  static constexpr std::size_t kBytes = 2;
+  static constexpr float kBiases = 0x1p112F;
+  static float one(const std::uint8_t* from) {
+    const std::uint32_t half = read<std::uint16_t>(from);
+    const float size = __builtin_bit_cast(float, (half & 0x7FFF) << 13) * kBiases;
+    return __builtin_bit_cast(float, __builtin_bit_cast(std::uint32_t, size) | (half & 0x8000) << 16);
+  }
+  static Floats many(const std::uint8_t* from) {
+    const auto half = __builtin_convertvector(read<Vector<std::uint16_t>>(from), Vector<std::uint32_t>);
+    const Floats size = (Floats)((half & 0x7FFF) << 13) * kBiases;
+    return (Floats)((Vector<std::uint32_t>)size | (half & 0x8000) << 16);
+  }
+};
+
+struct Int8 {
+  static constexpr std::size_t kBytes = 1;
+  static float one(const std::uint8_t* from) { return static_cast<float>(read<std::int8_t>(from)); }
+  static Floats many(const std::uint8_t* from) {
+    return __builtin_convertvector(read<Vector<std::int8_t>>(from), Floats);
+  }
+};
+
+// --- looking features up ---------------------------------------------------------------------------------------------
+
+constexpr std::size_t kAhead = 16;  // how many features' places are being fetched at a time
+
+// Whether a feature has a row is written down rather than branched on: nobody could guess it.
+std::size_t locate_in_bitmap(const CompactRows& block, const Features& x, const std::uint8_t** rows, float* values) {
+  std::size_t n = x.size;
+  while (n > 0 && x.ids[n - 1] / 32 >= block.pairs) --n;
+  std::size_t found = 0;
+  for (std::size_t j = 0; j < n; ++j) {
+    if (j + kAhead < n) __builtin_prefetch(&block.index[x.ids[j + kAhead] / 32]);
+    const CompactRows::Pair group = block.index[x.ids[j] / 32];
+    const std::uint32_t bit = 1U << (x.ids[j] % 32);
+    const std::uint32_t rank = group.second + static_cast<std::uint32_t>(__builtin_popcount(group.first & (bit - 1)));
+    rows[found] = reinterpret_cast<const std::uint8_t*>(block.offsets + rank);
+    values[found] = x.values[j];
+    __builtin_prefetch(rows[found]);
+    found += (group.first & bit) != 0 ? 1 : 0;
+  }
+  for (std::size_t i = 0; i < found; ++i) {
+    rows[i] = block.rows + read<std::uint32_t>(rows[i]);
+    __builtin_prefetch(rows[i]);
+  }
+  return found;
+}
+
+std::size_t locate_in_table(const CompactRows& block, const Features& x, const std::uint8_t** rows, float* values) {
+  const std::uint32_t homes = block.pairs - kPlacesBehind;
+  const auto home = [&](std::size_t j) { return block.index + home_of(hash_of(x.ids[j], block.multiplier), homes); };
+  for (std::size_t j = 0; j < kAhead && j < x.size; ++j) __builtin_prefetch(home(j));
+  std::size_t found = 0;
+  for (std::size_t j = 0; j < x.size; ++j) {
+    if (j + kAhead < x.size) __builtin_prefetch(home(j + kAhead));
+    const std::uint32_t hash = hash_of(x.ids[j], block.multiplier);
+    const CompactRows::Pair* place = home(j);
+    while (place->first != kNone && hash_of(place->first, block.multiplier) < hash) ++place;
+    if (place->first != x.ids[j]) continue;
+    rows[found] = block.rows + place->second;
+    values[found] = x.values[j];
+    __builtin_prefetch(rows[found++]);
+  }
+  return found;
+}
+
+std::size_t locate(const CompactRows& block, const Features& x, const std::uint8_t** rows, float* values) {
+  return block.multiplier == 0 ? locate_in_bitmap(block, x, rows, values) : locate_in_table(block, x, rows, values);
+}
+
+// --- sums --------------------------------------------------------------------------------------------------------------
+
+constexpr std::size_t padded(std::size_t columns) { return (columns + kLanes - 1) / kLanes * kLanes; }
+
+// The first lanes of v, as many as there are columns from c on; what lies behind a row may be anything.
+inline Floats first_lanes(Floats v, std::uint32_t columns, std::uint32_t c) {
+  if (columns - c >= kLanes) return v;
+  Vector<std::int32_t> lane;
+  for (int i = 0; i < kLanes; ++i) lane[i] = i;
+  return (Floats)((Vector<std::int32_t>)v & (lane < static_cast<std::int32_t>(columns - c)));
+}
+
+// The first values, one after another, in the lanes whose bit is set, and 0 in the others.
+inline Floats spread(Floats values, std::uint32_t mask) {
+#if defined(__AVX512F__)
+  return (Floats)_mm512_maskz_expand_ps(static_cast<__mmask16>(mask), (__m512)values);
+#elif defined(__AVX2__)
+  const __m256i bit = _mm256_setr_epi32(1, 2, 4, 8, 16, 32, 64, 128);
+  const __m256i set = _mm256_cmpeq_epi32(_mm256_and_si256(_mm256_set1_epi32(static_cast<int>(mask)), bit), bit);
+  // For each lane, how many bits below it are set: bytes of the mask, one a lane, summed from below by a multiplication.
+  std::uint64_t bytes = (mask & 0xFFULL) * 0x0101010101010101ULL & 0x8040201008040201ULL;
+  bytes = (bytes + 0x7F7F7F7F7F7F7F7FULL) >> 7 & 0x0101010101010101ULL;
+  bytes = bytes * 0x0101010101010100ULL;
+  const __m256i rank = _mm256_cvtepu8_epi32(_mm_cvtsi64_si128(static_cast<long long>(bytes)));
+  return (Floats)_mm256_and_ps(_mm256_permutevar8x32_ps((__m256)values, rank), _mm256_castsi256_ps(set));
+#else
+  Floats out{};
+  for (int lane = 0, next = 0; lane < kLanes; ++lane) {
+    if ((mask >> lane & 1) != 0) out[lane] = values[next++];
+  }
+  return out;
+#endif
+}
+
+inline std::uint32_t read_mask(const std::uint8_t* from) {
+  if constexpr (kLanes == 16) return read<std::uint16_t>(from);
+  else return *from;
+}
+
+// Adds x times a row to the sums; returns the row's length. Sums have whole vectors.
+template <typename Column, typename Value>
+inline std::size_t add_row(const std::uint8_t* row, std::uint32_t columns, float x, float* sums) {
+  const Column count = read<Column>(row);
+  const std::uint8_t* at = row + sizeof(Column);
+  const auto add = [&](std::uint32_t c, Floats values) {
+    Floats sum;
+    std::memcpy(&sum, sums + c, sizeof sum);
+    sum += x * values;
+    std::memcpy(sums + c, &sum, sizeof sum);
+  };
+  if (count == dense_row<Column>()) {
+    for (std::uint32_t c = 0; c < columns; c += kLanes)
+      add(c, first_lanes(Value::many(at + c * Value::kBytes), columns, c));
+    return sizeof(Column) + columns * Value::kBytes;
+  }
+  if (count == masked_row<Column>()) {
+    const std::uint8_t* mask = at;
+    const std::uint8_t* value = at + mask_bytes(columns);
+    for (std::uint32_t c = 0; c < columns; c += kLanes) {
+      const std::uint32_t bits =
+          kLanes == 4 && c % 8 != 0 ? read_mask(mask + c / 8) >> 4 : read_mask(mask + c / 8) & kMaskBits;
+      add(c, spread(Value::many(value), bits));
+      value += static_cast<std::size_t>(__builtin_popcount(bits)) * Value::kBytes;
+    }
+    return static_cast<std::size_t>(value - row);
+  }
+  const std::uint8_t* value = at + count * sizeof(Column);
+  for (Column i = 0; i < count; ++i)
+    sums[read<Column>(at + i * sizeof(Column))] += x * Value::one(value + i * Value::kBytes);
+  return sizeof(Column) + count * (sizeof(Column) + Value::kBytes);
+}
+
+// Even and odd features are summed apart, the bias being the first of all, as Kernels::margins does; a weight that is not
+// stored would have added 0.
+template <typename Column, typename Value>
+std::uint64_t sum_rows(const CompactRows& block, const std::uint8_t* const* rows, const float* values, std::size_t n,
+                       float* even, float* odd) {
+  std::uint64_t bytes = 0;
+  for (std::size_t j = 0; j < n; ++j)
+    bytes += add_row<Column, Value>(rows[j], block.columns, values[j], j % 2 == 0 ? odd : even);
+  return bytes;
+}
+
+// Calls body.template run<Column, Value>() with the types that the block is written in.
+template <typename Body>
+auto with_types(const CompactRows& block, Body&& body) {
+  const auto with_values = [&]<typename Column>(Column) {
+    switch (block.type) {
+      case WeightType::float32:
+        return body.template operator()<Column, Float32>();
+      case WeightType::float16:
+        return body.template operator()<Column, Float16>();
+      default:
+        return body.template operator()<Column, Int8>();
+    }
+  };
+  switch (column_bytes(block.columns)) {
+    case 1:
+      return with_values(std::uint8_t{});
+    case 2:
+      return with_values(std::uint16_t{});
+    default:
+      return with_values(std::uint32_t{});
+  }
+}
+
+std::uint64_t margins(const CompactRows& block, const std::uint8_t* const* rows, const float* values, std::size_t n,
+                      float* sums, float* out) {
+  const std::size_t stride = padded(block.columns);
+  float* const even = sums;
+  float* const odd = sums + stride;
+  for (std::size_t c = 0; c < 2 * stride; ++c) sums[c] = 0.0F;
+  const bool whole = block.scale == nullptr;
+  for (std::uint32_t c = 0; c < block.columns && whole; ++c) even[c] += block.bias[c];
+  const std::uint64_t bytes = with_types(block, [&]<typename Column, typename Value>() {
+    return sum_rows<Column, Value>(block, rows, values, n, even, odd);
+  });
+  for (std::uint32_t c = 0; c < block.columns; ++c) {
+    out[c] = whole ? even[c] + odd[c] : block.bias[c] + (even[c] + odd[c]) * block.scale[c];
+  }
+  return bytes + block.columns * sizeof(float);
+}
+
+void expand(const CompactRows& block, const std::uint8_t* row, float* sums, float* weights) {
+  for (std::size_t c = 0; c < padded(block.columns); ++c) sums[c] = 0.0F;
+  with_types(block,
+             [&]<typename Column, typename Value>() { return add_row<Column, Value>(row, block.columns, 1.0F, sums); });
+  for (std::uint32_t c = 0; c < block.columns; ++c)
+    weights[c] = block.scale == nullptr ? sums[c] : sums[c] * block.scale[c];
+}
+
+}  // namespace
+
+extern const CompactKernels LABELGROVE_CONCAT(compact_kernels_, LABELGROVE_KERNEL_VARIANT);
+const CompactKernels LABELGROVE_CONCAT(compact_kernels_, LABELGROVE_KERNEL_VARIANT){locate, margins, expand};
+
+}  // namespace labelgrove

@@ -1,0 +1,252 @@
+#include "labelgrove/compact_plt.hpp"
+
+#include <algorithm>
+#include <atomic>
+#include <bit>
+#include <limits>
+#include <stdexcept>
+#include <string>
+#include <utility>
+
+#include "labelgrove/archive_check.hpp"
+#include "labelgrove/parallel.hpp"
+
+namespace labelgrove {
+namespace {
+
+std::vector<const NodeBlock*> inner_blocks(std::span<const TreeView> trees) {
+  std::vector<const NodeBlock*> blocks;
+  for (const TreeView& one : trees) {
+    for (NodeId v = 0; v < one.tree().size(); ++v) {
+      if (!one.tree()[v].is_leaf()) blocks.push_back(one.blocks()[v]);
+    }
+  }
+  return blocks;
+}
+
+void write_trees(std::span<const LabelTree* const> trees, std::uint64_t examples_seen, WeightType type,
+                 ArrayWriter& out) {
+  std::size_t nodes = 0;
+  for (const LabelTree* tree : trees) nodes += tree->size();
+  auto counters = out.u64("counters", 3);
+  counters[0] = trees.front()->label_count();
+  counters[1] = examples_seen;
+  counters[2] = static_cast<std::uint64_t>(type);
+  auto sizes = out.u32("tree.nodes", trees.size());
+  auto parents = out.u32("tree.parent", nodes);
+  auto labels = out.u32("tree.label", nodes);
+  auto silent = out.bytes("tree.silent", nodes);
+  for (std::size_t t = 0, begin = 0; t < trees.size(); begin += sizes[t++]) {
+    const NodeId n = sizes[t] = trees[t]->size();
+    trees[t]->store(parents.subspan(begin, n), labels.subspan(begin, n), silent.subspan(begin, n));
+  }
+}
+
+template <typename T>
+void append(std::vector<T>& all, const std::vector<T>& more) {
+  all.insert(all.end(), more.begin(), more.end());
+}
+
+template <typename T>
+void copy(const T& from, auto&& to) {
+  std::copy(from.begin(), from.end(), to.begin());
+}
+
+}  // namespace
+
+void write_compact(std::span<const TreeView> trees, std::uint64_t examples_seen, const Compaction& how,
+                   ArrayWriter& out) {
+  std::vector<const LabelTree*> label_trees;
+  for (const TreeView& one : trees) label_trees.push_back(&one.tree());
+  write_trees(label_trees, examples_seen, how.type, out);
+  const auto blocks = inner_blocks(trees);
+  const std::size_t n = blocks.size();
+  auto links = out.bytes("block.link", n);
+  auto link_scales = out.f32("block.scale", n);
+  auto features = out.u32("block.features", n);
+  auto pairs = out.u32("block.pairs", n);
+  auto multipliers = out.u32("block.multiplier", n);
+  auto row_bytes = out.u32("block.bytes", n);
+  CompactedBlock all;
+  for (std::size_t i = 0; i < n; ++i) {
+    const LinearBlock block = blocks[i]->linear();
+    const CompactedBlock one = compacted(block, how);
+    links[i] = static_cast<std::uint8_t>(block.link);
+    link_scales[i] = block.scale;
+    features[i] = one.features;
+    pairs[i] = static_cast<std::uint32_t>(one.index.size());
+    multipliers[i] = one.multiplier;
+    row_bytes[i] = static_cast<std::uint32_t>(one.rows.size());
+    append(all.index, one.index);
+    append(all.offsets, one.offsets);
+    append(all.bias, one.bias);
+    append(all.scale, one.scale);
+    append(all.rows, one.rows);
+  }
+  auto next = out.u32("index.pair", 2 * all.index.size()).begin();
+  for (const CompactRows::Pair& pair : all.index) {
+    *next++ = pair.first;
+    *next++ = pair.second;
+  }
+  copy(all.offsets, out.u32("index.offset", all.offsets.size()));
+  copy(all.bias, out.f32("weights.bias", all.bias.size()));
+  copy(all.scale, out.f32("weights.scale", all.scale.size()));
+  all.rows.resize(all.rows.size() + kBytesBehind, 0);
+  copy(all.rows, out.bytes("weights.row", all.rows.size()));
+}
+
+std::uint64_t compact_bytes(std::span<const TreeView> trees, const Compaction& how) {
+  std::uint64_t bytes = 0;
+  for (const NodeBlock* block : inner_blocks(trees)) bytes += compacted_bytes(block->linear(), how);
+  return bytes;
+}
+
+float threshold_for(std::span<const TreeView> trees, WeightType type, std::uint64_t most_bytes, unsigned threads) {
+  const auto blocks = inner_blocks(trees);
+  const auto fits = [&](float threshold) {
+    std::atomic<std::uint64_t> bytes = 0;
+    parallel_for(blocks.size(), threads, [&](std::size_t i) {
+      if (bytes <= most_bytes) bytes += compacted_bytes(blocks[i]->linear(), {type, threshold});
+    });
+    return bytes <= most_bytes;
+  };
+  if (fits(0.0F)) return 0.0F;
+  // Positive floats are ordered as their bits are, read as integers; the lowest are left out.
+  constexpr unsigned kLeftOut = 12;
+  std::uint32_t fails = 0;
+  std::uint32_t holds = std::bit_cast<std::uint32_t>(std::numeric_limits<float>::infinity()) >> kLeftOut;
+  while (holds - fails > 1) {
+    const std::uint32_t middle = (fails + holds) / 2;
+    (fits(std::bit_cast<float>(middle << kLeftOut)) ? holds : fails) = middle;
+  }
+  return std::bit_cast<float>(holds << kLeftOut);
+}
+
+// --- the model -----------------------------------------------------------------------------------------------------------
+
+CompactTree::CompactTree(LabelTree tree, std::vector<std::unique_ptr<CompactBlock>> blocks)
+    : tree_(std::move(tree)), owned_(std::move(blocks)) {
+  for (const auto& block : owned_) blocks_.push_back(block.get());
+}
+
+void CompactTree::remove_labels(std::span<const LabelId> labels) {
+  for (const LabelId label : tree_.removable(labels)) tree_.remove_label(label);
+}
+
+CompactPlt::CompactPlt(bool normalize, const ArrayReader& saved) : normalize_(normalize) {
+  require(std::endian::native == std::endian::little, "compact models need a little-endian machine");
+  const auto counters = saved.u64("counters");
+  require(counters.size() == 3 && counters[0] < kNone - 1 && counters[1] <= kMostExamples && counters[2] <= 2,
+          "array 'counters' must hold the number of labels, of examples, and the type of weights");
+  examples_seen_ = counters[1];
+  type_ = static_cast<WeightType>(counters[2]);
+  arrays_ = {saved.bytes("block.link"),  saved.f32("block.scale"),      saved.u32("block.features"),
+             saved.u32("block.pairs"),   saved.u32("block.multiplier"), saved.u32("block.bytes"),
+             saved.u32("index.pair"),    saved.u32("index.offset"),     saved.f32("weights.bias"),
+             saved.f32("weights.scale"), saved.bytes("weights.row")};
+  Pieces links("block.link", arrays_.links);
+  Pieces link_scales("block.scale", arrays_.link_scales);
+  Pieces features("block.features", arrays_.features);
+  Pieces pairs("block.pairs", arrays_.pairs);
+  Pieces multipliers("block.multiplier", arrays_.multipliers);
+  Pieces row_bytes("block.bytes", arrays_.row_bytes);
+  Pieces index("index.pair", arrays_.index);
+  Pieces offsets("index.offset", arrays_.offsets);
+  Pieces biases("weights.bias", arrays_.biases);
+  Pieces scales("weights.scale", arrays_.scales);
+  Pieces rows("weights.row", arrays_.rows);
+  const auto block = [&](std::uint32_t columns, const std::string& where) {
+    const std::uint8_t link = links.one();
+    require(link <= static_cast<std::uint8_t>(Link::softmax), where + ": unknown link");
+    CompactRows view;
+    view.columns = columns;
+    view.type = type_;
+    view.multiplier = multipliers.one();
+    view.pairs = pairs.one();
+    const std::uint32_t known = features.one();
+    const std::uint32_t bytes = row_bytes.one();
+    view.index = reinterpret_cast<const CompactRows::Pair*>(index.take(std::uint64_t{2} * view.pairs).data());
+    if (view.multiplier == 0) view.offsets = offsets.take(known).data();
+    view.rows = rows.take(bytes).data();
+    view.bias = biases.take(columns).data();
+    if (type_ == WeightType::int8) view.scale = scales.take(columns).data();
+    const std::uint64_t kept = check_compact_rows(view, known, bytes, where);
+    return std::make_unique<CompactBlock>(static_cast<Link>(link), link_scales.one(), view, known, kept);
+  };
+
+  const auto sizes = saved.u32("tree.nodes");
+  require(!sizes.empty(), "array 'tree.nodes': there is no tree");
+  Pieces parents("tree.parent", saved.u32("tree.parent"));
+  Pieces labels("tree.label", saved.u32("tree.label"));
+  Pieces silent("tree.silent", saved.bytes("tree.silent"));
+  for (std::size_t t = 0; t < sizes.size(); ++t) {
+    LabelTree tree(parents.take(sizes[t]), labels.take(sizes[t]), silent.take(sizes[t]),
+                   static_cast<LabelId>(counters[0]));
+    std::vector<std::unique_ptr<CompactBlock>> blocks(tree.size());
+    for (NodeId v = 0; v < tree.size(); ++v) {
+      const auto columns = static_cast<std::uint32_t>(tree[v].children.size());
+      if (columns > 0) blocks[v] = block(columns, "tree " + std::to_string(t) + ", node " + std::to_string(v));
+    }
+    for (LabelId label = 0; label < counters[0] && t > 0; ++label) {
+      require((tree.leaf_of(label) == kNone) == (this->tree().leaf_of(label) == kNone),
+              "tree " + std::to_string(t) + " has other labels than tree 0");
+    }
+    trees_.emplace_back(std::move(tree), std::move(blocks));
+  }
+  parents.finish();
+  labels.finish();
+  silent.finish();
+  links.finish();
+  link_scales.finish();
+  features.finish();
+  pairs.finish();
+  multipliers.finish();
+  row_bytes.finish();
+  index.finish();
+  offsets.finish();
+  biases.finish();
+  scales.finish();
+  rows.take(kBytesBehind);
+  rows.finish();
+}
+
+void CompactPlt::save(ArrayWriter& out) const {
+  std::vector<const LabelTree*> label_trees;
+  for (const CompactTree& one : trees_) label_trees.push_back(&one.tree());
+  write_trees(label_trees, examples_seen_, type_, out);
+  const Arrays& a = arrays_;
+  copy(a.links, out.bytes("block.link", a.links.size()));
+  copy(a.link_scales, out.f32("block.scale", a.link_scales.size()));
+  copy(a.features, out.u32("block.features", a.features.size()));
+  copy(a.pairs, out.u32("block.pairs", a.pairs.size()));
+  copy(a.multipliers, out.u32("block.multiplier", a.multipliers.size()));
+  copy(a.row_bytes, out.u32("block.bytes", a.row_bytes.size()));
+  copy(a.index, out.u32("index.pair", a.index.size()));
+  copy(a.offsets, out.u32("index.offset", a.offsets.size()));
+  copy(a.biases, out.f32("weights.bias", a.biases.size()));
+  copy(a.scales, out.f32("weights.scale", a.scales.size()));
+  copy(a.rows, out.bytes("weights.row", a.rows.size()));
+}
+
+void CompactPlt::remove_labels(std::span<const LabelId> labels) {
+  for (CompactTree& one : trees_) one.remove_labels(labels);  // all have the same labels: the first one throws or none
+}
+
+CompactPlt::Size CompactPlt::size() const {
+  Size size;
+  const Arrays& a = arrays_;
+  size.model_bytes = a.rows.size() + sizeof(std::uint32_t) * (a.index.size() + a.offsets.size()) +
+                     sizeof(float) * (a.biases.size() + a.scales.size());
+  for (const CompactTree& one : trees_) {
+    for (NodeId v = 0; v < one.tree().size(); ++v) {
+      size.model_bytes += sizeof(TreeNode) + one.tree()[v].children.capacity() * sizeof(NodeId) + 2 * sizeof(void*);
+      if (one.block(v) != nullptr) {
+        size.weights += one.block(v)->weights();
+        size.model_bytes += sizeof(CompactBlock);
+      }
+    }
+  }
+  return size;
+}
+
+}  // namespace labelgrove

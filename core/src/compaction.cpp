@@ -1,0 +1,229 @@
+#include "labelgrove/compaction.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <cstring>
+#include <numeric>
+#include <stdexcept>
+
+#include "labelgrove/hash.hpp"
+
+namespace labelgrove {
+namespace {
+
+constexpr std::uint32_t kMostMultipliers = 64;
+constexpr float kMostInt8 = 127.0F;
+
+// Weights as they are stored.
+class Encoder {
+ public:
+  Encoder(const LinearBlock& block, const Compaction& how) : block_(block), how_(how), inverse_(block.children) {
+    if (how.type != WeightType::int8) return;
+    // One scale a column: siblings are learnt apart, and their weights differ in size more than those of one classifier.
+    std::vector<float> most(block.children, 0.0F);
+    for (std::size_t i = block.children; i < block.weights.size(); ++i) {
+      float& column = most[i % block.children];
+      if (std::isfinite(block.weights[i])) column = std::max(column, std::abs(block.weights[i]));
+    }
+    for (std::uint32_t c = 0; c < block.children; ++c) {
+      scale_.push_back(most[c] / kMostInt8);
+      inverse_[c] = scale_[c] > 0.0F ? 1.0F / scale_[c] : 0.0F;
+    }
+  }
+
+  const std::vector<float>& scale() const { return scale_; }
+
+  // The bits of a weight; 0 if it is not stored.
+  std::uint32_t operator()(std::size_t row, std::uint32_t c) const {
+    const float w = block_.weights[row * block_.children + c];
+    if (w == 0.0F || std::abs(block_.scale * w) < how_.threshold) return 0;
+    switch (how_.type) {
+      case WeightType::float32:
+        return std::bit_cast<std::uint32_t>(w);
+      case WeightType::float16: {
+        const std::uint16_t half = to_half(w);
+        return (half & 0x7FFF) == 0 ? 0 : half;
+      }
+      default: {
+        const float rounded = std::nearbyint(std::clamp(w * inverse_[c], -kMostInt8, kMostInt8));
+        return std::isfinite(w) ? static_cast<std::uint8_t>(static_cast<std::int8_t>(rounded)) : 0U;
+      }
+    }
+  }
+
+ private:
+  const LinearBlock& block_;
+  Compaction how_;
+  std::vector<float> scale_;
+  std::vector<float> inverse_;
+};
+
+enum class RowForm : std::uint8_t { sparse, masked, dense };
+
+struct RowSize {
+  std::uint32_t weights;
+  RowForm form;
+  std::uint64_t bytes;
+};
+
+// Among ways that take as many bytes, the one that is faster to read.
+RowSize size_of_row(std::uint32_t weights, std::uint32_t columns, WeightType type) {
+  const std::size_t wide = column_bytes(columns);
+  const std::size_t value = value_bytes(type);
+  const std::uint64_t dense = std::uint64_t{columns} * value;
+  const std::uint64_t masked = mask_bytes(columns) + std::uint64_t{weights} * value;
+  const std::uint64_t sparse = std::uint64_t{weights} * (wide + value);
+  if (dense <= std::min(masked, sparse)) return {weights, RowForm::dense, wide + dense};
+  if (masked <= sparse) return {weights, RowForm::masked, wide + masked};
+  return {weights, RowForm::sparse, wide + sparse};
+}
+
+// The size of every row; a row without weights is not kept, unless nothing may change: which features are even and which
+// odd decides how sums are rounded.
+struct KeptRow {
+  FeatureId feature;
+  std::uint32_t row;
+  RowSize size;
+};
+std::vector<KeptRow> kept_rows(const LinearBlock& block, const Compaction& how, const Encoder& encode) {
+  std::vector<KeptRow> kept;
+  for (std::uint32_t i = 0; i < block.features.size(); ++i) {
+    std::uint32_t weights = 0;
+    for (std::uint32_t c = 0; c < block.children; ++c) weights += encode(i + std::size_t{1}, c) != 0 ? 1 : 0;
+    if (weights == 0 && !how.lossless()) continue;
+    kept.push_back({block.features[i], i + 1, size_of_row(weights, block.children, how.type)});
+  }
+  return kept;
+}
+
+std::uint64_t bitmap_pairs(FeatureId largest) { return largest / 32 + std::uint64_t{1}; }
+std::uint64_t table_homes(std::uint64_t features) { return features + features / 4 + 1; }
+
+bool bitmap_is_smaller(std::uint64_t features, FeatureId largest) {
+  return features == 0 || sizeof(CompactRows::Pair) * bitmap_pairs(largest) + sizeof(std::uint32_t) * features <=
+                              sizeof(CompactRows::Pair) * (table_homes(features) + kPlacesBehind);
+}
+
+std::uint64_t index_bytes(std::uint64_t features, FeatureId largest) {
+  if (features == 0) return 0;
+  if (!bitmap_is_smaller(features, largest)) return sizeof(CompactRows::Pair) * (table_homes(features) + kPlacesBehind);
+  return sizeof(CompactRows::Pair) * bitmap_pairs(largest) + sizeof(std::uint32_t) * features;
+}
+
+void append(std::vector<std::uint8_t>& bytes, std::uint32_t value, std::size_t size) {
+  for (std::size_t i = 0; i < size; ++i) bytes.push_back(static_cast<std::uint8_t>(value >> (8 * i)));
+}
+
+void append_row(const KeptRow& row, const Encoder& encode, std::uint32_t columns, WeightType type,
+                std::vector<std::uint8_t>& bytes) {
+  const std::size_t wide = column_bytes(columns);
+  const RowForm form = row.size.form;
+  const std::uint32_t marks[] = {row.size.weights, masked_row<std::uint32_t>(), dense_row<std::uint32_t>()};
+  append(bytes, marks[static_cast<std::size_t>(form)], wide);
+  const std::size_t mask = bytes.size();
+  if (form == RowForm::masked) bytes.resize(mask + mask_bytes(columns), 0);
+  for (std::uint32_t c = 0; c < columns && form != RowForm::dense; ++c) {
+    if (encode(row.row, c) == 0) continue;
+    if (form == RowForm::sparse) append(bytes, c, wide);
+    else bytes[mask + c / 8] = static_cast<std::uint8_t>(bytes[mask + c / 8] | 1U << c % 8);
+  }
+  for (std::uint32_t c = 0; c < columns; ++c) {
+    const std::uint32_t bits = encode(row.row, c);
+    if (form == RowForm::dense || bits != 0) append(bytes, bits, value_bytes(type));
+  }
+}
+
+// Rows sorted by hash, each as near behind its home as those before it leave room; false if there is too little.
+bool place(std::vector<KeptRow>& kept, std::uint32_t multiplier, std::uint32_t homes,
+           std::vector<std::uint32_t>& places) {
+  std::ranges::sort(kept, {}, [=](const KeptRow& row) { return hash_of(row.feature, multiplier); });
+  places.clear();
+  std::uint32_t next = 0;
+  for (const KeptRow& row : kept) {
+    places.push_back(std::max(next, home_of(hash_of(row.feature, multiplier), homes)));
+    next = places.back() + 1;
+  }
+  return next < homes + kPlacesBehind;
+}
+
+// Puts the rows in the order of the index, and gives every one its place in it.
+std::vector<std::uint32_t> start_index(std::vector<KeptRow>& kept, CompactedBlock& block) {
+  std::vector<std::uint32_t> places;
+  const auto by_feature = [](const KeptRow& row) { return row.feature; };
+  const FeatureId largest = kept.empty() ? 0 : std::ranges::max(kept, {}, by_feature).feature;
+  if (bitmap_is_smaller(kept.size(), largest)) {
+    std::ranges::sort(kept, {}, by_feature);
+    block.index.resize(kept.empty() ? 0 : bitmap_pairs(largest));
+    return places;
+  }
+  const auto homes = static_cast<std::uint32_t>(table_homes(kept.size()));
+  for (std::uint32_t i = 0; i < kMostMultipliers; ++i) {
+    block.multiplier = static_cast<std::uint32_t>(mix(i)) | 1U;
+    if (place(kept, block.multiplier, homes, places)) break;
+    if (i + 1 == kMostMultipliers) throw std::length_error("no table holds these features");
+  }
+  block.index.resize(homes + std::size_t{kPlacesBehind}, {kNone, 0});
+  return places;
+}
+
+void index_row(FeatureId feature, std::uint32_t offset, const std::uint32_t* at, CompactedBlock& block) {
+  if (at != nullptr) {
+    block.index[*at] = {feature, offset};
+    return;
+  }
+  block.index[feature / 32].first |= 1U << (feature % 32);
+  block.offsets.push_back(offset);
+}
+
+}  // namespace
+
+CompactedBlock compacted(const LinearBlock& block, const Compaction& how) {
+  const Encoder encode(block, how);
+  std::vector<KeptRow> kept = kept_rows(block, how, encode);
+  CompactedBlock out;
+  out.features = static_cast<std::uint32_t>(kept.size());
+  out.bias.assign(block.weights.begin(), block.weights.begin() + block.children);
+  out.scale = encode.scale();
+  const std::vector<std::uint32_t> places = start_index(kept, out);
+  for (std::size_t i = 0; i < kept.size(); ++i) {
+    if (out.rows.size() + kept[i].size.bytes >= kNone) throw std::length_error("a block's rows would take 4 GiB");
+    index_row(kept[i].feature, static_cast<std::uint32_t>(out.rows.size()), places.empty() ? nullptr : &places[i], out);
+    append_row(kept[i], encode, block.children, how.type, out.rows);
+  }
+  if (out.multiplier == 0) {
+    std::uint32_t rank = 0;
+    for (CompactRows::Pair& group : out.index) {
+      group.second = rank;
+      rank += static_cast<std::uint32_t>(std::popcount(group.first));
+    }
+  }
+  return out;
+}
+
+std::uint64_t compacted_bytes(const LinearBlock& block, const Compaction& how) {
+  const Encoder encode(block, how);
+  const std::vector<KeptRow> kept = kept_rows(block, how, encode);
+  FeatureId largest = 0;
+  std::uint64_t bytes = sizeof(float) * block.children * (how.type == WeightType::int8 ? 2 : 1);
+  for (const KeptRow& row : kept) {
+    largest = std::max(largest, row.feature);
+    bytes += row.size.bytes;
+  }
+  return bytes + index_bytes(kept.size(), largest);
+}
+
+std::uint16_t to_half(float value) {
+  constexpr float kLargest = 65504.0F;
+  if (std::isnan(value)) return 0;
+  const auto sign = static_cast<std::uint16_t>(std::signbit(value) ? 0x8000 : 0);
+  const float size = std::min(std::abs(value), kLargest);
+  // A half holds 11 binary digits, and none below 2^-24.
+  const float unit = std::max(std::ldexp(1.0F, std::ilogb(std::max(size, 0x1p-24F))) * 0x1p-10F, 0x1p-24F);
+  const float rounded = std::nearbyint(size / unit) * unit;
+  if (rounded < 0x1p-14F) return static_cast<std::uint16_t>(sign | static_cast<std::uint16_t>(rounded * 0x1p24F));
+  const std::uint32_t bits = std::bit_cast<std::uint32_t>(std::min(rounded, kLargest));
+  return static_cast<std::uint16_t>(sign | static_cast<std::uint16_t>((bits >> 13) - ((127 - 15) << 10)));
+}
+
+}  // namespace labelgrove

@@ -1,0 +1,227 @@
+#include <cmath>
+#include <limits>
+
+#include "harness.hpp"
+#include "labelgrove/compact_block.hpp"
+#include "labelgrove/compaction.hpp"
+#include "labelgrove/weight_block.hpp"
+#include "support.hpp"
+
+namespace labelgrove::testing {
+namespace {
+
+// A block and the arrays that it reads.
+struct Held {
+  CompactedBlock arrays;
+  CompactRows rows;
+
+  Held(const LinearBlock& block, const Compaction& how) : arrays(compacted(block, how)) {
+    arrays.rows.resize(arrays.rows.size() + kBytesBehind, 0xFF);  // what lies behind does not matter
+    rows = {block.children,
+            how.type,
+            arrays.multiplier,
+            static_cast<std::uint32_t>(arrays.index.size()),
+            arrays.index.data(),
+            arrays.offsets.data(),
+            arrays.rows.data(),
+            arrays.bias.data(),
+            arrays.scale.empty() ? nullptr : arrays.scale.data()};
+  }
+  std::uint64_t bytes() const { return arrays.rows.size() - kBytesBehind; }
+  std::uint64_t check() const { return check_compact_rows(rows, arrays.features, bytes(), "here"); }
+  CompactBlock block(const LinearBlock& from) const { return {from.link, from.scale, rows, arrays.features, check()}; }
+};
+
+// Features among `width`; each weight is there with a probability of its row's own, so that every way to write one occurs.
+LinearBlock random_block(Random& random, std::uint32_t children, std::uint32_t features, std::uint32_t width) {
+  LinearBlock block;
+  block.link = static_cast<Link>(random.below(3));
+  block.scale = random.chance(0.5) ? 1.0F : 3.0F;
+  block.children = children;
+  block.features = random_subset(random, width, static_cast<double>(features) / width);
+  random.shuffle(block.features);
+  for (std::uint32_t c = 0; c < children; ++c) block.weights.push_back(random.between(-2.0F, 2.0F));
+  for (std::size_t i = 0; i < block.features.size(); ++i) {
+    const double density = random.uniform();
+    for (std::uint32_t c = 0; c < children; ++c)
+      block.weights.push_back(random.chance(density) ? random.between(-2.0F, 2.0F) : 0.0F);
+  }
+  return block;
+}
+
+WeightBlock original(const LinearBlock& block) {
+  FeatureMap map;
+  for (const FeatureId feature : block.features) map.find_or_insert(feature);
+  return {block.link, block.children, std::move(map), block.weights};
+}
+
+std::vector<float> predicted(const NodeBlock& block, const Features& x) {
+  Workspace work;
+  std::vector<float> out(block.children());
+  block.predict(x, work, out.data());
+  return out;
+}
+
+constexpr std::uint32_t kWidths[] = {1, 2, 5, 16, 17, 33, 64, 100, 253, 254, 300};
+
+TEST("compact rows: whole floats predict the same bytes, whatever the index and the rows are like") {
+  for (std::uint64_t seed = 0; seed < 66; ++seed) {
+    Random random(seed);
+    const std::uint32_t width = seed % 2 == 0 ? 60 : 100'000;  // a bitmap, a table
+    LinearBlock linear = random_block(random, kWidths[seed % 11], 30, width);
+    linear.scale = 1.0F;
+    const Held held(linear, {});
+    CHECK_EQ(held.arrays.multiplier == 0, width == 60 || held.arrays.features == 0);
+    const CompactBlock compact = held.block(linear);
+    const WeightBlock dense = original(linear);
+    for (int i = 0; i < 4; ++i) {
+      Example x = random_example(random, 70, 0.5);
+      for (const FeatureId feature : linear.features) {
+        if (feature > x.ids.back() && random.chance(0.5)) {
+          std::vector<FeatureId> rest{feature};
+          x.ids.push_back(feature);
+          x.values.push_back(random.between(-1.0F, 1.0F));
+        }
+      }
+      CHECK(same_bits(predicted(compact, x.view()), predicted(dense, x.view())));
+    }
+    CHECK(same_bits(predicted(compact, Features{}), predicted(dense, Features{})));
+  }
+}
+
+TEST("compact rows: what is read back is what was written") {
+  for (const WeightType type : {WeightType::float32, WeightType::float16, WeightType::int8}) {
+    for (std::uint64_t seed = 0; seed < 22; ++seed) {
+      Random random(seed);
+      const LinearBlock linear = random_block(random, kWidths[seed % 11], 25, seed % 2 == 0 ? 50 : 70'000);
+      const float threshold = seed % 3 == 0 ? 0.0F : 0.7F;
+      const Held held(linear, {type, threshold});
+      const CompactBlock compact = held.block(linear);
+      const LinearBlock back = compact.linear();
+      CHECK_EQ(back.scale, linear.scale);
+      std::uint64_t stored = linear.children;
+      for (std::size_t i = 0; i < back.features.size(); ++i) {
+        const auto at =
+            static_cast<std::size_t>(std::ranges::find(linear.features, back.features[i]) - linear.features.begin());
+        REQUIRE(at < linear.features.size());
+        for (std::uint32_t c = 0; c < linear.children; ++c) {
+          const float was = linear.weights[(at + 1) * linear.children + c];
+          const float is = back.weights[(i + 1) * linear.children + c];
+          const bool kept = was != 0.0F && std::fabs(was * linear.scale) >= threshold;
+          const float most = type == WeightType::float32 ? 0.0F : type == WeightType::float16 ? 0.001F : 0.009F;
+          CHECK_NEAR(is, kept ? was : 0.0F, most);
+          stored += kept ? 1 : 0;
+          Example one{{back.features[i]}, {0.5F}};
+          float added = 0.0F;
+          if (i % 8 == 0 && c % 5 == 0) {
+            CHECK(same_bits(compact.contributions(one.view(), c, &added), linear.scale * linear.weights[c]));
+            CHECK(same_bits(added, is * 0.5F * linear.scale));
+          }
+        }
+      }
+      if (type == WeightType::float32) CHECK(compact.weights() >= stored);  // a dense row also holds zeros
+      for (std::size_t i = 0; i < linear.features.size(); ++i) {
+        if (std::ranges::find(back.features, linear.features[i]) != back.features.end()) continue;
+        for (std::uint32_t c = 0; c < linear.children; ++c)
+          CHECK(std::fabs(linear.weights[(i + 1) * linear.children + c] * linear.scale) < std::max(threshold, 0.02F));
+      }
+    }
+  }
+}
+
+TEST("compaction: the bytes that are foretold are those that it takes, and fall as the threshold rises") {
+  for (std::uint64_t seed = 0; seed < 30; ++seed) {
+    Random random(seed);
+    const LinearBlock linear = random_block(random, kWidths[seed % 11], 40, seed % 2 == 0 ? 90 : 1'000'000);
+    const auto type = static_cast<WeightType>(seed % 3);
+    std::uint64_t before = std::numeric_limits<std::uint64_t>::max();
+    for (const float threshold : {0.0F, 0.1F, 0.5F, 1.0F, 1.9F, std::numeric_limits<float>::infinity()}) {
+      const Compaction how{type, threshold};
+      const CompactedBlock block = compacted(linear, how);
+      const std::uint64_t bytes = block.rows.size() + sizeof(float) * (block.bias.size() + block.scale.size()) +
+                                  sizeof(std::uint32_t) * block.offsets.size() +
+                                  sizeof(CompactRows::Pair) * block.index.size();
+      CHECK_EQ(compacted_bytes(linear, how), bytes);
+      CHECK(bytes <= before);
+      before = bytes;
+    }
+    CHECK_EQ(before, sizeof(float) * linear.children * (type == WeightType::int8 ? 2 : 1));
+  }
+}
+
+TEST("compaction: halves are the nearest ones") {
+  const float exact[] = {0.0F, 1.0F, -1.0F, 0.5F, 65504.0F, 0x1p-14F, 0x1p-24F, -0x1p-24F, 1.0009765625F, 0x1.ff8p-15F};
+  const std::uint16_t bits[] = {0, 0x3C00, 0xBC00, 0x3800, 0x7BFF, 0x0400, 1, 0x8001, 0x3C01, 0x03FF};
+  for (std::size_t i = 0; i < std::size(bits); ++i) CHECK_EQ(to_half(exact[i]), bits[i]);
+  CHECK_EQ(to_half(1.00048828125F), 0x3C00);  // half way: to the even one
+  CHECK_EQ(to_half(1.00146484375F), 0x3C02);  // likewise, upwards
+  CHECK_EQ(to_half(1e30F), 0x7BFF);
+  CHECK_EQ(to_half(-std::numeric_limits<float>::infinity()), 0xFBFF);
+  CHECK_EQ(to_half(std::numeric_limits<float>::quiet_NaN()), 0);
+  CHECK_EQ(to_half(0x1p-26F), 0);
+  CHECK_EQ(to_half(2047.9F), 0x6800);  // rounding up into the next power of two
+}
+
+TEST("compact rows: weights that are no numbers are kept by whole floats, and dropped by the others") {
+  LinearBlock linear;
+  linear.children = 3;
+  linear.features = {4};
+  linear.weights = {0.0F, 0.0F, 0.0F, std::numeric_limits<float>::quiet_NaN(), std::numeric_limits<float>::infinity(),
+                    1.0F};
+  for (const WeightType type : {WeightType::float16, WeightType::int8}) {
+    const Held held(linear, {type, 0.0F});
+    for (const float weight : held.block(linear).linear().weights) CHECK(std::isfinite(weight));
+  }
+  const Held held(linear, {});
+  CHECK(std::isnan(held.block(linear).linear().weights[3]));
+}
+
+TEST("compact rows: what a hostile file may hold is refused") {
+  for (std::uint64_t seed = 0; seed < 400; ++seed) {
+    Random random(seed);
+    const LinearBlock linear = random_block(random, kWidths[seed % 11], 12, seed % 2 == 0 ? 40 : 50'000);
+    Held held(linear, {static_cast<WeightType>(seed % 3), 0.0F});
+    CHECK(held.check() > 0);
+    std::uint32_t features = held.arrays.features;
+    std::uint64_t bytes = held.bytes();
+    switch (random.below(5)) {
+      case 0:
+        features += 1;
+        break;
+      case 1:
+        bytes -= 1 + random.below(std::min<std::uint64_t>(bytes, 4));
+        break;
+      case 2:
+        held.arrays.index[random.below(held.arrays.index.size())].second += 1 + random.below(3);
+        break;
+      case 3:
+        held.arrays.index[random.below(held.arrays.index.size())].first ^= 1U << random.below(32);
+        break;
+      default:  // anywhere in the rows: refused, or values or columns that are as good as any
+        held.arrays.rows[random.below(bytes)] ^= static_cast<std::uint8_t>(1U << random.below(8));
+    }
+    try {
+      const std::uint64_t weights = check_compact_rows(held.rows, features, bytes, "node 7");
+      const CompactBlock block(linear.link, linear.scale, held.rows, features, weights);
+      const Example x = random_example(random, 60, 0.9);
+      CHECK_EQ(predicted(block, x.view()).size(), linear.children);
+    } catch (const std::invalid_argument& refused) {
+      CHECK(std::string(refused.what()).starts_with("node 7: "));
+    }
+  }
+}
+
+TEST("compact rows: a table that has no end, or whose hash loses features, is refused") {
+  Random random(3);
+  const LinearBlock linear = random_block(random, 5, 12, 50'000);
+  Held held(linear, {});
+  REQUIRE(held.rows.multiplier != 0);
+  held.rows.multiplier &= ~1U;
+  CHECK_THROWS(std::invalid_argument, held.check());
+  Held full(linear, {});
+  full.arrays.index.back() = {1, 0};
+  CHECK_THROWS(std::invalid_argument, full.check());
+}
+
+}  // namespace
+}  // namespace labelgrove::testing

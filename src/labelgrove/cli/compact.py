@@ -1,0 +1,150 @@
+"""``labelgrove compact``: a small copy of a model, for prediction."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import asdict
+from typing import Annotated, Any
+
+import typer
+
+from labelgrove._errors import DataError, ParameterError
+from labelgrove.cli import _numbers
+from labelgrove.cli._models import Model, algorithm_of, check_can_write, load_model, save_model
+from labelgrove.cli._options import (
+    FormatOption,
+    JsonOption,
+    LimitOption,
+    ModelArgument,
+    SameJobsOption,
+)
+from labelgrove.cli._output import refuse_inputs
+from labelgrove.cli._results import show_pairs, write_json
+from labelgrove.cli._source import Source, joined
+from labelgrove.models import CompactionReport
+from labelgrove.models._base import LabelTreeClassifier
+from labelgrove.models._compaction_report import PLACES
+
+_UNITS = {"": 1, "b": 1, "kb": 10**3, "mb": 10**6, "gb": 10**9}
+_UNITS |= {"kib": 2**10, "mib": 2**20, "gib": 2**30}
+
+
+def compact(
+    model_file: ModelArgument,
+    output: Annotated[
+        str,
+        typer.Option("--output", "-o", metavar="MODEL2", help="Where to write the small copy."),
+    ],
+    dtype: Annotated[
+        str,
+        typer.Option(
+            "--dtype", metavar="NAME", help="How weights are held: float32, float16 or int8."
+        ),
+    ] = "float32",
+    threshold: Annotated[
+        float | None,
+        typer.Option(
+            "--threshold",
+            metavar="T",
+            help="Drop weights that add less than T to a score for a feature of value 1.",
+        ),
+    ] = None,
+    max_bytes: Annotated[
+        str | None,
+        typer.Option(
+            "--max-bytes",
+            metavar="SIZE",
+            help="Drop as few weights as needed for the file to take this much, e.g. 10MB.",
+        ),
+    ] = None,
+    data: Annotated[
+        str | None,
+        typer.Option(
+            "--data", metavar="DATA", help="Labelled examples on which to compare the two models."
+        ),
+    ] = None,
+    format: FormatOption = None,
+    limit: LimitOption = None,
+    jobs: SameJobsOption = None,
+    json: JsonOption = False,
+) -> None:
+    """Write a small copy of MODEL that predicts and cannot learn on.
+
+    Without a threshold and with float32 it predicts exactly what MODEL does. Its weights stay in
+    the mapped file: processes that use it share them. With --data the precision of both models
+    is measured.
+    """
+    most = None if max_bytes is None else size_from(max_bytes)
+    model = load_model(model_file, jobs=jobs)
+    if not isinstance(model.classifier, LabelTreeClassifier):
+        raise ParameterError(
+            f"{model_file}: a model of {algorithm_of(model.classifier)} has no label tree, and "
+            "cannot be made compact"
+        )
+    check_can_write(output)
+    refuse_inputs(output, model_file, *([] if data is None else [data]))
+    X, y = (None, None) if data is None else _examples(model, data, format, limit)
+    small = model.classifier.compact(dtype=dtype, threshold=threshold, max_bytes=most, X=X, y=y)
+    save_model(Model(small, model.front_end), output, for_prediction=True)
+    if json:
+        write_json({"model": output, **asdict(small.compaction_)})
+    else:
+        show_pairs(_for_people(small.compaction_, output))
+
+
+def size_from(text: str) -> int:
+    """Read a number of bytes as people write it.
+
+    Parameters
+    ----------
+    text : str
+        A number and, if need be, B, kB, MB, GB, KiB, MiB or GiB, in letters of any case.
+
+    Returns
+    -------
+    int
+
+    Raises
+    ------
+    ParameterError
+        If it is no such text.
+
+    Examples
+    --------
+    >>> size_from("10MB"), size_from("1.5 KiB"), size_from("512")
+    (10000000, 1536, 512)
+    """
+    found = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([a-z]*)\s*", text, re.IGNORECASE | re.ASCII)
+    if found is None or found[2].lower() not in _UNITS:
+        raise ParameterError(f"--max-bytes {text}: expected a size such as 500kB, 10MB or 2GiB")
+    return int(float(found[1]) * _UNITS[found[2].lower()])
+
+
+def _examples(model: Model, data: str, format: str | None, limit: int | None) -> tuple[Any, Any]:
+    with Source(data, format=format, limit=limit) as source:
+        parts = list(source.chunks())
+        if not parts:
+            raise DataError(f"{data}: there are no examples")
+        examples = joined(parts)
+        X = model.rows(examples, source.path)
+    if model.classifier.target_type_ != "multiclass":
+        return X, examples.labels
+    if any(len(labels) != 1 for labels in examples.labels):
+        raise DataError(f"{data}: the model has learnt classes; expected one label an example")
+    return X, [labels[0] for labels in examples.labels]
+
+
+def _for_people(report: CompactionReport, path: str) -> list[tuple[str, str]]:
+    count, size = _numbers.count, _numbers.size
+    pairs = [
+        ("weights", f"{count(report.weights_before)} → {count(report.weights_after)}"),
+        ("held as", f"{report.dtype}, none below {report.threshold:.3g}"),
+        ("bytes", f"{size(report.bytes_before)} → {size(report.bytes_after)}"),
+    ]
+    before, after = report.precision_before, report.precision_after
+    if before is not None and after is not None:
+        pairs += [
+            (f"P@{k}", f"{_numbers.percent(was)} → {_numbers.percent(now)}")
+            for k, was, now in zip(PLACES, before, after, strict=True)
+        ]
+    return [*pairs, ("model", path)]

@@ -1,0 +1,78 @@
+"""What making a model compact has come to."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import Any, Self
+
+from labelgrove._errors import ModelFileError
+
+DTYPES = {"float32": 0, "float16": 1, "int8": 2}
+"""Types of weights, and the core's numbers for them."""
+
+PLACES = (1, 3, 5)
+"""k of the P@k that a report holds."""
+
+
+@dataclass(frozen=True)
+class CompactionReport:
+    """What making a model compact has come to.
+
+    Attributes
+    ----------
+    dtype : {"float32", "float16", "int8"}
+        How weights are held.
+    threshold : float
+        Weights that add less than this to the linear score of a feature of value 1 were dropped.
+    weights_before, weights_after : int
+        Weights held.
+    bytes_before, bytes_after : int
+        Bytes of the model's file, when it is saved for prediction.
+    precision_before, precision_after : tuple of 3 float, or None
+        P@1, P@3 and P@5 on the data that were given; None without data.
+    """
+
+    dtype: str
+    threshold: float
+    weights_before: int
+    weights_after: int
+    bytes_before: int
+    bytes_after: int
+    precision_before: tuple[float, ...] | None = None
+    precision_after: tuple[float, ...] | None = None
+
+    def to_dict(self) -> dict[str, Any]:
+        """As a model's file keeps it."""
+        return asdict(self)
+
+    @classmethod
+    def from_dict(cls, saved: Mapping[str, Any]) -> Self:
+        """What :meth:`to_dict` gave.
+
+        Raises
+        ------
+        ModelFileError
+            If it is not.
+        """
+        values = dict(saved)
+        for name in ("precision_before", "precision_after"):
+            if isinstance(values.get(name), list):
+                values[name] = tuple(values[name])
+        try:
+            report = cls(**values)
+        except TypeError as error:
+            raise ModelFileError(f"the header's 'compact': {error}") from error
+        if not report._is_sound():
+            raise ModelFileError("the header's 'compact' holds a value of the wrong type")
+        return report
+
+    def _is_sound(self) -> bool:
+        counts = (self.weights_before, self.weights_after, self.bytes_before, self.bytes_after)
+        measured = (*(self.precision_before or ()), *(self.precision_after or ()))
+        return (
+            isinstance(self.dtype, str)
+            and self.dtype in DTYPES
+            and all(type(count) is int and count >= 0 for count in counts)
+            and all(type(value) in {int, float} for value in (self.threshold, *measured))
+        )

@@ -1,0 +1,67 @@
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import labelgrove
+from labelgrove import ParameterError
+from labelgrove.cli.compact import size_from
+
+
+def test_a_copy_predicts_the_same(run: Any, text_model: Path, texts: Path, tmp_path: Path) -> None:
+    small = tmp_path / "small.lg"
+    result = run("compact", text_model, "-o", small, "--data", texts)
+    assert "P@1" in result.stdout and "float32, none below 0" in result.stdout
+    before, after = (run("predict", model, texts).stdout for model in (text_model, small))
+    assert before == after
+
+
+def test_a_size_and_a_type(run: Any, text_model: Path, texts: Path, tmp_path: Path) -> None:
+    small = tmp_path / "small.lg"
+    words = [
+        "--max-bytes",
+        "40kB",
+        "--dtype",
+        "float16",
+        "--data",
+        texts,
+        "--limit",
+        "50",
+        "--json",
+    ]
+    report = json.loads(run("compact", text_model, "-o", small, *words).stdout)
+    assert report["bytes_after"] == small.stat().st_size <= 40_000 < report["bytes_before"]
+    assert len(report["precision_after"]) == 3
+    facts = json.loads(run("info", small, "--json").stdout)
+    assert facts["compaction"]["dtype"] == "float16"
+    assert "float16, none below" in run("info", small).stdout
+
+
+def test_numbered_features_too(run: Any, vector_model: Path, tmp_path: Path) -> None:
+    small = tmp_path / "small.lg"
+    run("compact", vector_model, "-o", small, "--threshold", "0.05")
+    assert labelgrove.load(small).compaction_.threshold == 0.05
+
+
+def test_what_cannot_be_done_is_said(
+    run: Any, text_model: Path, texts: Path, tmp_path: Path
+) -> None:
+    small = tmp_path / "small.lg"
+    for words, message in [
+        (["--max-bytes", "much"], "10MB"),
+        (["--max-bytes", "10MB", "--threshold", "1"], "exclude"),
+        (["--dtype", "float8"], "float8"),
+        (["--data", tmp_path / "none.jsonl"], "none.jsonl"),
+    ]:
+        assert message in run("compact", text_model, "-o", small, *words, status=1).stderr
+        assert not small.exists()
+    assert run("compact", text_model, "-o", text_model, status=1).stderr
+
+
+@pytest.mark.parametrize("text", ["", "MB", "10 MB!", "-1", "1e3", "10XB"])
+def test_bad_sizes(text: str) -> None:
+    with pytest.raises(ParameterError, match="expected a size"):
+        size_from(text)

@@ -1,0 +1,232 @@
+"""Compact copies: what they predict, what they take, what they report, and their files."""
+
+from __future__ import annotations
+
+import pickle
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import labelgrove
+from labelgrove import (
+    LdSMClassifier,
+    ModelFileError,
+    ModelStateError,
+    OnlinePLTClassifier,
+    ParameterError,
+    PLTClassifier,
+)
+from labelgrove.persistence import read_model, write_model
+
+MODELS: dict[str, Any] = {
+    "arow": OnlinePLTClassifier(arity=3, max_leaves=5),
+    "sgd": OnlinePLTClassifier(learner="sgd", l2=1e-3, arity=2, max_leaves=3),
+    "batch": PLTClassifier(max_leaf_size=5, arity=4),
+    "flat": PLTClassifier(tree="flat"),
+    "several trees": PLTClassifier(n_trees=2, max_leaf_size=5, arity=4),
+}
+
+
+def data(seed: int, n: int = 120, width: int = 60) -> tuple[sp.csr_array, list[list[str]]]:
+    rng = np.random.default_rng(seed)
+    X = sp.random_array((n, width), density=0.2, rng=rng, dtype=np.float32, format="csr")
+    return X, [[f"l{int(j)}" for j in 30 * rng.random(rng.integers(0, 4)) ** 2] for _ in range(n)]
+
+
+@pytest.fixture(scope="module", params=sorted(MODELS))
+def model(request: Any) -> Any:
+    return MODELS[request.param].fit(*data(0))
+
+
+def same(one: Any, other: Any, X: Any) -> bool:
+    pairs = zip(one.predict_topk(X, 9), other.predict_topk(X, 9), strict=True)
+    ranked = all(np.array_equal(a, b, equal_nan=a.dtype.kind == "f") for a, b in pairs)
+    above = one.predict_proba(X, threshold=0.01) != other.predict_proba(X, threshold=0.01)
+    return ranked and above.nnz == 0
+
+
+def test_whole_floats_change_nothing(model: Any) -> None:
+    X, _ = data(1)
+    copy = model.compact()
+    assert same(copy, model, X)
+    assert type(copy) is type(model) and copy.get_params() == model.get_params()
+    assert copy.classes_.tolist() == model.classes_.tolist()
+    assert copy.examples_seen_ == model.examples_seen_
+    *_, cost = model.predict_topk(X, 3, return_stats=True)
+    *_, same_cost = copy.predict_topk(X, 3, return_stats=True)
+    assert cost.blocks.tolist() == same_cost.blocks.tolist()
+
+
+def test_an_explanation_of_the_copy_is_that_of_the_model(model: Any) -> None:
+    X, _ = data(2)
+    copy = model.compact()
+    label = model.classes_[3]
+    ours, theirs = (clf.explain(X[:1], label) for clf in (copy, model))
+    assert ours == theirs
+
+
+def naive(model: Any, threshold: float) -> Any:
+    """Drop weights in the arrays of a model's file."""
+    engine = model._learned.engine
+    arrays = dict(engine.save(True))
+    weights, at, first = arrays["weights.value"].copy(), 0, 0
+    inner = np.flatnonzero(np.bincount(arrays["tree.parent"][1:], minlength=1))
+    for node, n in zip(inner.tolist(), arrays["block.features"].tolist(), strict=True):
+        columns = int((arrays["tree.parent"][1:] == node).sum())
+        end = first + (n + 1) * columns
+        rows = weights[first + columns : end]
+        rows[np.abs(rows) < threshold] = 0
+        first, at = end, at + n
+    arrays["weights.value"] = weights
+    return type(engine).load(model._learned.options.to_dict(), arrays, True)
+
+
+@settings(max_examples=20, deadline=None)
+@given(st.floats(0, 2), st.integers(0, 9))
+def test_dropping_is_dropping(threshold: float, seed: int) -> None:
+    clf = PLTClassifier(max_leaf_size=5, arity=4).fit(*data(0))
+    rows = clf._learned.check_rows(data(seed)[0]).arrays
+    cut = float(np.float32(threshold))
+    expected = naive(clf, cut).top_k(*rows, 7, 0, None, 1)
+    found = clf.compact(threshold=cut)._learned.engine.top_k(*rows, 7, 0, None, 1)
+    np.testing.assert_allclose(found[1], expected[1], rtol=1e-4, atol=1e-6)
+
+
+@pytest.mark.parametrize(("dtype", "error"), [("float16", 2e-3), ("int8", 5e-2)])
+def test_rounding_moves_probabilities_a_little(model: Any, dtype: str, error: float) -> None:
+    X, _ = data(3)
+    copy = model.compact(dtype=dtype)
+    ours, theirs = (clf.predict_proba(X, threshold=0.0).toarray() for clf in (copy, model))
+    assert 0 < np.abs(ours - theirs).max() < error
+
+
+def test_the_report(model: Any, tmp_path: Path) -> None:
+    X, y = data(4)
+    copy = model.compact(dtype="float16", threshold=0.3, X=X, y=y)
+    report = copy.compaction_
+    model.save(tmp_path / "model.lg", for_prediction=True)
+    copy.save(tmp_path / "copy.lg")
+    assert report.bytes_before == (tmp_path / "model.lg").stat().st_size
+    assert report.bytes_after == (tmp_path / "copy.lg").stat().st_size
+    assert (report.dtype, report.threshold) == ("float16", 0.3)
+    assert report.weights_before == model.size()["weights"]
+    assert report.weights_after == copy.size()["weights"]
+    for clf, found in ((model, report.precision_before), (copy, report.precision_after)):
+        best = clf.predict_topk(X, 5)[0]
+        hits = np.array([[name in true for name in row] for true, row in zip(y, best, strict=True)])
+        expected = [hits[:, :k].mean() for k in (1, 3, 5)]
+        np.testing.assert_allclose(found, expected, atol=1e-6)
+    assert model.compact().compaction_.precision_before is None
+    with pytest.raises(AttributeError, match="copies"):
+        _ = model.compaction_
+
+
+@pytest.mark.parametrize("dtype", ["float32", "int8"])
+def test_a_size_is_kept_by_dropping_no_more_than_needed(model: Any, dtype: str) -> None:
+    X, y = data(5)
+    whole = model.compact(dtype=dtype, X=X, y=y)
+    least = model.compact(dtype=dtype, threshold=1e30, X=X, y=y).compaction_.bytes_after
+    most = (whole.compaction_.bytes_after + least) // 2
+    fitted = model.compact(dtype=dtype, max_bytes=most, X=X, y=y).compaction_
+    assert least < fitted.bytes_after <= most
+    lower = model.compact(dtype=dtype, threshold=fitted.threshold * 0.97, X=X, y=y).compaction_
+    assert lower.bytes_after + 512 > most  # what may be too large without its report's numbers
+    roomy = model.compact(dtype=dtype, max_bytes=10**9)
+    assert roomy.compaction_.threshold == 0.0
+    with pytest.raises(ParameterError, match=f"max_bytes={least // 2}: .* even without a weight"):
+        model.compact(dtype=dtype, max_bytes=least // 2)
+
+
+def test_files_and_pickles_of_copies(model: Any, tmp_path: Path) -> None:
+    X, _ = data(6)
+    copy = model.compact(dtype="float16", threshold=0.1)
+    copy.save(tmp_path / "copy.lg")
+    loaded = labelgrove.load(tmp_path / "copy.lg")
+    for again in (loaded, pickle.loads(pickle.dumps(copy)), loaded.compact(dtype="float32")):
+        assert same(again, copy, X)
+    assert loaded.compaction_ == copy.compaction_
+    loaded.save(tmp_path / "again.lg")
+    assert (tmp_path / "again.lg").read_bytes() == (tmp_path / "copy.lg").read_bytes()
+    loaded.remove_labels(loaded.classes_[:2].tolist())
+    loaded.save(tmp_path / "fewer.lg")
+    assert same(labelgrove.load(tmp_path / "fewer.lg"), loaded, X)
+    assert len(model.classes_) == len(loaded.classes_) + 2
+
+
+def test_a_copy_cannot_learn_on() -> None:
+    X, y = data(7)
+    with pytest.raises(ModelStateError, match="prediction only"):
+        MODELS["arow"].fit(X, y).compact().partial_fit(X, y)
+    with pytest.raises(ParameterError, match="compact"):
+        OnlinePLTClassifier.from_batch(MODELS["batch"].fit(X, y).compact())
+
+
+def test_a_loaded_copy_keeps_its_weights_in_the_file(tmp_path: Path) -> None:
+    X, y = data(8, n=400, width=3000)
+    clf = OnlinePLTClassifier(arity=8, max_leaves=8).fit(X, y).compact()
+    clf.save(tmp_path / "copy.lg")
+    loaded = labelgrove.load(tmp_path / "copy.lg")
+    maps = Path("/proc/self/smaps")
+    if not maps.exists():
+        pytest.skip("this system does not tell what is mapped")
+    loaded.predict_topk(X)
+    _, _, rest = maps.read_text().partition(str(tmp_path / "copy.lg"))
+    private = [line.split()[1] for line in rest.splitlines()[:20] if line.startswith("Private_D")]
+    assert private[:1] == ["0"]
+    stored = read_model(tmp_path / "copy.lg").arrays["weights.row"]
+    assert not stored.flags.writeable and not stored.flags.owndata
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"dtype": "float64"}, "dtype='float64'"),
+        ({"threshold": -1}, "threshold=-1"),
+        ({"threshold": float("nan")}, "threshold=nan"),
+        ({"threshold": 0.1, "max_bytes": 10**6}, "exclude"),
+        ({"max_bytes": 0}, "max_bytes=0"),
+        ({"max_bytes": 1.5}, "max_bytes=1.5"),
+        ({"X": [[1.0]]}, "together"),
+    ],
+)
+def test_bad_parameters_are_named(change: dict[str, Any], message: str) -> None:
+    with pytest.raises(ParameterError, match=message):
+        MODELS["batch"].fit(*data(0)).compact(**change)
+
+
+@pytest.mark.parametrize(
+    ("name", "at", "value", "message"),
+    [
+        ("counters", 2, 3, "type of weights"),
+        ("tree.nodes", 0, 10**6, "too short"),
+        ("block.link", 0, 9, "unknown link"),
+        ("block.features", 1, 10**6, "too short|index counts"),
+        ("block.pairs", 1, 10**6, "index"),
+        ("block.bytes", 1, 1, "cut short|rows do not fill"),
+        ("index.offset", 1, 10**6, "does not lead to a row"),
+    ],
+)
+def test_damage_is_named(name: str, at: int, value: int, message: str, tmp_path: Path) -> None:
+    MODELS["batch"].fit(*data(0)).compact().save(tmp_path / "copy.lg")
+    stored = read_model(tmp_path / "copy.lg")
+    arrays = {key: np.array(array) for key, array in stored.arrays.items()}
+    arrays[name][at] = value
+    write_model(tmp_path / "changed.lg", dict(stored.header), arrays)
+    with pytest.raises(ModelFileError, match=message):
+        labelgrove.load(tmp_path / "changed.lg")
+
+
+def test_other_kinds_of_models_have_no_compact_file(tmp_path: Path) -> None:
+    X, y = data(9)
+    MODELS["batch"].fit(X, y).compact().save(tmp_path / "copy.lg")
+    report = read_model(tmp_path / "copy.lg").header["compact"]
+    LdSMClassifier().fit(X, y).save(tmp_path / "other.lg")
+    stored = read_model(tmp_path / "other.lg")
+    write_model(tmp_path / "bad.lg", {**stored.header, "compact": report}, dict(stored.arrays))
+    with pytest.raises(ModelFileError, match="compact"):
+        labelgrove.load(tmp_path / "bad.lg")
