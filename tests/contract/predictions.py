@@ -159,13 +159,14 @@ def check_costs(make: Make) -> None:
     *_, stats = clf.predict_topk(X, 1, return_stats=True)
     assert isinstance(stats, SearchStats)
     assert stats.classifiers.shape == stats.depth.shape == (X.shape[0],)
-    nodes, depth = clf.tree_.n_nodes, clf.tree_.depth
+    trees = clf.get_params().get("n_trees", 1)  # of the same shape
+    nodes, depth = trees * clf.tree_.n_nodes, clf.tree_.depth
+    inner = nodes - trees * (clf.tree_.n_labels - 1)  # each root's own classifier is a block too
     assert ((stats.classifiers >= 1) & (stats.classifiers <= nodes)).all()
+    assert ((stats.blocks >= 1) & (stats.blocks <= inner)).all() and (stats.bytes > 0).all()
     assert (stats.depth <= depth).all()
     *_, all_of_it = clf.predict_topk(X, clf.n_classes_, return_stats=True)
     assert (all_of_it.classifiers == nodes).all() and (all_of_it.depth == depth).all()
-    inner = nodes - clf.tree_.n_labels + 1  # the root's own classifier is a block too
-    assert ((stats.blocks >= 1) & (stats.blocks <= inner)).all() and (stats.bytes > 0).all()
     assert (all_of_it.blocks == inner).all() and (all_of_it.bytes >= stats.bytes).all()
 
 
