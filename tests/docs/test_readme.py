@@ -96,7 +96,7 @@ def desk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("COLUMNS", "200")
     lines = [json.dumps({"text": text, "labels": labels}) + "\n" for text, labels in TICKETS]
-    for name in ("tickets", "monday", "new", "test"):
+    for name in ("tickets", "monday", "new", "test", "held-out"):
         (tmp_path / f"{name}.jsonl").write_text("".join(lines), encoding="utf-8")
     Path("allowed.txt").write_text("refund\nshipping\n", encoding="utf-8")
     return tmp_path
@@ -116,7 +116,7 @@ def type_in(command: str) -> None:
 def test_commands_of_the_readme_run(capsys: pytest.CaptureFixture[str]) -> None:
     typed = commands(ROOT / "README.md")
     verbs = [command.split()[1] for command in typed]
-    assert verbs == ["train", "learn", "predict", "eval"]
+    assert verbs == ["train", "learn", "predict", "eval", "tune", "explain", "report", "train"]
     for command in typed:
         type_in(command)
         out = capsys.readouterr().out
