@@ -33,6 +33,8 @@ LdsmOptions options_from(const nb::dict& given) {
   options.learner.loss = Loss::squared;
   options.learner.spread = static_cast<float>(real("spread"));
   options.share = static_cast<LeafShare>(integer("share"));
+  options.tail_weight = real("tail_weight");
+  options.tail_gamma = real("tail_gamma");
   options.shuffle = nb::cast<bool>(given["shuffle"]);
   options.normalize = nb::cast<bool>(given["normalize"]);
   options.seed = integer("seed");

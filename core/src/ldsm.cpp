@@ -1,6 +1,8 @@
 #include "labelgrove/ldsm.hpp"
 
 #include <algorithm>
+#include <cmath>
+#include <limits>
 
 #include "labelgrove/parallel.hpp"
 
@@ -22,7 +24,27 @@ void Ldsm::grow(const LdsmExamples& data, unsigned threads) {
     trees[tree] = grow_ldsm_tree(options_, data, scales, static_cast<std::uint32_t>(tree), within);
   });
   trees_ = std::move(trees);
+  if (options_.tail_weight > 0.0) find_centroids(data, scales);
   examples_seen_ = data.size;
+}
+
+void Ldsm::find_centroids(const LdsmExamples& data, std::span<const double> scales) {
+  std::vector<std::vector<std::uint32_t>> examples(data.label_count);
+  for (std::uint32_t i = 0; i < data.size; ++i) {
+    for (const LabelId label : data.example(i).labels) examples[label].push_back(i);
+  }
+  std::vector<float> values;
+  for (LabelId label = 0; label < data.label_count; ++label) {
+    centroids_.append([&](const LabelCentroids::Take& take) {
+      for (const std::uint32_t i : examples[label]) {
+        Features x = data.example(i).x;
+        values.resize(x.size);
+        for (std::uint32_t j = 0; j < x.size; ++j) values[j] = scaled(x.values[j], scales[i]);
+        x.values = values.data();
+        take(x, data.weight(i));
+      }
+    });
+  }
 }
 
 void Ldsm::remove_labels(std::span<const LabelId> labels) {
@@ -33,6 +55,7 @@ void Ldsm::remove_labels(std::span<const LabelId> labels) {
 
 Ldsm::Size Ldsm::size() const {
   Size size;
+  size.model_bytes = centroids_.bytes();
   for (const LdsmTree& tree : trees_) {
     size.model_bytes += tree.nodes.capacity() * sizeof(LdsmTree::Node) + tree.labels.capacity() * sizeof(LabelId) +
                         tree.shares.capacity() * sizeof(float);
@@ -49,6 +72,7 @@ LdsmFinder::LdsmFinder(const Ldsm& forest, std::span<const std::uint8_t> allowed
     : forest_(forest), allowed_(allowed), router_(forest.options().arity), scores_(forest.label_count()) {}
 
 void LdsmFinder::start(std::span<const Features> batch) {
+  batch_ = batch;
   router_.start(batch);
   for (const LdsmTree& tree : forest_.trees()) router_.route(tree);
 }
@@ -65,6 +89,20 @@ void LdsmFinder::score(std::size_t i) {
     }
   }
   for (const LabelId label : touched_) scores_[label] /= static_cast<float>(leaves);
+  if (!forest_.centroids().empty()) rerank(batch_[i]);
+}
+
+void LdsmFinder::rerank(const Features& x) {
+  const double weight = forest_.options().tail_weight;
+  double square = 0.0;
+  for (std::uint32_t j = 0; j < x.size; ++j)
+    square += static_cast<double>(x.values[j]) * static_cast<double>(x.values[j]);
+  for (const LabelId label : touched_) {
+    const double near = forest_.centroids().nearness(x, square, label, forest_.options().tail_gamma);
+    const double score = std::pow(static_cast<double>(scores_[label]), 1.0 - weight) * std::pow(near, weight);
+    // Above 0: what a leaf speaks of stays before what none does.
+    scores_[label] = std::max(static_cast<float>(score), std::numeric_limits<float>::min());
+  }
 }
 
 void LdsmFinder::forget() {

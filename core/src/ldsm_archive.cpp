@@ -71,6 +71,7 @@ void Ldsm::save(ArrayWriter& out, bool for_prediction) const {
     labels = std::ranges::copy(tree.labels, labels).out;
     shares = std::ranges::copy(tree.shares, shares).out;
   }
+  if (!centroids_.empty()) centroids_.save(out);
   if (!for_prediction) save_statistics(out);
 }
 
@@ -176,6 +177,7 @@ Ldsm::Ldsm(const LdsmOptions& options, const ArrayReader& saved, bool borrow) : 
   block_sizes.finish();
   features.finish();
   weights.finish();
+  if (options_.tail_weight > 0.0) centroids_ = LabelCentroids(saved, label_count());
   if (!borrow) load_statistics(saved);
 }
 

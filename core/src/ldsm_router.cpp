@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cstring>
 #include <numeric>
 
 #include "labelgrove/kernels.hpp"
@@ -17,6 +18,23 @@ constexpr FeatureId kTableFeatures = 1U << 18;
 // Spreading a node's rows over the table pays up to about this many rows an example: they are read one behind the other,
 // while to look features up means to wait for memory again and again.
 constexpr std::size_t kRowsPerExample = 256;
+
+// Whole rows of the table at once: what lies beyond the node's last direction is never looked at.
+template <std::size_t Stride>
+void copy_rows(const SiblingBlock& block, std::uint32_t arity, float* table) {
+  const auto features = block.features().features();
+  if (features.empty()) return;
+  const auto last = static_cast<std::uint32_t>(features.size()) - 1;
+  for (std::uint32_t r = 0; r < last; ++r)  // the row after it is there to be read into
+    std::memcpy(table + features[r] * Stride, block.weights(r + 1), Stride * sizeof(float));
+  std::copy_n(block.weights(last + 1), arity, table + features[last] * Stride);
+}
+
+template <std::size_t Stride>
+void clear_rows(const SiblingBlock& block, float* table) {
+  for (const FeatureId feature : block.features().features())
+    std::memset(table + feature * Stride, 0, Stride * sizeof(float));
+}
 
 }  // namespace
 
@@ -108,20 +126,15 @@ bool LdsmRouter::spread(const SiblingBlock& block) {
   const FeatureId largest = features.empty() ? 0 : *std::ranges::max_element(features);
   if (largest >= kTableFeatures) return false;
   if (table_.size() < (largest + std::size_t{1}) * stride_) table_.resize((largest + std::size_t{1}) * stride_);
-  for (std::uint32_t r = 0; r < features.size(); ++r) {
-    const float* from = block.weights(r + 1);
-    float* to = &table_[std::size_t{features[r]} * stride_];
-    for (std::uint32_t m = 0; m < arity_; ++m) to[m] = from[m];
-  }
+  if (stride_ == 4) copy_rows<4>(block, arity_, table_.data());
+  else copy_rows<8>(block, arity_, table_.data());
   return true;
 }
 
 // Empties the table again.
 void LdsmRouter::gather(const SiblingBlock& block) {
-  for (const FeatureId feature : block.features().features()) {
-    float* row = &table_[std::size_t{feature} * stride_];
-    for (std::uint32_t m = 0; m < arity_; ++m) row[m] = 0.0F;
-  }
+  if (stride_ == 4) clear_rows<4>(block, table_.data());
+  else clear_rows<8>(block, table_.data());
 }
 
 }  // namespace labelgrove

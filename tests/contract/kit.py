@@ -113,6 +113,7 @@ KINDS: dict[str, Kind] = {
                 "leaf_share": "labels",
                 "shuffle": False,
                 "min_samples_split": 2,
+                "tail_weight": 0.2,
             },
         },
         traits=frozenset({"sets"}),
@@ -129,6 +130,8 @@ KINDS: dict[str, Kind] = {
             "initial_spread": [-0.1, np.nan, np.inf, "1", None, True, 1e300],
             "min_samples_split": [1, 0, 2.0, "2", None, True],
             "leaf_share": ["all", 0, None],
+            "tail_weight": [-0.1, 1.1, np.nan, "0.2", None, True],
+            "tail_gamma": [-1.0, np.nan, np.inf, "30", None, True],
         },
     ),
     "PLTClassifier": Kind(

@@ -106,3 +106,18 @@ def test_two_ways_to_divide_what_is_in_a_leaf() -> None:
     for leaf_share, score in each.items():
         clf = LdSMClassifier(n_estimators=2, leaf_share=leaf_share).fit(X, Y)
         assert clf.predict_topk(X[:1], 2)[1].tolist() == [[score, score]]
+
+
+def test_the_nearness_of_centroids_counts_as_much_as_is_asked_for() -> None:
+    X, Y = noise(5, n=80)
+    plain = LdSMClassifier(n_estimators=4).fit(X, Y)
+    mixed = LdSMClassifier(n_estimators=4, tail_weight=0.25, tail_gamma=3.0).fit(X, Y)
+    unit = X.toarray() / np.linalg.norm(X.toarray(), axis=1, keepdims=True)
+    has = np.array([[name in row for name in plain.classes_.tolist()] for row in Y], float)
+    centroids = (has.T @ unit) / has.sum(axis=0)[:, None]
+    distances = ((unit[:, None, :] - centroids[None]) ** 2).sum(axis=2)
+    nearness = 2 / (1 + np.exp(1.5 * distances))
+    shares = plain.predict_proba(X).toarray()
+    np.testing.assert_allclose(
+        mixed.predict_proba(X).toarray(), shares**0.75 * nearness**0.25, rtol=1e-4
+    )

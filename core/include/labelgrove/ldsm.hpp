@@ -1,5 +1,6 @@
 // LdSM (Majzoubi & Choromanska 2020): an ensemble of multi-label decision trees. The score of a label is the mean of its
-// shares in all leaves that the example reaches, in all trees.
+// shares in all leaves that the example reaches, in all trees; or with tail_weight w > 0 that to the power of 1 - w, times
+// the nearness of the label's centroid to the power of w.
 #pragma once
 
 #include <cstdint>
@@ -9,6 +10,7 @@
 
 #include "labelgrove/archive.hpp"
 #include "labelgrove/base.hpp"
+#include "labelgrove/label_centroids.hpp"
 #include "labelgrove/ldsm_router.hpp"
 #include "labelgrove/ldsm_tree.hpp"
 #include "labelgrove/search.hpp"
@@ -42,6 +44,7 @@ class Ldsm {
   LabelId label_count() const { return static_cast<LabelId>(known_.size()); }
   bool knows(LabelId label) const { return label < known_.size() && known_[label] != 0; }
   std::span<const LdsmTree> trees() const { return trees_; }
+  const LabelCentroids& centroids() const { return centroids_; }
 
   struct Size {
     std::uint64_t weights = 0;
@@ -50,10 +53,12 @@ class Ldsm {
   Size size() const;
 
  private:
+  void find_centroids(const LdsmExamples& data, std::span<const double> scales);
   void load_statistics(const ArrayReader& saved);
 
   LdsmOptions options_;
   std::vector<LdsmTree> trees_;
+  LabelCentroids centroids_;         // of all labels if they count, else none
   std::vector<std::uint8_t> known_;  // by label: whether an example had it, and it was not removed
   std::uint64_t examples_seen_ = 0;
   bool borrowed_ = false;
@@ -81,10 +86,12 @@ class LdsmFinder {
   bool open(LabelId label) const { return forest_.knows(label) && (allowed_.empty() || allowed_[label] != 0); }
   // Fills touched_, and scores_ of the labels in it.
   void score(std::size_t i);
+  void rerank(const Features& x);
   void forget();
 
   const Ldsm& forest_;
   std::span<const std::uint8_t> allowed_;
+  std::span<const Features> batch_;
   LdsmRouter router_;
   std::vector<float> scores_;  // by label; 0 between two examples
   std::vector<LabelId> touched_;

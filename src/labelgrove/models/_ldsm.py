@@ -56,6 +56,13 @@ class LdSMClassifier(BatchClassifier):
     leaf_share : {"examples", "labels"}
         Whether a label's share in a leaf is that of examples that have it, an estimate of its
         probability, or that of all labels of these examples, as in the paper.
+    tail_weight : float in [0, 1]
+        How much the nearness of a label's centroid, the mean of the examples that have the label,
+        counts in its score: p^(1 - w) r^w, with p the mean share and r = 2 / (1 + exp(tail_gamma
+        / 2 |x - centroid|^2)). It helps labels that few examples have (PfastreXML, Jain et al.
+        2016, who take 0.2). 0: centroids are not kept.
+    tail_gamma : float
+        How fast nearness falls.
     shuffle : bool
         Whether every pass of a node takes its examples in an order of its own, which measured
         better, or all in the given one, as in the paper.
@@ -121,6 +128,8 @@ class LdSMClassifier(BatchClassifier):
         initial_spread: float = 0.1,
         min_samples_split: int = 10,
         leaf_share: str = "examples",
+        tail_weight: float = 0.0,
+        tail_gamma: float = 30.0,
         shuffle: bool = True,
         normalize: bool = True,
         threshold: float = 0.5,
@@ -138,6 +147,8 @@ class LdSMClassifier(BatchClassifier):
         self.initial_spread = initial_spread
         self.min_samples_split = min_samples_split
         self.leaf_share = leaf_share
+        self.tail_weight = tail_weight
+        self.tail_gamma = tail_gamma
         self.shuffle = shuffle
         self.normalize = normalize
         self.threshold = threshold

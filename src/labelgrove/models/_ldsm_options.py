@@ -28,6 +28,8 @@ class LdsmOptions:
     rate: float
     spread: float
     share: int
+    tail_weight: float
+    tail_gamma: float
     shuffle: bool
     normalize: bool
     seed: int
@@ -87,6 +89,8 @@ class LdsmOptions:
             rate=real(p, "learning_rate", 1e-30, 1e6),
             spread=real(p, "initial_spread", 0.0, 1e6),
             share=SHARES[choice(p, "leaf_share", SHARES)],
+            tail_weight=real(p, "tail_weight", 0.0, 1.0),
+            tail_gamma=real(p, "tail_gamma", 0.0, 1e6),
             shuffle=bool(p["shuffle"]),
             normalize=bool(p["normalize"]),
             seed=seed_from(p["random_state"]),

@@ -1,0 +1,91 @@
+#include "labelgrove/label_centroids.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <functional>
+#include <utility>
+
+#include "labelgrove/archive_check.hpp"
+
+namespace labelgrove {
+namespace {
+
+double square_of(std::span<const float> values) {
+  double square = 0.0;
+  for (const float value : values) square += static_cast<double>(value) * static_cast<double>(value);
+  return square;
+}
+
+}  // namespace
+
+void LabelCentroids::append(const std::function<void(const Take& take)>& each) {
+  std::vector<std::pair<FeatureId, double>> parts;
+  double total = 0.0;
+  each([&](const Features& x, double weight) {
+    total += weight;
+    for (std::uint32_t j = 0; j < x.size; ++j) parts.emplace_back(x.ids[j], weight * static_cast<double>(x.values[j]));
+  });
+  // Of equal features the parts stay in the order of the examples: the sums do not depend on how sorting works.
+  std::ranges::stable_sort(parts, {}, &std::pair<FeatureId, double>::first);
+  const std::size_t begin = ids_.size();
+  for (std::size_t i = 0; i < parts.size();) {
+    const FeatureId id = parts[i].first;
+    double sum = 0.0;
+    for (; i < parts.size() && parts[i].first == id; ++i) sum += parts[i].second;
+    if (total <= 0.0) continue;
+    ids_.push_back(id);
+    values_.push_back(static_cast<float>(sum / total));
+  }
+  ends_.push_back(ids_.size());
+  squares_.push_back(square_of(std::span(values_).subspan(begin)));
+}
+
+double LabelCentroids::nearness(const Features& x, double square, LabelId label, double gamma) const {
+  const FeatureId* id = ids_.data() + ends_[label];
+  const FeatureId* end = ids_.data() + ends_[label + 1];
+  double product = 0.0;
+  for (std::uint32_t j = 0; j < x.size && id != end; ++j) {
+    id = std::lower_bound(id, end, x.ids[j]);
+    if (id != end && *id == x.ids[j])
+      product +=
+          static_cast<double>(x.values[j]) * static_cast<double>(values_[static_cast<std::size_t>(id - ids_.data())]);
+  }
+  const double distance = std::max(0.0, square - 2.0 * product + squares_[label]);
+  return 2.0 / (1.0 + std::exp(0.5 * gamma * distance));
+}
+
+std::size_t LabelCentroids::bytes() const {
+  return ends_.capacity() * sizeof(ends_[0]) + ids_.capacity() * sizeof(ids_[0]) +
+         values_.capacity() * sizeof(values_[0]) + squares_.capacity() * sizeof(squares_[0]);
+}
+
+void LabelCentroids::save(ArrayWriter& out) const {
+  auto sizes = out.u32("centroid.features", squares_.size());
+  for (std::size_t label = 0; label < squares_.size(); ++label)
+    sizes[label] = static_cast<std::uint32_t>(ends_[label + 1] - ends_[label]);
+  std::ranges::copy(ids_, out.u32("centroid.feature", ids_.size()).begin());
+  std::ranges::copy(values_, out.f32("centroid.value", values_.size()).begin());
+}
+
+LabelCentroids::LabelCentroids(const ArrayReader& saved, LabelId labels) {
+  const auto sizes = saved.u32("centroid.features");
+  Pieces ids("centroid.feature", saved.u32("centroid.feature"));
+  Pieces values("centroid.value", saved.f32("centroid.value"));
+  require(sizes.size() == labels, "array 'centroid.features' must hold one number for each label");
+  for (const std::uint32_t size : sizes) {
+    const auto id = ids.take(size);
+    const auto value = values.take(size);
+    require(std::ranges::adjacent_find(id, std::greater_equal<>()) == id.end() && (id.empty() || id.back() < kNone / 2),
+            "a centroid's features do not increase, or are out of range");
+    require(std::ranges::all_of(value, [](float x) { return std::isfinite(x); }),
+            "a centroid holds a number that is not finite");
+    ids_.insert(ids_.end(), id.begin(), id.end());
+    values_.insert(values_.end(), value.begin(), value.end());
+    ends_.push_back(ids_.size());
+    squares_.push_back(square_of(value));
+  }
+  ids.finish();
+  values.finish();
+}
+
+}  // namespace labelgrove
