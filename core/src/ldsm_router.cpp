@@ -43,13 +43,6 @@ LdsmRouter::LdsmRouter(std::uint32_t arity) : arity_(arity), stride_((arity + 3)
 void LdsmRouter::start(std::span<const Features> examples) {
   examples_ = examples;
   ways_.assign(examples.size(), {});
-  begins_.clear();
-  values_.clear();
-  for (const Features& x : examples) {
-    begins_.push_back(values_.size());
-    values_.push_back(1.0F);
-    values_.insert(values_.end(), x.values, x.values + x.size);
-  }
 }
 
 void LdsmRouter::route(const LdsmTree& tree) {
@@ -84,12 +77,13 @@ void LdsmRouter::visit(const LdsmTree& tree, NodeId v, std::size_t begin, std::s
 
 void LdsmRouter::evaluate(const SiblingBlock& block, std::size_t begin, std::size_t end) {
   const bool is_spread = (end - begin) * kRowsPerExample >= block.rows() && spread(block);
-  std::array<float, kMostDirections> bias{};
-  std::copy_n(block.weights(0), arity_, bias.data());
+  const float* bias = block.weights(0);
   std::array<float, kMostDirections> margins{};
   for (std::size_t i = begin; i < end; ++i) {
-    if (is_spread) margins_from_table(waiting_[i], bias.data(), margins.data());
-    else margins_one_by_one(waiting_[i], block, margins.data());
+    const Features& x = examples_[waiting_[i]];
+    if (is_spread) margins_from_table(x, margins.data());
+    else margins_one_by_one(x, block, margins.data());
+    for (std::uint32_t m = 0; m < arity_; ++m) margins[m] += bias[m];
     std::uint32_t directions = 0;
     for_each_direction(std::span(margins).first(arity_), [&](std::uint32_t m) { directions |= 1U << m; });
     sent_[i] = static_cast<std::uint8_t>(directions);
@@ -98,26 +92,19 @@ void LdsmRouter::evaluate(const SiblingBlock& block, std::size_t begin, std::siz
   if (is_spread) gather(block);
 }
 
-void LdsmRouter::margins_from_table(std::uint32_t example, const float* bias, float* out) {
-  const Features& x = examples_[example];
-  rows_.resize(x.size + std::size_t{1});
-  rows_[0] = bias;
-  const FeatureId known = static_cast<FeatureId>(table_.size() / stride_);
-  const float* table = table_.data();
-  for (std::uint32_t j = 0; j < x.size; ++j)
-    rows_[j + 1] = x.ids[j] < known ? table + std::size_t{x.ids[j]} * stride_ : kNothing.data();
-  kernels().margins(rows_.data(), &values_[begins_[example]], rows_.size(), stride_, out);
+void LdsmRouter::margins_from_table(const Features& x, float* out) {
+  const auto known = static_cast<FeatureId>(table_.size() / stride_);
+  const auto n = static_cast<std::size_t>(std::lower_bound(x.ids, x.ids + x.size, known) - x.ids);
+  kernels().table_margins(table_.data(), stride_, x.ids, x.values, n, stride_, out);
 }
 
-void LdsmRouter::margins_one_by_one(std::uint32_t example, const SiblingBlock& block, float* out) {
-  const Features& x = examples_[example];
-  rows_.resize(x.size + std::size_t{1});
-  rows_[0] = block.weights(0);
+void LdsmRouter::margins_one_by_one(const Features& x, const SiblingBlock& block, float* out) {
+  rows_.resize(x.size);
   for (std::uint32_t j = 0; j < x.size; ++j) {
     const std::uint32_t found = block.features().find(x.ids[j]);
-    rows_[j + 1] = found != kNone ? block.weights(found + 1) : kNothing.data();
+    rows_[j] = found != kNone ? block.weights(found + 1) : kNothing.data();
   }
-  kernels().margins(rows_.data(), &values_[begins_[example]], rows_.size(), arity_, out);
+  kernels().margins(rows_.data(), x.values, x.size, arity_, out);
 }
 
 // Whether the table now holds the node's weights.

@@ -48,6 +48,7 @@ LdsmOptions small_options(std::uint32_t arity, LearnerKind learner, std::uint32_
   options.learner.loss = Loss::squared;
   options.learner.rate = 0.5F;
   options.learner.spread = 0.1F;
+  options.tail_weight = arity == 5 ? 0.3 : 0.0;
   options.seed = 5;
   return options;
 }

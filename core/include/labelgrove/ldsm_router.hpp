@@ -38,8 +38,9 @@ class LdsmRouter {
   void evaluate(const SiblingBlock& block, std::size_t begin, std::size_t end);
   bool spread(const SiblingBlock& block);
   void gather(const SiblingBlock& block);
-  void margins_from_table(std::uint32_t example, const float* bias, float* out);
-  void margins_one_by_one(std::uint32_t example, const SiblingBlock& block, float* out);
+  // Without the bias.
+  void margins_from_table(const Features& x, float* out);
+  void margins_one_by_one(const Features& x, const SiblingBlock& block, float* out);
 
   std::uint32_t arity_;
   std::uint32_t stride_;                // of the table
@@ -48,8 +49,6 @@ class LdsmRouter {
   std::vector<std::uint8_t> sent_;      // by waiting example: its directions, a bit each
   std::vector<const float*> rows_;
   std::span<const Features> examples_;
-  std::vector<float> values_;        // of all examples, each with the bias's 1 before it
-  std::vector<std::size_t> begins_;  // of the examples' values
   std::vector<Ways> ways_;
 };
 
