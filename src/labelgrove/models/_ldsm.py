@@ -103,7 +103,7 @@ class LdSMClassifier(BatchClassifier):
     >>> from labelgrove import LdSMClassifier
     >>> X = [{"fish": 1, "soup": 1}, {"cat": 1, "fish": 1}, {"cat": 1, "dog": 1}, {"soup": 1}]
     >>> Y = [["food"], ["pets", "food"], ["pets"], ["food"]]
-    >>> clf = LdSMClassifier(n_estimators=10).fit(X, Y)
+    >>> clf = LdSMClassifier(n_estimators=10).fit(5 * X, 5 * Y)
     >>> clf.predict_topk([{"dog": 1}], k=1)[0].tolist()
     [['pets']]
     >>> clf.statistics_.n_trees
