@@ -68,7 +68,8 @@ def evaluate(
           where the training labels are known; "accuracy" when every row has one label;
         - "examples", and "unknown_labels", the number of distinct labels unknown to the model;
         - "seconds" that prediction took and "examples_per_second";
-        - "classifiers_per_example" and "expected_depth", where the model reports them.
+        - "classifiers_per_example" and "expected_depth", how deep the search for the largest k
+          goes, where the model reports them.
 
     Raises
     ------

@@ -15,8 +15,9 @@ def expected_depth(depth: npt.ArrayLike, *, interval: Interval = None) -> Score:
     Parameters
     ----------
     depth : array (n_rows,)
-        For every row, the depth in the tree of the deepest of its top-k labels; a search reports
-        it on request.
+        For every row, the depth in the tree of the deepest of its top-k labels. What a search
+        reports as its depth is as large or larger: it also enters nodes whose labels it does not
+        return. The mean of that is how deep the search goes.
     interval : float or Bootstrap, optional
         Level of a bootstrap interval over rows, kept in the result's ``interval``.
 
