@@ -16,7 +16,7 @@ def knob(found: Results) -> str:
 
 
 def _all_trees(result: dict[str, Any]) -> str:
-    header = [result["subject"], "P@1/3/5", "depth@1", "depth@3", "classifiers@1"]
+    header = [result["subject"], "P@1/3/5", "depth@1", "depth@3", "blocks@1", "classifiers@1"]
     header += ["p50 µs@1", "p99 µs@1", "mean µs@1", "mean µs@3", "building s", "learning s"]
     rows = []
     for tree in result["trees"]:
@@ -27,6 +27,7 @@ def _all_trees(result: dict[str, Any]) -> str:
                 precision(tree["precision"]),
                 f"{one['depth']:.2f}",
                 f"{three['depth']:.2f}",
+                f"{one['blocks']:.1f}",
                 f"{one['classifiers']:.0f}",
                 f"{one['p50_us']:.0f}",
                 f"{one['p99_us']:.0f}",

@@ -68,7 +68,8 @@ def _napkinxc(trees: int) -> Subject:
 
 
 def _labelgrove(trees: int, arity: int | None = None) -> Subject:
-    options = {"estimator": "PLTClassifier", "n_trees": trees, "random_state": 1}
+    options: dict[str, Any] = {"estimator": "PLTClassifier", "n_trees": trees, "random_state": 1}
+    options["compact"] = {}  # rows in the shortest way, all weights as learnt
     if arity is None:
         return Subject("**LabelGrove**", trees, "labelgrove_models", None, options)
     options |= {"arity": arity, "max_leaf_size": 100}

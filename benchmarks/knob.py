@@ -94,6 +94,7 @@ def _search(model: PLTClassifier, test: Stream, k: int) -> dict[str, float]:
     return {
         "depth": float(expected_depth(depths[best].max(axis=1))),
         "classifiers": float(np.mean(stats.classifiers)),
+        "blocks": float(np.mean(stats.blocks)),
         "batch_us": round(1e6 * float(np.median(batch)) / len(test.labels), 3),
         "p50_us": round(float(middle), 2),
         "p99_us": round(float(high), 2),

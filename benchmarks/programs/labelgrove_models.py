@@ -11,10 +11,11 @@ from benchmarks.programs._side import K, arrays, main
 
 
 class LabelGrove:
-    """Options: ``estimator``, and what it takes."""
+    """Options: ``estimator``, ``compact`` for saving it so, and what the estimator takes."""
 
     def __init__(self, options: dict[str, Any], threads: int) -> None:
         chosen = dict(options)
+        self._compact = chosen.pop("compact", None)
         self._model = getattr(labelgrove, chosen.pop("estimator"))(**chosen, n_jobs=threads)
         self._threads = threads
 
@@ -28,7 +29,8 @@ class LabelGrove:
         self._model.fit(*data)
 
     def save(self, folder: str) -> None:
-        self._model.save(Path(folder, "model.lg"), for_prediction=True)
+        model = self._model if self._compact is None else self._model.compact(**self._compact)
+        model.save(Path(folder, "model.lg"), for_prediction=True)
 
     def load(self, folder: str) -> None:
         self._model = labelgrove.load(Path(folder, "model.lg"))
