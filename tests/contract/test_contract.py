@@ -53,7 +53,9 @@ def cases() -> Iterator[Any]:
                     continue
                 topic = check.__module__.rpartition(".")[2]
                 case = f"{name}-{configuration}-{topic}-{check.__name__.removeprefix('check_')}"
-                yield pytest.param(Make(estimator, parameters, kind), check, id=case)
+                first = parameters is next(iter(kind.configurations.values()))
+                marks = () if first else pytest.mark.slow  # the sanitizers see one configuration
+                yield pytest.param(Make(estimator, parameters, kind), check, id=case, marks=marks)
 
 
 @pytest.mark.parametrize(("make", "check"), list(cases()))
