@@ -27,7 +27,7 @@ def _all_trees(result: dict[str, Any]) -> str:
                 precision(tree["precision"]),
                 f"{one['depth']:.2f}",
                 f"{three['depth']:.2f}",
-                f"{one['blocks']:.1f}",
+                f"{one['blocks']:.1f}" if "blocks" in one else "",
                 f"{one['classifiers']:.0f}",
                 f"{one['p50_us']:.0f}",
                 f"{one['p99_us']:.0f}",
