@@ -59,7 +59,7 @@ class LdSMClassifier(BatchClassifier):
     tail_weight : float in [0, 1]
         How much the nearness of a label's centroid, the mean of the examples that have the label,
         counts in its score: p^(1 - w) r^w, with p the mean share and r = 2 / (1 + exp(tail_gamma
-        / 2 |x - centroid|^2)). It helps labels that few examples have (PfastreXML, Jain et al.
+        d / 2)), d the squared distance. It helps labels that few examples have (PfastreXML, Jain et al.
         2016, who take 0.2). 0: centroids are not kept.
     tail_gamma : float
         How fast nearness falls.
@@ -87,8 +87,6 @@ class LdSMClassifier(BatchClassifier):
     examples_seen_ : int
         Examples learnt from.
     target_type_ : {"multiclass", "multilabel"}
-    statistics_ : LdSMStatistics
-        How the nodes were split, and the shape of the trees; not in models saved for prediction.
     front_end_ : dict or None
         How text becomes features, where the command line or a user has said so; kept with the
         model.
@@ -157,7 +155,7 @@ class LdSMClassifier(BatchClassifier):
 
     @property
     def statistics_(self) -> LdSMStatistics:
-        """How the nodes were split, and the shape of the trees."""
+        """How nodes were split, and the shape of the trees; not in models for prediction."""
         with self._reading("statistics_") as learned:
             if not learned.engine.can_learn:
                 raise ModelStateError("statistics_: this model was saved for prediction, without")
