@@ -59,8 +59,8 @@ class LdSMClassifier(BatchClassifier):
     tail_weight : float in [0, 1]
         How much the nearness of a label's centroid, the mean of the examples that have the label,
         counts in its score: p^(1 - w) r^w, with p the mean share and r = 2 / (1 + exp(tail_gamma
-        d / 2)), d the squared distance. It helps labels that few examples have (PfastreXML, Jain et al.
-        2016, who take 0.2). 0: centroids are not kept.
+        d / 2)), d the squared distance. It helps labels that few examples have (PfastreXML, Jain
+        et al. 2016, who take 0.2). 0: centroids are not kept.
     tail_gamma : float
         How fast nearness falls.
     shuffle : bool
