@@ -6,6 +6,11 @@ set(kernel_sources "${PROJECT_SOURCE_DIR}/core/src/kernels.cpp"
                    "${PROJECT_SOURCE_DIR}/core/src/compact_kernels.cpp")
 list(REMOVE_ITEM core_sources ${kernel_sources})
 
+# Products and sums may be fused here: a kernel is never inlined elsewhere. A property of the files,
+# as those flags come last: after labelgrove_flags, which forbid it everywhere.
+labelgrove_prefixed_flags(contract -ffp-contract=fast)
+set_source_files_properties(${kernel_sources} PROPERTIES COMPILE_OPTIONS "${contract}")
+
 add_library(labelgrove_core STATIC ${core_sources} ${core_headers})
 set_target_properties(labelgrove_core PROPERTIES LINKER_LANGUAGE CXX)
 target_include_directories(labelgrove_core PUBLIC "${PROJECT_SOURCE_DIR}/core/include")
@@ -27,8 +32,7 @@ function(labelgrove_add_kernels variant)
   target_include_directories(${name} PRIVATE "${PROJECT_SOURCE_DIR}/core/include")
   target_compile_definitions(${name} PRIVATE LABELGROVE_KERNEL_VARIANT=${variant})
   target_link_libraries(${name} PRIVATE labelgrove_flags)
-  # Fused multiply-add is half of the speed here, and a kernel is never inlined elsewhere.
-  labelgrove_prefixed_flags(flags -ffp-contract=fast ${ARGN})
+  labelgrove_prefixed_flags(flags ${ARGN})
   target_compile_options(${name} PRIVATE ${optimise} ${flags})
   target_sources(labelgrove_core PRIVATE $<TARGET_OBJECTS:${name}>)
   if(NOT variant STREQUAL "baseline")

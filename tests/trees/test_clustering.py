@@ -21,9 +21,15 @@ _CLUSTERING = 5  # the stream of draws
 
 
 def looks(seed: int, n: int, d: int = 6) -> Any:
-    """Return sparse vectors of no special kind; a few of them twice, and perhaps one empty."""
+    """Return sparse vectors of no special kind; a few of them twice, and perhaps some empty.
+
+    None has one feature alone: of unit length, all of these are equal but for rounding, and which
+    of them comes first would be a matter of the last bit.
+    """
     random = np.random.default_rng(seed)
-    dense = random.normal(size=(n, d)) * (random.random((n, d)) < 0.6)
+    there = random.random((n, d)) < 0.6
+    there[there.sum(axis=1) == 1] = False
+    dense = random.normal(size=(n, d)) * there
     if n > 5:
         dense[random.integers(n)] = dense[random.integers(n)]
     return sp.csr_array(dense.astype(np.float32))
