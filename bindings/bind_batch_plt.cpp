@@ -10,12 +10,12 @@
 
 #include "arrays.hpp"
 #include "compacting.hpp"
-#include "dict_archive.hpp"
 #include "explanations.hpp"
 #include "held.hpp"
 #include "label_tree_search.hpp"
 #include "labelgrove/batch_plt.hpp"
 #include "labelgrove/convert.hpp"
+#include "model_archive.hpp"
 #include "register.hpp"
 #include "rows.hpp"
 
@@ -107,36 +107,15 @@ void register_batch_plt(nb::module_& module) {
   bind_label_tree(engine);
   bind_explanations(engine);
   bind_compacting(engine);
+  bind_archive(engine, &options_from);
   engine
       .def_static("train", &train, nb::arg("options"), nb::arg("trees"), nb::arg("label_count"),
                   nb::arg("indptr").noconvert(), nb::arg("ids").noconvert(), nb::arg("values").noconvert(),
                   nb::arg("label_indptr").noconvert(), nb::arg("labels").noconvert(), nb::arg("example_costs").none(),
                   nb::arg("label_costs").none(), nb::arg("threads"))
       .def_static("from_online", &from_online, nb::arg("options"), nb::arg("models"))
-      .def_static(
-          "load",
-          [](const nb::dict& options, const nb::dict& arrays, bool for_prediction) {
-            return std::make_unique<Model>(arrays, options_from(options), DictReader(arrays), for_prediction);
-          },
-          nb::arg("options"), nb::arg("arrays"), nb::arg("for_prediction"))
-      .def(
-          "save",
-          [](const Model& self, bool) {
-            nb::dict out;
-            DictWriter writer(out);
-            self.engine.save(writer);
-            return out;
-          },
-          nb::arg("for_prediction"))
       .def_prop_ro("n_trees", [](const Model& self) { return self.engine.trees().size(); })
-      .def_prop_ro("can_learn", [](const Model&) { return false; })
-      .def("size", [](const Model& self) {
-        const auto size = self.engine.size();
-        nb::dict out;
-        out["weights"] = size.weights;
-        out["model_bytes"] = size.model_bytes;
-        return out;
-      });
+      .def_prop_ro("can_learn", [](const Model&) { return false; });
 }
 
 }  // namespace labelgrove::bindings

@@ -4,10 +4,10 @@
 #include <vector>
 
 #include "arrays.hpp"
-#include "dict_archive.hpp"
 #include "held.hpp"
 #include "labelgrove/ldsm.hpp"
 #include "labelgrove/parallel.hpp"
+#include "model_archive.hpp"
 #include "predictions.hpp"
 #include "register.hpp"
 #include "rows.hpp"
@@ -137,33 +137,19 @@ nb::ndarray<LabelId, nb::numpy> labels_of(const Model& model) {
 }  // namespace
 
 void register_ldsm(nb::module_& module) {
-  nb::class_<Model>(module, "Ldsm", "A forest of LdSM trees; see core/include/labelgrove/ldsm.hpp.")
+  nb::class_<Model> engine(module, "Ldsm", "A forest of LdSM trees; see core/include/labelgrove/ldsm.hpp.");
+  bind_archive(engine, &options_from);
+  engine
       .def(
           "__init__", [](Model* self, const nb::dict& options) { new (self) Model(nb::none(), options_from(options)); },
           nb::arg("options"))
-      .def_static(
-          "load",
-          [](const nb::dict& options, const nb::dict& arrays, bool for_prediction) {
-            return std::make_unique<Model>(arrays, options_from(options), DictReader(arrays), for_prediction);
-          },
-          nb::arg("options"), nb::arg("arrays"), nb::arg("for_prediction"))
-      .def(
-          "save",
-          [](const Model& self, bool for_prediction) {
-            nb::dict out;
-            DictWriter writer(out);
-            self.engine.save(writer, for_prediction);
-            return out;
-          },
-          nb::arg("for_prediction"))
       .def(
           "nodes",
           [](const Model& self) {
-            nb::dict out;
-            DictWriter writer(out);
-            self.engine.save_structure(writer);
-            if (self.engine.can_learn()) self.engine.save_statistics(writer);
-            return out;
+            return saved_by([&](ArrayWriter& out) {
+              self.engine.save_structure(out);
+              if (self.engine.can_learn()) self.engine.save_statistics(out);
+            });
           },
           "The trees and how their nodes were split, as they are saved.")
       .def("grow", &grow, nb::arg("indptr").noconvert(), nb::arg("ids").noconvert(), nb::arg("values").noconvert(),
@@ -180,15 +166,7 @@ void register_ldsm(nb::module_& module) {
       .def("labels", &labels_of)
       .def_prop_ro("examples_seen", [](const Model& self) { return self.engine.examples_seen(); })
       .def_prop_ro("label_count", [](const Model& self) { return self.engine.label_count(); })
-      .def_prop_ro("can_learn", [](const Model& self) { return self.engine.can_learn(); })
-      .def("size", [](const Model& self) {
-        const auto size = self.engine.size();
-        nb::dict out;
-        out["weights"] = size.weights;
-        out["model_bytes"] = size.model_bytes;
-        out["memory_bytes"] = 0;
-        return out;
-      });
+      .def_prop_ro("can_learn", [](const Model& self) { return self.engine.can_learn(); });
 }
 
 }  // namespace labelgrove::bindings

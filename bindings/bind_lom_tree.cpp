@@ -4,10 +4,10 @@
 #include <vector>
 
 #include "arrays.hpp"
-#include "dict_archive.hpp"
 #include "held.hpp"
 #include "labelgrove/lom_search.hpp"
 #include "labelgrove/lom_tree.hpp"
+#include "model_archive.hpp"
 #include "predictions.hpp"
 #include "register.hpp"
 #include "rows.hpp"
@@ -108,32 +108,16 @@ nb::dict explain(const Model& model, const In<std::int64_t>& indptr, const In<Fe
 }  // namespace
 
 void register_lom_tree(nb::module_& module) {
-  nb::class_<Model>(module, "LomTree", "LOMtree; see core/include/labelgrove/lom_tree.hpp.")
+  nb::class_<Model> engine(module, "LomTree", "LOMtree; see core/include/labelgrove/lom_tree.hpp.");
+  bind_archive(engine, &options_from);
+  engine
       .def(
           "__init__", [](Model* self, const nb::dict& options) { new (self) Model(nb::none(), options_from(options)); },
           nb::arg("options"))
-      .def_static(
-          "load",
-          [](const nb::dict& options, const nb::dict& arrays, bool for_prediction) {
-            return std::make_unique<Model>(arrays, options_from(options), DictReader(arrays), for_prediction);
-          },
-          nb::arg("options"), nb::arg("arrays"), nb::arg("for_prediction"))
-      .def(
-          "save",
-          [](const Model& self, bool for_prediction) {
-            nb::dict out;
-            DictWriter writer(out);
-            self.whole().save(writer, for_prediction);
-            return out;
-          },
-          nb::arg("for_prediction"))
       .def(
           "nodes",
           [](const Model& self) {
-            nb::dict out;
-            DictWriter writer(out);
-            self.whole().save_nodes(writer, !self.engine.can_learn());
-            return out;
+            return saved_by([&](ArrayWriter& out) { self.whole().save_nodes(out, !self.engine.can_learn()); });
           },
           "The tree and its statistics, as they are saved.")
       .def("learn", &learn, nb::arg("indptr").noconvert(), nb::arg("ids").noconvert(), nb::arg("values").noconvert(),
@@ -152,15 +136,7 @@ void register_lom_tree(nb::module_& module) {
       .def("labels", [](const Model& self) { return to_array(std::span<const LabelId>(self.whole().labels())); })
       .def_prop_ro("examples_seen", [](const Model& self) { return self.engine.examples_seen(); })
       .def_prop_ro("label_count", [](const Model& self) { return self.engine.label_count(); })
-      .def_prop_ro("can_learn", [](const Model& self) { return self.engine.can_learn(); })
-      .def("size", [](const Model& self) {
-        const auto size = self.whole().size();
-        nb::dict out;
-        out["weights"] = size.weights;
-        out["model_bytes"] = size.model_bytes;
-        out["memory_bytes"] = 0;
-        return out;
-      });
+      .def_prop_ro("can_learn", [](const Model& self) { return self.engine.can_learn(); });
 }
 
 }  // namespace labelgrove::bindings

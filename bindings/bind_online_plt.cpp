@@ -4,11 +4,11 @@
 
 #include "arrays.hpp"
 #include "compacting.hpp"
-#include "dict_archive.hpp"
 #include "explanations.hpp"
 #include "held.hpp"
 #include "label_tree_search.hpp"
 #include "labelgrove/online_plt.hpp"
+#include "model_archive.hpp"
 #include "register.hpp"
 #include "rows.hpp"
 
@@ -67,6 +67,7 @@ void register_online_plt(nb::module_& module) {
   bind_label_tree(engine);
   bind_explanations(engine);
   bind_compacting(engine);
+  bind_archive(engine, &options_from);
   engine
       .def(
           "__init__", [](Model* self, const nb::dict& options) { new (self) Model(nb::none(), options_from(options)); },
@@ -79,34 +80,11 @@ void register_online_plt(nb::module_& module) {
                                            LabelTree(view(parents), view(labels), silent, label_count));
           },
           nb::arg("options"), nb::arg("parents").noconvert(), nb::arg("labels").noconvert(), nb::arg("label_count"))
-      .def_static(
-          "load",
-          [](const nb::dict& options, const nb::dict& arrays, bool for_prediction) {
-            return std::make_unique<Model>(arrays, options_from(options), DictReader(arrays), for_prediction);
-          },
-          nb::arg("options"), nb::arg("arrays"), nb::arg("for_prediction"))
-      .def(
-          "save",
-          [](const Model& self, bool for_prediction) {
-            nb::dict out;
-            DictWriter writer(out);
-            self.whole().save(writer, for_prediction);
-            return out;
-          },
-          nb::arg("for_prediction"))
       .def("learn", &learn, nb::arg("indptr").noconvert(), nb::arg("ids").noconvert(), nb::arg("values").noconvert(),
            nb::arg("label_indptr").noconvert(), nb::arg("labels").noconvert(), nb::arg("begin"), nb::arg("end"),
            nb::arg("threads"))
       .def("thresholds", &thresholds)
-      .def_prop_ro("can_learn", [](const Model& self) { return self.engine.can_learn(); })
-      .def("size", [](const Model& self) {
-        const auto size = self.whole().size();
-        nb::dict out;
-        out["weights"] = size.weights;
-        out["model_bytes"] = size.model_bytes;
-        out["memory_bytes"] = size.memory_bytes;
-        return out;
-      });
+      .def_prop_ro("can_learn", [](const Model& self) { return self.engine.can_learn(); });
 }
 
 }  // namespace labelgrove::bindings

@@ -16,6 +16,8 @@ class LomTree:
 
     def save(self, for_prediction: bool) -> dict: ...
 
+    def size(self) -> dict: ...
+
     def nodes(self) -> dict:
         """The tree and its statistics, as they are saved."""
 
@@ -40,8 +42,6 @@ class LomTree:
     @property
     def can_learn(self) -> bool: ...
 
-    def size(self) -> dict: ...
-
 class Ldsm:
     """A forest of LdSM trees; see core/include/labelgrove/ldsm.hpp."""
 
@@ -51,6 +51,8 @@ class Ldsm:
     def load(options: dict, arrays: dict, for_prediction: bool) -> Ldsm: ...
 
     def save(self, for_prediction: bool) -> dict: ...
+
+    def size(self) -> dict: ...
 
     def nodes(self) -> dict:
         """The trees and how their nodes were split, as they are saved."""
@@ -73,8 +75,6 @@ class Ldsm:
 
     @property
     def can_learn(self) -> bool: ...
-
-    def size(self) -> dict: ...
 
 class OnlinePlt:
     """OPLT or IPLT; see core/include/labelgrove/online_plt.hpp."""
@@ -109,12 +109,14 @@ class OnlinePlt:
         """
 
     @staticmethod
-    def on_tree(options: dict, parents: Annotated[NDArray[numpy.uint32], dict(shape=(None,), order='C', device='cpu', writable=False)], labels: Annotated[NDArray[numpy.uint32], dict(shape=(None,), order='C', device='cpu', writable=False)], label_count: int) -> OnlinePlt: ...
-
-    @staticmethod
     def load(options: dict, arrays: dict, for_prediction: bool) -> OnlinePlt: ...
 
     def save(self, for_prediction: bool) -> dict: ...
+
+    def size(self) -> dict: ...
+
+    @staticmethod
+    def on_tree(options: dict, parents: Annotated[NDArray[numpy.uint32], dict(shape=(None,), order='C', device='cpu', writable=False)], labels: Annotated[NDArray[numpy.uint32], dict(shape=(None,), order='C', device='cpu', writable=False)], label_count: int) -> OnlinePlt: ...
 
     def learn(self, indptr: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], ids: Annotated[NDArray[numpy.uint32], dict(shape=(None,), order='C', device='cpu', writable=False)], values: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu', writable=False)], label_indptr: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], labels: Annotated[NDArray[numpy.uint32], dict(shape=(None,), order='C', device='cpu', writable=False)], begin: int, end: int, threads: int) -> None: ...
 
@@ -122,8 +124,6 @@ class OnlinePlt:
 
     @property
     def can_learn(self) -> bool: ...
-
-    def size(self) -> dict: ...
 
 class BatchPlt:
     """Batch PLT; see core/include/labelgrove/batch_plt.hpp."""
@@ -156,23 +156,23 @@ class BatchPlt:
         """
 
     @staticmethod
+    def load(options: dict, arrays: dict, for_prediction: bool) -> BatchPlt: ...
+
+    def save(self, for_prediction: bool) -> dict: ...
+
+    def size(self) -> dict: ...
+
+    @staticmethod
     def train(options: dict, trees: list, label_count: int, indptr: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], ids: Annotated[NDArray[numpy.uint32], dict(shape=(None,), order='C', device='cpu', writable=False)], values: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu', writable=False)], label_indptr: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], labels: Annotated[NDArray[numpy.uint32], dict(shape=(None,), order='C', device='cpu', writable=False)], example_costs: object | None, label_costs: object | None, threads: int) -> BatchPlt: ...
 
     @staticmethod
     def from_online(options: dict, models: list) -> BatchPlt: ...
-
-    @staticmethod
-    def load(options: dict, arrays: dict, for_prediction: bool) -> BatchPlt: ...
-
-    def save(self, for_prediction: bool) -> dict: ...
 
     @property
     def n_trees(self) -> int: ...
 
     @property
     def can_learn(self) -> bool: ...
-
-    def size(self) -> dict: ...
 
 class CompactPlt:
     """Label trees in few bytes; see core/include/labelgrove/compact_plt.hpp."""
@@ -209,13 +209,13 @@ class CompactPlt:
 
     def save(self, for_prediction: bool) -> dict: ...
 
+    def size(self) -> dict: ...
+
     @property
     def n_trees(self) -> int: ...
 
     @property
     def can_learn(self) -> bool: ...
-
-    def size(self) -> dict: ...
 
 def check_rows(indptr: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], ids: Annotated[NDArray[numpy.uint32], dict(shape=(None,), order='C', device='cpu', writable=False)], values: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu', writable=False)], columns: int) -> tuple:
     """

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, fields, replace
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, Self
 
 from labelgrove._errors import ParameterError
 from labelgrove._parameters import choice, integer, real, seed_from
 from labelgrove.models._options import EngineOptions
+from labelgrove.models._saved_options import SavedOptions, word_for
 
 SOLVERS = ("dual", "adagrad")
 LOSSES = {"squared_hinge": 0, "log": 1}
@@ -23,7 +24,7 @@ _LARGEST = 1e6
 
 
 @dataclass(frozen=True)
-class BatchOptions:
+class BatchOptions(SavedOptions):
     """All that the core must know, every default resolved and every value checked."""
 
     solver: int
@@ -38,50 +39,8 @@ class BatchOptions:
     seed: int
     online: EngineOptions | None = None
 
-    def to_dict(self) -> dict[str, Any]:
-        """As the core takes it, and as the model file keeps it."""
-        return asdict(self)
-
     @classmethod
-    def from_dict(cls, saved: Mapping[str, Any]) -> BatchOptions:
-        """What :meth:`to_dict` gave, checked again.
-
-        Raises
-        ------
-        ParameterError
-        """
-        names = [field.name for field in fields(cls)]
-        if sorted(saved) != sorted(names):
-            raise ParameterError(f"engine options: expected {', '.join(names)}")
-        losses = {value: name for name, value in LOSSES.items()}
-        competing = saved["loss"] == _SOFTMAX_LOSS
-        parameters = {
-            "solver": dict(enumerate(SOLVERS)).get(saved["solver"]),
-            "loss": "log" if competing else losses.get(saved["loss"]),
-            "link": "softmax" if competing else None,
-            "C": saved["cost"],
-            "bias": saved["bias"],
-            "tol": saved["tolerance"],
-            "max_iter": saved["max_passes"],
-            "weight_threshold": saved["weight_threshold"],
-            "normalize": saved["normalize"],
-            "random_state": saved["seed"],
-        }
-        online = None if saved["online"] is None else EngineOptions.from_dict(saved["online"])
-        options = replace(cls.from_parameters(parameters), online=online)
-        if options.to_dict() != dict(saved):
-            raise ParameterError("engine options: found a value of the wrong type or domain")
-        return options
-
-    @classmethod
-    def from_parameters(cls, parameters: Mapping[str, Any]) -> BatchOptions:
-        """Resolve and check an estimator's parameters.
-
-        Raises
-        ------
-        ParameterError
-            Naming the parameter, its value and its domain.
-        """
+    def from_parameters(cls, parameters: Mapping[str, Any]) -> Self:
         solver = choice(parameters, "solver", SOLVERS)
         competing = parameters["link"] is not None
         if competing:
@@ -115,4 +74,23 @@ class BatchOptions:
             weight_threshold=real(p, "weight_threshold", 0.0, _LARGEST),
             normalize=bool(p["normalize"]),
             seed=seed_from(p["random_state"]),
+            online=p.get("online"),
         )
+
+    @classmethod
+    def _parameters_of(cls, saved: Mapping[str, Any]) -> dict[str, Any]:
+        competing = saved["loss"] == _SOFTMAX_LOSS
+        online = saved["online"]
+        return {
+            "solver": dict(enumerate(SOLVERS)).get(saved["solver"]),
+            "loss": "log" if competing else word_for(saved["loss"], LOSSES),
+            "link": "softmax" if competing else None,
+            "C": saved["cost"],
+            "bias": saved["bias"],
+            "tol": saved["tolerance"],
+            "max_iter": saved["max_passes"],
+            "weight_threshold": saved["weight_threshold"],
+            "normalize": saved["normalize"],
+            "random_state": saved["seed"],
+            "online": None if online is None else EngineOptions.from_dict(online),
+        }

@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, fields
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, Self
 
-from labelgrove._errors import ParameterError
 from labelgrove._parameters import choice, integer, real, seed_from
+from labelgrove.models._saved_options import SavedOptions, word_for
 
 LEARNERS = {"adagrad": 0, "sgd": 1, "nag": 3}
 SHARES = {"examples": 0, "labels": 1}
 
 
 @dataclass(frozen=True)
-class LdsmOptions:
+class LdsmOptions(SavedOptions):
     """All that the core must know, every value checked."""
 
     trees: int
@@ -34,49 +34,9 @@ class LdsmOptions:
     normalize: bool
     seed: int
 
-    def to_dict(self) -> dict[str, Any]:
-        """As the core takes it, and as the model file keeps it."""
-        return asdict(self)
-
     @classmethod
-    def from_dict(cls, saved: Mapping[str, Any]) -> LdsmOptions:
-        """What :meth:`to_dict` gave, checked again.
-
-        Raises
-        ------
-        ParameterError
-        """
-        names = [field.name for field in fields(cls)]
-        if sorted(saved) != sorted(names):
-            raise ParameterError(f"engine options: expected {', '.join(names)}")
-        learners = {value: name for name, value in LEARNERS.items()}
-        shares = {value: name for name, value in SHARES.items()}
-        options = cls.from_parameters(
-            {
-                **saved,
-                "n_estimators": saved["trees"],
-                "epochs_per_node": saved["epochs"],
-                "min_samples_split": saved["min_examples"],
-                "learner": learners.get(saved["learner"]),
-                "learning_rate": saved["rate"],
-                "initial_spread": saved["spread"],
-                "leaf_share": shares.get(saved["share"]),
-                "random_state": saved["seed"],
-            }
-        )
-        if options.to_dict() != dict(saved):
-            raise ParameterError("engine options: found a value of the wrong type")
-        return options
-
-    @classmethod
-    def from_parameters(cls, p: Mapping[str, Any]) -> LdsmOptions:
-        """Check an estimator's parameters.
-
-        Raises
-        ------
-        ParameterError
-            Naming the parameter, its value and its domain.
-        """
+    def from_parameters(cls, parameters: Mapping[str, Any]) -> Self:
+        p = parameters
         return cls(
             trees=integer("n_estimators", p["n_estimators"], 1, 10_000),
             arity=integer("arity", p["arity"], 2, 8),
@@ -95,3 +55,17 @@ class LdsmOptions:
             normalize=bool(p["normalize"]),
             seed=seed_from(p["random_state"]),
         )
+
+    @classmethod
+    def _parameters_of(cls, saved: Mapping[str, Any]) -> dict[str, Any]:
+        return {
+            **saved,
+            "n_estimators": saved["trees"],
+            "epochs_per_node": saved["epochs"],
+            "min_samples_split": saved["min_examples"],
+            "learner": word_for(saved["learner"], LEARNERS),
+            "learning_rate": saved["rate"],
+            "initial_spread": saved["spread"],
+            "leaf_share": word_for(saved["share"], SHARES),
+            "random_state": saved["seed"],
+        }

@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, fields
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, Self
 
 from sklearn.utils import Tags
 
 from labelgrove import _core
-from labelgrove._errors import ModelStateError, ParameterError
+from labelgrove._errors import ModelStateError
 from labelgrove._labels import LabelRegistry
 from labelgrove._parameters import choice, integer, real, seed_from
 from labelgrove.models._learning import OnlineClassifier
 from labelgrove.models._lom_statistics import LOMTreeStatistics, statistics_of
 from labelgrove.models._options import FLOATS, LARGEST_STEP, LEARNERS
 from labelgrove.models._routing import Routing
+from labelgrove.models._saved_options import SavedOptions, word_for
 from labelgrove.models._state import Learned
 
 LOSSES = {"logistic": 0, "squared": 1}
@@ -26,7 +27,7 @@ _DEFAULT_RATES = {"arow": 1.0, "adagrad": 0.25, "sgd": 0.25}
 
 
 @dataclass(frozen=True)
-class LOMTreeOptions:
+class LOMTreeOptions(SavedOptions):
     """All that the core must know, every value checked."""
 
     learner: int
@@ -40,45 +41,8 @@ class LOMTreeOptions:
     leaves: int
     normalize: bool
 
-    def to_dict(self) -> dict[str, Any]:
-        """As the core takes it, and as the model file keeps it."""
-        return asdict(self)
-
     @classmethod
-    def from_dict(cls, saved: Mapping[str, Any]) -> LOMTreeOptions:
-        """What :meth:`to_dict` gave, checked again.
-
-        Raises
-        ------
-        ParameterError
-        """
-        if sorted(saved) != sorted(field.name for field in fields(cls)):
-            raise ParameterError("engine options: found others than expected")
-        learners = {value: name for name, value in LEARNERS.items()}
-        losses = {value: name for name, value in LOSSES.items()}
-        options = cls.from_parameters(
-            {
-                **saved,
-                "learner": learners.get(saved["learner"]),
-                "loss": losses.get(saved["loss"]),
-                "learning_rate": saved["rate"],
-                "max_nodes": saved["max_nodes"] or "auto",
-                "random_state": 0,
-            }
-        )
-        if options.to_dict() != dict(saved):
-            raise ParameterError("engine options: found a value of the wrong type")
-        return options
-
-    @classmethod
-    def from_parameters(cls, parameters: Mapping[str, Any]) -> LOMTreeOptions:
-        """Check an estimator's parameters.
-
-        Raises
-        ------
-        ParameterError
-            Naming the parameter, its value and its domain.
-        """
+    def from_parameters(cls, parameters: Mapping[str, Any]) -> Self:
         p = parameters
         learner = choice(p, "learner", LEARNERS)
         auto = isinstance(p["max_nodes"], str) and p["max_nodes"] == "auto"
@@ -98,6 +62,17 @@ class LOMTreeOptions:
             leaves=integer("leaves", p["leaves"], 1),
             normalize=bool(p["normalize"]),
         )
+
+    @classmethod
+    def _parameters_of(cls, saved: Mapping[str, Any]) -> dict[str, Any]:
+        return {
+            **saved,
+            "learner": word_for(saved["learner"], LEARNERS),
+            "loss": word_for(saved["loss"], LOSSES),
+            "learning_rate": saved["rate"],
+            "max_nodes": saved["max_nodes"] or "auto",
+            "random_state": 0,
+        }
 
 
 class LOMTreeClassifier(Routing, OnlineClassifier):

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, fields
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, Self
 
-from labelgrove._errors import ParameterError
 from labelgrove._parameters import choice, integer, real, seed_from
+from labelgrove.models._saved_options import SavedOptions, word_for
 
 LEARNERS = {"adagrad": 0, "sgd": 1, "arow": 2}
 POLICIES = {"fixed": 0, "best-greedy": 1, "random": 2, "cpet": 3, "complete": 4}
@@ -31,7 +31,7 @@ PRESETS: dict[str, dict[str, Any]] = {
 
 
 @dataclass(frozen=True)
-class EngineOptions:
+class EngineOptions(SavedOptions):
     """All that the core must know, every preset resolved and every value checked."""
 
     learner: int
@@ -50,48 +50,8 @@ class EngineOptions:
     ofo_a: float = 0.0  # both 0 where no thresholds are tuned
     ofo_b: float = 0.0
 
-    def to_dict(self) -> dict[str, Any]:
-        """As the core takes it, and as the model file keeps it."""
-        return asdict(self)
-
     @classmethod
-    def from_dict(cls, saved: Mapping[str, Any]) -> EngineOptions:
-        """What :meth:`to_dict` gave, checked again.
-
-        Raises
-        ------
-        ParameterError
-        """
-        saved = {"ofo_a": 0.0, "ofo_b": 0.0, **saved}  # files may be older than these
-        names = [field.name for field in fields(cls)]
-        if sorted(saved) != sorted(names):
-            raise ParameterError(f"engine options: expected {', '.join(names)}")
-        learners = {value: name for name, value in LEARNERS.items()}
-        policies = {value: name for name, value in POLICIES.items()}
-        parameters = {
-            **saved,
-            "preset": "default",
-            "learner": learners.get(saved["learner"]),
-            "policy": policies.get(saved["policy"]),
-            "learning_rate": saved["rate"],
-            "thresholds": "ofo" if saved["ofo_b"] else None,
-            "ofo_b": saved["ofo_b"] or 1.0,
-            "random_state": saved["seed"],
-        }
-        options = cls.from_parameters(parameters)
-        if options.to_dict() != dict(saved):
-            raise ParameterError("engine options: found a value of the wrong type")
-        return options
-
-    @classmethod
-    def from_parameters(cls, parameters: dict[str, Any]) -> EngineOptions:
-        """Resolve and check an estimator's parameters.
-
-        Raises
-        ------
-        ParameterError
-            Naming the parameter, its value and its domain.
-        """
+    def from_parameters(cls, parameters: Mapping[str, Any]) -> Self:
         preset = choice(parameters, "preset", PRESETS)
         given = {name: value for name, value in parameters.items() if value is not None}
         p = {**parameters, **PRESETS[preset], **given}
@@ -123,3 +83,16 @@ class EngineOptions:
             ofo_a=a if tunes else 0.0,
             ofo_b=b if tunes else 0.0,
         )
+
+    @classmethod
+    def _parameters_of(cls, saved: Mapping[str, Any]) -> dict[str, Any]:
+        return {
+            **saved,
+            "preset": "default",
+            "learner": word_for(saved["learner"], LEARNERS),
+            "policy": word_for(saved["policy"], POLICIES),
+            "learning_rate": saved["rate"],
+            "thresholds": "ofo" if saved["ofo_b"] else None,
+            "ofo_b": saved["ofo_b"] or 1.0,
+            "random_state": saved["seed"],
+        }
