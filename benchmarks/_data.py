@@ -101,8 +101,8 @@ def _made_arrays(name: str, part: str) -> Path:
     paths = {one: CACHE / "arrays" / f"{name}-{one}.npz" for one in ("train", "test")}
     if not all(path.exists() for path in paths.values()):
         made: tuple[Part, Part] = MADE[name].make(DATA)
-        for path, (X, classes) in zip(paths.values(), made, strict=True):
-            _keep(path, X, [(label,) for label in classes.tolist()])
+        for path, (X, labels) in zip(paths.values(), made, strict=True):
+            _keep(path, X, labels)
     return paths[part]
 
 

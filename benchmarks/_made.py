@@ -1,4 +1,4 @@
-"""Multi-class data sets that are made: of texts in the data directory, or by chance."""
+"""Data sets that are made: of what lies in the data directory, or by chance."""
 
 from __future__ import annotations
 
@@ -10,14 +10,15 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import scipy.sparse as sp
 from sklearn.feature_extraction.text import TfidfVectorizer
 
+from labelgrove.data import read_examples
+
 _SEED = 1
 
-Part = tuple[sp.csr_array, npt.NDArray[np.int64]]
-"""Rows, and the class of each."""
+Part = tuple[sp.csr_array, list[tuple[int, ...]]]
+"""Rows, and the labels of each."""
 
 
 @dataclass(frozen=True)
@@ -74,13 +75,31 @@ def aloi_like(
     order = rng.permutation(len(seen))
     X, y = sp.csr_array(seen[order]), np.repeat(np.arange(classes), examples)[order]
     n_test = len(y) // 10
-    return (X[n_test:], y[n_test:]), (X[:n_test], y[:n_test])
+    return (X[n_test:], _labels(y[n_test:])), (X[:n_test], _labels(y[:n_test]))
+
+
+def rcv1sub1_train(data: Path) -> tuple[Part, Part]:
+    """The training rows of rcv1sub1, of which a third, drawn at random, becomes the test set.
+
+    The two files at hand do not go together: whatever learns from the one fails on the other.
+    """
+    examples = read_examples(data / "rcv1sub1" / "train.txt.xz")
+    assert examples.X is not None
+    labels = [tuple(map(int, row)) for row in examples.labels]
+    order = np.random.default_rng(_SEED).permutation(len(labels))
+    tested, learnt = np.split(order, [len(labels) // 3])
+    train, test = (
+        (sp.csr_array(examples.X[rows]), [labels[i] for i in rows.tolist()])
+        for rows in (learnt, tested)
+    )
+    return train, test
 
 
 MADE = {
     "onet-tasks": Made("onet-titles", onet_tasks),
     "gutenberg-classes": Made("gutenberg-text", gutenberg_classes),
     "aloi-like": Made(None, aloi_like),
+    "rcv1sub1-train": Made("rcv1sub1", rcv1sub1_train),
 }
 
 
@@ -105,6 +124,10 @@ def _of_texts(train: list[tuple[str, str]], test: list[tuple[str, str]]) -> tupl
     X = vectorizer.fit_transform([text for text, _ in train])
     names = sorted({name for _, name in train + test})
     number = {name: i for i, name in enumerate(names)}
-    classes = [np.array([number[name] for _, name in part]) for part in (train, test)]
+    classes = [_labels([number[name] for _, name in part]) for part in (train, test)]
     X_test = vectorizer.transform([text for text, _ in test])
     return (sp.csr_array(X), classes[0]), (sp.csr_array(X_test), classes[1])
+
+
+def _labels(classes: Iterable[int]) -> list[tuple[int, ...]]:
+    return [(int(label),) for label in classes]
