@@ -26,6 +26,7 @@ LdsmOptions options_from(const nb::dict& given) {
   options.max_nodes = static_cast<std::uint32_t>(integer("max_nodes"));
   options.epochs = static_cast<std::uint32_t>(integer("epochs"));
   options.min_examples = static_cast<std::uint32_t>(integer("min_examples"));
+  options.min_count = static_cast<std::uint32_t>(integer("min_count"));
   options.objective = {real("lambda1"), real("lambda2")};
   options.learner.kind = static_cast<LearnerKind>(integer("learner"));
   options.learner.rate = static_cast<float>(real("rate"));

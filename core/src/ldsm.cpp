@@ -3,32 +3,44 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <utility>
 
 #include "labelgrove/parallel.hpp"
 
 namespace labelgrove {
+namespace {
+
+// Asks the CPU for the beginning of a leaf's histogram; what follows it fetches by itself.
+void fetch(const LdsmRouter::Leaf& leaf) {
+  constexpr std::size_t kLine = 64 / sizeof(float);
+  for (std::size_t at = 0; at < std::min<std::size_t>(leaf.size, 8 * kLine); at += kLine) {
+    __builtin_prefetch(leaf.tree->labels.data() + leaf.begin + at);
+    __builtin_prefetch(leaf.tree->shares.data() + leaf.begin + at);
+  }
+}
+
+}  // namespace
 
 void Ldsm::grow(const LdsmExamples& data, unsigned threads) {
   known_.assign(data.label_count, 0);
-  std::vector<double> scales(data.size, 1.0);
   for (std::size_t i = 0; i < data.size; ++i) {
-    const LdsmExamples::Example example = data.example(i);
-    for (const LabelId label : example.labels) known_[label] = 1;
-    if (options_.normalize) scales[i] = unit_scale(example.x);
+    for (const LabelId label : data.example(i).labels) known_[label] = 1;
   }
+  const LdsmTrainingSet set(data, options_.normalize);
   // Trees first: they need nothing from each other, and what is trained ahead in one may be in vain.
   const unsigned at_once = std::clamp(threads, 1U, options_.trees);
   const unsigned within = std::max(1U, threads / at_once);
   std::vector<LdsmTree> trees(options_.trees);
   parallel_for(options_.trees, at_once, [&](std::size_t tree) {
-    trees[tree] = grow_ldsm_tree(options_, data, scales, static_cast<std::uint32_t>(tree), within);
+    trees[tree] = grow_ldsm_tree(options_, set, static_cast<std::uint32_t>(tree), within);
   });
   trees_ = std::move(trees);
-  if (options_.tail_weight > 0.0) find_centroids(data, scales);
+  if (options_.tail_weight > 0.0) find_centroids(set);
   examples_seen_ = data.size;
 }
 
-void Ldsm::find_centroids(const LdsmExamples& data, std::span<const double> scales) {
+void Ldsm::find_centroids(const LdsmTrainingSet& set) {
+  const LdsmExamples& data = set.examples();
   std::vector<std::vector<std::uint32_t>> examples(data.label_count);
   for (std::uint32_t i = 0; i < data.size; ++i) {
     for (const LabelId label : data.example(i).labels) examples[label].push_back(i);
@@ -39,7 +51,7 @@ void Ldsm::find_centroids(const LdsmExamples& data, std::span<const double> scal
       for (const std::uint32_t i : examples[label]) {
         Features x = data.example(i).x;
         values.resize(x.size);
-        for (std::uint32_t j = 0; j < x.size; ++j) values[j] = scaled(x.values[j], scales[i]);
+        for (std::uint32_t j = 0; j < x.size; ++j) values[j] = scaled(x.values[j], set.scale(i));
         x.values = values.data();
         take(x, data.weight(i));
       }
@@ -61,7 +73,7 @@ Ldsm::Size Ldsm::size() const {
                         tree.shares.capacity() * sizeof(float);
     for (const LdsmTree::Node& node : tree.nodes) {
       if (!node.regressors) continue;
-      size.weights += std::uint64_t{node.regressors->rows()} * node.regressors->columns();
+      size.weights += node.regressors->weights().size();
       size.model_bytes += node.regressors->bytes();
     }
   }
@@ -69,75 +81,102 @@ Ldsm::Size Ldsm::size() const {
 }
 
 LdsmFinder::LdsmFinder(const Ldsm& forest, std::span<const std::uint8_t> allowed)
-    : forest_(forest), allowed_(allowed), router_(forest.options().arity), scores_(forest.label_count()) {}
+    : forest_(forest), allowed_(allowed), router_(forest.options().arity), sums_(forest.label_count()) {}
 
 void LdsmFinder::start(std::span<const Features> batch) {
   batch_ = batch;
   router_.start(batch);
   for (const LdsmTree& tree : forest_.trees()) router_.route(tree);
+  squares_.clear();
+  for (const Features& x : batch) {
+    if (forest_.centroids().empty()) break;
+    double square = 0.0;
+    for (std::uint32_t j = 0; j < x.size; ++j)
+      square += static_cast<double>(x.values[j]) * static_cast<double>(x.values[j]);
+    squares_.push_back(square);
+  }
 }
 
-void LdsmFinder::score(std::size_t i) {
-  std::uint32_t leaves = 0;
-  for (const auto& [tree, v] : router_.ways(i).leaves) {
-    const LdsmTree::Node& leaf = tree->nodes[v];
-    if (leaf.begin < leaf.end) ++leaves;
-    for (std::size_t at = leaf.begin; at < leaf.end; ++at) {
-      const LabelId label = tree->labels[at];
-      if (scores_[label] == 0.0F) touched_.push_back(label);
-      scores_[label] += tree->shares[at];
+template <typename Take>
+void LdsmFinder::score(std::size_t i, Take&& take) {
+  const auto& leaves = router_.ways(i).leaves;
+  std::uint32_t voting = 0;
+  std::size_t entries = 0;
+  for (std::size_t n = 0; n < leaves.size(); ++n) {
+    if (n + 1 < leaves.size()) fetch(leaves[n + 1]);
+    const LabelId* labels = leaves[n].tree->labels.data() + leaves[n].begin;
+    const float* shares = leaves[n].tree->shares.data() + leaves[n].begin;
+    const std::uint32_t size = leaves[n].size;
+    float* sums = sums_.data();
+    for (std::uint32_t at = 0; at < size; ++at) sums[labels[at]] += shares[at];
+    voting += size > 0 ? 1 : 0;
+    entries += size;
+  }
+  const float share = 1.0F / static_cast<float>(voting);
+  const bool mixes = !forest_.centroids().empty();
+  float least = std::numeric_limits<float>::min();  // 0 stands for no share at all
+  const auto pass_on = [&](LabelId label) {
+    const float sum = sums_[label];
+    if (sum <= 0.0F) return;
+    const float value = mixes ? mixed(i, label, sum * share) : sum * share;
+    if (value >= least) least = std::max(least, take(label, value));
+  };
+  if (entries >= sums_.size()) {
+    for (LabelId label = 0; label < sums_.size(); ++label) pass_on(label);
+    std::ranges::fill(sums_, 0.0F);
+    return;
+  }
+  for (const LdsmRouter::Leaf& leaf : leaves) {
+    for (std::size_t at = leaf.begin; at < leaf.begin + leaf.size; ++at) {
+      pass_on(leaf.tree->labels[at]);
+      sums_[leaf.tree->labels[at]] = 0.0F;
     }
   }
-  for (const LabelId label : touched_) scores_[label] /= static_cast<float>(leaves);
-  if (!forest_.centroids().empty()) rerank(batch_[i]);
 }
 
-void LdsmFinder::rerank(const Features& x) {
+float LdsmFinder::mixed(std::size_t i, LabelId label, float share) const {
   const double weight = forest_.options().tail_weight;
-  double square = 0.0;
-  for (std::uint32_t j = 0; j < x.size; ++j)
-    square += static_cast<double>(x.values[j]) * static_cast<double>(x.values[j]);
-  for (const LabelId label : touched_) {
-    const double near = forest_.centroids().nearness(x, square, label, forest_.options().tail_gamma);
-    const double score = std::pow(static_cast<double>(scores_[label]), 1.0 - weight) * std::pow(near, weight);
-    // Above 0: what a leaf speaks of stays before what none does.
-    scores_[label] = std::max(static_cast<float>(score), std::numeric_limits<float>::min());
-  }
-}
-
-void LdsmFinder::forget() {
-  for (const LabelId label : touched_) scores_[label] = 0.0F;
-  touched_.clear();
+  const double near = forest_.centroids().nearness(batch_[i], squares_[i], label, forest_.options().tail_gamma);
+  const double score = std::pow(static_cast<double>(share), 1.0 - weight) * std::pow(near, weight);
+  // Above 0: what a leaf speaks of stays before what none does.
+  return std::max(static_cast<float>(score), std::numeric_limits<float>::min());
 }
 
 void LdsmFinder::top_k(std::size_t i, std::size_t k, std::vector<Scored>& found) {
-  score(i);
-  found.clear();
-  for (const LabelId label : touched_) {
-    if (open(label)) found.push_back({label, scores_[label]});
-  }
-  const std::size_t kept = std::min(k, found.size());
   const auto better = [](const Scored& a, const Scored& b) {
     return a.probability != b.probability ? a.probability > b.probability : a.label < b.label;
   };
-  std::ranges::partial_sort(found, found.begin() + static_cast<std::ptrdiff_t>(kept), better);
-  found.resize(kept);
+  found.clear();
+  if (k == 0) return;
+  score(i, [&](LabelId label, float value) {  // found: a heap, the worst first
+    const Scored one{label, value};
+    if (open(label) && (found.size() < k || better(one, found.front()))) {
+      if (found.size() == k) {
+        std::ranges::pop_heap(found, better);
+        found.pop_back();
+      }
+      found.push_back(one);
+      std::ranges::push_heap(found, better);
+    }
+    return found.size() < k ? 0.0F : found.front().probability;
+  });
+  std::ranges::sort_heap(found, better);
+  if (found.size() == k) return;
+  const std::size_t scored = found.size();
   for (LabelId label = 0; label < forest_.label_count() && found.size() < k; ++label) {
-    if (scores_[label] == 0.0F && open(label)) found.push_back({label, 0.0F});
+    const auto is_it = [label](const Scored& one) { return one.label == label; };
+    if (open(label) && std::none_of(found.begin(), found.begin() + static_cast<std::ptrdiff_t>(scored), is_it))
+      found.push_back({label, 0.0F});
   }
-  forget();
 }
 
 void LdsmFinder::above_threshold(std::size_t i, std::span<const float> thresholds, std::vector<Scored>& found) {
-  score(i);
   found.clear();
-  const auto enough = [&](LabelId label) {
-    return scores_[label] >= (thresholds.size() == 1 ? thresholds[0] : thresholds[label]);
-  };
-  for (const LabelId label : touched_) {
-    if (open(label) && enough(label)) found.push_back({label, scores_[label]});
-  }
-  forget();
+  score(i, [&](LabelId label, float value) {
+    if (value >= (thresholds.size() == 1 ? thresholds[0] : thresholds[label]) && open(label))
+      found.push_back({label, value});
+    return thresholds.size() == 1 ? thresholds[0] : 0.0F;
+  });
 }
 
 }  // namespace labelgrove

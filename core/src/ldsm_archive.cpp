@@ -49,7 +49,7 @@ void Ldsm::save(ArrayWriter& out, bool for_prediction) const {
       if (node.is_leaf()) continue;
       ++inner;
       features += node.regressors->features().size();
-      weights += std::size_t{node.regressors->rows()} * options_.arity;
+      weights += node.regressors->weights().size();
     }
   }
   auto leaf_sizes = out.u32("node.labels", nodes).begin();
@@ -57,16 +57,14 @@ void Ldsm::save(ArrayWriter& out, bool for_prediction) const {
   auto shares = out.f32("leaf.share", entries).begin();
   auto block_sizes = out.u32("block.features", inner).begin();
   auto feature = out.u32("weights.feature", features).begin();
-  float* weight = out.f32("weights.value", weights).data();
+  auto weight = out.f32("weights.value", weights).begin();
   for (const LdsmTree& tree : trees_) {
     for (const LdsmTree::Node& node : tree.nodes) {
       *leaf_sizes++ = static_cast<std::uint32_t>(node.end - node.begin);
       if (node.is_leaf()) continue;
-      const SiblingBlock& block = *node.regressors;
-      *block_sizes++ = block.features().size();
-      feature = std::ranges::copy(block.features().features(), feature).out;
-      block.copy_weights(options_.arity, weight);
-      weight += std::size_t{block.rows()} * options_.arity;
+      *block_sizes++ = static_cast<std::uint32_t>(node.regressors->features().size());
+      feature = std::ranges::copy(node.regressors->features(), feature).out;
+      weight = std::ranges::copy(node.regressors->weights(), weight).out;
     }
     labels = std::ranges::copy(tree.labels, labels).out;
     shares = std::ranges::copy(tree.shares, shares).out;
@@ -131,8 +129,6 @@ Ldsm::Ldsm(const LdsmOptions& options, const ArrayReader& saved, bool borrow) : 
   Pieces block_sizes("block.features", saved.u32("block.features"));
   Pieces features("weights.feature", saved.u32("weights.feature"));
   Pieces weights("weights.value", saved.f32("weights.value"));
-  LearnerOptions stateless;
-  stateless.kind = LearnerKind::sgd;
   for (std::size_t t = 0; t < sizes.size(); ++t) {
     const std::string where = "tree " + std::to_string(t) + ": ";
     require(sizes[t] > 0, where + "it has no root");
@@ -157,17 +153,14 @@ Ldsm::Ldsm(const LdsmOptions& options, const ArrayReader& saved, bool borrow) : 
       node.end = tree.labels.size();
       if (node.is_leaf()) continue;
       for (std::uint32_t m = 0; m < options_.arity; ++m) tree.nodes[node.first_child + m].depth = node.depth + 1;
-      BlockView view;
-      view.children = options_.arity;
-      view.features = features.take(block_sizes.one());
-      const auto block_weights = weights.take((view.features.size() + std::uint64_t{1}) * options_.arity);
-      view.weights = block_weights.data();
+      const auto block_features = features.take(block_sizes.one());
+      const auto block_weights = weights.take((block_features.size() + std::uint64_t{1}) * options_.arity);
       require(borrow || std::ranges::all_of(block_weights, [](float weight) { return std::isfinite(weight); }),
               where + "a weight is not a finite number");
-      require(std::ranges::all_of(view.features, [](FeatureId id) { return id < kNone / 2; }),
-              where + "a feature id is out of range");
-      node.regressors = std::make_unique<SiblingBlock>(stateless, view, borrow);
-      require(node.regressors->features().size() == view.features.size(), where + "a feature occurs twice at a node");
+      require(std::ranges::adjacent_find(block_features, std::greater_equal<>()) == block_features.end(),
+              where + "the features of a node do not increase");
+      require(block_features.empty() || block_features.back() < kNone / 2, where + "a feature id is out of range");
+      node.regressors.emplace(options_.arity, block_features, block_weights, borrow);
     }
   }
   children.finish();

@@ -21,19 +21,18 @@ constexpr std::size_t kRowsPerExample = 256;
 
 // Whole rows of the table at once: what lies beyond the node's last direction is never looked at.
 template <std::size_t Stride>
-void copy_rows(const SiblingBlock& block, std::uint32_t arity, float* table) {
-  const auto features = block.features().features();
+void copy_rows(const LdsmRegressors& node, float* table) {
+  const auto features = node.features();
   if (features.empty()) return;
-  const auto last = static_cast<std::uint32_t>(features.size()) - 1;
-  for (std::uint32_t r = 0; r < last; ++r)  // the row after it is there to be read into
-    std::memcpy(table + features[r] * Stride, block.weights(r + 1), Stride * sizeof(float));
-  std::copy_n(block.weights(last + 1), arity, table + features[last] * Stride);
+  const std::size_t last = features.size() - 1;
+  for (std::size_t r = 0; r < last; ++r)  // the row after it is there to be read into
+    std::memcpy(table + features[r] * Stride, node.row(r), Stride * sizeof(float));
+  std::copy_n(node.row(last), node.arity(), table + features[last] * Stride);
 }
 
 template <std::size_t Stride>
-void clear_rows(const SiblingBlock& block, float* table) {
-  for (const FeatureId feature : block.features().features())
-    std::memset(table + feature * Stride, 0, Stride * sizeof(float));
+void clear_rows(const LdsmRegressors& node, float* table) {
+  for (const FeatureId feature : node.features()) std::memset(table + feature * Stride, 0, Stride * sizeof(float));
 }
 
 }  // namespace
@@ -58,38 +57,39 @@ void LdsmRouter::visit(const LdsmTree& tree, NodeId v, std::size_t begin, std::s
   if (node.is_leaf()) {
     for (std::size_t i = begin; i < end; ++i) {
       Ways& ways = ways_[waiting_[i]];
-      ways.leaves.push_back({&tree, v});
+      ways.leaves.push_back({&tree, v, static_cast<std::uint32_t>(node.end - node.begin), node.begin});
       ways.depth = std::max(ways.depth, node.depth);
     }
     return;
   }
+  sent_.resize(end);
   evaluate(*node.regressors, begin, end);
   for (std::uint32_t m = 0; m < arity_; ++m) {
-    for (std::size_t i = begin; i < end; ++i) {
-      if ((sent_[i] >> m & 1U) != 0) waiting_.push_back(waiting_[i]);
+    waiting_.resize(end + (end - begin));
+    std::size_t last = end;
+    for (std::size_t i = begin; i < end; ++i) {  // no branch: nobody could foretell it
+      waiting_[last] = waiting_[i];
+      last += sent_[i] >> m & 1U;
     }
-    sent_.resize(waiting_.size());
-    if (waiting_.size() > end) visit(tree, node.first_child + m, end, waiting_.size());
-    waiting_.resize(end);
-    sent_.resize(end);
+    if (last > end) visit(tree, node.first_child + m, end, last);
   }
 }
 
-void LdsmRouter::evaluate(const SiblingBlock& block, std::size_t begin, std::size_t end) {
-  const bool is_spread = (end - begin) * kRowsPerExample >= block.rows() && spread(block);
-  const float* bias = block.weights(0);
+void LdsmRouter::evaluate(const LdsmRegressors& node, std::size_t begin, std::size_t end) {
+  const bool is_spread = (end - begin) * kRowsPerExample >= node.features().size() && spread(node);
+  const float* bias = node.bias();
   std::array<float, kMostDirections> margins{};
   for (std::size_t i = begin; i < end; ++i) {
     const Features& x = examples_[waiting_[i]];
     if (is_spread) margins_from_table(x, margins.data());
-    else margins_one_by_one(x, block, margins.data());
+    else margins_one_by_one(x, node, margins.data());
     for (std::uint32_t m = 0; m < arity_; ++m) margins[m] += bias[m];
     std::uint32_t directions = 0;
     for_each_direction(std::span(margins).first(arity_), [&](std::uint32_t m) { directions |= 1U << m; });
     sent_[i] = static_cast<std::uint8_t>(directions);
     ways_[waiting_[i]].classifiers += arity_;
   }
-  if (is_spread) gather(block);
+  if (is_spread) gather(node);
 }
 
 void LdsmRouter::margins_from_table(const Features& x, float* out) {
@@ -98,30 +98,26 @@ void LdsmRouter::margins_from_table(const Features& x, float* out) {
   kernels().table_margins(table_.data(), stride_, x.ids, x.values, n, stride_, out);
 }
 
-void LdsmRouter::margins_one_by_one(const Features& x, const SiblingBlock& block, float* out) {
+void LdsmRouter::margins_one_by_one(const Features& x, const LdsmRegressors& node, float* out) {
   rows_.resize(x.size);
-  for (std::uint32_t j = 0; j < x.size; ++j) {
-    const std::uint32_t found = block.features().find(x.ids[j]);
-    rows_[j] = found != kNone ? block.weights(found + 1) : kNothing.data();
-  }
+  node.for_each_row(x, [&](std::uint32_t j, const float* row) { rows_[j] = row != nullptr ? row : kNothing.data(); });
   kernels().margins(rows_.data(), x.values, x.size, arity_, out);
 }
 
 // Whether the table now holds the node's weights.
-bool LdsmRouter::spread(const SiblingBlock& block) {
-  const auto features = block.features().features();
-  const FeatureId largest = features.empty() ? 0 : *std::ranges::max_element(features);
+bool LdsmRouter::spread(const LdsmRegressors& node) {
+  const FeatureId largest = node.features().empty() ? 0 : node.features().back();
   if (largest >= kTableFeatures) return false;
   if (table_.size() < (largest + std::size_t{1}) * stride_) table_.resize((largest + std::size_t{1}) * stride_);
-  if (stride_ == 4) copy_rows<4>(block, arity_, table_.data());
-  else copy_rows<8>(block, arity_, table_.data());
+  if (stride_ == 4) copy_rows<4>(node, table_.data());
+  else copy_rows<8>(node, table_.data());
   return true;
 }
 
 // Empties the table again.
-void LdsmRouter::gather(const SiblingBlock& block) {
-  if (stride_ == 4) clear_rows<4>(block, table_.data());
-  else clear_rows<8>(block, table_.data());
+void LdsmRouter::gather(const LdsmRegressors& node) {
+  if (stride_ == 4) clear_rows<4>(node, table_.data());
+  else clear_rows<8>(node, table_.data());
 }
 
 }  // namespace labelgrove

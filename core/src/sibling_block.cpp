@@ -173,21 +173,32 @@ SiblingBlock SiblingBlock::parent_block() const {
 
 // --- learning and prediction ---------------------------------------------------------------------------------------------
 
-void SiblingBlock::find_or_insert_rows(const Features& x, Workspace& work) {
+void SiblingBlock::number_features(std::uint32_t count) {
+  map_.reserve(count);
+  for (FeatureId feature = 0; feature < count; ++feature) start_row(map_.find_or_insert(feature) + 1);
+  numbered_ = true;
+}
+
+void SiblingBlock::insert_rows(const Features& x, Workspace& work) {
   work.found.resize(x.size);
   for (std::uint32_t j = 0; j < x.size; ++j) map_.prefetch(x.ids[j]);
   for (std::uint32_t j = 0; j < x.size; ++j) {
     const std::uint32_t before = map_.size();
-    work.found[j] = map_.find_or_insert(x.ids[j]) + 1;
+    work.found[j] = map_.find_or_insert(x.ids[j]);
     if (map_.size() != before) start_row(before + 1);
-    else __builtin_prefetch(row(work.found[j]));
+    else __builtin_prefetch(row(work.found[j] + 1));
   }
+}
+
+void SiblingBlock::find_or_insert_rows(const Features& x, Workspace& work) {
+  if (!numbered_) insert_rows(x, work);
+  const std::uint32_t* found = numbered_ ? x.ids : work.found.data();
   work.rows.resize(x.size + 1);
   work.values.resize(x.size + 1);
   work.rows[0] = row(kBiasRow);
   work.values[0] = 1.0F;
   for (std::uint32_t j = 0; j < x.size; ++j) {
-    work.rows[j + 1] = row(work.found[j]);
+    work.rows[j + 1] = row(found[j] + 1);
     work.values[j + 1] = x.values[j];
   }
 }

@@ -36,6 +36,7 @@ def options(settings: Settings, trees: int, share: str) -> dict[str, Any]:
         learning_rate=settings.rate,
         initial_spread=settings.spread,
         min_samples_split=settings.min_examples,
+        min_feature_count=settings.min_count,
         leaf_share=share,
         shuffle=settings.shuffle,
         normalize=False,

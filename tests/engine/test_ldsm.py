@@ -51,6 +51,7 @@ chosen = st.builds(
     rate=st.sampled_from([0.1, 0.3, 1.0]),
     spread=st.sampled_from([0.1, 0.3]),
     min_examples=st.integers(2, 4),
+    min_count=st.integers(1, 3),
     shuffle=st.booleans(),
     seed=st.integers(0, 2**64 - 1),
 )
@@ -68,7 +69,7 @@ def require_equal(engine_tree: list[dict[str, object]], tree: Tree, share: str) 
             continue
         assert v.regressors is not None
         weights = mine["weights"]
-        assert isinstance(weights, dict)
+        assert isinstance(weights, dict) and list(weights) == list(v.places)
         for f, row in weights.items():
             assert row == pytest.approx(v.regressors.w.get(f, [0.0] * len(row)), **CLOSE)
         assert mine["course"] == pytest.approx(v.J, **CLOSE)

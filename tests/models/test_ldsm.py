@@ -37,7 +37,8 @@ def test_statistics_describe_the_trees() -> None:
         statistics.multi_way[inner], arrived[inner] / statistics.reached[inner] - 1
     )
     assert statistics.multi_way[inner].min() >= 0
-    assert statistics.depth >= statistics.log_classes == pytest.approx(np.log(15) / np.log(3))
+    assert statistics.depth == statistics.depths.max() >= 2
+    assert statistics.log_classes == pytest.approx(np.log(15) / np.log(3))
 
 
 @given(st.integers(0, 2**32), st.integers(2, 5), st.sampled_from([0.5, 1.0, 2.0]))

@@ -5,11 +5,13 @@ Algorithm 2 run for every direction m; C_v and l_v keep counting over epochs; ti
 to the candidate with fewer directions, then to the first; a node of priority 0 is never split; a
 split after which every child holds all of the node's examples or none is undone, and its node stays
 a leaf. Examples without labels train nothing, but are sent on. Weights of examples stand in front
-of every count.
+of every count but that of a feature's examples, which must be ``min_count`` for it to be looked at
+in a node.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
 
@@ -50,6 +52,7 @@ class Settings:
     rate: float = 0.1
     spread: float = 0.1
     min_examples: int = 2
+    min_count: int = 1
     shuffle: bool = True
     seed: int = 0
 
@@ -63,6 +66,7 @@ class Node:
     key: int
     depth: int = 0
     regressors: Regressors | None = None
+    places: dict[Feature, int] = field(default_factory=dict)
     ch: list[Node] = field(default_factory=list)
     C_v: float = 0.0
     l_v: LHist = field(default_factory=dict)
@@ -152,6 +156,7 @@ class Tree:
 
     def train_regressors(self, v: Node) -> None:
         s = self.settings
+        v.places = self._places(v)
         v.regressors = REGRESSORS[s.learner](s.M, s.rate, lambda f, m: self._start(v, f, m))
         v.P = [0.0] * s.M
         v.Pi = {k: [0.0] * s.M for k in v.LHist}
@@ -161,9 +166,10 @@ class Tree:
             if s.shuffle:
                 self._shuffle(order, self.draw(v.key, SHUFFLE, e))
             for i in order:
-                x, y, weight = self.data[i].x, self.data[i].y, self.data[i].weight
+                y, weight = self.data[i].y, self.data[i].weight
                 if not y or weight == 0:
                     continue
+                x = {f: value for f, value in self.data[i].x.items() if f in v.places}
                 for k in y:
                     v.C_v += weight
                     v.l_v[k] += weight
@@ -198,8 +204,15 @@ class Tree:
         """Give pi_i = l_v(i) / C_v and P^i of every label."""
         return [(v.l_v[k] / v.C_v, v.Pi[k]) for k in v.LHist]
 
+    def _places(self, v: Node) -> dict[Feature, int]:
+        """Number the features that enough of the examples that train v have, in their order."""
+        train = [self.data[i] for i in v.I if self.data[i].y and self.data[i].weight > 0]
+        count = Counter(f for example in train for f, x in example.x.items() if x and f != BIAS)
+        kept = sorted(f for f, n in count.items() if n >= self.settings.min_count)
+        return {BIAS: 0} | {f: n for n, f in enumerate(kept, 1)}
+
     def _start(self, v: Node, f: Feature, m: int) -> float:
-        bits = self.draw(v.key, WEIGHTS, 0 if f == BIAS else int(f) + 1, m)
+        bits = self.draw(v.key, WEIGHTS, v.places[f], m)
         return self.settings.spread * (2.0 * ((bits >> 40) / 2**24) - 1.0)
 
     def _shuffle(self, order: list[int], key: int) -> None:

@@ -53,7 +53,7 @@ class Ldsm {
   Size size() const;
 
  private:
-  void find_centroids(const LdsmExamples& data, std::span<const double> scales);
+  void find_centroids(const LdsmTrainingSet& set);
   void load_statistics(const ArrayReader& saved);
 
   LdsmOptions options_;
@@ -84,17 +84,19 @@ class LdsmFinder {
 
  private:
   bool open(LabelId label) const { return forest_.knows(label) && (allowed_.empty() || allowed_[label] != 0); }
-  // Fills touched_, and scores_ of the labels in it.
-  void score(std::size_t i);
-  void rerank(const Features& x);
-  void forget();
+  // Calls take(label, score) for the labels that leaves of the i-th example speak of, in any order. What it returns is the
+  // least score that is still of interest.
+  template <typename Take>
+  void score(std::size_t i, Take&& take);
+  // With the nearness of the label's centroid.
+  float mixed(std::size_t i, LabelId label, float share) const;
 
   const Ldsm& forest_;
   std::span<const std::uint8_t> allowed_;
   std::span<const Features> batch_;
   LdsmRouter router_;
-  std::vector<float> scores_;  // by label; 0 between two examples
-  std::vector<LabelId> touched_;
+  std::vector<double> squares_;  // by example: |x|^2, if centroids count
+  std::vector<float> sums_;      // by label: its shares; 0 between two examples
 };
 
 }  // namespace labelgrove

@@ -17,6 +17,8 @@ class LdsmRouter {
   struct Leaf {
     const LdsmTree* tree;
     NodeId node;
+    std::uint32_t size;  // of its histogram, whose entries begin there
+    std::size_t begin;
   };
   // Where one example has come.
   struct Ways {
@@ -35,12 +37,12 @@ class LdsmRouter {
 
  private:
   void visit(const LdsmTree& tree, NodeId v, std::size_t begin, std::size_t end);
-  void evaluate(const SiblingBlock& block, std::size_t begin, std::size_t end);
-  bool spread(const SiblingBlock& block);
-  void gather(const SiblingBlock& block);
+  void evaluate(const LdsmRegressors& node, std::size_t begin, std::size_t end);
+  bool spread(const LdsmRegressors& node);
+  void gather(const LdsmRegressors& node);
   // Without the bias.
   void margins_from_table(const Features& x, float* out);
-  void margins_one_by_one(const Features& x, const SiblingBlock& block, float* out);
+  void margins_one_by_one(const Features& x, const LdsmRegressors& node, float* out);
 
   std::uint32_t arity_;
   std::uint32_t stride_;                // of the table

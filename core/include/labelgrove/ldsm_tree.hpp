@@ -4,13 +4,14 @@
 
 #include <cstdint>
 #include <functional>
-#include <memory>
+#include <optional>
 #include <span>
 #include <vector>
 
 #include "labelgrove/base.hpp"
+#include "labelgrove/feature_map.hpp"
+#include "labelgrove/ldsm_regressors.hpp"
 #include "labelgrove/learner.hpp"
-#include "labelgrove/sibling_block.hpp"
 #include "labelgrove/split_objective.hpp"
 
 namespace labelgrove {
@@ -27,6 +28,7 @@ struct LdsmOptions {
   std::uint32_t max_nodes = 2000;  // T_max
   std::uint32_t epochs = 10;       // E
   std::uint32_t min_examples = 2;  // a node that fewer have reached is not split
+  std::uint32_t min_count = 2;     // a feature that fewer of the examples that train a node have does not count there
   ObjectiveWeights objective;
   LearnerOptions learner;
   LeafShare share = LeafShare::examples;
@@ -71,7 +73,7 @@ struct LdsmTree {
     NodeId first_child = kNone;  // the others follow it; kNone of a leaf
     std::uint32_t depth = 0;
     std::uint32_t examples = 0;                // that reached it in training
-    std::unique_ptr<SiblingBlock> regressors;  // of an inner node
+    std::optional<LdsmRegressors> regressors;  // of an inner node
     std::size_t begin = 0;                     // of a leaf's entries in labels and shares
     std::size_t end = 0;
     LdsmSplit split;  // of an inner node
@@ -99,9 +101,28 @@ void for_each_direction(std::span<const float> margins, Take&& take) {
   if (!sent) take(best);
 }
 
-// Tree number `tree` of the forest (Algorithms 1 to 4). `scales[i]` is what example i is multiplied by. The same for any
-// number of threads.
-LdsmTree grow_ldsm_tree(const LdsmOptions& options, const LdsmExamples& data, std::span<const double> scales,
-                        std::uint32_t tree, unsigned threads);
+// What all trees know of their examples beforehand.
+class LdsmTrainingSet {
+ public:
+  LdsmTrainingSet(const LdsmExamples& examples, bool normalize);
+
+  const LdsmExamples& examples() const { return examples_; }
+  // What the values of example i are multiplied by.
+  double scale(std::size_t i) const { return scales_[i]; }
+  // Numbers that keep the order of features, all below feature_numbers(). REQUIRES: an example has the feature.
+  std::uint32_t number_of(FeatureId feature) const { return direct_ ? feature : map_.find(feature); }
+  FeatureId feature(std::uint32_t number) const { return direct_ ? number : map_.features()[number]; }
+  std::uint32_t feature_numbers() const { return feature_numbers_; }
+
+ private:
+  LdsmExamples examples_;
+  std::vector<double> scales_;
+  bool direct_ = true;  // features are their own numbers
+  FeatureMap map_;      // if not
+  std::uint32_t feature_numbers_ = 0;
+};
+
+// Tree number `tree` of the forest (Algorithms 1 to 4). The same for any number of threads.
+LdsmTree grow_ldsm_tree(const LdsmOptions& options, const LdsmTrainingSet& data, std::uint32_t tree, unsigned threads);
 
 }  // namespace labelgrove

@@ -69,6 +69,9 @@ class SiblingBlock final : public NodeBlock {
 
   // The margins, w . x, of the example that was learnt last with this workspace, as they are now.
   void margins_again(Workspace& work, float* out) const;
+  // Learns from now on by number: x.ids[j] stands for the n-th of so many features, which get their rows here.
+  // REQUIRES: nothing has been learnt.
+  void number_features(std::uint32_t count);
   // One step of every column towards its target, in half the squared loss, `weight` times as far as from an example that
   // counts once. margins[c] is w . x after the step. REQUIRES: the learner is AdaGrad, SGD without L2 in squared loss, or
   // NAG.
@@ -97,6 +100,7 @@ class SiblingBlock final : public NodeBlock {
   void make_room(std::uint32_t columns);
   void move_to_stride(std::uint32_t stride);
   void copy_column(std::uint32_t from, std::uint32_t to, bool negated);
+  void insert_rows(const Features& x, Workspace& work);
   void find_or_insert_rows(const Features& x, Workspace& work);
 
   float inverse_scale() const;
@@ -109,7 +113,8 @@ class SiblingBlock final : public NodeBlock {
   std::uint32_t columns_;
   std::uint32_t stride_;  // columns that a row has room for
   bool theta_;
-  bool state_;  // each row holds the optimiser's state behind the weights
+  bool numbered_ = false;  // feature f has row f + 1
+  bool state_;             // each row holds the optimiser's state behind the weights
   FeatureMap map_;
   RowStorage storage_;
   const float* borrowed_ = nullptr;

@@ -53,6 +53,9 @@ class LdSMClassifier(BatchClassifier):
         largest value of their feature.
     min_samples_split : int
         Nodes that fewer examples have reached are not split.
+    min_feature_count : int
+        A feature that fewer of the examples that train a node have does not count there: half of
+        what a node sees is seen once, and says nothing of other examples.
     leaf_share : {"examples", "labels"}
         Whether a label's share in a leaf is that of examples that have it, an estimate of its
         probability, or that of all labels of these examples, as in the paper.
@@ -116,15 +119,16 @@ class LdSMClassifier(BatchClassifier):
         self,
         *,
         n_estimators: int = 50,
-        arity: int = 3,
+        arity: int = 4,
         max_nodes: int = 2000,
         epochs_per_node: int = 5,
         lambda1: float = 2.0,
-        lambda2: float = 2.2,
+        lambda2: float = 4.0,
         learner: str = "adagrad",
         learning_rate: float = 0.1,
         initial_spread: float = 0.1,
         min_samples_split: int = 10,
+        min_feature_count: int = 2,
         leaf_share: str = "examples",
         tail_weight: float = 0.0,
         tail_gamma: float = 30.0,
@@ -144,6 +148,7 @@ class LdSMClassifier(BatchClassifier):
         self.learning_rate = learning_rate
         self.initial_spread = initial_spread
         self.min_samples_split = min_samples_split
+        self.min_feature_count = min_feature_count
         self.leaf_share = leaf_share
         self.tail_weight = tail_weight
         self.tail_gamma = tail_gamma

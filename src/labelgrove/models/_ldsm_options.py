@@ -22,6 +22,7 @@ class LdsmOptions(SavedOptions):
     max_nodes: int
     epochs: int
     min_examples: int
+    min_count: int
     lambda1: float
     lambda2: float
     learner: int
@@ -43,6 +44,7 @@ class LdsmOptions(SavedOptions):
             max_nodes=integer("max_nodes", p["max_nodes"], 1),
             epochs=integer("epochs_per_node", p["epochs_per_node"], 1, 10_000),
             min_examples=integer("min_samples_split", p["min_samples_split"], 2),
+            min_count=integer("min_feature_count", p["min_feature_count"], 1),
             lambda1=real(p, "lambda1", 0.0, 1e6),
             lambda2=real(p, "lambda2", 0.0, 1e6),
             learner=LEARNERS[choice(p, "learner", LEARNERS)],
@@ -63,6 +65,7 @@ class LdsmOptions(SavedOptions):
             "n_estimators": saved["trees"],
             "epochs_per_node": saved["epochs"],
             "min_samples_split": saved["min_examples"],
+            "min_feature_count": saved["min_count"],
             "learner": word_for(saved["learner"], LEARNERS),
             "learning_rate": saved["rate"],
             "initial_spread": saved["spread"],

@@ -1,0 +1,64 @@
+// The regressors of an inner LdSM node once they have learnt: one row of weights a feature, in increasing order of the
+// features, so that rows are read one behind the other.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "labelgrove/base.hpp"
+#include "labelgrove/sibling_block.hpp"
+
+namespace labelgrove {
+
+class LdsmRegressors {
+ public:
+  // What `learnt` has learnt of these features, which it knows by their places here. REQUIRES: they increase.
+  LdsmRegressors(const SiblingBlock& learnt, std::span<const FeatureId> features);
+  // Row 0 of `weights` belongs to the bias, row r to the feature before it. With `borrow` both are read where they lie and
+  // must outlive this. REQUIRES: features increase.
+  LdsmRegressors(std::uint32_t arity, std::span<const FeatureId> features, std::span<const float> weights, bool borrow);
+  LdsmRegressors(LdsmRegressors&&) = default;
+  LdsmRegressors& operator=(LdsmRegressors&&) = default;
+
+  std::uint32_t arity() const { return arity_; }
+  std::span<const FeatureId> features() const { return features_; }
+  // With the bias.
+  std::span<const float> weights() const { return weights_; }
+  const float* bias() const { return weights_.data(); }
+  // Of the feature at that place.
+  const float* row(std::size_t place) const { return weights_.data() + (place + 1) * arity_; }
+
+  // Calls take(j, row) for every feature x.ids[j], in their order; row is null where it has no weights.
+  template <typename Take>
+  void for_each_row(const Features& x, Take&& take) const;
+  std::size_t bytes() const {
+    return own_features_.capacity() * sizeof(FeatureId) + own_weights_.capacity() * sizeof(float);
+  }
+
+ private:
+  std::uint32_t arity_;
+  std::vector<FeatureId> own_features_;
+  std::vector<float> own_weights_;
+  std::span<const FeatureId> features_;
+  std::span<const float> weights_;
+};
+
+template <typename Take>
+void LdsmRegressors::for_each_row(const Features& x, Take&& take) const {
+  std::size_t at = 0;
+  for (std::uint32_t j = 0; j < x.size; ++j) {
+    // Steps that double, then halves: what is looked for is near in a node that knows few features, or far in one that
+    // knows many.
+    std::size_t step = 1;
+    while (at + step < features_.size() && features_[at + step] <= x.ids[j]) step *= 2;
+    const auto from = features_.begin() + static_cast<std::ptrdiff_t>(at + step / 2);
+    const auto to = features_.begin() + static_cast<std::ptrdiff_t>(std::min(at + step, features_.size()));
+    at = static_cast<std::size_t>(std::lower_bound(from, to, x.ids[j]) - features_.begin());
+    take(j, at < features_.size() && features_[at] == x.ids[j] ? row(at) : nullptr);
+  }
+}
+
+}  // namespace labelgrove
