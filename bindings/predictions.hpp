@@ -41,35 +41,23 @@ void find_for_rows(const Rows& rows, bool normalize, unsigned threads, MakeFinde
   });
 }
 
-// What answers cost, by row.
+// What answers cost, a row each: classifiers, depth, blocks and bytes. One array: to make one is a large part of a call for
+// one row.
 class Costs {
  public:
-  explicit Costs(std::size_t n)
-      : classifiers_(make_array<std::uint32_t>({n})),
-        depths_(make_array<std::uint32_t>({n})),
-        blocks_(make_array<std::uint32_t>({n})),
-        bytes_(make_array<std::uint64_t>({n})) {}
+  explicit Costs(std::size_t n) : rows_(make_array<std::uint64_t>({n, 4})) {}
 
   void set(std::size_t row, const SearchStats& stats) {
-    classifiers_.data()[row] = stats.classifiers;
-    depths_.data()[row] = stats.depth;
-    blocks_.data()[row] = stats.blocks;
-    bytes_.data()[row] = stats.bytes;
+    const std::uint64_t cost[] = {stats.classifiers, stats.depth, stats.blocks, stats.bytes};
+    std::ranges::copy(cost, rows_.data() + 4 * row);
   }
-  // The answers, then classifiers, depth, blocks and bytes, of shape (n,) each.
-  template <typename... Answers>
-  nb::tuple behind(const Answers&... answers) const {
-    return nb::make_tuple(answers..., classifiers_, depths_, blocks_, bytes_);
-  }
+  const nb::ndarray<std::uint64_t, nb::numpy>& rows() const { return rows_; }
 
  private:
-  nb::ndarray<std::uint32_t, nb::numpy> classifiers_;
-  nb::ndarray<std::uint32_t, nb::numpy> depths_;
-  nb::ndarray<std::uint32_t, nb::numpy> blocks_;
-  nb::ndarray<std::uint64_t, nb::numpy> bytes_;
+  nb::ndarray<std::uint64_t, nb::numpy> rows_;
 };
 
-// (labels (n, k), scores (n, k), costs…); a missing place holds kNone and NaN. find_all(take) calls
+// (labels (n, k), scores (n, k), costs (n, 4)); a missing place holds kNone and NaN. find_all(take) calls
 // take(row, stats, found) for every row, in any order and from any thread.
 template <typename FindAll>
 nb::tuple ranked_by(std::size_t n, std::size_t k, FindAll&& find_all) {
@@ -88,7 +76,7 @@ nb::tuple ranked_by(std::size_t n, std::size_t k, FindAll&& find_all) {
     };
     find_all(take);
   }
-  return costs.behind(labels, scores);
+  return nb::make_tuple(labels, scores, costs.rows());
 }
 
 template <typename MakeFinder, typename Find>
@@ -96,7 +84,7 @@ nb::tuple ranked(const Rows& rows, std::size_t k, bool normalize, unsigned threa
   return ranked_by(rows.size(), k, [&](auto&& take) { find_for_rows(rows, normalize, threads, make, find, take); });
 }
 
-// (indptr (n + 1,), labels, scores, costs…), likewise.
+// (indptr (n + 1,), labels, scores, costs (n, 4)), likewise.
 template <typename FindAll>
 nb::tuple collected_by(std::size_t n, FindAll&& find_all) {
   Costs costs(n);
@@ -123,7 +111,7 @@ nb::tuple collected_by(std::size_t n, FindAll&& find_all) {
       scores.data()[at++] = one.probability;
     }
   }
-  return costs.behind(indptr, labels, scores);
+  return nb::make_tuple(indptr, labels, scores, costs.rows());
 }
 
 template <typename MakeFinder, typename Find>

@@ -148,8 +148,9 @@ def _as_ids(indices: Any) -> npt.NDArray[np.uint32]:
     if indices.dtype == np.int32:
         ids: npt.NDArray[np.uint32] = indices.view(np.uint32)  # negative ones become huge: found
         return ids
-    outside = (indices < 0) | (indices > MAX_FEATURE)
-    return np.where(outside, MAX_FEATURE + 1, indices).astype(np.uint32)
+    ids = indices.astype(np.uint32)
+    same = ids == indices
+    return ids if same.all() else np.where(same, ids, np.uint32(MAX_FEATURE + 1))
 
 
 def _check_arrays(indptr: Any, ids: Any, data: Any, n_features: int) -> Rows:

@@ -104,22 +104,20 @@ def expected(answer: tuple[search.Ranking, search.Stats]) -> tuple[Any, int, int
 def top_k(
     case: Case, k: int, allowed: Sequence[int] | None, width: int = 0
 ) -> tuple[Any, int, int, int]:
-    labels, scores, evaluated, depth, blocks, _ = case.engine.top_k(
-        *NO_FEATURES, k, width, ids(allowed), 1
-    )
+    labels, scores, costs = case.engine.top_k(*NO_FEATURES, k, width, ids(allowed), 1)
     assert labels.shape == scores.shape == (1, k)
-    return ranked(labels[0], scores[0]), int(evaluated[0]), int(depth[0]), int(blocks[0])
+    evaluated, depth, blocks, _ = costs[0].tolist()
+    return ranked(labels[0], scores[0]), evaluated, depth, blocks
 
 
 def above(
     case: Case, thresholds: Sequence[float], allowed: Sequence[int] | None
 ) -> tuple[Any, int, int, int]:
     cut = np.array(thresholds, np.float32)
-    indptr, labels, scores, evaluated, depth, blocks, _ = case.engine.above_threshold(
-        *NO_FEATURES, cut, ids(allowed), 1
-    )
+    indptr, labels, scores, costs = case.engine.above_threshold(*NO_FEATURES, cut, ids(allowed), 1)
     assert indptr.tolist() == [0, len(labels)]
-    return ranked(labels, scores), int(evaluated[0]), int(depth[0]), int(blocks[0])
+    evaluated, depth, blocks, _ = costs[0].tolist()
+    return ranked(labels, scores), evaluated, depth, blocks
 
 
 @settings(max_examples=300, deadline=None)
@@ -197,8 +195,8 @@ def test_probabilities_that_underflow_are_ranked_too() -> None:
 
 def test_an_empty_model_answers_nothing() -> None:
     engine = _core.OnlinePlt(options())
-    labels, scores, evaluated, depth, *_ = engine.top_k(*NO_FEATURES, 3, 0, None, 1)
-    assert ranked(labels[0], scores[0]) == [] and evaluated[0] == depth[0] == 0
+    labels, scores, costs = engine.top_k(*NO_FEATURES, 3, 0, None, 1)
+    assert ranked(labels[0], scores[0]) == [] and not costs.any()
 
 
 @pytest.mark.parametrize("policy", ["best-greedy", "random", "cpet", "complete"])

@@ -103,10 +103,10 @@ class Predicting:
         with self._guard.reading():
             learned = self._require_learned()
             rows = learned.check_rows(X)
-            ids, scores, *cost = self._top_k(learned, rows, k, labels, beam_width)
+            ids, scores, costs = self._top_k(learned, rows, k, labels, beam_width)
         found = ids_to_names(ids, learned.labels.names)
         if return_stats:
-            return found, scores, SearchStats(*cost)
+            return found, scores, SearchStats(*costs.T)
         return found, scores
 
     def predict_proba(
@@ -156,12 +156,12 @@ class Predicting:
             rows = learned.check_rows(X)
             column_of, n_columns = learned.columns()
             if top_k is not None:
-                ids, scores, *cost = self._top_k(learned, rows, top_k, labels, beam_width)
+                ids, scores, costs = self._top_k(learned, rows, top_k, labels, beam_width)
                 ranked = ranked_to_csr(ids, scores, column_of, n_columns)
-                return (ranked, SearchStats(*cost)) if return_stats else ranked
+                return (ranked, SearchStats(*costs.T)) if return_stats else ranked
             if threshold is None:
                 refuse_if_too_large(rows.n_rows, n_columns, 12)
-            indptr, ids, scores, *cost = learned.engine.above_threshold(
+            indptr, ids, scores, costs = learned.engine.above_threshold(
                 *rows.arrays,
                 learned.thresholds(0.0 if threshold is None else threshold),
                 learned.allowed(labels),
@@ -173,7 +173,7 @@ class Predicting:
             totals = dense.sum(axis=1, keepdims=True)
             even = np.full_like(dense, 1 / max(n_columns, 1))
             found = np.divide(dense, totals, out=even, where=totals > 0)
-        return (found, SearchStats(*cost)) if return_stats else found
+        return (found, SearchStats(*costs.T)) if return_stats else found
 
     def predict(self, X: Any) -> Any:
         """The most probable class of every row, or all labels from their thresholds on.

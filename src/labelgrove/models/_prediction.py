@@ -26,28 +26,29 @@ class SearchStats:
 
     Attributes
     ----------
-    classifiers : ndarray of uint32, shape (n,)
+    classifiers : ndarray of uint64, shape (n,)
         Node classifiers evaluated: inner products of the example with a weight vector.
-    depth : ndarray of uint32, shape (n,)
+    depth : ndarray of uint64, shape (n,)
         Depth of the deepest node whose probability was computed; the root has depth 0.
-    blocks : ndarray of uint32, shape (n,)
+    blocks : ndarray of uint64, shape (n,)
         Nodes opened: all classifiers of a node's children are evaluated at once, and this is what
         time goes into. 0 where the model is no label tree.
     bytes : ndarray of uint64, shape (n,)
         Bytes of weights read; 0 where the model is no label tree.
     """
 
-    classifiers: npt.NDArray[np.uint32]
-    depth: npt.NDArray[np.uint32]
-    blocks: npt.NDArray[np.uint32]
+    classifiers: npt.NDArray[np.uint64]
+    depth: npt.NDArray[np.uint64]
+    blocks: npt.NDArray[np.uint64]
     bytes: npt.NDArray[np.uint64]
 
 
 def ids_to_names(ids: npt.NDArray[np.uint32], names: npt.NDArray[Any]) -> npt.NDArray[Any]:
     """Label names in place of label ids; None, or -1 for integer labels, where there is none."""
-    missing = ids == MISSING
-    if not missing.any():
+    try:
         return names[ids]
+    except IndexError:  # MISSING is no place of an array: cheaper than to look for it first
+        missing = ids == MISSING
     if len(names) == 0:
         return np.full(ids.shape, None if names.dtype == object else -1, names.dtype)
     named = names[np.where(missing, 0, ids)]

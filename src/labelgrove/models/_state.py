@@ -53,10 +53,10 @@ class Engine(Protocol):
         """Whether more can be learnt."""
 
     def top_k(self, *args: Any) -> tuple[Any, ...]:
-        """Labels (n, k), scores (n, k), then what it cost, as the fields of `SearchStats`."""
+        """Labels (n, k), scores (n, k), and what it cost (n, 4): the fields of `SearchStats`."""
 
     def above_threshold(self, *args: Any) -> tuple[Any, ...]:
-        """Row ends (n + 1,), labels, scores, then what it cost, as the fields of `SearchStats`."""
+        """Row ends (n + 1,), labels, scores, and what it cost (n, 4), likewise."""
 
     def labels(self) -> npt.NDArray[np.uint32]:
         """All labels that may be predicted, increasing."""
