@@ -6,6 +6,7 @@
 #include "arrays.hpp"
 #include "held.hpp"
 #include "labelgrove/ldsm.hpp"
+#include "labelgrove/ldsm_explain.hpp"
 #include "labelgrove/parallel.hpp"
 #include "model_archive.hpp"
 #include "predictions.hpp"
@@ -135,6 +136,48 @@ nb::ndarray<LabelId, nb::numpy> labels_of(const Model& model) {
   return to_array(std::span<const LabelId>(labels));
 }
 
+// The ways of the only row (see LdsmRoutes): its values, the steps, and the leaves with the share of the label in each.
+nb::dict explain(const Model& model, const In<std::int64_t>& indptr, const In<FeatureId>& ids, const In<float>& values,
+                 LabelId label) {
+  const Rows rows(indptr, ids, values);
+  if (rows.size() != 1) throw std::invalid_argument("one row can be explained at a time");
+  std::vector<float> unit;
+  const Features x = rows.as_learnt(0, model.engine.options().normalize, unit);
+  const LdsmRoutes routes = explain_ldsm(model.engine, x);
+  const auto gathered = [](const auto& from, auto&& member) {
+    auto all = make_array<std::uint32_t>({from.size()});
+    std::ranges::transform(from, all.data(), member);
+    return all;
+  };
+  std::vector<float> shares;
+  std::vector<std::uint8_t> votes;
+  for (const LdsmRoutes::Leaf& leaf : routes.leaves) {
+    const LdsmTree& tree = model.engine.trees()[leaf.tree];
+    const LdsmTree::Node& node = tree.nodes[leaf.node];
+    const auto labels = std::span(tree.labels).subspan(node.begin, node.end - node.begin);
+    const auto found = std::ranges::lower_bound(labels, label);
+    const bool is_there = found != labels.end() && *found == label;
+    shares.push_back(is_there ? tree.shares[node.begin + static_cast<std::size_t>(found - labels.begin())] : 0.0F);
+    votes.push_back(labels.empty() ? 0 : 1);
+  }
+  auto contributions = make_array<float>({routes.steps.size(), x.size});
+  std::ranges::copy(routes.contributions, contributions.data());
+  nb::dict out;
+  out["value"] = to_array(std::span<const float>(x.values, x.size));
+  out["step.tree"] = gathered(routes.steps, &LdsmRoutes::Step::tree);
+  out["step.node"] = gathered(routes.steps, &LdsmRoutes::Step::node);
+  out["step.child"] = gathered(routes.steps, &LdsmRoutes::Step::child);
+  out["step.before"] = gathered(routes.steps, &LdsmRoutes::Step::before);
+  out["bias"] = to_array(std::span<const float>(routes.bias));
+  out["contributions"] = contributions;
+  out["leaf.tree"] = gathered(routes.leaves, &LdsmRoutes::Leaf::tree);
+  out["leaf.node"] = gathered(routes.leaves, &LdsmRoutes::Leaf::node);
+  out["leaf.step"] = gathered(routes.leaves, &LdsmRoutes::Leaf::step);
+  out["leaf.share"] = to_array(std::span<const float>(shares));
+  out["leaf.votes"] = to_array(std::span<const std::uint8_t>(votes));
+  return out;
+}
+
 }  // namespace
 
 void register_ldsm(nb::module_& module) {
@@ -164,6 +207,8 @@ void register_ldsm(nb::module_& module) {
       .def("above_threshold", &above_threshold, nb::arg("indptr").noconvert(), nb::arg("ids").noconvert(),
            nb::arg("values").noconvert(), nb::arg("thresholds").noconvert(), nb::arg("allowed").none(),
            nb::arg("threads"))
+      .def("explain", &explain, nb::arg("indptr").noconvert(), nb::arg("ids").noconvert(),
+           nb::arg("values").noconvert(), nb::arg("label"))
       .def("labels", &labels_of)
       .def_prop_ro("examples_seen", [](const Model& self) { return self.engine.examples_seen(); })
       .def_prop_ro("label_count", [](const Model& self) { return self.engine.label_count(); })

@@ -57,15 +57,35 @@ def test_what_is_wrong_is_said(
         assert part in " ".join(result.stderr.split())
 
 
-def test_the_route_through_a_decision_tree(run: Any, tmp_path: Path) -> None:
-    data, model = tmp_path / "classes.jsonl", tmp_path / "lom.lg"
+@pytest.fixture
+def classes(tmp_path: Path) -> Path:
+    data = tmp_path / "classes.jsonl"
     data.write_text(
         "".join(
             json.dumps({"text": f"word{i % 5} of all", "labels": [f"class {i % 5}"]}) + "\n"
             for i in range(100)
         )
     )
+    return data
+
+
+def test_the_route_through_a_decision_tree(run: Any, classes: Path, tmp_path: Path) -> None:
+    data, model = classes, tmp_path / "lom.lg"
     run("train", data, "--algorithm", "lomtree", "-o", model)
     shown = run("explain", model, "--text", "word3", "-k", 1).stdout
     for part in ("goes", "leaf", "word3", "class 3", "examples at the leaf are of it"):
         assert part in shown
+
+
+def test_the_leaves_of_a_forest(run: Any, classes: Path, tmp_path: Path) -> None:
+    model = tmp_path / "ldsm.lg"
+    run("train", classes, "--algorithm", "ldsm", "-o", model, "--set", "n_estimators=5")
+    shown = run("explain", model, "--text", "word3", "-k", 1).stdout
+    for part in ("✓ class 3", "of 5 leaves", "to child", "word3 +"):
+        assert part in shown
+    [one] = json.loads(
+        run("explain", model, "--text", "word3", "--label", "class 3", "--json").stdout
+    )["labels"]
+    assert len(one["leaves"]) > 0
+    result = run("predict", model, classes, "--beam", 2, status=1)
+    assert "LdSMClassifier searches nothing that a beam" in " ".join(result.stderr.split())

@@ -20,6 +20,9 @@ from labelgrove.cli._thresholds import chosen_cut
 from labelgrove.models import (
     Contribution,
     Explanation,
+    ForestExplanation,
+    ForestLabel,
+    ForestStep,
     LabelExplanation,
     NodeExplanation,
     RouteExplanation,
@@ -71,7 +74,8 @@ def explain(
     The probability of a label is the product of the probabilities on its path through the tree;
     for each node on it: this probability, and the features that speak for and against it in the
     margin that it is made of. For a label that is not predicted: where it falls out, and by how
-    much. A LOMtree shows the way that the example takes.
+    much. A LOMtree shows the way that the example takes; LdSM the leaves that it reaches, with the
+    way to the one that speaks loudest.
     """
     model = load_model(model_file)
     if not hasattr(model.classifier, "explain"):
@@ -87,6 +91,8 @@ def explain(
         write_json(explained.to_dict())
     elif isinstance(explained, RouteExplanation):
         show_route(explained)
+    elif isinstance(explained, ForestExplanation):
+        show_forest(explained)
     else:
         show_explanation(explained)
 
@@ -145,7 +151,7 @@ def show_explanation(explained: Explanation) -> None:
     show(Group(*parts[:-1]) if parts else Text("no label is predicted"))
 
 
-def _heading(one: LabelExplanation | RouteLabel) -> Text:
+def _heading(one: LabelExplanation | RouteLabel | ForestLabel) -> Text:
     mark, style = ("✓", "green") if one.predicted else ("·", "yellow")
     place = f"  {_score(one.probability)}, place {_numbers.count(one.rank)}"
     return Text.assemble((f"{mark} {one.label}", f"bold {style}"), (place, "dim"))
@@ -191,7 +197,36 @@ def show_route(explained: RouteExplanation) -> None:
     show(Group(*parts))
 
 
-def _weights(node: NodeExplanation | RouteNode) -> Text:
+def show_forest(explained: ForestExplanation) -> None:
+    """Show through which leaves labels got their scores, and what led there.
+
+    Parameters
+    ----------
+    explained : ForestExplanation
+        What ``explain`` of an estimator gives.
+    """
+    parts: list[RenderableType] = []
+    for one in explained.labels:
+        parts += [_heading(one), Text(one.describe())]
+        if one.route:
+            parts.append(_way(one))
+        parts.append("")
+    show(Group(*parts[:-1]) if parts else Text("no label is predicted"))
+
+
+def _way(one: ForestLabel) -> Table:
+    table = Table(box=SIMPLE_HEAD, pad_edge=False, show_edge=False)
+    table.add_column(f"tree {one.leaves[0].tree}", justify="right", no_wrap=True, style="dim")
+    table.add_column("to child", justify="right", no_wrap=True)
+    table.add_column("margin", justify="right", no_wrap=True)
+    table.add_column("speaks for going there (+) and against it (−)")
+    for step in one.route:
+        table.add_row(str(step.node), str(step.child), f"{step.margin:+.2f}", _weights(step))
+    table.add_row("all", "", "", _weights(one), style="bold")
+    return table
+
+
+def _weights(node: NodeExplanation | RouteNode | ForestStep | ForestLabel) -> Text:
     said = [_said(c.feature, c.contribution, _style(c)) for c in node.contributions]
     said.append(_said("bias", node.bias, "dim"))
     if node.others:

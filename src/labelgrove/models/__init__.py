@@ -9,6 +9,12 @@ from labelgrove.models._explanation import (
     LabelExplanation,
     NodeExplanation,
 )
+from labelgrove.models._forest_explanation import (
+    ForestExplanation,
+    ForestLabel,
+    ForestLeaf,
+    ForestStep,
+)
 from labelgrove.models._ldsm import LdSMClassifier
 from labelgrove.models._ldsm_statistics import LdSMStatistics
 from labelgrove.models._lom_statistics import LOMTreeStatistics
@@ -34,6 +40,10 @@ __all__ = [
     "Contribution",
     "Explanation",
     "FallOut",
+    "ForestExplanation",
+    "ForestLabel",
+    "ForestLeaf",
+    "ForestStep",
     "LOMTreeClassifier",
     "LOMTreeStatistics",
     "LabelExplanation",

@@ -12,13 +12,14 @@ from labelgrove._errors import ModelStateError
 from labelgrove._labels import LabelRegistry
 from labelgrove._parameters import thread_count
 from labelgrove._validation import Rows
+from labelgrove.models._forest import Forest
 from labelgrove.models._ldsm_options import LdsmOptions
 from labelgrove.models._ldsm_statistics import LdSMStatistics, statistics_of
 from labelgrove.models._learning import BatchClassifier
 from labelgrove.models._state import Learned
 
 
-class LdSMClassifier(BatchClassifier):
+class LdSMClassifier(Forest, BatchClassifier):
     """Logarithm-depth streaming multi-label decision trees, in an ensemble.
 
     Every inner node has M linear regressors that send an example to one or several of its M
@@ -98,6 +99,7 @@ class LdSMClassifier(BatchClassifier):
     -----
     While a node learns, it reads the examples that reached it where they lie; nothing is copied.
     Examples without labels train no regressor, but end in leaves and lower the shares there.
+    Predictions go where the regressors send them: there is no search, and no ``beam_width``.
 
     Examples
     --------
@@ -114,6 +116,7 @@ class LdSMClassifier(BatchClassifier):
     algorithm = "ldsm"
     _engine = _core.Ldsm
     _options = LdsmOptions
+    _takes_beam = False
 
     def __init__(
         self,

@@ -33,6 +33,7 @@ class Predicting:
 
     _learned: Learned | None = None
     _own_guard: Guard | None = None
+    _takes_beam = True
     n_jobs: int | None
     threshold: float
 
@@ -80,7 +81,8 @@ class Predicting:
         labels : collection of labels, optional
             Return no others.
         beam_width : int, optional
-            Open only that many inner nodes on each level, in place of exact search.
+            Open only that many inner nodes on each level, in place of exact search. Estimators
+            without a search of their tree refuse it.
         return_stats : bool
 
         Returns
@@ -241,6 +243,11 @@ class Predicting:
         self, learned: Learned, rows: Rows, k: int, labels: Any, beam_width: int | None
     ) -> tuple[Any, ...]:
         k = integer("k", k, 1)
+        if beam_width is not None and not self._takes_beam:
+            raise ParameterError(
+                f"beam_width={beam_width!r}: {type(self).__name__} searches nothing that a beam "
+                "could narrow; expected None"
+            )
         width = 0 if beam_width is None else integer("beam_width", beam_width, 1)
         refuse_if_too_large(rows.n_rows, k, 8)
         result: tuple[Any, ...] = learned.engine.top_k(

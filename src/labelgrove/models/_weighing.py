@@ -38,13 +38,14 @@ def one_row(learned: Learned, x: Any) -> Rows:
 def best_labels(
     learned: Learned, rows: Rows, k: int, least: npt.NDArray[np.float32] | None = None
 ) -> tuple[npt.NDArray[np.uint32], npt.NDArray[np.float32]]:
-    """Ids and scores of the k best labels, or of all that are at least so probable."""
+    """Ids and scores of the k best labels, or of all that are at least so probable, best first."""
     if least is None:
         ids, scores, *_ = learned.engine.top_k(*rows.arrays, k, 0, None, 1)
         there = ids[0] != MISSING
         return ids[0][there], scores[0][there]
     _, ids, scores, *_ = learned.engine.above_threshold(*rows.arrays, least, None, 1)
-    return ids, scores
+    order = np.lexsort((ids, -scores))
+    return ids[order], scores[order]
 
 
 def probability_of(learned: Learned, rows: Rows, label: int) -> float:

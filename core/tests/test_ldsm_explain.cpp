@@ -1,0 +1,64 @@
+#include <vector>
+
+#include "harness.hpp"
+#include "labelgrove/ldsm_explain.hpp"
+#include "support.hpp"
+
+namespace labelgrove::testing {
+namespace {
+
+TEST("ldsm explain: steps lead from roots to the leaves that predictions are read from") {
+  Random random(3);
+  std::vector<Example> x;
+  std::vector<std::vector<LabelId>> labels;
+  for (int i = 0; i < 120; ++i) {
+    x.push_back(random_example(random, 20, 0.4));
+    labels.push_back({x.back().ids.empty() ? 0 : x.back().ids[0] % 6});
+  }
+  LdsmExamples data;
+  data.size = x.size();
+  data.example = [&](std::size_t i) { return LdsmExamples::Example{x[i].view(), labels[i]}; };
+  data.label_count = 6;
+  LdsmOptions options;
+  options.arity = 3;
+  options.trees = 3;
+  options.max_nodes = 40;
+  options.objective = {1.0, 0.5};  // examples go several ways
+  options.learner.kind = LearnerKind::adagrad;
+  options.learner.loss = Loss::squared;
+  options.learner.rate = 0.2F;
+  options.learner.spread = 0.1F;
+  Ldsm forest(options);
+  forest.grow(data, 1);
+  std::size_t forks = 0;
+  for (const Example& example : x) {
+    const LdsmRoutes routes = explain_ldsm(forest, example.view());
+    CHECK_EQ(routes.bias.size(), routes.steps.size());
+    CHECK_EQ(routes.contributions.size(), routes.steps.size() * example.ids.size());
+    for (std::uint32_t s = 0; s < routes.steps.size(); ++s) {
+      const auto [tree, node, child, before] = routes.steps[s];
+      CHECK_EQ(before == kNone, node == 0);
+      if (before == kNone) continue;
+      CHECK(before < s && routes.steps[before].tree == tree);
+      const LdsmRoutes::Step& last = routes.steps[before];
+      CHECK_EQ(forest.trees()[tree].nodes[last.node].first_child + last.child, node);
+    }
+    std::size_t deepest = 0;
+    for (const auto& [tree, node, step] : routes.leaves) {
+      CHECK(forest.trees()[tree].nodes[node].is_leaf());
+      std::size_t length = 0;
+      for (std::uint32_t s = step; s != kNone; s = routes.steps[s].before) ++length;
+      CHECK_EQ(length, forest.trees()[tree].nodes[node].depth);
+      deepest = std::max(deepest, length);
+    }
+    forks += routes.leaves.size() - forest.trees().size();
+    const Features view = example.view();
+    LdsmFinder finder(forest, {});
+    finder.start({&view, 1});
+    CHECK_EQ(finder.stats(0).depth, deepest);
+  }
+  CHECK(forks > 0);
+}
+
+}  // namespace
+}  // namespace labelgrove::testing
