@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
@@ -20,6 +21,8 @@ KINDS = ("pifa", "cooccurrence")
 
 MANY_COLUMNS = 2**22
 """With more it is worth a sort to leave out those that are empty."""
+
+_RUN_ENTRIES = 2**18
 
 
 def label_embeddings(X: Any, Y: Any, *, kind: str = "pifa") -> Any:
@@ -142,7 +145,14 @@ def as_indicator(Y: Any) -> Any:
 
 def _csr(indptr: npt.NDArray[np.int64], columns: npt.NDArray[Any], n_columns: int) -> Any:
     ones = np.ones(columns.size, np.uint8)
-    return sp.csr_array((ones, columns, indptr), shape=(indptr.size - 1, n_columns))
+    return sp.csr_array((ones, *_narrow(columns, indptr)), shape=(indptr.size - 1, n_columns))
+
+
+def _narrow(columns: npt.NDArray[Any], indptr: npt.NDArray[Any]) -> tuple[Any, Any]:
+    """Indices as SciPy multiplies them in half the memory, where 32 bits suffice."""
+    if max(int(indptr[-1]), int(columns.max(initial=0))) > np.iinfo(np.int32).max:
+        return columns, indptr
+    return columns.astype(np.int32, copy=False), indptr.astype(np.int32)
 
 
 def _matrix(rows: Rows) -> Any:
@@ -150,7 +160,7 @@ def _matrix(rows: Rows) -> Any:
     if rows.dense:
         return rows.values.reshape(shape)
     ids = rows.ids.view(np.int32)  # 31 bits suffice
-    return sp.csr_array((rows.values, ids, rows.indptr), shape=shape)
+    return sp.csr_array((rows.values, *_narrow(ids, rows.indptr)), shape=shape)
 
 
 def _unit_rows(matrix: Any) -> Any:
@@ -159,11 +169,24 @@ def _unit_rows(matrix: Any) -> Any:
         norms = np.sqrt(np.einsum("ij,ij->i", matrix, matrix, dtype=np.float64))
         return (matrix * _inverse(norms)[:, np.newaxis]).astype(np.float32)
     matrix.sort_indices()
-    squares = np.square(matrix.data, dtype=np.float64)
-    row_of = np.repeat(np.arange(matrix.shape[0]), np.diff(matrix.indptr))
-    scales = _inverse(np.sqrt(np.bincount(row_of, squares, minlength=matrix.shape[0])))[row_of]
-    values = (matrix.data * scales).astype(np.float32)
+    values = np.empty(matrix.nnz, np.float32)
+    ends = matrix.indptr
+    for rows in _runs(ends):
+        run = slice(ends[rows.start], ends[rows.stop])
+        squares = np.square(matrix.data[run], dtype=np.float64)
+        row_of = np.repeat(np.arange(len(rows)), np.diff(ends[rows.start : rows.stop + 1]))
+        norms = np.sqrt(np.bincount(row_of, squares, minlength=len(rows)))
+        values[run] = matrix.data[run] * _inverse(norms)[row_of]
     return sp.csr_array((values, matrix.indices, matrix.indptr), shape=matrix.shape)
+
+
+def _runs(ends: npt.NDArray[np.integer[Any]]) -> Iterator[range]:
+    """Rows in runs, so that what is needed for each entry is never needed for all at once."""
+    begin, n_rows = 0, ends.size - 1
+    while begin < n_rows:
+        last = int(np.searchsorted(ends, ends[begin] + _RUN_ENTRIES, side="right")) - 1
+        yield (rows := range(begin, max(last, begin + 1)))
+        begin = rows.stop
 
 
 def _inverse(norms: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
