@@ -22,13 +22,12 @@ from labelgrove.trees import (
     huffman_tree,
     interpolated_tree,
     kmeans_tree,
-    label_embeddings,
 )
+from labelgrove.trees._embeddings import pifa
 
 TREES = ("kmeans", "interpolated", "cost", "huffman", "fano", "complete", "random", "flat")
 _EMBEDDED = ("kmeans", "interpolated", "cost")
 _SEEDED = (*_EMBEDDED, "random")
-_WIDE = 2**22  # columns
 _TREE_STREAM = 8  # of the core's random choices: see its hash.hpp
 
 
@@ -131,7 +130,7 @@ def label_matrix(
 
 def embed_labels(rows: Rows, indicator: Any) -> Any:
     """Give what the examples of each label look like."""
-    return label_embeddings(_matrix(rows), indicator)
+    return pifa(rows, indicator.T.tocsr().astype(np.float32))
 
 
 def _over_ids(given: LabelTree, labels: LabelRegistry, counts: npt.NDArray[np.int64]) -> LabelTree:
@@ -142,17 +141,3 @@ def _over_ids(given: LabelTree, labels: LabelRegistry, counts: npt.NDArray[np.in
     if missing.size:
         raise DataError(f"y: label {labels.names[missing[0]]!r} is not in the tree")
     return LabelTree(given.parents, dict(zip(names, ids.tolist(), strict=True)))
-
-
-def _matrix(rows: Rows) -> Any:
-    """Validated rows as SciPy and NumPy have them, without the many columns that none of them has.
-
-    Products of sparse matrices take memory for every column.
-    """
-    if rows.dense:
-        return rows.values.reshape(rows.n_rows, rows.n_features)
-    columns, width = rows.ids.view(np.int32), rows.n_features  # 31 bits suffice
-    if width > _WIDE:
-        present, numbered = np.unique(rows.ids, return_inverse=True)
-        columns, width = numbered.astype(np.int32), max(len(present), 1)
-    return sp.csr_array((rows.values, columns, rows.indptr), shape=(rows.n_rows, width))

@@ -74,6 +74,22 @@ def label_embeddings(X: Any, Y: Any, *, kind: str = "pifa") -> Any:
         raise DataError(
             f"X has {rows.n_rows} rows and Y has {indicator.shape[0]}; expected as many"
         )
+    return pifa(rows, examples_of)
+
+
+def pifa(rows: Rows, examples_of: Any) -> Any:
+    """Return `label_embeddings` of validated rows.
+
+    Parameters
+    ----------
+    rows : Rows
+    examples_of : csr_array of float32, shape (n_labels, n_examples)
+        1 where the label has the example.
+
+    Returns
+    -------
+    csr_array of float32, or ndarray of float32 where rows are dense
+    """
     if rows.dense or rows.n_features <= MANY_COLUMNS:
         return _unit_rows(examples_of @ _unit_rows(_matrix(rows)))
     numbered, columns = without_empty_columns(rows)
