@@ -1,5 +1,3 @@
-#include <nanobind/stl/pair.h>
-
 #include <algorithm>
 #include <cstdint>
 #include <memory>
@@ -9,25 +7,17 @@
 #include <vector>
 
 #include "arrays.hpp"
-#include "compacting.hpp"
-#include "explanations.hpp"
+#include "dict_archive.hpp"
 #include "held.hpp"
-#include "label_tree_search.hpp"
-#include "labelgrove/batch_plt.hpp"
-#include "labelgrove/convert.hpp"
-#include "model_archive.hpp"
+#include "labelgrove/batch_trainer.hpp"
+#include "labelgrove/compact_plt.hpp"
+#include "labelgrove/online_plt.hpp"
 #include "register.hpp"
 #include "rows.hpp"
 
 namespace labelgrove::bindings {
 
 namespace {
-
-using Model = Held<BatchPlt>;
-
-BatchPltOptions options_from(const nb::dict& given) {
-  return {static_cast<Link>(nb::cast<std::uint64_t>(given["link"])), nb::cast<bool>(given["normalize"])};
-}
 
 TrainingOptions training_options_from(const nb::dict& given) {
   const auto real = [&](const char* name) { return static_cast<float>(nb::cast<double>(given[name])); };
@@ -38,7 +28,7 @@ TrainingOptions training_options_from(const nb::dict& given) {
   options.solver.tolerance = real("tolerance");
   options.solver.max_passes = nb::cast<std::uint32_t>(given["max_passes"]);
   options.solver.seed = nb::cast<std::uint64_t>(given["seed"]);
-  options.link = options_from(given).link;
+  options.link = static_cast<Link>(nb::cast<std::uint64_t>(given["link"]));
   options.weight_threshold = real("weight_threshold");
   return options;
 }
@@ -64,13 +54,13 @@ std::span<const float> costs_from(const nb::object& given, std::size_t size) {
   return costs;
 }
 
-std::unique_ptr<Model> train(const nb::dict& options, const nb::list& trees, LabelId label_count,
-                             const In<std::int64_t>& indptr, const In<FeatureId>& ids, const In<float>& values,
-                             const In<std::int64_t>& label_indptr, const In<LabelId>& labels,
-                             const nb::object& example_costs, const nb::object& label_costs, unsigned threads) {
+nb::dict train(const nb::dict& options, const nb::list& trees, LabelId label_count, const In<std::int64_t>& indptr,
+               const In<FeatureId>& ids, const In<float>& values, const In<std::int64_t>& label_indptr,
+               const In<LabelId>& labels, const nb::object& example_costs, const nb::object& label_costs,
+               unsigned threads) {
   const Rows rows(indptr, ids, values);
   const RowLabels row_labels(label_indptr, labels, rows.size());
-  std::vector<LabelTree> label_trees = trees_from(trees, label_count);
+  const std::vector<LabelTree> label_trees = trees_from(trees, label_count);
   for (const LabelId label : row_labels.labels) {
     if (std::ranges::any_of(label_trees, [=](const LabelTree& tree) { return tree.leaf_of(label) == kNone; })) {
       throw std::invalid_argument("a label is not in every tree");
@@ -79,43 +69,48 @@ std::unique_ptr<Model> train(const nb::dict& options, const nb::list& trees, Lab
   TrainingSet data;
   data.size = rows.size();
   data.example = [&](std::size_t row) { return TrainingSet::Example{rows[row], row_labels[row]}; };
-  data.normalize = options_from(options).normalize;
+  data.normalize = nb::cast<bool>(options["normalize"]);
   data.example_costs = costs_from(example_costs, rows.size());
   data.label_costs = costs_from(label_costs, label_count);
   const TrainingOptions training = training_options_from(options);
-  const nb::gil_scoped_release no_gil;
-  return std::make_unique<Model>(nb::none(), training, std::move(label_trees), data, threads);
+  std::vector<CompactedBlock> blocks;
+  {
+    const nb::gil_scoped_release no_gil;
+    blocks = train_blocks(training, label_trees, data, threads);
+  }
+  std::vector<const LabelTree*> learnt;
+  for (const LabelTree& tree : label_trees) learnt.push_back(&tree);
+  nb::dict out;
+  DictWriter writer(out);
+  write_blocks(learnt, data.size, WeightType::float32, blocks, writer);
+  return out;
 }
 
-std::unique_ptr<Model> from_online(const nb::dict& options, const nb::list& models) {
-  std::vector<WeightedTree> trees;
+nb::dict from_online(const nb::list& models, float weight_threshold) {
+  std::vector<TreeView> trees;
   std::uint64_t examples = 0;
   for (const nb::handle one : models) {
     const OnlinePlt& model = nb::cast<const Held<OnlinePlt>&>(one).whole();
-    trees.push_back(weighted_tree(model, training_options_from(options).weight_threshold));
+    trees.emplace_back(model.tree(), model.blocks());
     examples = model.examples_seen();
   }
   if (trees.empty()) throw std::invalid_argument("there is no tree");
-  return std::make_unique<Model>(nb::none(), options_from(options), std::move(trees), examples);
+  nb::dict out;
+  DictWriter writer(out);
+  write_compact(trees, examples, {WeightType::float32, weight_threshold}, writer);
+  return out;
 }
 
 }  // namespace
 
 void register_batch_plt(nb::module_& module) {
-  nb::class_<Model> engine(module, "BatchPlt", "Batch PLT; see core/include/labelgrove/batch_plt.hpp.");
-  bind_search(engine);
-  bind_label_tree(engine);
-  bind_explanations(engine);
-  bind_compacting(engine);
-  bind_archive(engine, &options_from);
-  engine
-      .def_static("train", &train, nb::arg("options"), nb::arg("trees"), nb::arg("label_count"),
-                  nb::arg("indptr").noconvert(), nb::arg("ids").noconvert(), nb::arg("values").noconvert(),
-                  nb::arg("label_indptr").noconvert(), nb::arg("labels").noconvert(), nb::arg("example_costs").none(),
-                  nb::arg("label_costs").none(), nb::arg("threads"))
-      .def_static("from_online", &from_online, nb::arg("options"), nb::arg("models"))
-      .def_prop_ro("n_trees", [](const Model& self) { return self.engine.trees().size(); })
-      .def_prop_ro("can_learn", [](const Model&) { return false; });
+  module.def("train_batch_plt", &train, nb::arg("options"), nb::arg("trees"), nb::arg("label_count"),
+             nb::arg("indptr").noconvert(), nb::arg("ids").noconvert(), nb::arg("values").noconvert(),
+             nb::arg("label_indptr").noconvert(), nb::arg("labels").noconvert(), nb::arg("example_costs").none(),
+             nb::arg("label_costs").none(), nb::arg("threads"),
+             "What CompactPlt loads: trees learnt in batch; see core/include/labelgrove/batch_trainer.hpp.");
+  module.def("join_online_plts", &from_online, nb::arg("models"), nb::arg("weight_threshold"),
+             "What CompactPlt loads: the trees of several online models over the same labels.");
 }
 
 }  // namespace labelgrove::bindings

@@ -1,4 +1,5 @@
-#include <memory>
+#include <span>
+#include <stdexcept>
 
 #include "arrays.hpp"
 #include "compacting.hpp"
@@ -20,7 +21,21 @@ void register_compact_plt(nb::module_& module) {
   bind_explanations(engine);
   bind_compacting(engine);
   bind_archive(engine, [](const nb::dict& options) { return nb::cast<bool>(options["normalize"]); });
-  engine.def_prop_ro("n_trees", [](const Model& self) { return self.engine.trees().size(); })
+  engine
+      .def(
+          "weights_of",
+          [](const Model& self, NodeId node) {
+            if (node >= self.engine.tree().size() || self.engine.blocks()[node] == nullptr) {
+              throw std::invalid_argument("there is no such inner node");
+            }
+            const LinearBlock block = self.engine.blocks()[node]->linear();
+            return nb::make_tuple(to_array(std::span<const FeatureId>(block.features)),
+                                  to_array(std::span<const float>(block.weights)));
+          },
+          nb::arg("node"),
+          "Features, and (features + 1, children) weights end to end, the bias first, of an inner node of the first "
+          "tree.")
+      .def_prop_ro("n_trees", [](const Model& self) { return self.engine.trees().size(); })
       .def_prop_ro("can_learn", [](const Model&) { return false; });
 }
 

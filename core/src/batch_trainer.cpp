@@ -1,10 +1,12 @@
 #include "labelgrove/batch_trainer.hpp"
 
 #include <algorithm>
+#include <atomic>
 #include <cmath>
 #include <iterator>
 #include <utility>
 
+#include "labelgrove/feature_map.hpp"
 #include "labelgrove/node_problem.hpp"
 #include "labelgrove/parallel.hpp"
 
@@ -19,6 +21,7 @@ struct Task {
   NodeId node = 0;
   std::vector<std::uint32_t> children;
   std::uint64_t cost = 0;
+  std::size_t first_tile = 0;  // its place among the node's tiles
 };
 
 // What was learnt for some children of a node.
@@ -94,20 +97,22 @@ std::vector<Tile> learn(const TrainingOptions& options, const TrainingSet& data,
   return tiles;
 }
 
-std::unique_ptr<WeightBlock> assemble(Link link, std::uint32_t children, std::span<const Tile> tiles) {
+CompactedBlock assemble(Link link, std::uint32_t children, std::span<const Tile> tiles) {
+  LinearBlock block{link, 1.0F, children, {}, {}};
   FeatureMap map;
   for (const Tile& tile : tiles) {
     for (const FeatureId feature : tile.features) map.find_or_insert(feature);
   }
-  std::vector<float> weights((map.size() + std::size_t{1}) * children);
+  block.features.assign(map.features().begin(), map.features().end());
+  block.weights.resize((map.size() + std::size_t{1}) * children);
   for (const Tile& tile : tiles) {
     const float* next = tile.weights.data();
     for (std::size_t r = 0; r <= tile.features.size(); ++r) {
       const std::size_t row = r == 0 ? 0 : map.find(tile.features[r - 1]) + std::size_t{1};
-      for (const std::uint32_t child : tile.children) weights[row * children + child] = *next++;
+      for (const std::uint32_t child : tile.children) block.weights[row * children + child] = *next++;
     }
   }
-  return std::make_unique<WeightBlock>(link, children, std::move(map), std::move(weights));
+  return compacted(block, {});
 }
 
 // Learnt children of all nodes, cut into tasks where a node is too much of the work; the largest first.
@@ -123,51 +128,96 @@ std::vector<Task> cut_into_tasks(std::vector<Task> nodes, bool whole) {
       const std::size_t n = whole ? node.children.size() : std::min(width, node.children.size() - first);
       const auto begin = node.children.begin() + static_cast<std::ptrdiff_t>(first);
       tasks.push_back(
-          {node.node, {begin, begin + static_cast<std::ptrdiff_t>(n)}, node.cost * n / node.children.size()});
+          {node.node, {begin, begin + static_cast<std::ptrdiff_t>(n)}, node.cost * n / node.children.size(), 0});
     }
   }
   std::stable_sort(tasks.begin(), tasks.end(), [](const Task& a, const Task& b) { return a.cost > b.cost; });
   return tasks;
 }
 
-}  // namespace
+// Blocks of inner nodes, each put together and made small as soon as the last of its tasks is done.
+class Assembly {
+ public:
+  Assembly(const TrainingOptions& options, const LabelTree& tree, const TrainingSet& data,
+           const Assignment& assignment)
+      : options_(options), data_(data), assignment_(assignment), tiles_(tree.size()), place_(tree.size()) {
+    std::vector<Task> nodes;
+    std::uint32_t inner = 0;
+    for (NodeId v = 0; v < tree.size(); ++v) {
+      width_.push_back(static_cast<std::uint32_t>(tree[v].children.size()));
+      if (width_[v] == 0) continue;
+      place_[v] = inner++;
+      Task node = examine(v);
+      if (!node.children.empty()) nodes.push_back(std::move(node));
+    }
+    blocks_.resize(inner);
+    tasks_ = cut_into_tasks(std::move(nodes), competing());
+    left_ = std::vector<std::atomic<std::uint32_t>>(tree.size());
+    for (Task& task : tasks_) {
+      ++left_[task.node];
+      task.first_tile = tiles_[task.node].size();
+      tiles_[task.node].resize(task.first_tile + tiles_of(task.children.size()));
+    }
+    for (NodeId v = 0; v < tree.size(); ++v) {
+      if (width_[v] > 0 && left_[v] == 0) finish(v);
+    }
+  }
 
-std::vector<std::unique_ptr<WeightBlock>> train_blocks(const TrainingOptions& options, const LabelTree& tree,
-                                                       const TrainingSet& data, unsigned threads) {
-  const Assignment assignment(tree, data);
-  const bool competing = options.solver.loss == BatchLoss::softmax;
-  std::vector<std::vector<Tile>> constant(tree.size());
-  std::vector<Task> nodes;
-  for (NodeId v = 0; v < tree.size(); ++v) {
-    const auto children = static_cast<std::uint32_t>(tree[v].children.size());
-    const NodeExamples examples = assignment[v];
-    const Balance balance = balance_of(examples, children, data.example_costs);
-    Task node{v, {}, 0};
-    for (std::uint32_t c = 0; c < children; ++c) {
-      if (competing ? children > 1 && examples.size() > 0 : !is_constant(balance, examples, c)) {
+  std::vector<CompactedBlock> run(unsigned threads) {
+    parallel_for(tasks_.size(), threads, [this](std::size_t i) {
+      const NodeId v = tasks_[i].node;
+      const auto place = tiles_[v].begin() + static_cast<std::ptrdiff_t>(tasks_[i].first_tile);
+      std::ranges::move(learn(options_, data_, assignment_[v], tasks_[i]), place);
+      if (--left_[v] == 0) finish(v);
+    });
+    return std::move(blocks_);
+  }
+
+ private:
+  // What is to be learnt at a node; children that need no learning have their tile now.
+  Task examine(NodeId v) {
+    const NodeExamples examples = assignment_[v];
+    const Balance balance = balance_of(examples, width_[v], data_.example_costs);
+    Task node{v, {}, 0, 0};
+    for (std::uint32_t c = 0; c < width_[v]; ++c) {
+      if (competing() ? width_[v] > 1 && examples.size() > 0 : !is_constant(balance, examples, c)) {
         node.children.push_back(c);
       } else {
-        constant[v].push_back(constant_tile(options, balance, c));
+        tiles_[v].push_back(constant_tile(options_, balance, c));
       }
     }
-    for (const std::uint32_t i : examples.examples) node.cost += data.example(i).x.size;
+    for (const std::uint32_t i : examples.examples) node.cost += data_.example(i).x.size;
     node.cost *= node.children.size();
-    if (!node.children.empty()) nodes.push_back(std::move(node));
+    return node;
   }
 
-  const std::vector<Task> tasks = cut_into_tasks(std::move(nodes), competing);
-  std::vector<std::vector<Tile>> learnt(tasks.size());
-  parallel_for(tasks.size(), threads,
-               [&](std::size_t i) { learnt[i] = learn(options, data, assignment[tasks[i].node], tasks[i]); });
-  for (std::size_t i = 0; i < tasks.size(); ++i) {
-    std::ranges::move(learnt[i], std::back_inserter(constant[tasks[i].node]));
-    learnt[i] = {};
+  void finish(NodeId v) {
+    blocks_[place_[v]] = assemble(options_.link, width_[v], std::exchange(tiles_[v], {}));
   }
-  std::vector<std::unique_ptr<WeightBlock>> blocks(tree.size());
-  parallel_for(tree.size(), threads, [&](std::size_t v) {
-    const auto children = static_cast<std::uint32_t>(tree[static_cast<NodeId>(v)].children.size());
-    if (children > 0) blocks[v] = assemble(options.link, children, constant[v]);
-  });
+
+  bool competing() const { return options_.solver.loss == BatchLoss::softmax; }
+  std::size_t tiles_of(std::size_t children) const { return competing() ? 1 : (children + kTile - 1) / kTile; }
+
+  const TrainingOptions& options_;
+  const TrainingSet& data_;
+  const Assignment& assignment_;
+  std::vector<std::uint32_t> width_;               // by node: how many children
+  std::vector<std::vector<Tile>> tiles_;           // by node: what is there of it
+  std::vector<std::uint32_t> place_;               // by node: among inner nodes
+  std::vector<Task> tasks_;
+  std::vector<std::atomic<std::uint32_t>> left_;   // by node: tasks that are not done
+  std::vector<CompactedBlock> blocks_;
+};
+
+}  // namespace
+
+std::vector<CompactedBlock> train_blocks(const TrainingOptions& options, std::span<const LabelTree> trees,
+                                         const TrainingSet& data, unsigned threads) {
+  std::vector<CompactedBlock> blocks;
+  for (const LabelTree& tree : trees) {
+    const Assignment assignment(tree, data);
+    std::ranges::move(Assembly(options, tree, data, assignment).run(threads), std::back_inserter(blocks));
+  }
   return blocks;
 }
 

@@ -43,23 +43,28 @@ void write_trees(std::span<const LabelTree* const> trees, std::uint64_t examples
 }
 
 template <typename T>
-void append(std::vector<T>& all, const std::vector<T>& more) {
-  all.insert(all.end(), more.begin(), more.end());
-}
-
-template <typename T>
 void copy(const T& from, auto&& to) {
   std::copy(from.begin(), from.end(), to.begin());
 }
 
+// What the blocks' arrays hold, end to end.
+template <typename Array>
+std::size_t total(std::span<const CompactedBlock> blocks, Array&& array) {
+  std::size_t size = 0;
+  for (const CompactedBlock& block : blocks) size += array(block).size();
+  return size;
+}
+template <typename Array>
+void join(std::span<const CompactedBlock> blocks, Array&& array, auto&& to) {
+  auto next = to.begin();
+  for (const CompactedBlock& block : blocks) next = std::ranges::copy(array(block), next).out;
+}
+
 }  // namespace
 
-void write_compact(std::span<const TreeView> trees, std::uint64_t examples_seen, const Compaction& how,
-                   ArrayWriter& out) {
-  std::vector<const LabelTree*> label_trees;
-  for (const TreeView& one : trees) label_trees.push_back(&one.tree());
-  write_trees(label_trees, examples_seen, how.type, out);
-  const auto blocks = inner_blocks(trees);
+void write_blocks(std::span<const LabelTree* const> trees, std::uint64_t examples_seen, WeightType type,
+                  std::span<const CompactedBlock> blocks, ArrayWriter& out) {
+  write_trees(trees, examples_seen, type, out);
   const std::size_t n = blocks.size();
   auto links = out.bytes("block.link", n);
   auto link_scales = out.f32("block.scale", n);
@@ -67,32 +72,41 @@ void write_compact(std::span<const TreeView> trees, std::uint64_t examples_seen,
   auto pairs = out.u32("block.pairs", n);
   auto multipliers = out.u32("block.multiplier", n);
   auto row_bytes = out.u32("block.bytes", n);
-  CompactedBlock all;
   for (std::size_t i = 0; i < n; ++i) {
-    const LinearBlock block = blocks[i]->linear();
-    const CompactedBlock one = compacted(block, how);
-    links[i] = static_cast<std::uint8_t>(block.link);
-    link_scales[i] = block.scale;
-    features[i] = one.features;
-    pairs[i] = static_cast<std::uint32_t>(one.index.size());
-    multipliers[i] = one.multiplier;
-    row_bytes[i] = static_cast<std::uint32_t>(one.rows.size());
-    append(all.index, one.index);
-    append(all.offsets, one.offsets);
-    append(all.bias, one.bias);
-    append(all.scale, one.scale);
-    append(all.rows, one.rows);
+    links[i] = static_cast<std::uint8_t>(blocks[i].link);
+    link_scales[i] = blocks[i].link_scale;
+    features[i] = blocks[i].features;
+    pairs[i] = static_cast<std::uint32_t>(blocks[i].index.size());
+    multipliers[i] = blocks[i].multiplier;
+    row_bytes[i] = static_cast<std::uint32_t>(blocks[i].rows.size());
   }
-  auto next = out.u32("index.pair", 2 * all.index.size()).begin();
-  for (const CompactRows::Pair& pair : all.index) {
-    *next++ = pair.first;
-    *next++ = pair.second;
+  const auto offsets = [](const CompactedBlock& block) { return std::span(block.offsets); };
+  const auto bias = [](const CompactedBlock& block) { return std::span(block.bias); };
+  const auto scale = [](const CompactedBlock& block) { return std::span(block.scale); };
+  const auto rows = [](const CompactedBlock& block) { return std::span(block.rows); };
+  const auto index = [](const CompactedBlock& block) { return std::span(block.index); };
+  auto next = out.u32("index.pair", 2 * total(blocks, index)).begin();
+  for (const CompactedBlock& block : blocks) {
+    for (const CompactRows::Pair& pair : block.index) {
+      *next++ = pair.first;
+      *next++ = pair.second;
+    }
   }
-  copy(all.offsets, out.u32("index.offset", all.offsets.size()));
-  copy(all.bias, out.f32("weights.bias", all.bias.size()));
-  copy(all.scale, out.f32("weights.scale", all.scale.size()));
-  all.rows.resize(all.rows.size() + kBytesBehind, 0);
-  copy(all.rows, out.bytes("weights.row", all.rows.size()));
+  join(blocks, offsets, out.u32("index.offset", total(blocks, offsets)));
+  join(blocks, bias, out.f32("weights.bias", total(blocks, bias)));
+  join(blocks, scale, out.f32("weights.scale", total(blocks, scale)));
+  auto all_rows = out.bytes("weights.row", total(blocks, rows) + kBytesBehind);
+  join(blocks, rows, all_rows);
+  std::ranges::fill(all_rows.last(kBytesBehind), std::uint8_t{0});
+}
+
+void write_compact(std::span<const TreeView> trees, std::uint64_t examples_seen, const Compaction& how,
+                   ArrayWriter& out) {
+  std::vector<const LabelTree*> label_trees;
+  for (const TreeView& one : trees) label_trees.push_back(&one.tree());
+  std::vector<CompactedBlock> blocks;
+  for (const NodeBlock* block : inner_blocks(trees)) blocks.push_back(compacted(block->linear(), how));
+  write_blocks(label_trees, examples_seen, how.type, blocks, out);
 }
 
 std::uint64_t compact_bytes(std::span<const TreeView> trees, const Compaction& how) {

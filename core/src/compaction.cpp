@@ -182,10 +182,15 @@ CompactedBlock compacted(const LinearBlock& block, const Compaction& how) {
   const Encoder encode(block, how);
   std::vector<KeptRow> kept = kept_rows(block, how, encode);
   CompactedBlock out;
+  out.link = block.link;
+  out.link_scale = block.scale;
   out.features = static_cast<std::uint32_t>(kept.size());
   out.bias.assign(block.weights.begin(), block.weights.begin() + block.children);
   out.scale = encode.scale();
   const std::vector<std::uint32_t> places = start_index(kept, out);
+  std::uint64_t bytes = 0;
+  for (const KeptRow& row : kept) bytes += row.size.bytes;
+  out.rows.reserve(bytes);
   for (std::size_t i = 0; i < kept.size(); ++i) {
     if (out.rows.size() + kept[i].size.bytes >= kNone) throw std::length_error("a block's rows would take 4 GiB");
     index_row(kept[i].feature, static_cast<std::uint32_t>(out.rows.size()), places.empty() ? nullptr : &places[i], out);

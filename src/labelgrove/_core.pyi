@@ -16,8 +16,6 @@ class LomTree:
 
     def save(self, for_prediction: bool) -> dict: ...
 
-    def size(self) -> dict: ...
-
     def nodes(self) -> dict:
         """The tree and its statistics, as they are saved."""
 
@@ -42,6 +40,8 @@ class LomTree:
     @property
     def can_learn(self) -> bool: ...
 
+    def size(self) -> dict: ...
+
 class Ldsm:
     """A forest of LdSM trees; see core/include/labelgrove/ldsm.hpp."""
 
@@ -51,8 +51,6 @@ class Ldsm:
     def load(options: dict, arrays: dict, for_prediction: bool) -> Ldsm: ...
 
     def save(self, for_prediction: bool) -> dict: ...
-
-    def size(self) -> dict: ...
 
     def nodes(self) -> dict:
         """The trees and how their nodes were split, as they are saved."""
@@ -77,6 +75,8 @@ class Ldsm:
 
     @property
     def can_learn(self) -> bool: ...
+
+    def size(self) -> dict: ...
 
 class OnlinePlt:
     """OPLT or IPLT; see core/include/labelgrove/online_plt.hpp."""
@@ -111,14 +111,12 @@ class OnlinePlt:
         """
 
     @staticmethod
+    def on_tree(options: dict, parents: Annotated[NDArray[numpy.uint32], dict(shape=(None,), order='C', device='cpu', writable=False)], labels: Annotated[NDArray[numpy.uint32], dict(shape=(None,), order='C', device='cpu', writable=False)], label_count: int) -> OnlinePlt: ...
+
+    @staticmethod
     def load(options: dict, arrays: dict, for_prediction: bool) -> OnlinePlt: ...
 
     def save(self, for_prediction: bool) -> dict: ...
-
-    def size(self) -> dict: ...
-
-    @staticmethod
-    def on_tree(options: dict, parents: Annotated[NDArray[numpy.uint32], dict(shape=(None,), order='C', device='cpu', writable=False)], labels: Annotated[NDArray[numpy.uint32], dict(shape=(None,), order='C', device='cpu', writable=False)], label_count: int) -> OnlinePlt: ...
 
     def learn(self, indptr: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], ids: Annotated[NDArray[numpy.uint32], dict(shape=(None,), order='C', device='cpu', writable=False)], values: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu', writable=False)], label_indptr: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], labels: Annotated[NDArray[numpy.uint32], dict(shape=(None,), order='C', device='cpu', writable=False)], begin: int, end: int, threads: int) -> None: ...
 
@@ -127,54 +125,17 @@ class OnlinePlt:
     @property
     def can_learn(self) -> bool: ...
 
-class BatchPlt:
-    """Batch PLT; see core/include/labelgrove/batch_plt.hpp."""
-
-    def top_k(self, indptr: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], ids: Annotated[NDArray[numpy.uint32], dict(shape=(None,), order='C', device='cpu', writable=False)], values: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu', writable=False)], k: int, beam_width: int, allowed: object | None, threads: int) -> tuple: ...
-
-    def above_threshold(self, indptr: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], ids: Annotated[NDArray[numpy.uint32], dict(shape=(None,), order='C', device='cpu', writable=False)], values: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu', writable=False)], thresholds: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu', writable=False)], allowed: object | None, threads: int) -> tuple: ...
-
-    def remove_labels(self, labels: Annotated[NDArray[numpy.uint32], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> None: ...
-
-    def tree(self) -> dict: ...
-
-    def labels(self) -> NDArray[numpy.uint32]: ...
-
-    @property
-    def examples_seen(self) -> int: ...
-
-    @property
-    def label_count(self) -> int: ...
-
-    def explain(self, indptr: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], ids: Annotated[NDArray[numpy.uint32], dict(shape=(None,), order='C', device='cpu', writable=False)], values: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu', writable=False)], label: int) -> dict: ...
-
-    def paths(self, indptr: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], ids: Annotated[NDArray[numpy.uint32], dict(shape=(None,), order='C', device='cpu', writable=False)], values: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu', writable=False)], label_indptr: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], labels: Annotated[NDArray[numpy.uint32], dict(shape=(None,), order='C', device='cpu', writable=False)], threads: int) -> tuple: ...
-
-    def compact(self, dtype: int, threshold: float) -> dict: ...
-
-    def compact_threshold(self, dtype: int, most_bytes: int, threads: int) -> float:
-        """
-        The least threshold with which the blocks take at most so many bytes; infinity where none does.
-        """
-
-    @staticmethod
-    def load(options: dict, arrays: dict, for_prediction: bool) -> BatchPlt: ...
-
-    def save(self, for_prediction: bool) -> dict: ...
-
     def size(self) -> dict: ...
 
-    @staticmethod
-    def train(options: dict, trees: list, label_count: int, indptr: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], ids: Annotated[NDArray[numpy.uint32], dict(shape=(None,), order='C', device='cpu', writable=False)], values: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu', writable=False)], label_indptr: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], labels: Annotated[NDArray[numpy.uint32], dict(shape=(None,), order='C', device='cpu', writable=False)], example_costs: object | None, label_costs: object | None, threads: int) -> BatchPlt: ...
+def train_batch_plt(options: dict, trees: list, label_count: int, indptr: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], ids: Annotated[NDArray[numpy.uint32], dict(shape=(None,), order='C', device='cpu', writable=False)], values: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu', writable=False)], label_indptr: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], labels: Annotated[NDArray[numpy.uint32], dict(shape=(None,), order='C', device='cpu', writable=False)], example_costs: object | None, label_costs: object | None, threads: int) -> dict:
+    """
+    What CompactPlt loads: trees learnt in batch; see core/include/labelgrove/batch_trainer.hpp.
+    """
 
-    @staticmethod
-    def from_online(options: dict, models: list) -> BatchPlt: ...
-
-    @property
-    def n_trees(self) -> int: ...
-
-    @property
-    def can_learn(self) -> bool: ...
+def join_online_plts(models: list, weight_threshold: float) -> dict:
+    """
+    What CompactPlt loads: the trees of several online models over the same labels.
+    """
 
 class CompactPlt:
     """Label trees in few bytes; see core/include/labelgrove/compact_plt.hpp."""
@@ -211,13 +172,18 @@ class CompactPlt:
 
     def save(self, for_prediction: bool) -> dict: ...
 
-    def size(self) -> dict: ...
+    def weights_of(self, node: int) -> tuple:
+        """
+        Features, and (features + 1, children) weights end to end, the bias first, of an inner node of the first tree.
+        """
 
     @property
     def n_trees(self) -> int: ...
 
     @property
     def can_learn(self) -> bool: ...
+
+    def size(self) -> dict: ...
 
 def check_rows(indptr: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], ids: Annotated[NDArray[numpy.uint32], dict(shape=(None,), order='C', device='cpu', writable=False)], values: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu', writable=False)], columns: int) -> tuple:
     """

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import pytest
-import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -107,7 +107,7 @@ def test_a_grove_averages_exactly(seed: int, k: int, threshold: float) -> None:
     X, Y = noise(seed, n=40)
     shape: dict[str, Any] = {"tree": "random", "arity": 3, "max_leaf_size": 4}
     grove = PLTClassifier(n_trees=3, random_state=seed, **shape).fit(X, Y)
-    mean = mean_of_trees(grove, X)
+    mean = mean_of_trees(grove, X, Y)
     order = np.argsort(-mean, axis=1, kind="stable")[:, :k]
     labels, scores = grove.predict_topk(X, k)
     assert np.array_equal(labels, grove.classes_[order])
@@ -122,41 +122,23 @@ def test_a_grove_averages_exactly(seed: int, k: int, threshold: float) -> None:
     assert np.array_equal(allowed, grove.classes_[np.argsort(-among, axis=1, kind="stable")[:, :2]])
 
 
-def mean_of_trees(grove: PLTClassifier, X: Any) -> npt.NDArray[np.float32]:
-    """Every tree by itself, all its labels; then the mean, in the order of the trees."""
-    arrays = grove._learned.engine.save(True)  # type: ignore[union-attr]
-    nodes, blocks = np.cumsum([0, *arrays["tree.nodes"]]), 0
-    features = weights = 0
-    total = np.zeros((X.shape[0], len(grove.classes_)), np.float32)
-    for t in range(len(arrays["tree.nodes"])):
-        one = dict(arrays)
-        for name in ("tree.parent", "tree.label", "tree.silent"):
-            one[name] = arrays[name][nodes[t] : nodes[t + 1]].copy()
-        one["tree.nodes"] = arrays["tree.nodes"][t : t + 1].copy()
-        widths = np.bincount(one["tree.parent"][1:])
-        widths = widths[widths > 0]
-        sizes = arrays["block.features"][blocks : blocks + len(widths)]
-        n_features, n_weights = int(sizes.sum()), int(((sizes + 1) * widths).sum())
-        one["block.features"] = sizes.copy()
-        one["weights.feature"] = arrays["weights.feature"][features : features + n_features].copy()
-        one["weights.value"] = arrays["weights.value"][weights : weights + n_weights].copy()
-        blocks, features, weights = blocks + len(widths), features + n_features, weights + n_weights
-        total += _all_probabilities(grove, one, X)
-    return total / np.float32(len(arrays["tree.nodes"]))
-
-
-def _all_probabilities(grove: PLTClassifier, arrays: Any, X: Any) -> npt.NDArray[np.float32]:
+def mean_of_trees(grove: PLTClassifier, X: Any, Y: Any) -> npt.NDArray[np.float32]:
+    """Every tree learnt by itself, all its labels; then the mean, in the order of the trees."""
     learned = grove._learned
     assert learned is not None
-    engine = learned.options
-    alone = type(learned.engine).load(engine.to_dict(), arrays, False)
-    rows = learned.check_rows(X)
-    zero = np.zeros(1, np.float32)
-    indptr, ids, scores, *_ = alone.above_threshold(*rows.arrays, zero, None, 1)
-    found = sp.csr_array(
-        (scores, ids.astype(np.int64), indptr), shape=(X.shape[0], len(learned.labels))
-    )
-    return np.asarray(found.toarray(), np.float32)
+    arrays = learned.engine.save(True)
+    ends = np.cumsum([0, *arrays["tree.nodes"]])
+    total = np.zeros((X.shape[0], len(grove.classes_)), np.float32)
+    for begin, end in pairwise(ends.tolist()):
+        parents = arrays["tree.parent"][begin:end].astype(np.int64)[1:] - 1
+        ids = arrays["tree.label"][begin:end][1:]
+        leaves = np.setdiff1d(np.arange(len(parents)), parents).tolist()
+        names = learned.labels.names[ids[leaves]].tolist()
+        tree = LabelTree(parents, dict(zip(leaves, names, strict=True)))
+        alone = PLTClassifier(tree=tree, random_state=grove.random_state).fit(X, Y)
+        order = [alone.classes_.tolist().index(name) for name in grove.classes_.tolist()]
+        total += alone.predict_proba(X, threshold=0.0).toarray()[:, order]
+    return total / np.float32(len(arrays["tree.nodes"]))
 
 
 def test_softmax_sums_to_one_and_is_right() -> None:

@@ -70,31 +70,32 @@ def test_an_explanation_of_the_copy_is_that_of_the_model(model: Any) -> None:
     assert ours == theirs
 
 
-def naive(model: Any, threshold: float) -> Any:
-    """Drop weights in the arrays of a model's file."""
+def naive(model: Any, threshold: float, X: sp.csr_array, k: int) -> Any:
+    """The best k probabilities, by weights of which small ones are dropped."""
     engine = model._learned.engine
-    arrays = dict(engine.save(True))
-    weights, at, first = arrays["weights.value"].copy(), 0, 0
-    inner = np.flatnonzero(np.bincount(arrays["tree.parent"][1:], minlength=1))
-    for node, n in zip(inner.tolist(), arrays["block.features"].tolist(), strict=True):
-        columns = int((arrays["tree.parent"][1:] == node).sum())
-        end = first + (n + 1) * columns
-        rows = weights[first + columns : end]
-        rows[np.abs(rows) < threshold] = 0
-        first, at = end, at + n
-    arrays["weights.value"] = weights
-    return type(engine).load(model._learned.options.to_dict(), arrays, True)
+    parents = engine.save(True)["tree.parent"]
+    length = np.sqrt(X.multiply(X).sum(axis=1))[:, None]
+    rows = np.divide(X.toarray(), length, out=np.zeros(X.shape, np.float32), where=length > 0)
+    found = np.ones((X.shape[0], len(parents)))
+    for v in np.unique(parents[1:]).tolist():
+        features, flat = engine.weights_of(v)
+        weights = flat.reshape(len(features) + 1, -1)
+        kept = np.where(np.abs(weights[1:]) < threshold, 0, weights[1:])
+        margins = rows[:, features] @ kept + weights[0]
+        children = 1 + np.flatnonzero(parents[1:] == v)
+        found[:, children] = found[:, [v]] * np.exp(-np.square(np.maximum(0, 1 - margins)))
+    leaves = np.setdiff1d(np.arange(len(parents)), parents[1:])
+    return -np.sort(-found[:, leaves])[:, :k]
 
 
 @settings(max_examples=20, deadline=None)
 @given(st.floats(0, 2), st.integers(0, 9))
 def test_dropping_is_dropping(threshold: float, seed: int) -> None:
     clf = PLTClassifier(max_leaf_size=5, arity=4).fit(*data(0))
-    rows = clf._learned.check_rows(data(seed)[0]).arrays
+    X, _ = data(seed)
     cut = float(np.float32(threshold))
-    expected = naive(clf, cut).top_k(*rows, 7, 0, None, 1)
-    found = clf.compact(threshold=cut)._learned.engine.top_k(*rows, 7, 0, None, 1)
-    np.testing.assert_allclose(found[1], expected[1], rtol=1e-4, atol=1e-6)
+    _, found = clf.compact(threshold=cut).predict_topk(X, 7)
+    np.testing.assert_allclose(found, naive(clf, cut, X, 7), rtol=1e-4, atol=1e-6)
 
 
 @pytest.mark.parametrize(("dtype", "error"), [("float16", 2e-3), ("int8", 5e-2)])

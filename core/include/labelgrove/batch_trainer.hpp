@@ -1,14 +1,14 @@
-// Learns the classifiers of a whole label tree from a batch of examples. Every node is a task of its own: the result does
-// not depend on the number of threads.
+// Probabilistic label trees learnt in batch (Jasinska et al. 2016; Parabel: Prabhu et al. 2018). Every node is a task of
+// its own: the result does not depend on the number of threads.
 #pragma once
 
-#include <memory>
+#include <span>
 #include <vector>
 
 #include "labelgrove/batch_solver.hpp"
+#include "labelgrove/compaction.hpp"
 #include "labelgrove/label_tree.hpp"
 #include "labelgrove/training_set.hpp"
-#include "labelgrove/weight_block.hpp"
 
 namespace labelgrove {
 
@@ -18,8 +18,9 @@ struct TrainingOptions {
   float weight_threshold = 0.1F;  // smaller weights are dropped, but for the bias
 };
 
-// By node: the classifiers of its children; null for leaves. REQUIRES: every label has a leaf.
-std::vector<std::unique_ptr<WeightBlock>> train_blocks(const TrainingOptions& options, const LabelTree& tree,
-                                                       const TrainingSet& data, unsigned threads);
+// The classifiers of all inner nodes' children, in the order of trees and nodes, which are learnt one tree after another;
+// see write_blocks(). REQUIRES: every label has a leaf in every tree.
+std::vector<CompactedBlock> train_blocks(const TrainingOptions& options, std::span<const LabelTree> trees,
+                                         const TrainingSet& data, unsigned threads);
 
 }  // namespace labelgrove

@@ -16,6 +16,10 @@
 
 namespace labelgrove {
 
+// Writes a model: its trees, and the blocks of all their inner nodes, in the order of trees and nodes. REQUIRES: all
+// trees have the same labels, and all blocks that type of weights.
+void write_blocks(std::span<const LabelTree* const> trees, std::uint64_t examples_seen, WeightType type,
+                  std::span<const CompactedBlock> blocks, ArrayWriter& out);
 // Writes the compact copy of a model. REQUIRES: all trees have the same labels.
 void write_compact(std::span<const TreeView> trees, std::uint64_t examples_seen, const Compaction& how,
                    ArrayWriter& out);

@@ -20,6 +20,8 @@ struct Compaction {
 };
 
 struct CompactedBlock {
+  Link link = Link::logistic;
+  float link_scale = 1.0F;  // what scores are multiplied by before they become probabilities
   std::uint32_t features = 0;
   std::uint32_t multiplier = 0;
   std::vector<CompactRows::Pair> index;
@@ -31,7 +33,7 @@ struct CompactedBlock {
 
 // Throws std::length_error if the rows would take 4 GiB.
 CompactedBlock compacted(const LinearBlock& block, const Compaction& how);
-// The bytes of its arrays.
+// The bytes of such a block's arrays.
 std::uint64_t compacted_bytes(const LinearBlock& block, const Compaction& how);
 
 // IEEE half precision: the nearest, even among equally near ones; the largest for what is larger, and 0 for what is no

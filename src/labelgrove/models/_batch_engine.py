@@ -65,7 +65,7 @@ class BatchEngine:
         ValueError
             If anything does not hold that must.
         """
-        batch = _core.BatchPlt.load(dict(options), arrays, for_prediction)
+        batch = _core.CompactPlt.load(dict(options), arrays, True)
         if options["online"] is None or for_prediction:
             return cls(batch)
         stored = {

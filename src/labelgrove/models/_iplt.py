@@ -12,6 +12,7 @@ from labelgrove._validation import Rows
 from labelgrove.models._batch_options import BatchOptions
 from labelgrove.models._online_plt import OnlinePLTClassifier
 from labelgrove.models._options import EngineOptions
+from labelgrove.models._state import Arrays
 
 
 def learn_iplt(
@@ -22,8 +23,14 @@ def learn_iplt(
     indptr: npt.NDArray[np.int64],
     ids: npt.NDArray[np.uint32],
     threads: int,
-) -> _core.BatchPlt:
-    """Learn the trees by passes of AdaGrad (Jasinska-Kobus et al. 2021, Algorithm 1)."""
+) -> Arrays:
+    """Learn the trees by passes of AdaGrad (Jasinska-Kobus et al. 2021, Algorithm 1).
+
+    Returns
+    -------
+    dict of ndarray
+        As the core's `CompactPlt` loads them.
+    """
     online = OnlinePLTClassifier(
         preset="paper", policy="fixed", normalize=options.normalize, random_state=options.seed
     )
@@ -34,4 +41,5 @@ def learn_iplt(
         for _ in range(options.max_passes):
             model.learn(*rows.arrays, indptr, ids, 0, rows.n_rows, threads)
         models.append(model)
-    return _core.BatchPlt.from_online(options.to_dict(), models)
+    learnt: Arrays = _core.join_online_plts(models, options.weight_threshold)
+    return learnt

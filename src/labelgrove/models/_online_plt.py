@@ -282,7 +282,7 @@ class OnlinePLTClassifier(OnlineClassifier, LabelTreeClassifier):
                 saved = batch.engine.online.save(False)
                 engine = _core.OnlinePlt.load(options.to_dict(), saved, False)
             else:
-                engine = learn_on(options, batch.engine.save(False), batch.counts)
+                engine = learn_on(options, batch.engine.batch, batch.counts)
             learned = replace(
                 batch,
                 engine=engine,

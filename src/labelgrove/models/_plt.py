@@ -215,11 +215,11 @@ class PLTClassifier(BatchClassifier, LabelTreeClassifier):
         trees = [engine_tree_of_ids(tree) for tree in plan.build(rows, indptr, ids, learned.labels)]
         threads = thread_count(self.n_jobs)
         if online:
-            batch = learn_iplt(
+            arrays = learn_iplt(
                 learned.options, trees, len(learned.labels), rows, indptr, ids, threads
             )
         else:
-            batch = _core.BatchPlt.train(
+            arrays = _core.train_batch_plt(
                 learned.options.to_dict(),
                 trees,
                 len(learned.labels),
@@ -230,8 +230,8 @@ class PLTClassifier(BatchClassifier, LabelTreeClassifier):
                 class_weights(self.class_weight, learned.labels, ids, rows.n_rows),
                 threads,
             )
+        batch = _core.CompactPlt.load(learned.options.to_dict(), arrays, True)
         prepared = None
         if learned.options.online is not None:
-            arrays = batch.save(False)
-            prepared = prepare(learned.options.online, arrays, rows, indptr, ids, threads)
+            prepared = prepare(learned.options.online, batch, rows, indptr, ids, threads)
         learned.engine = BatchEngine(batch, prepared)

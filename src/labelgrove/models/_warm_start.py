@@ -69,32 +69,30 @@ def _first(rows: Rows, n: int) -> Rows:
 
 
 class BatchWeights:
-    """What a batch model of one tree has learnt, as its archive holds it."""
+    """What a batch model of one tree has learnt.
 
-    def __init__(self, arrays: Arrays) -> None:
-        self._arrays = arrays
-        parents = arrays["tree.parent"]
+    Parameters
+    ----------
+    batch : the compiled batch model
+    """
+
+    def __init__(self, batch: Any) -> None:
+        self._batch = batch
+        self.arrays: Arrays = batch.save(True)
+        parents = self.arrays["tree.parent"]
         self._width = np.bincount(parents[1:], minlength=len(parents))
-        inner = np.flatnonzero(self._width)
-        sizes = arrays["block.features"].astype(np.int64)
-        feature_ends = np.concatenate([[0], np.cumsum(sizes)])
-        weight_ends = np.concatenate([[0], np.cumsum((sizes + 1) * self._width[inner])])
-        self._place = {int(v): i for i, v in enumerate(inner)}
-        self._features, self._weights = feature_ends, weight_ends
 
     def block(self, v: int) -> tuple[npt.NDArray[np.uint32], npt.NDArray[np.float32]]:
         """Features and weights (features + 1, children), the bias first; none of a leaf."""
-        if v not in self._place:
+        if self._width[v] == 0:
             return np.zeros(0, np.uint32), np.zeros((1, 0), np.float32)
-        i = self._place[v]
-        features = self._arrays["weights.feature"][self._features[i] : self._features[i + 1]]
-        weights = self._arrays["weights.value"][self._weights[i] : self._weights[i + 1]]
+        features, weights = self._batch.weights_of(v)
         return features, weights.reshape(len(features) + 1, int(self._width[v]))
 
     def examples_of_nodes(self, label_counts: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
         """How many examples each node has had, at most, from how many each label had."""
-        parents, labels = self._arrays["tree.parent"], self._arrays["tree.label"]
-        total = int(self._arrays["counters"][1])
+        parents, labels = self.arrays["tree.parent"], self.arrays["tree.label"]
+        total = int(self.arrays["counters"][1])
         counts = np.zeros(len(parents), np.int64)
         for leaf in np.flatnonzero((self._width == 0) & (labels < len(label_counts))):
             v = int(leaf)
@@ -105,10 +103,10 @@ class BatchWeights:
         return np.minimum(counts, total)
 
 
-def learn_on(options: EngineOptions, arrays: Arrays, label_counts: npt.NDArray[np.int64]) -> Any:
+def learn_on(options: EngineOptions, model: Any, label_counts: npt.NDArray[np.int64]) -> Any:
     """An engine that goes on from a batch model's weights, its state guessed from label counts."""
-    batch = BatchWeights(arrays)
-    saved = _blank(options, arrays)
+    batch = BatchWeights(model)
+    saved = _blank(options, batch.arrays)
     counts = batch.examples_of_nodes(label_counts)
     features, weights, states = [], [], []
     for v, theta in zip(saved["block.node"].tolist(), saved["block.theta"].tolist(), strict=True):
@@ -124,7 +122,7 @@ def learn_on(options: EngineOptions, arrays: Arrays, label_counts: npt.NDArray[n
 
 def prepare(
     options: EngineOptions,
-    arrays: Arrays,
+    model: Any,
     rows: Rows,
     indptr: npt.NDArray[np.int64],
     ids: npt.NDArray[np.uint32],
@@ -135,8 +133,8 @@ def prepare(
     It goes over them once, from the batch solution on; then the solution's weights are put back.
     What remains is the optimiser's state there, auxiliary classifiers, remembered examples.
     """
-    batch = BatchWeights(arrays)
-    saved = _blank(options, arrays)
+    batch = BatchWeights(model)
+    saved = _blank(options, batch.arrays)
     saved["counters"][1] = 0
     features, weights, states = [], [], []
     fresh = 1.0 if options.learner == LEARNERS["arow"] else 0.0

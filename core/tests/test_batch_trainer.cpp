@@ -2,7 +2,8 @@
 #include <numeric>
 
 #include "harness.hpp"
-#include "labelgrove/batch_plt.hpp"
+#include "labelgrove/batch_trainer.hpp"
+#include "labelgrove/compact_plt.hpp"
 #include "labelgrove/grove_search.hpp"
 #include "memory_archive.hpp"
 #include "stream.hpp"
@@ -32,13 +33,18 @@ TrainingOptions options_for(BatchLoss loss) {
   return options;
 }
 
-BatchPlt grown(Random& random, const TrainingSet& data, std::size_t trees, unsigned threads) {
+MemoryArchive grown(Random& random, const TrainingSet& data, std::size_t trees, unsigned threads) {
   std::vector<LabelTree> all;
   for (std::size_t t = 0; t < trees; ++t) all.push_back(random_tree(random));
-  return {options_for(BatchLoss::squared_hinge), std::move(all), data, threads};
+  const auto blocks = train_blocks(options_for(BatchLoss::squared_hinge), all, data, threads);
+  std::vector<const LabelTree*> views;
+  for (const LabelTree& tree : all) views.push_back(&tree);
+  MemoryArchive archive;
+  write_blocks(views, data.size, WeightType::float32, blocks, archive);
+  return archive;
 }
 
-MemoryArchive saved(const BatchPlt& model) {
+MemoryArchive saved(const CompactPlt& model) {
   MemoryArchive archive;
   model.save(archive);
   return archive;
@@ -52,27 +58,23 @@ TEST("batch plt: the same for any number of threads, and as it was saved") {
   const TrainingSet data = training_set(stream);
   Random first(7);
   Random second(7);
-  const BatchPlt alone = grown(first, data, 2, 1);
-  const BatchPlt many = grown(second, data, 2, 4);
-  const MemoryArchive archive = saved(alone);
-  CHECK(archive == saved(many));
-  for (const bool borrow : {false, true}) {
-    const BatchPlt again(alone.options(), archive, borrow);
-    CHECK(saved(again) == archive);
-    CHECK_EQ(again.examples_seen(), std::uint64_t{200});
-    CHECK_EQ(again.size().weights, alone.size().weights);
-  }
+  const MemoryArchive alone = grown(first, data, 2, 1);
+  CHECK(alone == grown(second, data, 2, 4));
+  const CompactPlt model(data.normalize, alone);
+  CHECK(saved(model) == alone);
+  CHECK_EQ(model.examples_seen(), std::uint64_t{200});
 }
 
 TEST("batch plt: removes labels from all trees or from none") {
   Random random(6);
   const Stream stream = random_stream(random, 60, kLabels);
-  BatchPlt model = grown(random, training_set(stream), 3, 1);
+  const MemoryArchive archive = grown(random, training_set(stream), 3, 1);
+  CompactPlt model(true, archive);
   const std::vector<LabelId> twice{3, 3};
   CHECK_THROWS(std::invalid_argument, model.remove_labels(twice));
   const std::vector<LabelId> gone{3, 5};
   model.remove_labels(gone);
-  for (const WeightedTree& one : model.trees()) CHECK(one.tree().leaf_of(3) == kNone && one.tree().leaf_of(4) != kNone);
+  for (const CompactTree& one : model.trees()) CHECK(one.tree().leaf_of(3) == kNone && one.tree().leaf_of(4) != kNone);
   const std::vector<TreeView> views = views_of(model);
   const GroveScope scope(views);
   GroveSearcher searcher(views, scope);
@@ -84,13 +86,14 @@ TEST("batch plt: removes labels from all trees or from none") {
 TEST("grove search: the mean over all trees, however few are asked for") {
   Random random(8);
   const Stream stream = random_stream(random, 100, kLabels);
-  const BatchPlt model = grown(random, training_set(stream), 3, 1);
+  const MemoryArchive archive = grown(random, training_set(stream), 3, 1);
+  const CompactPlt model(true, archive);
   const std::vector<TreeView> views = views_of(model);
   const GroveScope scope(views);
   GroveSearcher searcher(views, scope);
   for (const Example& x : stream.x) {
     std::vector<float> sums(kLabels);
-    for (const WeightedTree& one : model.trees()) {
+    for (const CompactTree& one : model.trees()) {
       const Scope all(one.tree());
       Searcher single(one.tree(), one.blocks(), all);
       std::vector<Scored> found;
@@ -115,17 +118,17 @@ TEST("grove search: the mean over all trees, however few are asked for") {
 TEST("batch plt: refuses arrays that do not hold together, and names them") {
   Random random(9);
   const Stream stream = random_stream(random, 60, kLabels);
-  const BatchPlt model = grown(random, training_set(stream), 2, 1);
+  const MemoryArchive whole = grown(random, training_set(stream), 2, 1);
   const auto refused = [&](auto&& change) {
-    MemoryArchive archive = saved(model);
+    MemoryArchive archive = whole;
     change(archive);
-    CHECK_THROWS(std::invalid_argument, BatchPlt(model.options(), archive, false));
+    CHECK_THROWS(std::invalid_argument, CompactPlt(true, archive));
   };
-  refused([](MemoryArchive& a) { a.arrays()["counters"] = std::vector<std::uint64_t>(3); });
+  refused([](MemoryArchive& a) { a.arrays()["counters"] = std::vector<std::uint64_t>(2); });
   refused([](MemoryArchive& a) { a.arrays()["tree.nodes"] = std::vector<std::uint32_t>(0); });
   refused([](MemoryArchive& a) { a.arrays()["tree.nodes"] = std::vector<std::uint32_t>(1, 1U << 30); });
   refused([](MemoryArchive& a) { a.arrays()["block.features"] = std::vector<std::uint32_t>(1, 1U << 30); });
-  refused([](MemoryArchive& a) { a.arrays()["weights.value"] = std::vector<float>(1, 0.0F); });
+  refused([](MemoryArchive& a) { a.arrays()["weights.bias"] = std::vector<float>(1, 0.0F); });
 }
 
 }  // namespace
