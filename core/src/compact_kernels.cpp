@@ -63,7 +63,9 @@ struct Int8 {
   static constexpr std::size_t kBytes = 1;
   static float one(const std::uint8_t* from) { return static_cast<float>(read<std::int8_t>(from)); }
   static Floats many(const std::uint8_t* from) {
-    return __builtin_convertvector(read<Vector<std::int8_t>>(from), Floats);
+    // By way of integers as wide as floats: compilers convert the narrow ones number by number.
+    const auto wide = __builtin_convertvector(read<Vector<std::int8_t>>(from), Vector<std::int32_t>);
+    return __builtin_convertvector(wide, Floats);
   }
 };
 
@@ -187,11 +189,69 @@ inline std::size_t add_row(const std::uint8_t* row, std::uint32_t columns, float
   return sizeof(Column) + count * (sizeof(Column) + Value::kBytes);
 }
 
+// Blocks of few columns: all sums stay in registers, M vectors for the even features and as many for the odd ones.
+template <int M, typename Value>
+std::uint64_t sum_narrow_rows(std::uint32_t columns, const std::uint8_t* const* rows, const float* values,
+                              std::size_t n, float* even, float* odd) {
+  std::uint64_t bytes = 0;
+  const auto add = [&](const std::uint8_t* row, float x, Floats(&sum)[M]) {
+    const std::uint8_t count = *row;
+    const std::uint8_t* value = row + 1;
+    if (count == dense_row<std::uint8_t>()) {
+      for (int k = 0; k < M; ++k) {
+        const auto c = static_cast<std::uint32_t>(k * kLanes);
+        sum[k] += x * first_lanes(Value::many(value + c * Value::kBytes), columns, c);
+      }
+      bytes += 1 + columns * Value::kBytes;
+      return;
+    }
+    std::uint64_t mask = 0;
+    if (count == masked_row<std::uint8_t>()) {
+      mask = read<std::uint64_t>(value) & ~std::uint64_t{0} >> (64 - columns);
+      value += mask_bytes(columns);
+    } else {
+      for (std::uint8_t i = 0; i < count; ++i) mask |= std::uint64_t{1} << value[i];
+      value += count;
+    }
+    for (int k = 0; k < M; ++k) {
+      const std::uint32_t bits = static_cast<std::uint32_t>(mask >> (k * kLanes)) & kMaskBits;
+      sum[k] += x * spread(Value::many(value), bits);
+      value += static_cast<std::size_t>(__builtin_popcount(bits)) * Value::kBytes;
+    }
+    bytes += static_cast<std::uint64_t>(value - row);
+  };
+  Floats first[M];
+  Floats second[M];
+  std::memcpy(first, odd, sizeof first);
+  std::memcpy(second, even, sizeof second);
+  std::size_t j = 0;
+  for (; j + 1 < n; j += 2) {
+    add(rows[j], values[j], first);
+    add(rows[j + 1], values[j + 1], second);
+  }
+  if (j < n) add(rows[j], values[j], first);
+  std::memcpy(odd, first, sizeof first);
+  std::memcpy(even, second, sizeof second);
+  return bytes;
+}
+
 // Even and odd features are summed apart, the bias being the first of all, as Kernels::margins does; a weight that is not
 // stored would have added 0.
 template <typename Column, typename Value>
 std::uint64_t sum_rows(const CompactRows& block, const std::uint8_t* const* rows, const float* values, std::size_t n,
                        float* even, float* odd) {
+  switch (padded(block.columns) / kLanes) {
+    case 1:
+      return sum_narrow_rows<1, Value>(block.columns, rows, values, n, even, odd);
+    case 2:
+      return sum_narrow_rows<2, Value>(block.columns, rows, values, n, even, odd);
+    case 3:
+      return sum_narrow_rows<3, Value>(block.columns, rows, values, n, even, odd);
+    case 4:
+      return sum_narrow_rows<4, Value>(block.columns, rows, values, n, even, odd);
+    default:
+      break;
+  }
   std::uint64_t bytes = 0;
   for (std::size_t j = 0; j < n; ++j)
     bytes += add_row<Column, Value>(rows[j], block.columns, values[j], j % 2 == 0 ? odd : even);
