@@ -63,8 +63,9 @@ struct Int8 {
   static constexpr std::size_t kBytes = 1;
   static float one(const std::uint8_t* from) { return static_cast<float>(read<std::int8_t>(from)); }
   static Floats many(const std::uint8_t* from) {
-    // By way of integers as wide as floats: compilers convert the narrow ones number by number.
-    const auto wide = __builtin_convertvector(read<Vector<std::int8_t>>(from), Vector<std::int32_t>);
+    // Step by step: what is not twice as wide, compilers convert number by number.
+    const auto wider = __builtin_convertvector(read<Vector<std::int8_t>>(from), Vector<std::int16_t>);
+    const auto wide = __builtin_convertvector(wider, Vector<std::int32_t>);
     return __builtin_convertvector(wide, Floats);
   }
 };
