@@ -7,11 +7,11 @@
 #include <vector>
 
 #include "arrays.hpp"
-#include "dict_archive.hpp"
 #include "held.hpp"
 #include "labelgrove/batch_trainer.hpp"
 #include "labelgrove/compact_plt.hpp"
 #include "labelgrove/online_plt.hpp"
+#include "model_archive.hpp"
 #include "register.hpp"
 #include "rows.hpp"
 
@@ -80,10 +80,7 @@ nb::dict train(const nb::dict& options, const nb::list& trees, LabelId label_cou
   }
   std::vector<const LabelTree*> learnt;
   for (const LabelTree& tree : label_trees) learnt.push_back(&tree);
-  nb::dict out;
-  DictWriter writer(out);
-  write_blocks(learnt, data.size, WeightType::float32, blocks, writer);
-  return out;
+  return saved_by([&](ArrayWriter& out) { write_blocks(learnt, data.size, WeightType::float32, blocks, out); });
 }
 
 nb::dict from_online(const nb::list& models, float weight_threshold) {
@@ -95,10 +92,8 @@ nb::dict from_online(const nb::list& models, float weight_threshold) {
     examples = model.examples_seen();
   }
   if (trees.empty()) throw std::invalid_argument("there is no tree");
-  nb::dict out;
-  DictWriter writer(out);
-  write_compact(trees, examples, {WeightType::float32, weight_threshold}, writer);
-  return out;
+  return saved_by(
+      [&](ArrayWriter& out) { write_compact(trees, examples, {WeightType::float32, weight_threshold}, out); });
 }
 
 }  // namespace

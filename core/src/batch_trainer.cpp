@@ -138,8 +138,7 @@ std::vector<Task> cut_into_tasks(std::vector<Task> nodes, bool whole) {
 // Blocks of inner nodes, each put together and made small as soon as the last of its tasks is done.
 class Assembly {
  public:
-  Assembly(const TrainingOptions& options, const LabelTree& tree, const TrainingSet& data,
-           const Assignment& assignment)
+  Assembly(const TrainingOptions& options, const LabelTree& tree, const TrainingSet& data, const Assignment& assignment)
       : options_(options), data_(data), assignment_(assignment), tiles_(tree.size()), place_(tree.size()) {
     std::vector<Task> nodes;
     std::uint32_t inner = 0;
@@ -191,9 +190,7 @@ class Assembly {
     return node;
   }
 
-  void finish(NodeId v) {
-    blocks_[place_[v]] = assemble(options_.link, width_[v], std::exchange(tiles_[v], {}));
-  }
+  void finish(NodeId v) { blocks_[place_[v]] = assemble(options_.link, width_[v], std::exchange(tiles_[v], {})); }
 
   bool competing() const { return options_.solver.loss == BatchLoss::softmax; }
   std::size_t tiles_of(std::size_t children) const { return competing() ? 1 : (children + kTile - 1) / kTile; }
@@ -201,11 +198,11 @@ class Assembly {
   const TrainingOptions& options_;
   const TrainingSet& data_;
   const Assignment& assignment_;
-  std::vector<std::uint32_t> width_;               // by node: how many children
-  std::vector<std::vector<Tile>> tiles_;           // by node: what is there of it
-  std::vector<std::uint32_t> place_;               // by node: among inner nodes
+  std::vector<std::uint32_t> width_;      // by node: how many children
+  std::vector<std::vector<Tile>> tiles_;  // by node: what is there of it
+  std::vector<std::uint32_t> place_;      // by node: among inner nodes
   std::vector<Task> tasks_;
-  std::vector<std::atomic<std::uint32_t>> left_;   // by node: tasks that are not done
+  std::vector<std::atomic<std::uint32_t>> left_;  // by node: tasks that are not done
   std::vector<CompactedBlock> blocks_;
 };
 

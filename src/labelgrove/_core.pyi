@@ -16,6 +16,8 @@ class LomTree:
 
     def save(self, for_prediction: bool) -> dict: ...
 
+    def size(self) -> dict: ...
+
     def nodes(self) -> dict:
         """The tree and its statistics, as they are saved."""
 
@@ -40,8 +42,6 @@ class LomTree:
     @property
     def can_learn(self) -> bool: ...
 
-    def size(self) -> dict: ...
-
 class Ldsm:
     """A forest of LdSM trees; see core/include/labelgrove/ldsm.hpp."""
 
@@ -51,6 +51,8 @@ class Ldsm:
     def load(options: dict, arrays: dict, for_prediction: bool) -> Ldsm: ...
 
     def save(self, for_prediction: bool) -> dict: ...
+
+    def size(self) -> dict: ...
 
     def nodes(self) -> dict:
         """The trees and how their nodes were split, as they are saved."""
@@ -75,8 +77,6 @@ class Ldsm:
 
     @property
     def can_learn(self) -> bool: ...
-
-    def size(self) -> dict: ...
 
 class OnlinePlt:
     """OPLT or IPLT; see core/include/labelgrove/online_plt.hpp."""
@@ -111,12 +111,14 @@ class OnlinePlt:
         """
 
     @staticmethod
-    def on_tree(options: dict, parents: Annotated[NDArray[numpy.uint32], dict(shape=(None,), order='C', device='cpu', writable=False)], labels: Annotated[NDArray[numpy.uint32], dict(shape=(None,), order='C', device='cpu', writable=False)], label_count: int) -> OnlinePlt: ...
-
-    @staticmethod
     def load(options: dict, arrays: dict, for_prediction: bool) -> OnlinePlt: ...
 
     def save(self, for_prediction: bool) -> dict: ...
+
+    def size(self) -> dict: ...
+
+    @staticmethod
+    def on_tree(options: dict, parents: Annotated[NDArray[numpy.uint32], dict(shape=(None,), order='C', device='cpu', writable=False)], labels: Annotated[NDArray[numpy.uint32], dict(shape=(None,), order='C', device='cpu', writable=False)], label_count: int) -> OnlinePlt: ...
 
     def learn(self, indptr: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], ids: Annotated[NDArray[numpy.uint32], dict(shape=(None,), order='C', device='cpu', writable=False)], values: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu', writable=False)], label_indptr: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], labels: Annotated[NDArray[numpy.uint32], dict(shape=(None,), order='C', device='cpu', writable=False)], begin: int, end: int, threads: int) -> None: ...
 
@@ -124,8 +126,6 @@ class OnlinePlt:
 
     @property
     def can_learn(self) -> bool: ...
-
-    def size(self) -> dict: ...
 
 def train_batch_plt(options: dict, trees: list, label_count: int, indptr: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], ids: Annotated[NDArray[numpy.uint32], dict(shape=(None,), order='C', device='cpu', writable=False)], values: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu', writable=False)], label_indptr: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], labels: Annotated[NDArray[numpy.uint32], dict(shape=(None,), order='C', device='cpu', writable=False)], example_costs: object | None, label_costs: object | None, threads: int) -> dict:
     """
@@ -172,6 +172,8 @@ class CompactPlt:
 
     def save(self, for_prediction: bool) -> dict: ...
 
+    def size(self) -> dict: ...
+
     def weights_of(self, node: int) -> tuple:
         """
         Features, and (features + 1, children) weights end to end, the bias first, of an inner node of the first tree.
@@ -182,8 +184,6 @@ class CompactPlt:
 
     @property
     def can_learn(self) -> bool: ...
-
-    def size(self) -> dict: ...
 
 def check_rows(indptr: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], ids: Annotated[NDArray[numpy.uint32], dict(shape=(None,), order='C', device='cpu', writable=False)], values: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu', writable=False)], columns: int) -> tuple:
     """
