@@ -282,6 +282,71 @@ struct AddScaled {
   }
 };
 
+// The sum of all lanes, in halves.
+template <int N>
+inline float sum_of(V<N> v) {
+  float lanes[Pack<N>::kBytes / sizeof(float)];
+  std::memcpy(lanes, &v, sizeof v);
+  for (int half = N / 2; half > 0; half /= 2) {
+    for (int i = 0; i < half; ++i) lanes[i] += lanes[i + half];
+  }
+  return lanes[0];
+}
+
+struct RunMargin {
+  const float* weights;
+  const float* x;
+  float* sum;
+
+  template <int N, int M>
+  void run(std::size_t at) const {
+    V<N> products{};
+    for (int k = 0; k < M; ++k) products += load<N>(x + at + k * N) * load<N>(weights + at + k * N);
+    *sum += sum_of<N>(products);
+  }
+};
+
+struct RunMarginAndVariance {
+  const float* weights;
+  const float* x;
+  std::size_t state;
+  float* margin;
+  float* variance;
+
+  template <int N, int M>
+  void run(std::size_t at) const {
+    V<N> products{};
+    V<N> variances{};
+    for (int k = 0; k < M; ++k) {
+      const V<N> xs = load<N>(x + at + k * N);
+      products += xs * load<N>(weights + at + k * N);
+      variances += (xs * xs) * load<N>(weights + state + at + k * N);
+    }
+    *margin += sum_of<N>(products);
+    *variance += sum_of<N>(variances);
+  }
+};
+
+struct RunArow {
+  float* weights;
+  const float* x;
+  std::size_t state;
+  float step;
+  float inverse_r;
+
+  template <int N, int M>
+  void run(std::size_t at) const {
+    for (int k = 0; k < M; ++k) {
+      float* w = weights + at + k * N;
+      const V<N> xs = load<N>(x + at + k * N);
+      const V<N> variance = load<N>(w + state);
+      const V<N> sx = variance * xs;
+      store<N>(w, load<N>(w) + step * sx);
+      store<N>(w + state, variance / (1.0F + (sx * xs) * inverse_r));
+    }
+  }
+};
+
 struct Sigmoid {
   const float* in;
   float* out;
@@ -338,6 +403,19 @@ void table_add_scaled(float* table, std::size_t stride, const std::uint32_t* row
                       std::size_t columns, const float* step) {
   for_each_tile(columns, AddScaled<TableRows<float>>{{table, stride, rows}, x, n, step});
 }
+float run_margin(const float* weights, const float* x, std::size_t n) {
+  float sum = 0.0F;
+  for_each_tile(n, RunMargin{weights, x, &sum});
+  return sum;
+}
+void run_margin_and_variance(const float* weights, const float* x, std::size_t n, std::size_t state, float* margin,
+                             float* variance) {
+  *margin = *variance = 0.0F;
+  for_each_tile(n, RunMarginAndVariance{weights, x, state, margin, variance});
+}
+void run_arow(float* weights, const float* x, std::size_t n, std::size_t state, float step, float inverse_r) {
+  for_each_tile(n, RunArow{weights, x, state, step, inverse_r});
+}
 void exponential(const float* in, std::size_t n, float* out) { for_each_tile(n, Exponential{in, out}); }
 void sigmoid(const float* in, std::size_t n, float* out) { for_each_tile(n, Sigmoid{in, out}); }
 
@@ -352,6 +430,9 @@ const Kernels LABELGROVE_CONCAT(kernels_, LABELGROVE_KERNEL_VARIANT){LABELGROVE_
                                                                      add_scaled,
                                                                      table_margins,
                                                                      table_add_scaled,
+                                                                     run_margin,
+                                                                     run_margin_and_variance,
+                                                                     run_arow,
                                                                      sigmoid,
                                                                      exponential};
 

@@ -182,7 +182,7 @@ LomRoute explain_route(const LomTree& tree, const Features& x) {
     route.nodes.push_back(v);
     route.contributions.resize(route.nodes.size() * x.size);
     route.bias.push_back(
-        node.regressor->margin_parts(x, 0, route.contributions.data() + (route.nodes.size() - 1) * x.size));
+        node.regressor.margin_parts(x, route.contributions.data() + (route.nodes.size() - 1) * x.size));
     v = tree.margin(v, x, work) > 0.0F ? node.right : node.left;
   }
   route.nodes.push_back(v);

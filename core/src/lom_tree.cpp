@@ -7,7 +7,6 @@ namespace labelgrove {
 namespace {
 
 constexpr NodeId kTop = LomTree::kRoot;
-constexpr std::uint32_t kRight[] = {0};  // the only column's target is +1
 
 // Where a slope stays: a margin always tells something, and never all.
 constexpr double kLeastSlope = 0.5;
@@ -81,7 +80,7 @@ bool LomTree::make_children(NodeId v) {
   Node& node = nodes_[v];
   node.left = left;
   node.right = right;
-  node.regressor = std::make_unique<SiblingBlock>(options_.learner, 1, false);
+  node.regressor.start(options_.learner);
   nodes_[left].parent = nodes_[right].parent = v;
   nodes_[left].smallest = node.smallest / 2;
   nodes_[right].smallest = node.smallest - nodes_[left].smallest;
@@ -133,13 +132,11 @@ void LomTree::update_smallest(NodeId v) {
 // One step of an inner node's regressor. Returns the child that the example goes to.
 NodeId LomTree::train(Node& node, const Features& x, ClassCount& seen) {
   // One of them is next, and where they lie nobody can guess: 10 % of the time of a deep tree.
-  for (const NodeId child : {node.left, node.right}) __builtin_prefetch(nodes_[child].regressor.get());
-  const bool to_the_left = node.mean() > seen.mean();
-  node.regressor->learn(x, std::span(kRight, to_the_left ? 0 : 1), true, work_);
-  if (seen.trained > 0) node.side.learn(work_.margins[0], 2 * seen.right > seen.trained);
-  float margin;
-  node.regressor->margins_again(work_, &margin);
-  const double score = std::clamp(static_cast<double>(margin), -1.0, 1.0);
+  for (const NodeId child : {node.left, node.right}) __builtin_prefetch(&nodes_[child]);
+  const float target = node.mean() > seen.mean() ? -1.0F : 1.0F;
+  const auto [before, after] = node.regressor.learn(options_.learner, x, target, work_);
+  if (seen.trained > 0) node.side.learn(before, 2 * seen.right > seen.trained);
+  const double score = std::clamp(static_cast<double>(after), -1.0, 1.0);
   node.score += score;
   ++node.trained;
   seen.score += score;
@@ -151,9 +148,7 @@ NodeId LomTree::train(Node& node, const Features& x, ClassCount& seen) {
 // --- what was learnt ----------------------------------------------------------------------------------------------------
 
 float LomTree::margin(NodeId v, const Features& x, Workspace& work) const {
-  float margin;
-  nodes_[v].regressor->margins(x, work, &margin);
-  return margin;
+  return nodes_[v].regressor.margin(x, work);
 }
 
 void LomTree::remove_labels(std::span<const LabelId> labels) {
@@ -177,10 +172,8 @@ std::vector<LabelId> LomTree::labels() const {
 LomTree::Size LomTree::size() const {
   Size size;
   for (const Node& node : nodes_) {
-    size.model_bytes += sizeof(Node) + node.classes.bytes();
-    if (!node.regressor) continue;
-    size.weights += node.regressor->rows();
-    size.model_bytes += node.regressor->bytes();
+    size.model_bytes += sizeof(Node) + node.classes.bytes() + node.regressor.bytes();
+    if (!node.is_leaf()) size.weights += node.regressor.size() + 1;
   }
   return size;
 }

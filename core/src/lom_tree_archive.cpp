@@ -21,13 +21,19 @@ void LomTree::save(ArrayWriter& out, bool for_prediction) const {
   for (LabelId label = 0; label < label_count(); ++label) states[label] = static_cast<std::uint8_t>(states_[label]);
   save_nodes(out, for_prediction);
 
+  save_regressors(out, for_prediction);
+}
+
+void LomTree::save_regressors(ArrayWriter& out, bool for_prediction) const {
+  std::vector<Regressor::Term> terms;
   const auto inner = static_cast<std::size_t>(inner_nodes());
   auto sizes = out.u32("block.features", inner);
   std::size_t features = 0;
   std::size_t i = 0;
   for (const Node& node : nodes_) {
     if (node.is_leaf()) continue;
-    sizes[i] = node.regressor->features().size();
+    node.regressor.collect(for_prediction, terms);
+    sizes[i] = static_cast<std::uint32_t>(terms.size());
     features += sizes[i++];
   }
   const bool with_state = options_.learner.has_state() && !for_prediction;
@@ -36,13 +42,15 @@ void LomTree::save(ArrayWriter& out, bool for_prediction) const {
   float* next_state = with_state ? out.f32("weights.state", features + inner).data() : nullptr;
   for (const Node& node : nodes_) {
     if (node.is_leaf()) continue;
-    const SiblingBlock& block = *node.regressor;
-    next_feature = std::ranges::copy(block.features().features(), next_feature).out;
-    block.copy_weights(1, next_weight);
-    next_weight += block.rows();
-    if (!with_state) continue;
-    block.copy_state(1, next_state);
-    next_state += block.rows();
+    node.regressor.collect(for_prediction, terms);
+    const Regressor::Term bias = node.regressor.bias();
+    *next_weight++ = bias.weight;
+    if (with_state) *next_state++ = bias.state;
+    for (const Regressor::Term& term : terms) {
+      *next_feature++ = term.feature;
+      *next_weight++ = term.weight;
+      if (with_state) *next_state++ = term.state;
+    }
   }
 }
 
@@ -95,8 +103,8 @@ void LomTree::save_statistics(ArrayWriter& out, std::size_t entries) const {
   }
 }
 
-LomTree::LomTree(const LomTreeOptions& options, const ArrayReader& saved, bool borrow)
-    : options_(options), can_learn_(!borrow) {
+LomTree::LomTree(const LomTreeOptions& options, const ArrayReader& saved, bool for_prediction)
+    : options_(options), can_learn_(!for_prediction) {
   const auto counters = saved.u64("counters");
   require(counters.size() == 2 && counters[0] < kNone / 2 && counters[1] <= kMostExamples,
           "array 'counters' must hold 2 numbers, of labels and of examples");
@@ -106,8 +114,8 @@ LomTree::LomTree(const LomTreeOptions& options, const ArrayReader& saved, bool b
   for (const std::uint8_t state : states) states_.push_back(static_cast<State>(state));
   load_nodes(saved);
   load_classes(saved);
-  if (!borrow) load_statistics(saved);
-  load_regressors(saved, borrow);
+  if (!for_prediction) load_statistics(saved);
+  load_regressors(saved, for_prediction);
   require(nodes_[kRoot].reached == counters[1], "the classes at the root are not as many as the examples");
   std::vector<State> unseen = states_;
   for (const ClassCount& count : nodes_[kRoot].classes.all()) unseen[count.label] = State::unknown;
@@ -220,28 +228,24 @@ void LomTree::load_statistics(const ArrayReader& saved) {
   }
 }
 
-void LomTree::load_regressors(const ArrayReader& saved, bool borrow) {
+void LomTree::load_regressors(const ArrayReader& saved, bool for_prediction) {
   Pieces sizes("block.features", saved.u32("block.features"));
   Pieces features("weights.feature", saved.u32("weights.feature"));
   Pieces weights("weights.value", saved.f32("weights.value"));
-  const bool with_state = options_.learner.has_state() && !borrow;
+  const bool with_state = options_.learner.has_state() && !for_prediction;
   Pieces states("weights.state", with_state ? saved.f32("weights.state") : std::span<const float>());
   for (NodeId v = 0; v < nodes_.size(); ++v) {
     Node& node = nodes_[v];
     if (node.is_leaf()) continue;
-    BlockView view;
-    view.children = 1;
-    view.updates = node.trained;
-    view.features = features.take(sizes.one());
-    require(std::ranges::all_of(view.features, [](FeatureId id) { return id < kNone / 2; }),
-            node_name(v) + ": a feature id is out of range");
-    const auto block_weights = weights.take(view.features.size() + 1);
-    view.weights = block_weights.data();
-    const auto block_state = states.take(with_state ? view.features.size() + 1 : 0);
-    if (with_state) view.state = block_state.data();
-    if (!borrow) require_learnable(options_.learner, block_weights, block_state, node_name(v));
-    node.regressor = std::make_unique<SiblingBlock>(options_.learner, view, borrow);
-    require(node.regressor->features().size() == view.features.size(), node_name(v) + ": a feature occurs twice");
+    const auto known = features.take(sizes.one());
+    std::vector<FeatureId> sorted(known.begin(), known.end());
+    std::ranges::sort(sorted);
+    require(sorted.empty() || sorted.back() < kNone / 2, node_name(v) + ": a feature id is out of range");
+    require(std::ranges::adjacent_find(sorted) == sorted.end(), node_name(v) + ": a feature occurs twice");
+    const auto node_weights = weights.take(known.size() + 1);
+    const auto node_states = states.take(with_state ? known.size() + 1 : 0);
+    if (!for_prediction) require_learnable(options_.learner, node_weights, node_states, node_name(v));
+    node.regressor = Regressor(options_.learner, known, node_weights, node_states, !for_prediction);
   }
   sizes.finish();
   features.finish();

@@ -223,18 +223,14 @@ void SiblingBlock::learn(const Features& x, std::span<const std::uint32_t> posit
     case LearnerKind::sgd: {
       kernel.margins(rows, values, n, columns, margins);
       const float scale = inverse_scale();
-      if (options_.loss == Loss::logistic) {
-        for (std::uint32_t c = 0; c < columns; ++c) steps[c] = -targets[c] * (margins[c] * scale);
-        kernel.sigmoid(steps, columns, steps);
-        for (std::uint32_t c = 0; c < columns; ++c) steps[c] *= -targets[c];  // the gradient
-      } else {
-        for (std::uint32_t c = 0; c < columns; ++c) steps[c] = std::clamp(margins[c] * scale, -1.0F, 1.0F) - targets[c];
-      }
+      for (std::uint32_t c = 0; c < columns; ++c) steps[c] = -targets[c] * (margins[c] * scale);
+      kernel.sigmoid(steps, columns, steps);
+      for (std::uint32_t c = 0; c < columns; ++c) steps[c] *= -targets[c];  // the gradient
       std::fill(steps + columns_, steps + columns, 0.0F);
       if (options_.kind == LearnerKind::adagrad) {
         kernel.adagrad(rows, values, n, columns, stride_, steps, options_.rate, options_.epsilon);
       } else {
-        const auto step = static_cast<float>(-sgd_step(values, n));
+        const auto step = static_cast<float>(-sgd_step(options_, squared_length(values, n)));
         for (std::uint32_t c = 0; c < columns_; ++c) steps[c] *= step;
         kernel.add_scaled(rows, values, n, columns, steps);
       }
@@ -265,20 +261,6 @@ float SiblingBlock::inverse_scale() const {
   if (options_.kind != LearnerKind::sgd) return 1.0F;
   const double decay = static_cast<double>(options_.l2) * static_cast<double>(options_.rate);
   return static_cast<float>((1.0 + decay) / (1.0 + decay * static_cast<double>(updates_ + 1)));
-}
-
-// A squared loss has steps that never overshoot (Karampatziakis & Langford 2011): what a step of rate eta comes to when it
-// is taken in ever smaller ones.
-double SiblingBlock::sgd_step(const float* values, std::size_t n, double weight) const {
-  const double rate = static_cast<double>(options_.rate) * weight;
-  if (options_.loss == Loss::logistic) return rate / (1.0 + static_cast<double>(options_.l2) * rate);
-  double square = 0.0;
-  for (std::size_t j = 0; j < n; ++j) square += static_cast<double>(values[j]) * static_cast<double>(values[j]);
-  return (1.0 - std::exp(-rate * square)) / square;
-}
-
-void SiblingBlock::margins_again(Workspace& work, float* out) const {
-  kernels().margins(work.rows.data(), work.values.data(), work.rows.size(), children(), out);
 }
 
 // NAG (Ross, Mineiro & Langford 2013, Algorithm 2) keeps the largest value s of each feature and steps as AdaGrad does,
@@ -315,7 +297,7 @@ void SiblingBlock::regress(const Features& x, std::span<const float> targets, fl
   std::fill(steps + columns_, steps + columns, 0.0F);
   for (std::uint32_t c = 0; c < columns_; ++c) steps[c] = work.margins[c] - targets[c];
   if (options_.kind == LearnerKind::sgd) {
-    const auto step = static_cast<float>(-sgd_step(values, n, static_cast<double>(weight)));
+    const auto step = static_cast<float>(-sgd_step(options_, squared_length(values, n), static_cast<double>(weight)));
     for (std::uint32_t c = 0; c < columns_; ++c) steps[c] *= step;
     kernel.add_scaled(work.rows.data(), values, n, columns, steps);
   } else {
@@ -365,18 +347,12 @@ void SiblingBlock::predict(const Features& x, Workspace& work, float* probabilit
 float SiblingBlock::margin_scale() const { return options_.kind == LearnerKind::arow ? kArowSlope : inverse_scale(); }
 
 float SiblingBlock::contributions(const Features& x, std::uint32_t child, float* added) const {
-  const float bias = margin_parts(x, child, added);
   const float scale = margin_scale();
-  for (std::uint32_t j = 0; j < x.size; ++j) added[j] *= scale;
-  return scale * bias;
-}
-
-float SiblingBlock::margin_parts(const Features& x, std::uint32_t child, float* added) const {
   for (std::uint32_t j = 0; j < x.size; ++j) {
     const std::uint32_t found = map_.find(x.ids[j]);
-    added[j] = found == kNone ? 0.0F : row(found + 1)[child] * x.values[j];
+    added[j] = found == kNone ? 0.0F : row(found + 1)[child] * x.values[j] * scale;
   }
-  return row(kBiasRow)[child];
+  return scale * row(kBiasRow)[child];
 }
 
 LinearBlock SiblingBlock::linear() const {

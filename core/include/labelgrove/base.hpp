@@ -27,11 +27,15 @@ inline float scaled(float value, double scale) { return static_cast<float>(stati
 // Whether no feature below the last one is missing.
 inline bool is_dense(const Features& x) { return x.size > 0 && x.ids[x.size - 1] == x.size - 1; }
 
+inline double squared_length(const float* values, std::size_t n) {
+  double square = 0.0;
+  for (std::size_t j = 0; j < n; ++j) square += static_cast<double>(values[j]) * static_cast<double>(values[j]);
+  return square;
+}
+
 // What scales the example to unit length (1 if it has no length): beyond the range of a float for tiny values.
 inline double unit_scale(const Features& x) {
-  double square = 0.0;
-  for (std::uint32_t j = 0; j < x.size; ++j)
-    square += static_cast<double>(x.values[j]) * static_cast<double>(x.values[j]);
+  const double square = squared_length(x.values, x.size);
   return square > 0.0 ? 1.0 / std::sqrt(square) : 1.0;
 }
 

@@ -43,6 +43,9 @@ class FeatureMap {
     }
   }
 
+  // The feature as a hash table wants it: in its high bits all of them count.
+  static std::uint32_t scattered(FeatureId feature) { return feature * kMultiplier; }
+
   void reserve(std::size_t features) { features_.reserve(features); }
 
   std::uint32_t size() const { return static_cast<std::uint32_t>(features_.size()); }
@@ -55,7 +58,7 @@ class FeatureMap {
     std::uint32_t row = kNone;
   };
 
-  std::uint32_t home(FeatureId feature) const { return (feature * kMultiplier) >> shift_; }
+  std::uint32_t home(FeatureId feature) const { return scattered(feature) >> shift_; }
   std::uint32_t insert(FeatureId feature);
   void index_directly();
   void hash_into(std::size_t slots);

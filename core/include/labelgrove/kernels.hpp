@@ -39,6 +39,13 @@ struct Kernels {
   void (*table_add_scaled)(float* table, std::size_t stride, const std::uint32_t* rows, const float* x, std::size_t n,
                            std::size_t columns, const float* step);
 
+  // One column alone, whose weights, and states `state` floats behind them, stand in runs, one for each feature:
+  // its margin, also with its variance, and AROW's step. The sums run in the order of the lanes.
+  float (*run_margin)(const float* weights, const float* x, std::size_t n);
+  void (*run_margin_and_variance)(const float* weights, const float* x, std::size_t n, std::size_t state, float* margin,
+                                  float* variance);
+  void (*run_arow)(float* weights, const float* x, std::size_t n, std::size_t state, float step, float inverse_r);
+
   // out[c] = 1 / (1 + exp(-in[c])).
   void (*sigmoid)(const float* in, std::size_t n, float* out);
 

@@ -4,6 +4,7 @@
 // exact negation of learning (x, y) with weights w. So the "inverse classifier" of OPLT (Algorithm 6) is a negated copy.
 #pragma once
 
+#include <cmath>
 #include <cstdint>
 
 namespace labelgrove {
@@ -27,5 +28,13 @@ struct LearnerOptions {
   // What the state of a weight is before it has learnt: AdaGrad sums from 0, AROW's variance shrinks from 1.
   float initial_state() const { return kind == LearnerKind::arow ? 1.0F : 0.0F; }
 };
+
+// How far SGD goes for an example of that squared length. A squared loss has steps that never overshoot (Karampatziakis &
+// Langford 2011): what a step of rate eta comes to when it is taken in ever smaller ones.
+inline double sgd_step(const LearnerOptions& options, double square, double weight = 1.0) {
+  const double rate = static_cast<double>(options.rate) * weight;
+  if (options.loss == Loss::logistic) return rate / (1.0 + static_cast<double>(options.l2) * rate);
+  return (1.0 - std::exp(-rate * square)) / square;
+}
 
 }  // namespace labelgrove

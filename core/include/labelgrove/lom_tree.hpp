@@ -2,14 +2,13 @@
 // that sends an example left or right; every leaf, the frequencies of the classes that have ended there. Learning and
 // predicting cost one regressor a level.
 //
-// A node's regressor is a sibling block of one column. It is trained towards -1 or +1, whichever drives the mean score
+// A node's regressor is trained towards -1 or +1, whichever drives the mean score
 // of the example's class, e(y), away from that of all examples, E: so classes keep together and the two sides balance
 // (Algorithm 1). How we read what the paper leaves open stands in docs/papers/lomtree.md.
 #pragma once
 
 #include <cmath>
 #include <cstdint>
-#include <memory>
 #include <span>
 #include <vector>
 
@@ -17,7 +16,7 @@
 #include "labelgrove/base.hpp"
 #include "labelgrove/class_histogram.hpp"
 #include "labelgrove/learner.hpp"
-#include "labelgrove/sibling_block.hpp"
+#include "labelgrove/regressor.hpp"
 
 namespace labelgrove {
 
@@ -66,7 +65,7 @@ class LomTree {
     double score = 0.0;          // the sum of their scores
     ClassHistogram classes;
     Side side;
-    std::unique_ptr<SiblingBlock> regressor;  // of an inner node
+    Regressor regressor;  // of an inner node
 
     bool is_leaf() const { return left == kNone; }
     // E, the expected score.
@@ -74,9 +73,9 @@ class LomTree {
   };
 
   explicit LomTree(const LomTreeOptions& options);
-  // What save() wrote. Throws std::invalid_argument, naming what does not hold, unless every invariant does. With `borrow`
-  // the weights stay where they lie and the model can only predict.
-  LomTree(const LomTreeOptions& options, const ArrayReader& saved, bool borrow);
+  // What save() wrote. Throws std::invalid_argument, naming what does not hold, unless every invariant does. With
+  // `for_prediction` there are weights alone, and the model cannot learn.
+  LomTree(const LomTreeOptions& options, const ArrayReader& saved, bool for_prediction);
 
   LomTree(const LomTree&) = delete;
   LomTree& operator=(const LomTree&) = delete;
@@ -125,11 +124,12 @@ class LomTree {
   void start_over(NodeId v);
   void update_smallest(NodeId v);
   NodeId train(Node& node, const Features& x, ClassCount& seen);
+  void save_regressors(ArrayWriter& out, bool for_prediction) const;
   void save_statistics(ArrayWriter& out, std::size_t entries) const;
   void load_nodes(const ArrayReader& saved);
   void load_classes(const ArrayReader& saved);
   void load_statistics(const ArrayReader& saved);
-  void load_regressors(const ArrayReader& saved, bool borrow);
+  void load_regressors(const ArrayReader& saved, bool for_prediction);
 
   LomTreeOptions options_;
   std::vector<Node> nodes_;

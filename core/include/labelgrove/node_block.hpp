@@ -15,6 +15,7 @@ struct Workspace {
   std::vector<float*> rows;
   std::vector<float> values;
   std::vector<float> scaled;
+  std::vector<float> gathered;
   std::vector<float> margins;
   std::vector<float> variances;
   std::vector<float> steps;

@@ -63,12 +63,10 @@ class SiblingBlock final : public NodeBlock {
   SiblingBlock parent_block() const;
 
   // --- learning ------------------------------------------------------------------------------------------------------
-  // One step of every column: `positives` are the children with y = +1, the other children have y = -1, theta has
+  // One step of every column, AdaGrad and SGD in logistic loss: `positives` are the children with y = +1, the other children have y = -1, theta has
   // y = +1. `fresh` tells a new example from one that is learnt again (replay), which AROW takes more lightly.
   void learn(const Features& x, std::span<const std::uint32_t> positives, bool fresh, Workspace& work);
 
-  // The margins, w . x, of the example that was learnt last with this workspace, as they are now.
-  void margins_again(Workspace& work, float* out) const;
   // Learns from now on by number: x.ids[j] stands for the n-th of so many features, which get their rows here.
   // REQUIRES: nothing has been learnt.
   void number_features(std::uint32_t count);
@@ -85,8 +83,6 @@ class SiblingBlock final : public NodeBlock {
   void margins(const Features& x, Workspace& work, float* out) const;
   void predict(const Features& x, Workspace& work, float* probabilities) const override;
   float contributions(const Features& x, std::uint32_t child, float* added) const override;
-  // Likewise, of the plain margin w . x, as margins() gives it.
-  float margin_parts(const Features& x, std::uint32_t child, float* added) const;
   LinearBlock linear() const override;
 
  private:
@@ -106,7 +102,6 @@ class SiblingBlock final : public NodeBlock {
   float inverse_scale() const;
   // What w . x is multiplied by before the sigmoid.
   float margin_scale() const;
-  double sgd_step(const float* values, std::size_t n, double weight = 1.0) const;
   double normalize(Workspace& work);
 
   LearnerOptions options_;

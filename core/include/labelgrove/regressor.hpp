@@ -1,0 +1,98 @@
+// One linear regressor that learns online: what a sibling block is for many columns, for a single one.
+//
+// A tree of regressors has millions of them, most of which know a few dozen features. So the weights, each with its
+// optimiser's state, lie in the very table that finds them: one place in memory a feature, and none beside it. The table
+// is hashed (open addressing, Robin Hood displacement), nearly full and of any size; or, whenever that is smaller, two
+// plain runs over all features up to the largest, of weights and of states, which dense examples use where they lie.
+// A feature takes room as soon as its weight has moved. No result depends on how the table stores them.
+#pragma once
+
+#include <bit>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "labelgrove/base.hpp"
+#include "labelgrove/feature_map.hpp"
+#include "labelgrove/learner.hpp"
+#include "labelgrove/node_block.hpp"
+
+namespace labelgrove {
+
+class Regressor {
+ public:
+  struct Term {
+    FeatureId feature;
+    float weight;
+    float state;
+  };
+  // The example's margin before and after a step.
+  struct Margins {
+    float before;
+    float after;
+  };
+
+  // Knows nothing, and learns nothing before it starts.
+  Regressor() = default;
+  // Begins anew.
+  void start(const LearnerOptions& options);
+  // What was stored, the bias first; `states` may be empty. With `learns` unset there are weights alone, for prediction.
+  // REQUIRES: the features are distinct.
+  Regressor(const LearnerOptions& options, std::span<const FeatureId> features, std::span<const float> weights,
+            std::span<const float> states, bool learns);
+
+  // One step towards `target`, -1 or +1. REQUIRES: it learns; AROW, AdaGrad, or SGD without L2.
+  Margins learn(const LearnerOptions& options, const Features& x, float target, Workspace& work);
+
+  float margin(const Features& x, Workspace& work) const;
+  // added[j] = what feature j of x adds to the margin; returns the bias.
+  float margin_parts(const Features& x, float* added) const;
+
+  Term bias() const { return {kNone, bias_, bias_state_}; }
+  // All that differ from new ones, in increasing order of features; `by_weight`: those whose weight does.
+  void collect(bool by_weight, std::vector<Term>& terms) const;
+  std::size_t size() const;
+  std::size_t bytes() const { return room() * sizeof(float); }
+  // Asks the CPU to fetch the bias and what stands first.
+  void prefetch() const { __builtin_prefetch(cells_.get()); }
+
+ private:
+  bool has_state() const { return width_ == 3; }
+  std::size_t room() const { return std::size_t{slots_} * (direct_ ? width_ - 1U : width_); }
+  // From a weight to its state.
+  std::size_t to_state() const { return direct_ ? slots_ : 1; }
+  bool lies_there(const Features& x) const { return direct_ && is_dense(x) && x.size <= slots_; }
+
+  std::uint32_t home(FeatureId feature) const {
+    return static_cast<std::uint32_t>((std::uint64_t{FeatureMap::scattered(feature)} * slots_) >> 32);
+  }
+  FeatureId key(std::uint32_t slot) const { return std::bit_cast<FeatureId>(cells_[std::size_t{slot} * width_]); }
+  std::uint32_t displacement(std::uint32_t slot, FeatureId feature) const {
+    const std::uint32_t wanted = home(feature);
+    return slot >= wanted ? slot - wanted : slot + slots_ - wanted;
+  }
+  // Where the weight stands, or null.
+  float* find(FeatureId feature) const;
+
+  void prefetch(const Features& x) const;
+  std::size_t gather(const Features& x, Workspace& work) const;
+  float step(const LearnerOptions& options, const Features& x, float target, float margin, float* weights,
+             std::size_t to_state, float variance, Workspace& work);
+  void keep(const Features& x, std::size_t unknown, const Workspace& work);
+  void make_room(FeatureId largest, std::size_t more);
+  void insert(Term term);
+  template <typename Visit>
+  void for_each(Visit&& visit) const;
+
+  std::unique_ptr<float[]> cells_;  // hashed: slots of [ feature | weight | state ]; direct: all weights, then all states
+  std::uint32_t slots_ = 0;
+  std::uint32_t known_ = 0;  // slots in use, if hashed
+  float bias_ = 0.0F;
+  float bias_state_ = 0.0F;
+  float new_state_ = 0.0F;
+  std::uint8_t width_ = 3;  // of a slot
+  bool direct_ = false;
+};
+
+}  // namespace labelgrove

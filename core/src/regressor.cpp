@@ -1,0 +1,237 @@
+#include "labelgrove/regressor.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "labelgrove/kernels.hpp"
+
+namespace labelgrove {
+namespace {
+
+// Robin Hood keeps probes short up to a high load.
+constexpr std::size_t slots_for(std::size_t features) { return features + features / 7 + 1; }
+
+float logistic_gradient(float margin, float target) {
+  return static_cast<float>(-static_cast<double>(target) / (1.0 + std::exp(static_cast<double>(target * margin))));
+}
+
+}  // namespace
+
+void Regressor::start(const LearnerOptions& options) {
+  *this = Regressor();
+  width_ = options.has_state() ? 3 : 2;
+  bias_state_ = new_state_ = options.initial_state();
+}
+
+Regressor::Regressor(const LearnerOptions& options, std::span<const FeatureId> features, std::span<const float> weights,
+                     std::span<const float> states, bool learns) {
+  start(options);
+  if (!learns) width_ = 2;
+  if (!features.empty()) make_room(std::ranges::max(features), features.size());
+  bias_ = weights[0];
+  if (!states.empty()) bias_state_ = states[0];
+  for (std::size_t i = 0; i < features.size(); ++i) {
+    insert({features[i], weights[i + 1], states.empty() ? new_state_ : states[i + 1]});
+  }
+}
+
+// --- the table ----------------------------------------------------------------------------------------------------------
+
+float* Regressor::find(FeatureId feature) const {
+  if (direct_) return feature < slots_ ? cells_.get() + feature : nullptr;
+  if (slots_ == 0) return nullptr;
+  std::uint32_t slot = home(feature);
+  for (std::uint32_t distance = 0;; ++distance) {
+    const FeatureId there = key(slot);
+    if (there == feature) return cells_.get() + std::size_t{slot} * width_ + 1;
+    if (there == kNone || displacement(slot, there) < distance) return nullptr;
+    if (++slot == slots_) slot = 0;
+  }
+}
+
+template <typename Visit>
+void Regressor::for_each(Visit&& visit) const {
+  for (std::uint32_t slot = 0; slot < slots_; ++slot) {
+    if (!direct_ && key(slot) == kNone) continue;
+    const float* weight = cells_.get() + (direct_ ? slot : std::size_t{slot} * width_ + 1);
+    const Term term{direct_ ? slot : key(slot), *weight, has_state() ? weight[to_state()] : new_state_};
+    if (term.weight != 0.0F || term.state != new_state_) visit(term);
+  }
+}
+
+// So that as many features more have room, none of them beyond `largest`.
+void Regressor::make_room(FeatureId largest, std::size_t more) {
+  if (!direct_ && slots_for(known_ + more) <= slots_) return;
+  std::vector<Term> terms;
+  for_each([&](const Term& term) { terms.push_back(term); });
+  for (const Term& term : terms) largest = std::max(largest, term.feature);
+  const std::size_t hashed = slots_for(std::max(terms.size() + more, terms.size() + terms.size() / 8));
+  const std::size_t direct = std::size_t{largest} + 1;
+  direct_ = direct * (width_ - 1U) <= hashed * width_;
+  slots_ = static_cast<std::uint32_t>(direct_ ? direct + direct / 8 : hashed);
+  known_ = 0;
+  cells_ = std::make_unique_for_overwrite<float[]>(room());
+  if (direct_) {
+    std::fill_n(cells_.get(), slots_, 0.0F);
+    if (has_state()) std::fill_n(cells_.get() + slots_, slots_, new_state_);
+  } else {
+    for (std::size_t slot = 0; slot < slots_; ++slot) cells_[slot * width_] = std::bit_cast<float>(kNone);
+  }
+  for (const Term& term : terms) insert(term);
+}
+
+// REQUIRES: there is room; the feature has none yet, unless the table is direct.
+void Regressor::insert(Term term) {
+  if (direct_) {
+    cells_[term.feature] = term.weight;
+    if (has_state()) cells_[slots_ + std::size_t{term.feature}] = term.state;
+    return;
+  }
+  ++known_;
+  std::uint32_t slot = home(term.feature);
+  for (std::uint32_t distance = 0;; ++distance) {
+    float* cell = cells_.get() + std::size_t{slot} * width_;
+    const FeatureId there = key(slot);
+    const std::uint32_t theirs = there == kNone ? 0 : displacement(slot, there);
+    if (there == kNone || theirs < distance) {
+      const Term displaced{there, cell[1], has_state() ? cell[2] : new_state_};
+      cell[0] = std::bit_cast<float>(term.feature);
+      cell[1] = term.weight;
+      if (has_state()) cell[2] = term.state;
+      if (there == kNone) return;
+      term = displaced;
+      distance = theirs;
+    }
+    if (++slot == slots_) slot = 0;
+  }
+}
+
+void Regressor::collect(bool by_weight, std::vector<Term>& terms) const {
+  terms.clear();
+  for_each([&](const Term& term) {
+    if (!by_weight || term.weight != 0.0F) terms.push_back(term);
+  });
+  if (!direct_) std::ranges::sort(terms, {}, &Term::feature);
+}
+
+std::size_t Regressor::size() const {
+  std::size_t n = 0;
+  for_each([&](const Term&) { ++n; });
+  return n;
+}
+
+// --- learning and prediction --------------------------------------------------------------------------------------------
+
+void Regressor::prefetch(const Features& x) const {
+  if (direct_ || slots_ == 0) return;  // the CPU sees by itself where they are
+  for (std::uint32_t j = 0; j < x.size; ++j) __builtin_prefetch(cells_.get() + std::size_t{home(x.ids[j])} * width_);
+}
+
+// Copies weights, and states behind them, into runs in the order of x. Returns how many features have no room yet.
+std::size_t Regressor::gather(const Features& x, Workspace& work) const {
+  const std::size_t n = x.size;
+  work.rows.resize(n);
+  work.gathered.resize(2 * n);
+  float* weights = work.gathered.data();
+  float* states = weights + n;
+  prefetch(x);
+  const std::size_t behind = has_state() ? to_state() : 0;
+  std::size_t unknown = 0;
+  for (std::size_t j = 0; j < n; ++j) {
+    float* weight = find(x.ids[j]);
+    work.rows[j] = weight;
+    unknown += weight == nullptr ? 1 : 0;
+    weights[j] = weight == nullptr ? 0.0F : *weight;
+    states[j] = weight == nullptr ? new_state_ : weight[behind];
+  }
+  return unknown;
+}
+
+// Puts what was gathered, and has changed since, back into the table.
+void Regressor::keep(const Features& x, std::size_t unknown, const Workspace& work) {
+  const float* weights = work.gathered.data();
+  const float* states = weights + x.size;
+  const std::size_t behind = to_state();
+  for (std::uint32_t j = 0; j < x.size; ++j) {
+    float* weight = work.rows[j];
+    if (weight == nullptr) continue;
+    *weight = weights[j];
+    if (has_state()) weight[behind] = states[j];
+  }
+  if (unknown == 0) return;
+  make_room(x.ids[x.size - 1], unknown);
+  for (std::uint32_t j = 0; j < x.size; ++j) {
+    if (work.rows[j] == nullptr) insert({x.ids[j], weights[j], states[j]});
+  }
+}
+
+Regressor::Margins Regressor::learn(const LearnerOptions& options, const Features& x, float target, Workspace& work) {
+  const bool there = lies_there(x);
+  const std::size_t unknown = there ? 0 : gather(x, work);
+  float* weights = there ? cells_.get() : work.gathered.data();
+  const std::size_t behind = there ? to_state() : x.size;
+  float margin;
+  float variance = 0.0F;
+  if (options.kind == LearnerKind::arow) {
+    kernels().run_margin_and_variance(weights, x.values, x.size, behind, &margin, &variance);
+  } else {
+    margin = kernels().run_margin(weights, x.values, x.size);
+  }
+  margin += bias_;
+  const float moved = step(options, x, target, margin, weights, behind, variance + bias_state_, work);
+  if (moved == 0.0F) return {margin, margin};
+  if (!there) keep(x, unknown, work);
+  return {margin, bias_ + kernels().run_margin(there ? cells_.get() : work.gathered.data(), x.values, x.size)};
+}
+
+// Changes the bias and the weights, as SiblingBlock::learn does. Returns 0 if nothing changed.
+float Regressor::step(const LearnerOptions& options, const Features& x, float target, float margin, float* weights,
+                      std::size_t to_state, float variance, Workspace& work) {
+  if (options.kind == LearnerKind::arow) {
+    const float loss = 1.0F - target * margin;
+    if (!(loss > 0.0F)) return 0.0F;
+    const float far = target * (loss / (variance + options.r));
+    bias_ += far * bias_state_;
+    bias_state_ /= 1.0F + bias_state_ / options.r;
+    kernels().run_arow(weights, x.values, x.size, to_state, far, 1.0F / options.r);
+    return far;
+  }
+  const float gradient = options.loss == Loss::logistic ? logistic_gradient(margin, target)
+                                                         : std::clamp(margin, -1.0F, 1.0F) - target;
+  if (gradient == 0.0F) return 0.0F;
+  constexpr float kOne = 1.0F;
+  if (options.kind == LearnerKind::sgd) {
+    const float far = -static_cast<float>(sgd_step(options, 1.0 + squared_length(x.values, x.size))) * gradient;
+    bias_ += far;
+    kernels().add_scaled(&weights, &far, 1, x.size, x.values);
+    return far;
+  }
+  work.steps.resize(x.size);
+  for (std::uint32_t j = 0; j < x.size; ++j) work.steps[j] = gradient * x.values[j];
+  kernels().adagrad(&weights, &kOne, 1, x.size, to_state, work.steps.data(), options.rate, options.epsilon);
+  bias_state_ += gradient * gradient;
+  bias_ -= options.rate * gradient / std::sqrt(options.epsilon + bias_state_);
+  return gradient;
+}
+
+float Regressor::margin(const Features& x, Workspace& work) const {
+  if (lies_there(x)) return bias_ + kernels().run_margin(cells_.get(), x.values, x.size);
+  work.gathered.resize(x.size);
+  prefetch(x);
+  for (std::uint32_t j = 0; j < x.size; ++j) {
+    const float* weight = find(x.ids[j]);
+    work.gathered[j] = weight == nullptr ? 0.0F : *weight;
+  }
+  return bias_ + kernels().run_margin(work.gathered.data(), x.values, x.size);
+}
+
+float Regressor::margin_parts(const Features& x, float* added) const {
+  for (std::uint32_t j = 0; j < x.size; ++j) {
+    const float* weight = find(x.ids[j]);
+    added[j] = weight == nullptr ? 0.0F : *weight * x.values[j];
+  }
+  return bias_;
+}
+
+}  // namespace labelgrove
