@@ -131,11 +131,12 @@ void LomTree::update_smallest(NodeId v) {
 
 // One step of an inner node's regressor. Returns the child that the example goes to.
 NodeId LomTree::train(Node& node, const Features& x, ClassCount& seen) {
-  // One of them is next, and where they lie nobody can guess: 10 % of the time of a deep tree.
-  for (const NodeId child : {node.left, node.right}) __builtin_prefetch(&nodes_[child]);
+  const bool mostly_right = 2 * seen.right > seen.trained;
+  // Where most of its class went the example goes too, mostly: while this node learns, what the next one needs is fetched.
+  nodes_[mostly_right ? node.right : node.left].regressor.prefetch(x);
   const float target = node.mean() > seen.mean() ? -1.0F : 1.0F;
   const auto [before, after] = node.regressor.learn(options_.learner, x, target, work_);
-  if (seen.trained > 0) node.side.learn(before, 2 * seen.right > seen.trained);
+  if (seen.trained > 0) node.side.learn(before, mostly_right);
   const double score = std::clamp(static_cast<double>(after), -1.0, 1.0);
   node.score += score;
   ++node.trained;

@@ -10,7 +10,7 @@ namespace labelgrove {
 namespace {
 
 // Robin Hood keeps probes short up to a high load.
-constexpr std::size_t slots_for(std::size_t features) { return features + features / 7 + 1; }
+constexpr std::size_t slots_for(std::size_t features) { return features + features / 2 + 1; }
 
 float logistic_gradient(float margin, float target) {
   return static_cast<float>(-static_cast<double>(target) / (1.0 + std::exp(static_cast<double>(target * margin))));
@@ -66,7 +66,7 @@ void Regressor::make_room(FeatureId largest, std::size_t more) {
   std::vector<Term> terms;
   for_each([&](const Term& term) { terms.push_back(term); });
   for (const Term& term : terms) largest = std::max(largest, term.feature);
-  const std::size_t hashed = slots_for(std::max(terms.size() + more, terms.size() + terms.size() / 8));
+  const std::size_t hashed = slots_for(std::max(terms.size() + more, terms.size() + terms.size() / 2));
   const std::size_t direct = std::size_t{largest} + 1;
   direct_ = direct * (width_ - 1U) <= hashed * width_;
   slots_ = static_cast<std::uint32_t>(direct_ ? direct + direct / 8 : hashed);

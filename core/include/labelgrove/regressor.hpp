@@ -54,8 +54,8 @@ class Regressor {
   void collect(bool by_weight, std::vector<Term>& terms) const;
   std::size_t size() const;
   std::size_t bytes() const { return room() * sizeof(float); }
-  // Asks the CPU to fetch the bias and what stands first.
-  void prefetch() const { __builtin_prefetch(cells_.get()); }
+  // Asks the CPU to fetch what margin() and learn() will read.
+  void prefetch(const Features& x) const;
 
  private:
   bool has_state() const { return width_ == 3; }
@@ -75,7 +75,6 @@ class Regressor {
   // Where the weight stands, or null.
   float* find(FeatureId feature) const;
 
-  void prefetch(const Features& x) const;
   std::size_t gather(const Features& x, Workspace& work) const;
   float step(const LearnerOptions& options, const Features& x, float target, float margin, float* weights,
              std::size_t to_state, float variance, Workspace& work);
