@@ -1,26 +1,45 @@
 #include "labelgrove/class_histogram.hpp"
 
+#include <algorithm>
+#include <utility>
+
+#include "labelgrove/feature_map.hpp"
+
 namespace labelgrove {
 namespace {
 
 // Looking through this many is as fast as hashing, and takes no table.
-constexpr std::size_t kFew = 8;
+constexpr std::uint32_t kFew = 8;
 
 }  // namespace
 
+std::size_t ClassHistogram::slots() const { return places_ ? std::size_t{room_} * 2 : 0; }
+
 std::uint32_t ClassHistogram::place(LabelId label) const {
-  if (places_) return places_->find(label);
-  for (std::uint32_t i = 0; i < counts_.size(); ++i) {
-    if (counts_[i].label == label) return i;
+  if (!places_) {
+    for (std::uint32_t i = 0; i < size_; ++i) {
+      if (counts_[i].label == label) return i;
+    }
+    return kNone;
   }
-  return kNone;
+  const std::size_t all = slots();
+  std::size_t slot = (FeatureMap::scattered(label) * all) >> 32;
+  while (places_[slot] != kNone && counts_[places_[slot]].label != label) slot = slot + 1 < all ? slot + 1 : 0;
+  return places_[slot];
+}
+
+void ClassHistogram::enter(std::uint32_t place) {
+  const std::size_t all = slots();
+  std::size_t slot = (FeatureMap::scattered(counts_[place].label) * all) >> 32;
+  while (places_[slot] != kNone) slot = slot + 1 < all ? slot + 1 : 0;
+  places_[slot] = place;
 }
 
 ClassCount& ClassHistogram::at(LabelId label) {
   const std::uint32_t found = place(label);
   if (found != kNone) return counts_[found];
   append({.label = label});
-  return counts_.back();
+  return counts_[size_ - 1];
 }
 
 const ClassCount* ClassHistogram::find(LabelId label) const {
@@ -29,17 +48,24 @@ const ClassCount* ClassHistogram::find(LabelId label) const {
 }
 
 void ClassHistogram::append(const ClassCount& count) {
-  counts_.push_back(count);
-  if (places_) {
-    places_->find_or_insert(count.label);
-  } else if (counts_.size() > kFew) {
-    places_ = std::make_unique<FeatureMap>();
-    for (const ClassCount& known : counts_) places_->find_or_insert(known.label);
-  }
+  if (size_ == room_) make_room();
+  counts_[size_] = count;
+  if (places_) enter(size_);
+  ++size_;
 }
 
-std::size_t ClassHistogram::bytes() const {
-  return counts_.capacity() * sizeof(ClassCount) + (places_ ? sizeof(FeatureMap) + places_->bytes() : 0);
+// One more as long as they are few: a leaf knows one class, mostly.
+void ClassHistogram::make_room() {
+  room_ += room_ / 4 + 1;
+  auto counts = std::make_unique<ClassCount[]>(room_);
+  std::copy_n(counts_.get(), size_, counts.get());
+  counts_ = std::move(counts);
+  if (room_ <= kFew) return;
+  places_ = std::make_unique_for_overwrite<std::uint32_t[]>(std::size_t{room_} * 2);
+  std::fill_n(places_.get(), slots(), kNone);
+  for (std::uint32_t i = 0; i < size_; ++i) enter(i);
 }
+
+std::size_t ClassHistogram::bytes() const { return room_ * sizeof(ClassCount) + slots() * sizeof(std::uint32_t); }
 
 }  // namespace labelgrove

@@ -1,12 +1,17 @@
 #include "labelgrove/lom_search.hpp"
 
 #include <algorithm>
+#include <bit>
 #include <functional>
 #include <limits>
 #include <utility>
 
 namespace labelgrove {
 namespace {
+
+// Where no side is much more probable than the other, to be sure of the most probable leaves takes asking nearly all
+// nodes. So the search ends when it has asked this many times the leaves wanted and the depth of a balanced tree.
+constexpr std::size_t kBreadth = 2;
 
 constexpr double kMore = 0.5;  // examples that smoothing adds to a node
 
@@ -19,6 +24,10 @@ constexpr double kNothing = 1e-9;
 
 // Sums in another order, and floats, may differ by so much.
 constexpr double kNearly = 1.0 - 1e-6;
+
+bool less_probable(const auto& a, const auto& b) {
+  return a.probability != b.probability ? a.probability < b.probability : a.node > b.node;
+}
 
 bool better(const Scored& a, const Scored& b) {
   return a.probability != b.probability ? a.probability > b.probability : a.label < b.label;
@@ -48,46 +57,48 @@ float LomScope::threshold(LabelId label) const {
 void LomSearcher::find_leaves(const Features& x) {
   stats_ = SearchStats();
   reached_.clear();
-  if (leaves_ == 1) {
-    follow_path(x);
-    return;
-  }
-  const auto nodes = tree_.nodes();
-  const auto less_probable = [](const Item& a, const Item& b) {
-    return a.probability != b.probability ? a.probability < b.probability : a.node > b.node;
-  };
+  const std::size_t most = leaves_ > 1 ? leaves_ * kBreadth * std::bit_width(tree_.nodes().size()) : 1;
   queue_.assign(1, {1.0, LomTree::kRoot, 0});
-  while (!queue_.empty() && reached_.size() < leaves_) {
-    std::ranges::pop_heap(queue_, less_probable);
+  while (!queue_.empty() && !hopeless(queue_.front()) && (reached_.empty() || stats_.classifiers < most)) {
+    std::ranges::pop_heap(queue_, less_probable<Item, Item>);
     const Item item = queue_.back();
     queue_.pop_back();
-    const LomTree::Node& node = nodes[item.node];
-    if (node.is_leaf()) {
-      reach(item);
-      continue;
-    }
-    const double right = node.side.probability(tree_.margin(item.node, x, work_));
-    ++stats_.classifiers;
-    stats_.depth = std::max(stats_.depth, item.depth + 1);
-    for (const auto& [child, share] : {std::pair(node.left, 1.0 - right), std::pair(node.right, right)}) {
-      queue_.push_back({item.probability * share, child, item.depth + 1});
-      std::ranges::push_heap(queue_, less_probable);
-    }
+    follow(item, x);
   }
   double sum = 0.0;
   for (const Reached& reached : reached_) sum += reached.weight;
   for (Reached& reached : reached_) reached.weight = sum > 0.0 ? reached.weight / sum : 1.0;
 }
 
-void LomSearcher::follow_path(const Features& x) {
-  const auto nodes = tree_.nodes();
-  NodeId v = LomTree::kRoot;
-  for (; !nodes[v].is_leaf(); ++stats_.depth) v = tree_.margin(v, x, work_) > 0.0F ? nodes[v].right : nodes[v].left;
-  stats_.classifiers = stats_.depth;
-  reach({1.0, v, stats_.depth});
+// Whether no leaf below is among the most probable.
+bool LomSearcher::hopeless(const Item& item) const {
+  return reached_.size() == leaves_ && item.probability <= reached_.back().weight;
 }
 
-void LomSearcher::reach(const Item& leaf) { reached_.push_back({leaf.node, leaf.probability, leaf.node, 1.0}); }
+// Goes down to a leaf, by the more probable side, as long as there is hope; the other sides wait in the queue.
+void LomSearcher::follow(Item item, const Features& x) {
+  for (;;) {
+    const LomTree::Node& node = tree_.nodes()[item.node];
+    if (node.is_leaf()) break;
+    const double right = node.side.probability(tree_.margin(item.node, x, work_));
+    ++stats_.classifiers;
+    stats_.depth = std::max(stats_.depth, ++item.depth);
+    const bool goes_right = right > 0.5;
+    Item other = item;
+    other.node = goes_right ? node.left : node.right;
+    other.probability *= goes_right ? 1.0 - right : right;
+    if (leaves_ > 1) {
+      queue_.push_back(other);
+      std::ranges::push_heap(queue_, less_probable<Item, Item>);
+    }
+    item.node = goes_right ? node.right : node.left;
+    item.probability *= goes_right ? right : 1.0 - right;
+    if (hopeless(item)) return;
+  }
+  if (reached_.size() == leaves_) reached_.pop_back();
+  const auto worse = std::ranges::find_if(reached_, [&](const Reached& one) { return one.weight < item.probability; });
+  reached_.insert(worse, {item.node, item.probability, item.node, 1.0});
+}
 
 // --- classes ----------------------------------------------------------------------------------------------------------
 

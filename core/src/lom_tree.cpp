@@ -46,9 +46,11 @@ void LomTree::learn(const Features& given, LabelId label) {
   NodeId v = kTop;
   for (;;) {
     ClassCount& seen = nodes_[v].classes.at(label);  // stays where it is when nodes_ grows
-    ++seen.reached;
-    ++nodes_[v].reached;
-    nodes_[v].most = std::max(nodes_[v].most, seen.reached);
+    if (seen.reached < ClassCount::kMostOfAClass) {
+      ++seen.reached;
+      ++nodes_[v].reached;
+    }
+    nodes_[v].most = std::max<std::uint64_t>(nodes_[v].most, seen.reached);
     if (nodes_[v].is_leaf() && !make_children(v)) break;
     v = train(nodes_[v], x, seen);
   }
@@ -131,18 +133,20 @@ void LomTree::update_smallest(NodeId v) {
 
 // One step of an inner node's regressor. Returns the child that the example goes to.
 NodeId LomTree::train(Node& node, const Features& x, ClassCount& seen) {
-  const bool mostly_right = 2 * seen.right > seen.trained;
+  const bool mostly_right = seen.right > seen.trained / 2;
   // Where most of its class went the example goes too, mostly: while this node learns, what the next one needs is fetched.
   nodes_[mostly_right ? node.right : node.left].regressor.prefetch(x);
   const float target = node.mean() > seen.mean() ? -1.0F : 1.0F;
   const auto [before, after] = node.regressor.learn(options_.learner, x, target, work_);
   if (seen.trained > 0) node.side.learn(before, mostly_right);
   const double score = std::clamp(static_cast<double>(after), -1.0, 1.0);
-  node.score += score;
-  ++node.trained;
-  seen.score += score;
-  ++seen.trained;
-  if (score > 0.0) ++seen.right;
+  if (seen.trained < ClassCount::kMostOfAClass) {
+    node.score += score;
+    ++node.trained;
+    seen.score += score;
+    ++seen.trained;
+    if (score > 0.0) ++seen.right;
+  }
   return score > 0.0 ? node.right : node.left;
 }
 

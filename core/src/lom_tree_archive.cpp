@@ -161,15 +161,17 @@ void LomTree::load_classes(const ArrayReader& saved) {
   for (NodeId v = 0; v < nodes_.size(); ++v) {
     Node& node = nodes_[v];
     for (std::uint32_t left = sizes.one(); left > 0; --left) {
-      const ClassCount count{.label = labels.one(), .reached = reached.one()};
+      ClassCount count{.label = labels.one()};
+      const std::uint64_t came = reached.one();
       require(count.label < states_.size() && states_[count.label] != State::unknown &&
                   node.classes.find(count.label) == nullptr,
               node_name(v) + ": a class is not known, or occurs twice");
-      require(count.reached > 0 && count.reached <= kMostExamples - node.reached,
+      require(came > 0 && came <= ClassCount::kMostOfAClass && came <= kMostExamples - node.reached,
               node_name(v) + ": the number of examples of a class is out of range");
+      count.reached = static_cast<std::uint32_t>(came);
       node.classes.append(count);
-      node.reached += count.reached;
-      node.most = std::max(node.most, count.reached);
+      node.reached += came;
+      node.most = std::max(node.most, came);
     }
   }
   sizes.finish();
@@ -203,13 +205,14 @@ void LomTree::load_statistics(const ArrayReader& saved) {
     require(Side::can_be(node.side.slope(), node.side.curvature()), node_name(v) + ": the curvature is out of range");
     for (const ClassCount& known : node.classes.all()) {
       ClassCount& count = node.classes.at(known.label);
-      count.trained = trained.one();
-      count.right = right.one();
+      const std::uint64_t learnt = trained.one();
+      const std::uint64_t went_right = right.one();
       count.score = class_scores.one();
-      node.trained += count.trained;
-      require(count.right <= count.trained && count.trained <= (node.is_leaf() ? 0 : count.reached) &&
-                  fits(count.score, count.trained),
+      require(went_right <= learnt && learnt <= (node.is_leaf() ? 0 : count.reached) && fits(count.score, learnt),
               node_name(v) + ": the statistics of a class are out of range");
+      count.trained = static_cast<std::uint32_t>(learnt);
+      count.right = static_cast<std::uint32_t>(went_right);
+      node.trained += learnt;
     }
     require(fits(node.score, node.trained), node_name(v) + ": the sum of the scores is out of range");
     require(!node.is_leaf() || (node.smallest >= node.reached && node.smallest <= kMostExamples),

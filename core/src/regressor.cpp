@@ -197,8 +197,8 @@ float Regressor::step(const LearnerOptions& options, const Features& x, float ta
     kernels().run_arow(weights, x.values, x.size, to_state, far, 1.0F / options.r);
     return far;
   }
-  const float gradient = options.loss == Loss::logistic ? logistic_gradient(margin, target)
-                                                         : std::clamp(margin, -1.0F, 1.0F) - target;
+  const float gradient =
+      options.loss == Loss::logistic ? logistic_gradient(margin, target) : std::clamp(margin, -1.0F, 1.0F) - target;
   if (gradient == 0.0F) return 0.0F;
   constexpr float kOne = 1.0F;
   if (options.kind == LearnerKind::sgd) {

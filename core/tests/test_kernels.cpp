@@ -401,6 +401,36 @@ TEST("kernels: the sigmoid may be written over its argument") {
   }
 }
 
+// Weights and states in runs, as the kernels of one column have them, against rows of that column.
+TEST("kernels: a column in a run is what it is in rows") {
+  Random random(11);
+  for (const Kernels* kernel : variants()) {
+    for (std::size_t n = 0; n <= kMostColumns; ++n) {
+      Table rows = Table::random(random, n, 1);
+      std::vector<float> x(n);
+      std::vector<float> run(2 * n);  // ends where the states end
+      for (std::size_t j = 0; j < n; ++j) {
+        x[j] = random.between(-1.0F, 1.0F);
+        run[j] = rows.weight(j, 0);
+        run[n + j] = rows.state(j, 0);
+      }
+      float expected[2];
+      float found[2];
+      kernel->margins_and_variances(rows.rows(), x.data(), n, 1, 1, &expected[0], &expected[1]);
+      kernel->run_margin_and_variance(run.data(), x.data(), n, n, &found[0], &found[1]);
+      for (int i = 0; i < 2; ++i) CHECK(std::abs(found[i] - expected[i]) < 1e-4F);
+      CHECK(same_bits(kernel->run_margin(run.data(), x.data(), n), found[0]));
+      const float step = 0.3F;
+      kernel->arow(rows.rows(), x.data(), n, 1, 1, &step, 0.7F);
+      kernel->run_arow(run.data(), x.data(), n, n, step, 0.7F);
+      for (std::size_t j = 0; j < n; ++j) {
+        CHECK(std::abs(run[j] - rows.weight(j, 0)) < 1e-6F);
+        CHECK(std::abs(run[n + j] - rows.state(j, 0)) < 1e-6F);
+      }
+    }
+  }
+}
+
 TEST("kernels: every variant has its name, and the one in use is among them") {
   bool found = false;
   for (const Kernels* kernel : variants()) {

@@ -13,7 +13,9 @@ read what Algorithm 1 leaves open:
   a leaf that no example has reached predicts what its parent would.
 
 Beyond the paper, prediction may go by several leaves: an example goes to the side of most of its
-class with probability sigma(slope * margin), and the most probable leaves are mixed.
+class with probability sigma(slope * margin), and the most probable leaves are mixed: those that a
+best-first search finds which goes down to a leaf before it turns to the best of what it has left
+aside. It ends when it has asked ``BREADTH`` times the leaves times the bits of the number of nodes.
 """
 
 from __future__ import annotations
@@ -25,6 +27,7 @@ from typing import Protocol
 
 from .learners import Instance, Weights, dot, sigma
 
+BREADTH = 2
 Class = int
 Nodes = Callable[[int], int]  # from the number of classes seen, T
 
@@ -65,6 +68,10 @@ class Regressor(Protocol):
 
 
 NewRegressor = Callable[[], Regressor]
+
+
+def _hopeless(p: float, found: list[tuple[Node, float]], leaves: int) -> bool:
+    return len(found) == leaves and p <= found[-1][1]
 
 
 @dataclass(eq=False)
@@ -230,16 +237,21 @@ class LOMTree:
         """Give the leaf of x, or its most probable leaves, with weights that sum to 1."""
         if leaves == 1:
             return [(self.path(x)[-1], 1.0)]
-        everything = [(self.root, 1.0)]
-        while any(not v.is_leaf for v, _ in everything):
-            v, p = next(item for item in everything if not item[0].is_leaf)
-            left, right = v.children()
-            share = v.goes_right(x)
-            everything.remove((v, p))
-            everything += [(left, p * (1 - share)), (right, p * share)]
-        best = sorted(everything, key=lambda item: -item[1])[:leaves]
-        total = sum(p for _, p in best)
-        return [(v, p / total) for v, p in best]
+        most = leaves * BREADTH * len(self.nodes).bit_length()
+        waiting, found, asked = [(self.root, 1.0)], [], 0
+        while waiting and (asked < most or not found):
+            v, p = max(waiting, key=lambda item: (item[1], -item[0].number))
+            waiting.remove((v, p))
+            while not v.is_leaf and not _hopeless(p, found, leaves):
+                (left, right), share = v.children(), v.goes_right(x)
+                asked += 1
+                sides = [(left, p * (1 - share)), (right, p * share)]
+                other, (v, p) = sides if share > 0.5 else sides[::-1]
+                waiting.append(other)
+            if not _hopeless(p, found, leaves):
+                found = sorted([*found, (v, p)], key=lambda item: -item[1])[:leaves]
+        total = sum(p for _, p in found)
+        return [(v, p / total) for v, p in found]
 
     def probabilities(self, x: Instance, leaves: int = 1) -> dict[Class, float]:
         """Give the frequencies of all classes at the leaves of x, smoothed by those above.

@@ -2,7 +2,8 @@
 //
 // Along the paper's one path an example goes right where the margin m is above 0. Where several leaves are wanted, it goes
 // right with probability sigma(slope m), the node's slope having been learnt with it, and the most probable leaves are
-// found by uniform-cost search; they count by their probabilities, which are scaled to sum to 1.
+// found by best-first search, which goes down to a leaf before it turns to the best of what it has left aside, and asks no
+// more nodes than a multiple of the logarithm of their number; leaves count by their probabilities, which are scaled to sum to 1.
 //
 // Frequencies are smoothed: at every node half an example more is counted, which is shared out among the classes by their
 // smoothed frequencies at the parent. So every class has a probability, and those that a leaf has seen come first.
@@ -74,8 +75,8 @@ class LomSearcher {
   };
 
   void find_leaves(const Features& x);
-  void follow_path(const Features& x);
-  void reach(const Item& leaf);
+  bool hopeless(const Item& item) const;
+  void follow(Item item, const Features& x);
   double climb();
   double probability(LabelId label) const;
 
@@ -85,9 +86,9 @@ class LomSearcher {
   SearchStats stats_;
   Workspace work_;
   std::vector<Item> queue_;
-  std::vector<Reached> reached_;
-  std::vector<Part> parts_;     // by label: what the nodes climbed so far add to its probability
-  std::vector<double> scores_;  // of parts_
+  std::vector<Reached> reached_;  // the most probable first
+  std::vector<Part> parts_;       // by label: what the nodes climbed so far add to its probability
+  std::vector<double> scores_;    // of parts_
 };
 
 // The paper's one path of an example, and what each of its features says at the inner nodes.

@@ -84,7 +84,8 @@ class Regressor {
   template <typename Visit>
   void for_each(Visit&& visit) const;
 
-  std::unique_ptr<float[]> cells_;  // hashed: slots of [ feature | weight | state ]; direct: all weights, then all states
+  std::unique_ptr<float[]>
+      cells_;  // hashed: slots of [ feature | weight | state ]; direct: all weights, then all states
   std::uint32_t slots_ = 0;
   std::uint32_t known_ = 0;  // slots in use, if hashed
   float bias_ = 0.0F;
