@@ -57,7 +57,7 @@ std::span<const float> costs_from(const nb::object& given, std::size_t size) {
 nb::dict train(const nb::dict& options, const nb::list& trees, LabelId label_count, const In<std::int64_t>& indptr,
                const In<FeatureId>& ids, const In<float>& values, const In<std::int64_t>& label_indptr,
                const In<LabelId>& labels, const nb::object& example_costs, const nb::object& label_costs,
-               unsigned threads) {
+               unsigned threads, Progress& progress) {
   const Rows rows(indptr, ids, values);
   const RowLabels row_labels(label_indptr, labels, rows.size());
   const std::vector<LabelTree> label_trees = trees_from(trees, label_count);
@@ -76,7 +76,7 @@ nb::dict train(const nb::dict& options, const nb::list& trees, LabelId label_cou
   std::vector<CompactedBlock> blocks;
   {
     const nb::gil_scoped_release no_gil;
-    blocks = train_blocks(training, label_trees, data, threads);
+    blocks = train_blocks(training, label_trees, data, threads, progress);
   }
   std::vector<const LabelTree*> learnt;
   for (const LabelTree& tree : label_trees) learnt.push_back(&tree);
@@ -99,10 +99,15 @@ nb::dict from_online(const nb::list& models, float weight_threshold) {
 }  // namespace
 
 void register_batch_plt(nb::module_& module) {
+  nb::exception<Stopped>(module, "Stopped", PyExc_KeyboardInterrupt);
+  nb::class_<Progress>(module, "Progress", "See core/include/labelgrove/progress.hpp.")
+      .def(nb::init<>())
+      .def("stop", &Progress::stop)
+      .def_prop_ro("share", &Progress::share);
   module.def("train_batch_plt", &train, nb::arg("options"), nb::arg("trees"), nb::arg("label_count"),
              nb::arg("indptr").noconvert(), nb::arg("ids").noconvert(), nb::arg("values").noconvert(),
              nb::arg("label_indptr").noconvert(), nb::arg("labels").noconvert(), nb::arg("example_costs").none(),
-             nb::arg("label_costs").none(), nb::arg("threads"),
+             nb::arg("label_costs").none(), nb::arg("threads"), nb::arg("progress"),
              "What CompactPlt loads: trees learnt in batch; see core/include/labelgrove/batch_trainer.hpp.");
   module.def("join_online_plts", &from_online, nb::arg("models"), nb::arg("weight_threshold"),
              "What CompactPlt loads: the trees of several online models over the same labels.");

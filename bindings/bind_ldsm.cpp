@@ -45,13 +45,14 @@ LdsmOptions options_from(const nb::dict& given) {
 
 void grow(Model& model, const In<std::int64_t>& indptr, const In<FeatureId>& ids, const In<float>& values,
           const In<std::int64_t>& label_indptr, const In<LabelId>& labels, const nb::object& weights,
-          LabelId label_count, unsigned threads) {
+          LabelId label_count, unsigned threads, Progress& progress) {
   const Rows rows(indptr, ids, values);
   const RowLabels row_labels(label_indptr, labels, rows.size());
   LdsmExamples data;
   data.size = rows.size();
   data.example = [&](std::size_t row) { return LdsmExamples::Example{rows[row], row_labels[row]}; };
   data.label_count = label_count;
+  data.progress = &progress;
   In<float> given;
   if (!weights.is_none()) {
     given = nb::cast<In<float>>(weights);
@@ -198,7 +199,7 @@ void register_ldsm(nb::module_& module) {
           "The trees and how their nodes were split, as they are saved.")
       .def("grow", &grow, nb::arg("indptr").noconvert(), nb::arg("ids").noconvert(), nb::arg("values").noconvert(),
            nb::arg("label_indptr").noconvert(), nb::arg("labels").noconvert(), nb::arg("weights").none(),
-           nb::arg("label_count"), nb::arg("threads"))
+           nb::arg("label_count"), nb::arg("threads"), nb::arg("progress"))
       .def(
           "remove_labels", [](Model& self, const In<LabelId>& labels) { self.engine.remove_labels(view(labels)); },
           nb::arg("labels").noconvert())

@@ -17,6 +17,8 @@ constexpr float kQuiet = 0.5F;
 constexpr float kStill = 0.1F;
 constexpr std::uint32_t kLongestNap = 7;
 
+constexpr std::size_t kExamplesBetweenChecks = 256;
+
 constexpr std::uint32_t kVector = 16;  // floats: rows are padded to whole vectors, and cache lines
 
 // What costs nothing is as good as this: nobody divides by zero.
@@ -41,7 +43,7 @@ double constant_margin(const SolverOptions& options, double cost) {
 
 void BatchSolver::solve(const SolverOptions& options, const NodeProblem& problem, const NodeExamples& targets,
                         std::span<const std::uint32_t> children, std::span<const float> example_costs,
-                        std::uint64_t stream) {
+                        std::uint64_t stream, const Progress& progress) {
   options_ = options;
   start(problem, children);
   bool everyone = true;  // whether this pass leaves nobody out: only then may it be the last
@@ -50,6 +52,7 @@ void BatchSolver::solve(const SolverOptions& options, const NodeProblem& problem
     choose_order(pass, everyone, stream);
     float worst = 0.0F;
     for (std::size_t k = 0; k < order_.size(); ++k) {
+      if (k % kExamplesBetweenChecks == 0) progress.check();
       const std::uint32_t i = order_[k];
       if (k + 1 < order_.size()) prefetch(problem, targets, order_[k + 1]);
       const float share = example_costs.empty() ? 1.0F : example_costs[targets.examples[i]];

@@ -4,6 +4,7 @@
 #include <atomic>
 #include <cmath>
 #include <iterator>
+#include <numeric>
 #include <utility>
 
 #include "labelgrove/feature_map.hpp"
@@ -82,7 +83,7 @@ Tile keep_weights(const TrainingOptions& options, const NodeProblem& problem, co
 }
 
 std::vector<Tile> learn(const TrainingOptions& options, const TrainingSet& data, const NodeExamples& examples,
-                        const Task& task) {
+                        const Task& task, Progress& progress) {
   thread_local NodeProblem problem;
   thread_local BatchSolver solver;
   std::vector<Tile> tiles;
@@ -91,8 +92,9 @@ std::vector<Tile> learn(const TrainingOptions& options, const TrainingSet& data,
   const std::size_t width = options.solver.loss == BatchLoss::softmax ? children.size() : kTile;
   for (std::size_t first = 0; first < children.size(); first += width) {
     const auto some = children.subspan(first, std::min(width, children.size() - first));
-    solver.solve(options.solver, problem, examples, some, data.example_costs, task.node);
+    solver.solve(options.solver, problem, examples, some, data.example_costs, task.node, progress);
     tiles.push_back(keep_weights(options, problem, solver, some));
+    progress.advance(task.cost * some.size() / children.size());
   }
   return tiles;
 }
@@ -162,11 +164,16 @@ class Assembly {
     }
   }
 
-  std::vector<CompactedBlock> run(unsigned threads) {
-    parallel_for(tasks_.size(), threads, [this](std::size_t i) {
+  std::uint64_t work() const {
+    return std::accumulate(tasks_.begin(), tasks_.end(), std::uint64_t{0},
+                           [](std::uint64_t sum, const Task& task) { return sum + task.cost; });
+  }
+
+  std::vector<CompactedBlock> run(unsigned threads, Progress& progress) {
+    parallel_for(tasks_.size(), threads, [&](std::size_t i) {
       const NodeId v = tasks_[i].node;
       const auto place = tiles_[v].begin() + static_cast<std::ptrdiff_t>(tasks_[i].first_tile);
-      std::ranges::move(learn(options_, data_, assignment_[v], tasks_[i]), place);
+      std::ranges::move(learn(options_, data_, assignment_[v], tasks_[i], progress), place);
       if (--left_[v] == 0) finish(v);
     });
     return std::move(blocks_);
@@ -209,11 +216,13 @@ class Assembly {
 }  // namespace
 
 std::vector<CompactedBlock> train_blocks(const TrainingOptions& options, std::span<const LabelTree> trees,
-                                         const TrainingSet& data, unsigned threads) {
+                                         const TrainingSet& data, unsigned threads, Progress& progress) {
   std::vector<CompactedBlock> blocks;
-  for (const LabelTree& tree : trees) {
-    const Assignment assignment(tree, data);
-    std::ranges::move(Assembly(options, tree, data, assignment).run(threads), std::back_inserter(blocks));
+  for (std::size_t t = 0; t < trees.size(); ++t) {
+    const Assignment assignment(trees[t], data);
+    Assembly tree(options, trees[t], data, assignment);
+    progress.expect(progress.done() + (trees.size() - t) * tree.work());  // trees are alike
+    std::ranges::move(tree.run(threads, progress), std::back_inserter(blocks));
   }
   return blocks;
 }

@@ -30,9 +30,11 @@ void Ldsm::grow(const LdsmExamples& data, unsigned threads) {
   // Trees first: they need nothing from each other, and what is trained ahead in one may be in vain.
   const unsigned at_once = std::clamp(threads, 1U, options_.trees);
   const unsigned within = std::max(1U, threads / at_once);
+  if (data.progress != nullptr) data.progress->expect(options_.trees);
   std::vector<LdsmTree> trees(options_.trees);
   parallel_for(options_.trees, at_once, [&](std::size_t tree) {
     trees[tree] = grow_ldsm_tree(options_, set, static_cast<std::uint32_t>(tree), within);
+    if (data.progress != nullptr) data.progress->advance(1);
   });
   trees_ = std::move(trees);
   if (options_.tail_weight > 0.0) find_centroids(set);

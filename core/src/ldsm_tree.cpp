@@ -111,6 +111,7 @@ LdsmTree Grower::grow(std::uint64_t key) {
   splits_.emplace_back();
   push(0);
   for (std::uint64_t t = 1; !queue_.empty() && t < options_.max_nodes;) {
+    if (data_.progress != nullptr) data_.progress->check();
     train_ahead();
     const NodeId v = *queue_.begin();
     queue_.erase(queue_.begin());

@@ -105,7 +105,7 @@ TEST("batch solver: its stopping rule holds, with every loss") {
     options.tolerance = 1e-3F;
     options.max_passes = 10'000;
     BatchSolver solver;
-    solver.solve(options, problem, targets, children, {}, 0);
+    solver.solve(options, problem, targets, children, {}, 0, Progress());
     CHECK(solver.converged());
     // At the optimum w is the sum of what every example pulls at it.
     std::vector<double> pull(solver.weights().size());

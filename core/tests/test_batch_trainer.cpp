@@ -36,7 +36,9 @@ TrainingOptions options_for(BatchLoss loss) {
 MemoryArchive grown(Random& random, const TrainingSet& data, std::size_t trees, unsigned threads) {
   std::vector<LabelTree> all;
   for (std::size_t t = 0; t < trees; ++t) all.push_back(random_tree(random));
-  const auto blocks = train_blocks(options_for(BatchLoss::squared_hinge), all, data, threads);
+  Progress progress;
+  const auto blocks = train_blocks(options_for(BatchLoss::squared_hinge), all, data, threads, progress);
+  CHECK(progress.share() > 0.8 && progress.share() <= 1.0);  // trees need not be alike
   std::vector<const LabelTree*> views;
   for (const LabelTree& tree : all) views.push_back(&tree);
   MemoryArchive archive;
@@ -63,6 +65,18 @@ TEST("batch plt: the same for any number of threads, and as it was saved") {
   const CompactPlt model(data.normalize, alone);
   CHECK(saved(model) == alone);
   CHECK_EQ(model.examples_seen(), std::uint64_t{200});
+}
+
+TEST("batch plt: learning ends soon when it is asked to, in any number of threads") {
+  Random random(4);
+  const Stream stream = random_stream(random, 60, kLabels);
+  const std::vector<LabelTree> trees{random_tree(random)};
+  for (const unsigned threads : {1U, 3U}) {
+    Progress progress;
+    CHECK_EQ(progress.share(), 0.0);
+    progress.stop();
+    CHECK_THROWS(Stopped, train_blocks(options_for(BatchLoss::log), trees, training_set(stream), threads, progress));
+  }
 }
 
 TEST("batch plt: removes labels from all trees or from none") {

@@ -57,7 +57,7 @@ class Ldsm:
     def nodes(self) -> dict:
         """The trees and how their nodes were split, as they are saved."""
 
-    def grow(self, indptr: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], ids: Annotated[NDArray[numpy.uint32], dict(shape=(None,), order='C', device='cpu', writable=False)], values: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu', writable=False)], label_indptr: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], labels: Annotated[NDArray[numpy.uint32], dict(shape=(None,), order='C', device='cpu', writable=False)], weights: object | None, label_count: int, threads: int) -> None: ...
+    def grow(self, indptr: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], ids: Annotated[NDArray[numpy.uint32], dict(shape=(None,), order='C', device='cpu', writable=False)], values: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu', writable=False)], label_indptr: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], labels: Annotated[NDArray[numpy.uint32], dict(shape=(None,), order='C', device='cpu', writable=False)], weights: object | None, label_count: int, threads: int, progress: Progress) -> None: ...
 
     def remove_labels(self, labels: Annotated[NDArray[numpy.uint32], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> None: ...
 
@@ -127,7 +127,20 @@ class OnlinePlt:
     @property
     def can_learn(self) -> bool: ...
 
-def train_batch_plt(options: dict, trees: list, label_count: int, indptr: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], ids: Annotated[NDArray[numpy.uint32], dict(shape=(None,), order='C', device='cpu', writable=False)], values: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu', writable=False)], label_indptr: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], labels: Annotated[NDArray[numpy.uint32], dict(shape=(None,), order='C', device='cpu', writable=False)], example_costs: object | None, label_costs: object | None, threads: int) -> dict:
+class Stopped(KeyboardInterrupt):
+    pass
+
+class Progress:
+    """See core/include/labelgrove/progress.hpp."""
+
+    def __init__(self) -> None: ...
+
+    def stop(self) -> None: ...
+
+    @property
+    def share(self) -> float: ...
+
+def train_batch_plt(options: dict, trees: list, label_count: int, indptr: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], ids: Annotated[NDArray[numpy.uint32], dict(shape=(None,), order='C', device='cpu', writable=False)], values: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu', writable=False)], label_indptr: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], labels: Annotated[NDArray[numpy.uint32], dict(shape=(None,), order='C', device='cpu', writable=False)], example_costs: object | None, label_costs: object | None, threads: int, progress: Progress) -> dict:
     """
     What CompactPlt loads: trees learnt in batch; see core/include/labelgrove/batch_trainer.hpp.
     """

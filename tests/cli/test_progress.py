@@ -6,7 +6,7 @@ import pytest
 from rich.console import Console
 
 from labelgrove.cli import _progress
-from labelgrove.cli._progress import ProgressLine
+from labelgrove.cli._progress import ProgressLine, ShareLine
 
 
 @pytest.fixture
@@ -70,3 +70,14 @@ def test_the_speed_is_that_of_the_last_seconds(clock: list[float]) -> None:
         clock[0] = float(second)
         line.update(100 * second if second < 30 else 3000 + 10 * (second - 30))
     assert line.rate == pytest.approx(10, rel=0.01)
+
+
+def test_a_share_is_asked_for_whenever_the_line_is_drawn(clock: list[float]) -> None:
+    share = [0.0]
+    line = ShareLine("learning from 9 examples", lambda: share[0])
+    assert rendered(line, 80).strip() == "learning from 9 examples"
+    clock[0], share[0] = 2.0, 0.25
+    shown = rendered(line, 80)
+    assert "25.0%" in shown and "6.0 s left" in shown and "━" in shown
+    share[0] = 1.0
+    assert "left" not in rendered(line, 80)

@@ -6,14 +6,17 @@ import copy
 import signal
 import sys
 from pathlib import Path
+from threading import Thread
+from time import monotonic, sleep
 from types import FrameType
 from typing import Any
 
 import pytest
+from sklearn.base import clone
 
 import labelgrove
 from contract.kit import noise, state
-from labelgrove import LearningInterrupted, OnlinePLTClassifier
+from labelgrove import LdSMClassifier, LearningInterrupted, OnlinePLTClassifier, PLTClassifier
 from labelgrove.models import _learning
 
 PACKAGE = str(Path(labelgrove.__file__).parent)
@@ -157,3 +160,38 @@ def test_the_handler_of_ctrl_c_is_left_as_it_was() -> None:
         signal.signal(signal.SIGINT, previous)
     clf.partial_fit(X, Y)
     assert signal.getsignal(signal.SIGINT) is previous
+
+
+ENDLESS = [
+    PLTClassifier(tol=1e-6, max_iter=10**6, n_jobs=2),
+    LdSMClassifier(n_estimators=10_000),
+]
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="raise_signal ends the process there")
+@pytest.mark.parametrize("clf", ENDLESS, ids=lambda clf: type(clf).__name__)
+def test_while_learning_from_all_at_once(clf: Any) -> None:
+    """The fit ends soon, and the model is the one from before."""
+    X, Y = noise(seed=1, n=400)
+    quick: Any = {"max_iter": 1} if isinstance(clf, PLTClassifier) else {"n_estimators": 1}
+    clf = clone(clf).set_params(**quick).fit(X, Y)
+    before = state(clf)
+    pressed: list[float] = []
+
+    def press() -> None:
+        while clf.fit_progress == 0 and monotonic() < begin + 10:
+            sleep(0.01)
+        pressed.append(monotonic())
+        signal.raise_signal(signal.SIGINT)
+
+    endless = next(one for one in ENDLESS if type(one) is type(clf))
+    clf.set_params(**{name: endless.get_params()[name] for name in quick})
+    begin = monotonic()
+    watcher = Thread(target=press)
+    watcher.start()
+    with pytest.raises(KeyboardInterrupt):
+        clf.fit(*noise(seed=2, n=3000))
+    assert monotonic() - pressed[0] < 2
+    watcher.join()
+    assert state(clf.set_params(**quick)) == before
+    assert clf.fit_progress == 0

@@ -13,6 +13,7 @@
 
 #include "labelgrove/base.hpp"
 #include "labelgrove/node_problem.hpp"
+#include "labelgrove/progress.hpp"
 #include "labelgrove/training_set.hpp"
 
 namespace labelgrove {
@@ -39,9 +40,10 @@ double constant_margin(const SolverOptions& options, double cost);
 class BatchSolver {
  public:
   // Learns the given children of a node. `stream` tells one node's random choices from another's.
-  // REQUIRES: softmax needs all children at once, and exactly one positive for every example.
+  // REQUIRES: softmax needs all children at once, and exactly one positive for every example. Throws Stopped if asked to.
   void solve(const SolverOptions& options, const NodeProblem& problem, const NodeExamples& targets,
-             std::span<const std::uint32_t> children, std::span<const float> example_costs, std::uint64_t stream);
+             std::span<const std::uint32_t> children, std::span<const float> example_costs, std::uint64_t stream,
+             const Progress& progress);
 
   // weights()[row * stride() + c]: what was learnt for children[c].
   std::span<const float> weights() const { return weights_; }

@@ -8,6 +8,7 @@
 #include "labelgrove/batch_solver.hpp"
 #include "labelgrove/compaction.hpp"
 #include "labelgrove/label_tree.hpp"
+#include "labelgrove/progress.hpp"
 #include "labelgrove/training_set.hpp"
 
 namespace labelgrove {
@@ -19,8 +20,8 @@ struct TrainingOptions {
 };
 
 // The classifiers of all inner nodes' children, in the order of trees and nodes, which are learnt one tree after another;
-// see write_blocks(). REQUIRES: every label has a leaf in every tree.
+// see write_blocks(). Throws Stopped soon after it was asked to. REQUIRES: every label has a leaf in every tree.
 std::vector<CompactedBlock> train_blocks(const TrainingOptions& options, std::span<const LabelTree> trees,
-                                         const TrainingSet& data, unsigned threads);
+                                         const TrainingSet& data, unsigned threads, Progress& progress);
 
 }  // namespace labelgrove

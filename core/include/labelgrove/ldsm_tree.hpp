@@ -12,6 +12,7 @@
 #include "labelgrove/feature_map.hpp"
 #include "labelgrove/ldsm_regressors.hpp"
 #include "labelgrove/learner.hpp"
+#include "labelgrove/progress.hpp"
 #include "labelgrove/split_objective.hpp"
 
 namespace labelgrove {
@@ -49,6 +50,7 @@ struct LdsmExamples {
   std::function<Example(std::size_t)> example;
   std::span<const float> weights;  // how much each counts; empty: 1
   LabelId label_count = 0;         // all labels are below
+  Progress* progress = nullptr;    // advances tree by tree, and may stop them all; null: nobody watches
 
   double weight(std::size_t i) const { return weights.empty() ? 1.0 : static_cast<double>(weights[i]); }
 };

@@ -11,7 +11,7 @@ from labelgrove._errors import DataError, FileFormatError
 from labelgrove.cli import _numbers
 from labelgrove.cli._interrupt import PoliteInterrupt
 from labelgrove.cli._models import Model
-from labelgrove.cli._progress import ProgressLine, shown
+from labelgrove.cli._progress import ProgressLine, ShareLine, shown
 from labelgrove.cli._source import CHUNK_ROWS, Source, joined, rows
 from labelgrove.data import Examples
 from labelgrove.reporting import StreamRecord
@@ -166,7 +166,8 @@ def _fit_from(model: Model, source: Source) -> Learning:
         if parts:
             examples = joined(parts)
             X = model.rows(examples, source.path)
-            with shown(ProgressLine(f"learning from {_numbers.counted(done, 'example')}")):
+            title = f"learning from {_numbers.counted(done, 'example')}"
+            with shown(ShareLine(title, lambda: model.classifier.fit_progress)):
                 model.classifier.fit(X, _targets(model, examples, source.path))
             state.examples, state.passes = done, 1
     except KeyboardInterrupt:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from time import monotonic
 
@@ -100,6 +100,39 @@ class ProgressLine:
             if self.total and self.done < self.total:
                 left = (self.total - self.done) / self.rate
                 cells.append(f"{_numbers.duration(max(1.0, left))} left")
+        return cells
+
+
+class ShareLine(ProgressLine):
+    """How much of something is done, in percent, as it is found whenever the line is drawn.
+
+    Parameters
+    ----------
+    title : str
+        What is being done.
+    share : callable
+        From 0, where nothing is known yet, to 1.
+    """
+
+    def __init__(self, title: str, share: Callable[[], float]) -> None:
+        super().__init__(title)
+        self._share = share
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        permille = round(1000 * self._share())
+        if permille:
+            self.total = 1000
+            self.update(permille)
+        yield from super().__rich_console__(console, options)
+
+    def _cells(self) -> list[str]:
+        if not self.total:
+            return [self.title]
+        cells = [self.title, _numbers.percent(self.done / self.total)]
+        if self.rate and self.done < self.total:
+            cells.append(
+                f"{_numbers.duration(max(1.0, (self.total - self.done) / self.rate))} left"
+            )
         return cells
 
 

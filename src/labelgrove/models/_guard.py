@@ -16,8 +16,9 @@ _guards: weakref.WeakSet[Guard] = weakref.WeakSet()
 
 
 class Interrupts:
-    """Whether Ctrl-C was pressed since it has been held back."""
+    """Whether Ctrl-C is held back here, and was pressed since."""
 
+    held = False
     pending = False
 
     def note(self, _signum: int, _frame: FrameType | None) -> None:
@@ -40,6 +41,7 @@ def held_back() -> Iterator[Interrupts]:
         yield interrupts
         return
     signal.signal(signal.SIGINT, interrupts.note)
+    interrupts.held = True
     try:
         yield interrupts
     finally:

@@ -182,8 +182,9 @@ class LdSMClassifier(Forest, BatchClassifier):
         indptr: npt.NDArray[np.int64],
         ids: npt.NDArray[np.uint32],
         weights: npt.NDArray[np.float32] | None,
+        progress: _core.Progress,
     ) -> None:
         engine = _core.Ldsm(learned.options.to_dict())
         threads = thread_count(self.n_jobs)
-        engine.grow(*rows.arrays, indptr, ids, weights, len(learned.labels), threads)
+        engine.grow(*rows.arrays, indptr, ids, weights, len(learned.labels), threads, progress)
         learned.engine = engine

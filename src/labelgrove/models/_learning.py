@@ -5,11 +5,13 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Callable, Collection
 from dataclasses import replace
+from functools import partial
 from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
 
+from labelgrove import _core
 from labelgrove._errors import DataError, LearningInterrupted, ModelStateError
 from labelgrove._labels import Targets, parse_targets
 from labelgrove._parameters import integer, thread_count
@@ -18,6 +20,7 @@ from labelgrove.models._base import LabelClassifier
 from labelgrove.models._guard import Interrupts
 from labelgrove.models._predicting import require_same_kind, require_same_length
 from labelgrove.models._state import KINDS, Learned
+from labelgrove.models._watching import run_watched
 
 # A run is what Ctrl-C waits for. Several threads get longer ones: all but one begin by waiting.
 _RUN_NONZEROS = 2_000_000
@@ -121,6 +124,14 @@ class OnlineClassifier(LabelClassifier):
 class BatchClassifier(LabelClassifier):
     """Base of the estimators that learn from all examples at once."""
 
+    _progress: _core.Progress | None = None
+
+    @property
+    def fit_progress(self) -> float:
+        """How far the :meth:`fit` is that another thread runs, from 0 to 1; 0 if there is none."""
+        progress = self._progress
+        return 0.0 if progress is None else progress.share
+
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Forget everything, then learn from X and y.
 
@@ -151,7 +162,12 @@ class BatchClassifier(LabelClassifier):
             learned = self._start(named=is_dict_rows(X))
             rows, indptr, ids = take(learned, X, y, kinds=self._kinds)
             weights = check_weights(sample_weight, rows.n_rows)
-            self._train(learned, rows, indptr, ids, weights)
+            self._progress = _core.Progress()
+            try:
+                train = partial(self._train, learned, rows, indptr, ids, weights, self._progress)
+                run_watched(train, interrupts, self._progress)
+            finally:
+                del self._progress
             learned.count(ids, 1)
             if not interrupts.pending:
                 self._learned = learned
@@ -170,6 +186,7 @@ class BatchClassifier(LabelClassifier):
         indptr: npt.NDArray[np.int64],
         ids: npt.NDArray[np.uint32],
         weights: npt.NDArray[np.float32] | None,
+        progress: _core.Progress,
     ) -> None:
         """Give ``learned`` its engine, trained on the rows and their labels."""
 

@@ -201,6 +201,7 @@ class PLTClassifier(BatchClassifier, LabelTreeClassifier):
         indptr: npt.NDArray[np.int64],
         ids: npt.NDArray[np.uint32],
         weights: npt.NDArray[np.float32] | None,
+        progress: _core.Progress,
     ) -> None:
         assert isinstance(learned.options, BatchOptions)
         online = learned.options.solver == SOLVERS.index("adagrad")
@@ -229,6 +230,7 @@ class PLTClassifier(BatchClassifier, LabelTreeClassifier):
                 weights,
                 class_weights(self.class_weight, learned.labels, ids, rows.n_rows),
                 threads,
+                progress,
             )
         batch = _core.CompactPlt.load(learned.options.to_dict(), arrays, True)
         prepared = None

@@ -1,0 +1,39 @@
+// How far a long computation is, for those who watch it from another thread and may want it to end.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <exception>
+
+namespace labelgrove {
+
+// Thrown by a computation that was asked to stop.
+struct Stopped : std::exception {
+  const char* what() const noexcept override { return "stopped"; }
+};
+
+class Progress {
+ public:
+  // How much work there is in all; may be said again when more is known.
+  void expect(std::uint64_t total) { total_ = total; }
+  void advance(std::uint64_t work) { done_ += work; }
+  // Throws Stopped after stop().
+  void check() const {
+    if (stopped_.load(std::memory_order_relaxed)) throw Stopped();
+  }
+
+  void stop() { stopped_ = true; }
+  std::uint64_t done() const { return done_; }
+  // From 0, where nothing is known yet, to 1.
+  double share() const {
+    const std::uint64_t total = total_;
+    return total == 0 ? 0.0 : static_cast<double>(done_) / static_cast<double>(total);
+  }
+
+ private:
+  std::atomic<std::uint64_t> total_ = 0;
+  std::atomic<std::uint64_t> done_ = 0;
+  std::atomic<bool> stopped_ = false;
+};
+
+}  // namespace labelgrove
