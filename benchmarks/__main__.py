@@ -81,15 +81,15 @@ BENCHMARKS = {
     "knob": Benchmark(8, quick=(QUICK_DATA, "--lambdas=1", "--leaf-sizes=100")),
     "warm_start": Benchmark(4),
     "multiclass": Benchmark(
-        4, quick=(QUICK_CLASSES, "--repetitions=1", "--steps=1"), peer_minutes=12
+        2, quick=(QUICK_CLASSES, "--repetitions=1", "--steps=1"), peer_minutes=4
     ),
     "classes": Benchmark(
         3,
         quick=("LOMtree", "--classes=100", "--fewest=2000", "--tested=500"),
-        peer_minutes=5,
+        peer_minutes=2,
     ),
     "ldsm": Benchmark(10, quick=(QUICK_DATA, "--ensembles=2", "--sizes=100")),
-    "models": Benchmark(4, quick=(QUICK_CLASSES,)),
+    "models": Benchmark(6, quick=(QUICK_CLASSES,)),
     "growth": Benchmark(12, quick=("--labels=10000", "--seeds=1")),
 }
 """In the order in which they stand on the page."""

@@ -46,14 +46,17 @@ class FilterTree:
     classes : sequence
     learning_rate : float
         Step size; steps never overshoot.
+    epochs : int
+        Passes of :meth:`fit`.
     seed : int
         Of the order of the classes.
     """
 
     def __init__(
-        self, classes: Sequence[Any], *, learning_rate: float = 0.5, seed: int = 0
+        self, classes: Sequence[Any], *, learning_rate: float = 0.5, epochs: int = 1, seed: int = 0
     ) -> None:
         self.classes = np.array(classes)
+        self.epochs = epochs
         self.learning_rate = learning_rate
         self._place = np.random.default_rng(seed).permutation(len(classes))
         # A heap: node i has the children 2 i and 2 i + 1, leaf p is node `_leaves` + p.
@@ -65,6 +68,16 @@ class FilterTree:
         for node in range(self._leaves - 1, 0, -1):
             self._there[node] = self._there[2 * node] or self._there[2 * node + 1]
         self._weights = np.zeros((0, 0), np.float32)
+
+    def fit(self, X: Any, y: Any) -> Self:
+        """Learn from the rows in their order, ``epochs`` times."""
+        for _ in range(self.epochs):
+            self.partial_fit(X, y)
+        return self
+
+    def size(self) -> dict[str, int]:
+        """What it holds, in bytes."""
+        return {"model_bytes": self._weights.nbytes}
 
     def partial_fit(self, X: Any, y: Any) -> Self:
         """Learn from the rows in their order."""

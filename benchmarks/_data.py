@@ -5,6 +5,7 @@ from __future__ import annotations
 import lzma
 import os
 from dataclasses import dataclass
+from functools import cache
 from itertools import pairwise
 from pathlib import Path
 
@@ -163,6 +164,7 @@ def load(name: str, part: str, shuffle: int | None = None) -> Stream:
     return Stream(X[order], [labels[i] for i in order.tolist()])
 
 
+@cache
 def label_count(name: str) -> int:
     """One more than the largest label of a data set."""
     rows = (row for part in ("train", "test") for row in load(name, part).labels)

@@ -40,10 +40,15 @@ def _half_width(error: float, n: int) -> float:
 
 
 def classes(found: Results) -> str:
-    """Microseconds an example at every number of classes, learning and predicting."""
+    """Microseconds an example at every number of classes, and the size of the model."""
     counts = sorted({point["classes"] for result in found for point in result["points"]})
     parts = []
-    for key, title in (("learning_us", "learning, µs"), ("predicting_us", "prediction, µs")):
+    keys = {
+        "learning_us": "learning, µs",
+        "predicting_us": "prediction, µs",
+        "model_mb": "model MB",
+    }
+    for key, title in keys.items():
         rows = []
         for result in found:
             at = {point["classes"]: point[key] for point in result["points"]}

@@ -29,8 +29,13 @@ VOCABULARY = 20_000
 OWN_WORDS, OTHER_WORDS = 12, 8
 SEED = 1
 
-FLAT = 10_000
-"""Classes up to which one against all is tried."""
+MOST = {
+    "vw oaa": 10_000,
+    "vw recall_tree": 10_000,
+    "vw log_multi": 100_000,
+    "online PLT": 100_000,
+}
+"""Classes up to which a method is tried: beyond, it takes minutes or more memory than there is."""
 
 PEERS = {
     "vw log_multi": "--log_multi {k}",
@@ -62,7 +67,7 @@ def _examples(rng: np.random.Generator, own: Any, n: int) -> Stream:
 
 
 def learn_ours(k: int, method: str, learnt: int, tested: int) -> dict[str, float]:
-    """One pass in this process, and the test; seconds of processor."""
+    """One pass in this process, and the test; seconds of processor, and bytes."""
     train, test = streams(k, learnt, tested)
     classes = np.array([label for (label,) in train.labels])
     model = getattr(labelgrove, OURS[method])()
@@ -70,7 +75,11 @@ def learn_ours(k: int, method: str, learnt: int, tested: int) -> dict[str, float
         model.partial_fit(train.X, classes)
     with Clock() as predicting:
         model.predict_topk(test.X, 1)
-    return {"learning_cpu": learning.cpu, "predicting_cpu": predicting.cpu}
+    return {
+        "learning_cpu": learning.cpu,
+        "predicting_cpu": predicting.cpu,
+        "model_bytes": model.size()["model_bytes"],
+    }
 
 
 def learn_peer(k: int, method: str, learnt: int, tested: int) -> dict[str, float]:
@@ -79,7 +88,7 @@ def learn_peer(k: int, method: str, learnt: int, tested: int) -> dict[str, float
     with tempfile.TemporaryDirectory() as folder:
         runs = [(PEERS[method].format(k=k), 1)]
         found = _vowpal_wabbit.learn_and_predict(train, test, runs, Path(folder))[0]
-    return {key: found[key] for key in ("learning_cpu", "predicting_cpu")}
+    return {key: found[key] for key in ("learning_cpu", "predicting_cpu", "model_bytes")}
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -93,7 +102,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     for method in [*chosen.subjects, *(PEERS if chosen.peers else [])]:
         points = {point["classes"]: point for point in _known(chosen.output, method)}
         for k in chosen.classes:
-            if k > FLAT and method in {"vw oaa", "one against all"}:
+            if k > MOST.get(method, k):
                 continue
             learnt = max(k, chosen.fewest)
             sizes = {"k": k, "method": method, "learnt": learnt, "tested": chosen.tested}
@@ -103,6 +112,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
                 "classes": k,
                 "learning_us": round(1e6 * found["learning_cpu"] / learnt, 3),
                 "predicting_us": round(1e6 * found["predicting_cpu"] / chosen.tested, 3),
+                "model_mb": round(found["model_bytes"] / 2**20, 1),
                 "about": about(),
             }
             print(f"{method}: {points[k]}", flush=True)

@@ -18,6 +18,8 @@ MULTI_LABEL = (
     "synth4k",
 )
 MULTI_CLASS = ("clinc150-tfidf", "onet-tasks", "gutenberg-classes", "aloi-like")
+DATASETS = (*MULTI_LABEL, "clinc150-tfidf")
+"""Those that are measured unless others are named."""
 
 
 def _model(title: str, estimator: str, trees: int = 1, **options: Any) -> Subject:
@@ -30,6 +32,12 @@ COMMON = (
     _model("`PLTClassifier`, 3 trees", "PLTClassifier", 3, n_trees=3),
     _model("`LdSMClassifier`, 10 trees", "LdSMClassifier", 10, n_estimators=10),
 )
+FEW_TREES = _model("`LdSMClassifier`, 3 trees", "LdSMClassifier", 3, n_estimators=3)
+"""In place of ten trees where those take over a minute."""
+
+LARGE = 4_000_000
+"""Non-zeros in the training set from which that is so."""
+
 OF_CLASSES = (
     _model("`PLTClassifier`, softmax", "PLTClassifier", link="softmax"),
     _model("`LOMTreeClassifier`", "LOMTreeClassifier"),
@@ -41,7 +49,10 @@ OF_CLASSES = (
 def measure(dataset: str, repetitions: int) -> list[dict[str, Any]]:
     """Every model that fits the data, each run a process of its own."""
     found = []
-    subjects = (*COMMON, *OF_CLASSES) if dataset in MULTI_CLASS else COMMON
+    few = load(dataset, "train").X.nnz > LARGE
+    subjects: tuple[Subject, ...] = (*COMMON[:-1], FEW_TREES if few else COMMON[-1])
+    if dataset in MULTI_CLASS:
+        subjects += OF_CLASSES
     for subject in subjects:
         runs = [run_once(dataset, subject, 1) for _ in range(repetitions)]
         found.append({"title": subject.title, "runs": runs})
@@ -52,7 +63,7 @@ def measure(dataset: str, repetitions: int) -> list[dict[str, Any]]:
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Measure, and write ``models-<dataset>.json``."""
-    parser = command_line(__doc__ or "", (*MULTI_LABEL, *MULTI_CLASS))
+    parser = command_line(__doc__ or "", DATASETS)
     parser.add_argument("--repetitions", type=int, default=1, help="runs of every model")
     chosen = parser.parse_args(arguments)
     for dataset in filter(is_there, chosen.subjects):
