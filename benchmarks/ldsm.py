@@ -1,7 +1,7 @@
 """LdSM beside the figures of its paper: precision, ensemble size, size of trees, times.
 
-All else is the default. The paper's times are of another machine and its splits are others of the
-same data; its figures stand in `benchmarks._aims`.
+All else is the default, unless `SETTINGS` says otherwise. The paper's times are of another machine
+and its splits are others of the same data; its figures stand in `benchmarks._aims`.
 """
 
 from __future__ import annotations
@@ -16,12 +16,16 @@ from labelgrove import LdSMClassifier
 
 DATASETS = ("bibtex", "delicious", "rcv1sub1-train", "eurlex57k-tfidf")
 
+SETTINGS: dict[str, dict[str, Any]] = {}
+"""Parameters by data set, chosen on held-out parts of its training set."""
+
 ENSEMBLES = (1, 5, 10, 20, 50)
 LARGE = 10_000_000
-"""Non-zeros in the training set from which no ensemble has more than ten trees."""
+"""Non-zeros in the training set from which no ensemble has more than `TREES_OF_LARGE`."""
 
-SIZES = (100, 500, 2000, 8000)
-"""T_max, tried with ten trees."""
+TREES_OF_LARGE = 5
+SIZES = (250, 500, 1000, 2000, 4000)
+"""T_max, tried with ten trees, or as many as there may be."""
 
 TREES_OF_SIZES = 10
 BATCHES = 3
@@ -56,18 +60,20 @@ def learn_and_test(dataset: str, options: dict[str, Any], threads: int) -> dict[
 def measure(dataset: str, ensembles: Sequence[int], sizes: Sequence[int]) -> dict[str, Any]:
     """All ensembles, all sizes of trees, and the largest ensemble with two threads."""
     task = "benchmarks.ldsm:learn_and_test"
-    if load(dataset, "train").X.nnz > LARGE:
-        ensembles = [n for n in ensembles if n <= TREES_OF_SIZES]
+    large = load(dataset, "train").X.nnz > LARGE
+    if large:
+        ensembles = [n for n in ensembles if n <= TREES_OF_LARGE]
 
     def run(threads: int = 1, **changed: int) -> dict[str, Any]:
-        found: dict[str, Any] = fresh(task, dataset=dataset, options=changed, threads=threads)
-        print(f"{dataset}: {changed}: {found['precision']}, {found['learning']}", flush=True)
+        options = SETTINGS.get(dataset, {}) | changed
+        found: dict[str, Any] = fresh(task, dataset=dataset, options=options, threads=threads)
+        print(f"{dataset}: {options}: {found['precision']}, {found['learning']}", flush=True)
         return found
 
     return {
         "rows": len(load(dataset, "test").labels),
         "ensembles": [run(n_estimators=n) for n in ensembles],
-        "sizes": [run(n_estimators=TREES_OF_SIZES, max_nodes=n) for n in sizes],
+        "sizes": [] if large else [run(n_estimators=TREES_OF_SIZES, max_nodes=n) for n in sizes],
         "two_threads": run(threads=2, n_estimators=max(ensembles)),
     }
 

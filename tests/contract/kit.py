@@ -105,6 +105,7 @@ KINDS: dict[str, Kind] = {
                 "learner": "nag",
                 "learning_rate": 0.05,
                 "lambda2": 2.0,
+                "min_feature_count": 1,
             },
             "wide": {
                 "n_estimators": 8,
@@ -129,6 +130,7 @@ KINDS: dict[str, Kind] = {
             "learning_rate": [0, -1.0, np.nan, np.inf, "1", True, None, 1e300, 1e-300],
             "initial_spread": [-0.1, np.nan, np.inf, "1", None, True, 1e300],
             "min_samples_split": [1, 0, 2.0, "2", None, True],
+            "min_feature_count": [0, -1, 2.0, "2", None, True],
             "leaf_share": ["all", 0, None],
             "tail_weight": [-0.1, 1.1, np.nan, "0.2", None, True],
             "tail_gamma": [-1.0, np.nan, np.inf, "30", None, True],
