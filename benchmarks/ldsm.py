@@ -23,7 +23,7 @@ ENSEMBLES = (1, 5, 10, 20, 50)
 LARGE = 10_000_000
 """Non-zeros in the training set from which no ensemble has more than `TREES_OF_LARGE`."""
 
-TREES_OF_LARGE = 5
+TREES_OF_LARGE = 10
 SIZES = (250, 500, 1000, 2000, 4000)
 """T_max, tried with ten trees, or as many as there may be."""
 

@@ -1,6 +1,7 @@
 #include "labelgrove/ldsm_node_trainer.hpp"
 
 #include <algorithm>
+#include <bit>
 #include <numeric>
 #include <utility>
 
@@ -17,6 +18,9 @@ double priority_of(const LabelHistogram& histogram) {
   for (const LabelCount& entry : histogram) most = std::max(most, entry.count);
   return total_count(histogram) - most;
 }
+
+// Whether J speaks of an example.
+bool trains(std::span<const LabelId> labels, double weight) { return !labels.empty() && weight != 0.0; }
 
 }  // namespace
 
@@ -79,8 +83,8 @@ void LdsmNodeTrainer::number_features(std::span<const std::uint32_t> examples) {
   features_.clear();
   seen_.clear();
   for (const std::uint32_t i : examples) {
-    if (!trains(i)) continue;
-    const Features x = data_.examples().example(i).x;
+    const auto [x, labels] = data_.examples().example(i);
+    if (!trains(labels, data_.examples().weight(i))) continue;
     for (std::uint32_t j = 0; j < x.size; ++j) {
       if (x.values[j] == 0.0F) continue;  // in dense rows
       const std::uint32_t number = data_.number_of(x.ids[j]);
@@ -100,19 +104,12 @@ void LdsmNodeTrainer::number_features(std::span<const std::uint32_t> examples) {
   }
 }
 
-// Whether J speaks of the example.
-bool LdsmNodeTrainer::trains(std::uint32_t i) const {
-  return !data_.examples().example(i).labels.empty() && data_.examples().weight(i) != 0.0;
-}
-
-void LdsmNodeTrainer::take(std::uint32_t i) {
-  const LdsmExamples::Example example = data_.examples().example(i);
+void LdsmNodeTrainer::take(const LdsmExamples::Example& example, double scale) {
   const Features& x = example.x;
   ids_.resize(x.size);
   values_.resize(x.size);
   FeatureId* ids = ids_.data();
   float* values = values_.data();
-  const double scale = data_.scale(i);
   std::uint32_t n = 0;
   for (std::uint32_t j = 0; j < x.size; ++j) {
     const std::uint32_t place = place_[data_.number_of(x.ids[j])];
@@ -131,9 +128,10 @@ void LdsmNodeTrainer::train(const LdsmDraft& node, SiblingBlock& block, LdsmSpli
   for (std::uint32_t epoch = 0; epoch < options_.epochs; ++epoch) {
     if (options_.shuffle) shuffle(draw(node.key, Draw::shuffle, epoch));
     for (const std::uint32_t i : order_) {
-      if (!trains(i)) continue;
       const double weight = data_.examples().weight(i);
-      take(i);
+      const LdsmExamples::Example example = data_.examples().example(i);
+      if (!trains(example.labels, weight)) continue;
+      take(example, data_.scale(i));
       const std::uint32_t directions = objective_.choose(slots_, weight);
       for (std::uint32_t m = 0; m < options_.arity; ++m) targets_[m] = (directions >> m & 1U) != 0 ? 1.0F : 0.0F;
       block.regress(x_, targets_, static_cast<float>(weight), work_, margins_.data());
@@ -152,13 +150,14 @@ bool LdsmNodeTrainer::send(const LdsmDraft& node, const SiblingBlock& block, std
   children.resize(options_.arity);
   counts_.assign(node.histogram.size() * options_.arity, 0.0);
   for (const std::uint32_t i : node.examples) {
-    take(i);
+    take(data_.examples().example(i), data_.scale(i));
     block.margins(x_, work_, margins_.data());
-    for_each_direction(margins_, [&](std::uint32_t m) {
+    for (std::uint32_t left = directions_of(margins_); left != 0; left &= left - 1) {
+      const auto m = static_cast<std::uint32_t>(std::countr_zero(left));
       children[m].examples.push_back(i);
       for (const std::uint32_t label : slots_)
         counts_[std::size_t{label} * options_.arity + m] += data_.examples().weight(i);
-    });
+    }
   }
   bool moved = false;
   for (std::uint32_t m = 0; m < options_.arity; ++m) {

@@ -42,6 +42,7 @@ LdsmRouter::LdsmRouter(std::uint32_t arity) : arity_(arity), stride_((arity + 3)
 void LdsmRouter::start(std::span<const Features> examples) {
   examples_ = examples;
   ways_.assign(examples.size(), {});
+  classifiers_.assign(examples.size(), 0);
 }
 
 void LdsmRouter::route(const LdsmTree& tree) {
@@ -84,10 +85,8 @@ void LdsmRouter::evaluate(const LdsmRegressors& node, std::size_t begin, std::si
     if (is_spread) margins_from_table(x, margins.data());
     else margins_one_by_one(x, node, margins.data());
     for (std::uint32_t m = 0; m < arity_; ++m) margins[m] += bias[m];
-    std::uint32_t directions = 0;
-    for_each_direction(std::span(margins).first(arity_), [&](std::uint32_t m) { directions |= 1U << m; });
-    sent_[i] = static_cast<std::uint8_t>(directions);
-    ways_[waiting_[i]].classifiers += arity_;
+    sent_[i] = static_cast<std::uint8_t>(directions_of(std::span(margins).first(arity_)));
+    classifiers_[waiting_[i]] += arity_;
   }
   if (is_spread) gather(node);
 }

@@ -80,7 +80,7 @@ class LdsmFinder {
   void above_threshold(std::size_t i, std::span<const float> thresholds, std::vector<Scored>& found);
 
   // The regressors asked in all trees, and the depth of the deepest leaf.
-  SearchStats stats(std::size_t i) const { return {router_.ways(i).classifiers, router_.ways(i).depth}; }
+  SearchStats stats(std::size_t i) const { return {router_.classifiers(i), router_.ways(i).depth}; }
 
  private:
   bool open(LabelId label) const { return forest_.knows(label) && (allowed_.empty() || allowed_[label] != 0); }

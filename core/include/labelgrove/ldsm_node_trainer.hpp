@@ -41,9 +41,8 @@ class LdsmNodeTrainer {
  private:
   void number_labels(const LabelHistogram& histogram);
   void number_features(std::span<const std::uint32_t> examples);
-  bool trains(std::uint32_t i) const;
-  // Example i as the node at hand sees it, until the next one is taken.
-  void take(std::uint32_t i);
+  // The example as the node at hand sees it, until the next one is taken.
+  void take(const LdsmExamples::Example& example, double scale);
   void train(const LdsmDraft& node, SiblingBlock& block, LdsmSplit& outcome);
   void shuffle(std::uint64_t key);
   bool send(const LdsmDraft& node, const SiblingBlock& block, std::vector<LdsmDraft>& children);

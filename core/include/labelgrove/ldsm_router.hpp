@@ -22,9 +22,8 @@ class LdsmRouter {
   };
   // Where one example has come.
   struct Ways {
-    std::vector<Leaf> leaves;       // in the order of the trees, and in a tree from the first child on
-    std::uint32_t classifiers = 0;  // evaluated
-    std::uint32_t depth = 0;        // of the deepest leaf
+    std::vector<Leaf> leaves;  // in the order of the trees, and in a tree from the first child on
+    std::uint32_t depth = 0;   // of the deepest leaf
   };
 
   explicit LdsmRouter(std::uint32_t arity);
@@ -34,6 +33,8 @@ class LdsmRouter {
   // Adds where they come in this tree.
   void route(const LdsmTree& tree);
   const Ways& ways(std::size_t i) const { return ways_[i]; }
+  // Evaluated for an example.
+  std::uint32_t classifiers(std::size_t i) const { return classifiers_[i]; }
 
  private:
   void visit(const LdsmTree& tree, NodeId v, std::size_t begin, std::size_t end);
@@ -52,6 +53,7 @@ class LdsmRouter {
   std::vector<const float*> rows_;
   std::span<const Features> examples_;
   std::vector<Ways> ways_;
+  std::vector<std::uint32_t> classifiers_;
 };
 
 }  // namespace labelgrove

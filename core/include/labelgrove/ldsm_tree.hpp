@@ -87,20 +87,16 @@ struct LdsmTree {
   std::vector<float> shares;
 };
 
-// Calls take(child) for every child that an example with these margins goes to: those above 0.5, or else the one with the
-// highest (Algorithm 4).
-template <typename Take>
-void for_each_direction(std::span<const float> margins, Take&& take) {
+// The children that an example with these margins goes to, a bit each: those above 0.5, or else the one with the highest
+// (Algorithm 4). Without a branch on any of them: nobody could foretell it.
+inline std::uint32_t directions_of(std::span<const float> margins) {
+  std::uint32_t above = 0;
   std::uint32_t best = 0;
-  bool sent = false;
   for (std::uint32_t m = 0; m < margins.size(); ++m) {
-    if (margins[m] > margins[best]) best = m;
-    if (margins[m] > 0.5F) {
-      take(m);
-      sent = true;
-    }
+    above |= static_cast<std::uint32_t>(margins[m] > 0.5F) << m;
+    best = margins[m] > margins[best] ? m : best;
   }
-  if (!sent) take(best);
+  return above != 0 ? above : 1U << best;
 }
 
 // What all trees know of their examples beforehand.
