@@ -123,7 +123,7 @@ class LdSMClassifier(Forest, BatchClassifier):
         *,
         n_estimators: int = 50,
         arity: int = 4,
-        max_nodes: int = 2000,
+        max_nodes: int = 4000,
         epochs_per_node: int = 5,
         lambda1: float = 2.0,
         lambda2: float = 4.0,
