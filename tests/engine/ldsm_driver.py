@@ -58,7 +58,7 @@ def grow(
     weights = np.array([e.weight for e in data], np.float32)
     labels = 1 + max((k for e in data for k in e.y), default=0)
     engine = _core.Ldsm(options(settings, trees, share))
-    engine.grow(*rows(examples), *labels_of(examples), weights, labels, threads)
+    engine.grow(*rows(examples), *labels_of(examples), weights, labels, threads, _core.Progress())
     return engine
 
 
