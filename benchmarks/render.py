@@ -13,6 +13,7 @@ from pathlib import Path
 
 from benchmarks import (
     _batch_tables,
+    _calibration,
     _forest_tables,
     _multiclass_tables,
     _plots,
@@ -39,6 +40,7 @@ TABLES: dict[str, Callable[[Results], str]] = {
     "growth": _tables.growth,
     "thresholds": _thresholds_tables.thresholds,
     "batch": _batch_tables.batch,
+    "calibration": _calibration.calibration,
     "knob": _tree_tables.knob,
     "warm_start": _tree_tables.warm_start,
     "multiclass": _multiclass_tables.multiclass,
@@ -50,6 +52,10 @@ PLOTS: dict[str, tuple[Callable[[Results, Path], None], str]] = {
     "progress": (_plots.progress, "P@1 along every stream, by learner, with and without replay"),
     "growth": (_plots.growth, "Microseconds an example against the number of labels"),
     "knob": (_tree_plots.knob, "P@1 against depth, and against the time of a search"),
+    "calibration": (
+        _calibration.reliability,
+        "How often a label was right against the probability that it was given",
+    ),
     "classes": (_tree_plots.classes, "Microseconds an example against the number of classes"),
 }
 _ORDER = (*DATASETS, "onet-tasks", "gutenberg-classes", "aloi-like", "paper", "default")

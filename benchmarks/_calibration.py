@@ -1,0 +1,51 @@
+"""Reliability of probabilities, as a table and as a plot."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import matplotlib as mpl
+from matplotlib.figure import Figure
+
+from benchmarks._plots import STYLE, save
+from benchmarks._tables import Results, table
+
+_LOSSES = {"squared_hinge": ("squared hinge", "#0072B2"), "log": ("logistic", "#D55E00")}
+
+
+def calibration(found: Results) -> str:
+    """How often labels were right, by the probability that they were given, and the error."""
+    n_bins = len(found[0]["losses"][0]["right"])
+    bins = [f"{i / n_bins:g}–{(i + 1) / n_bins:g}" for i in range(n_bins)]
+    rows = [
+        [result["subject"], _LOSSES[one["loss"]][0], *_shares(one), f"{one['error']:.3f}"]
+        for result in found
+        for one in result["losses"]
+    ]
+    return table(["data", "loss", *bins, "ECE"], rows)
+
+
+def _shares(one: dict[str, list[float]]) -> list[str]:
+    pairs = zip(one["right"], one["counts"], strict=True)
+    return [f"{share:.2f}" if count else "–" for share, count in pairs]
+
+
+def reliability(found: Results, path: Path) -> None:
+    """Draw the share of right labels against the estimate, one panel a data set."""
+    with mpl.rc_context(STYLE):
+        figure = Figure(figsize=(9, 2.9), layout="constrained")
+        panels = figure.subplots(1, len(found), squeeze=False, sharey=True)[0]
+        for panel, result in zip(panels, found, strict=True):
+            panel.plot([0, 1], [0, 1], color="#888888", linewidth=0.8, linestyle=(0, (4, 2)))
+            for one in result["losses"]:
+                name, colour = _LOSSES[one["loss"]]
+                label = f"{name} loss"
+                panel.plot(
+                    one["estimated"], one["right"], "o-", markersize=3.5, color=colour, label=label
+                )
+            panel.set_title(result["subject"], loc="left", fontweight="bold")
+            panel.set_xlabel("probability estimated")
+        panels[0].set_ylabel("share of labels that are right")
+        handles, names = panels[0].get_legend_handles_labels()
+        figure.legend(handles, names, loc="outside upper center", ncols=2, frameon=False)
+        save(figure, path)

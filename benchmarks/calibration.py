@@ -1,0 +1,58 @@
+"""What the probabilities of batch label trees are worth: how often a label is right, by estimate.
+
+All labels that a model gives a probability of at least `LEAST`, in all test rows, are sorted into
+bins by it. A model whose estimates are what they say lies on the diagonal.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from benchmarks._data import is_there, load
+from benchmarks._results import command_line, write
+from benchmarks.thresholds import indicator
+from labelgrove import PLTClassifier
+
+DATASETS = ("bibtex", "delicious", "eurlex57k-tfidf", "stackexchange-tfidf")
+LOSSES = ("squared_hinge", "log")
+LEAST = 0.02
+BINS = 10
+
+
+def measure(dataset: str, loss: str) -> dict[str, Any]:
+    """Learn, estimate and count: of every bin its estimates, their mean, and the share of hits."""
+    train, test = load(dataset, "train"), load(dataset, "test")
+    width = 1 + max(max(row, default=0) for row in (*train.labels, *test.labels))
+    model = PLTClassifier(loss=loss, random_state=1).fit(train.X, indicator(train.labels, width))
+    found = model.predict_proba(test.X, threshold=LEAST).tocoo()
+    hits = np.asarray(indicator(test.labels, width)[found.row, found.col]).ravel() > 0
+    bins = np.minimum((BINS * found.data).astype(int), BINS - 1)
+    counts, estimated, right = (
+        np.bincount(bins, weights, BINS) for weights in (None, found.data, hits.astype(float))
+    )
+    error = np.abs(estimated - right).sum() / max(counts.sum(), 1)
+    some = np.maximum(counts, 1)
+    return {
+        "loss": loss,
+        "counts": counts.astype(int).tolist(),
+        "estimated": (estimated / some).round(4).tolist(),
+        "right": (right / some).round(4).tolist(),
+        "error": round(float(error), 4),
+    }
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Measure, and write ``calibration-<dataset>.json``."""
+    chosen = command_line(__doc__ or "", DATASETS).parse_args(arguments)
+    for dataset in filter(is_there, chosen.subjects):
+        losses = [measure(dataset, loss) for loss in LOSSES]
+        for found in losses:
+            print(f"{dataset}, {found['loss']}: expected calibration error {found['error']}")
+        write(chosen.output, "calibration", dataset, {"losses": losses})
+
+
+if __name__ == "__main__":
+    main()
