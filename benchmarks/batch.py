@@ -88,6 +88,18 @@ PEERS = {
     "napkinxc-3": _napkinxc(3),
 }
 OURS = {f"labelgrove-{trees}": _labelgrove(trees) for trees in (1, 3)}
+CUBIC = {
+    f"labelgrove-cubic-{trees}": Subject(
+        "LabelGrove, cubic hinge",
+        trees,
+        "labelgrove_models",
+        None,
+        {**_labelgrove(trees).options, "link": "cubic_hinge"},
+    )
+    for trees in (1, 3)
+}
+"""With the probabilities that PECOS has."""
+
 OTHER_SHAPES = {
     f"labelgrove-{arity}-{trees}": _labelgrove(trees, arity)
     for trees in (1, 3)
@@ -95,7 +107,7 @@ OTHER_SHAPES = {
 }
 """With leaves of a hundred labels, as most of the peers have."""
 
-SUBJECTS = {**PEERS, **OURS, **OTHER_SHAPES}
+SUBJECTS = {**PEERS, **OURS, **CUBIC, **OTHER_SHAPES}
 
 
 def run_once(dataset: str, subject: Subject, threads: int) -> dict[str, Any]:
@@ -150,7 +162,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--peers", action="store_true", help="measure the peers (installs them)")
     parser.add_argument("--programs", nargs="*", choices=SUBJECTS, help="these alone")
     chosen = parser.parse_args(arguments)
-    ours = [*OURS, *OTHER_SHAPES]
+    ours = [*OURS, *CUBIC, *OTHER_SHAPES]
     keys = chosen.programs or ([*PEERS, *ours] if chosen.peers else ours)
     for dataset in filter(is_there, chosen.subjects):
         runs = earlier(chosen.output, "batch", dataset).get("runs", {})

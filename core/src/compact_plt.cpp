@@ -171,7 +171,7 @@ CompactPlt::CompactPlt(bool normalize, const ArrayReader& saved) : normalize_(no
   Pieces rows("weights.row", arrays_.rows);
   const auto block = [&](std::uint32_t columns, const std::string& where) {
     const std::uint8_t link = links.one();
-    require(link <= static_cast<std::uint8_t>(Link::softmax), where + ": unknown link");
+    require(link <= static_cast<std::uint8_t>(Link::cubic_hinge), where + ": unknown link");
     CompactRows view;
     view.columns = columns;
     view.type = type_;

@@ -27,6 +27,13 @@ void apply_link(Link link, float* margins, std::uint32_t n, float* probabilities
       }
       kernels().exponential(margins, n, probabilities);
       break;
+    case Link::cubic_hinge:
+      for (std::uint32_t c = 0; c < n; ++c) {
+        const float loss = std::max(0.0F, 1.0F - margins[c]);
+        margins[c] = -loss * loss * loss;
+      }
+      kernels().exponential(margins, n, probabilities);
+      break;
     case Link::softmax:
       softmax(margins, n);
       std::copy_n(margins, n, probabilities);

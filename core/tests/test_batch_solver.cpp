@@ -74,6 +74,12 @@ TEST("links: probabilities of margins, and softmax of any size") {
   CHECK_NEAR(found[1], std::exp(-1.0), 1e-6);
   CHECK_NEAR(found[2], 1.0, 0.0);
   CHECK_NEAR(found[3], 1.0, 0.0);
+  margins = {-1.0F, 0.5F, 1.0F, -1e20F};
+  apply_link(Link::cubic_hinge, margins.data(), 4, found.data());
+  CHECK_NEAR(found[0], std::exp(-8.0), 1e-7);
+  CHECK_NEAR(found[1], std::exp(-0.125), 1e-6);
+  CHECK_NEAR(found[2], 1.0, 0.0);
+  CHECK_NEAR(found[3], 0.0, 1e-30);
   margins = {1000.0F, 999.0F, -1000.0F};
   apply_link(Link::softmax, margins.data(), 3, found.data());
   CHECK_NEAR(found[0], 1.0 / (1.0 + std::exp(-1.0)), 1e-6);

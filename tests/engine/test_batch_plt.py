@@ -47,25 +47,29 @@ def probabilities(clf: PLTClassifier, X: Any) -> dict[int, npt.NDArray[np.float6
 @settings(max_examples=6, deadline=None)
 @given(
     seed=st.integers(0, 2**20),
-    loss=st.sampled_from(["squared_hinge", "log"]),
+    functions=st.sampled_from(
+        [("squared_hinge", None), ("log", None), ("squared_hinge", "cubic_hinge")]
+    ),
     C=st.sampled_from([0.3, 1.0, 3.0]),
     bias=st.sampled_from([0.0, 1.0, 2.0]),
     weighted=st.booleans(),
 )
 def test_the_engine_is_the_twin(
-    seed: int, loss: str, C: float, bias: float, weighted: bool
+    seed: int, functions: tuple[str, str | None], C: float, bias: float, weighted: bool
 ) -> None:
     X, Y, tree = small_case(seed)
     weight = np.random.default_rng(seed).uniform(0.5, 2.0, len(X)) if weighted else None
     classes = {0: 3.0, 1: 0.5} if weighted else None
-    clf = PLTClassifier(tree=tree, loss=loss, C=C, bias=bias, class_weight=classes, **EXACT)
-    clf.fit(X, Y, sample_weight=weight)
+    loss, link = functions
+    clf = PLTClassifier(tree=tree, loss=loss, link=link, C=C, bias=bias, **EXACT)
+    clf.set_params(class_weight=classes).fit(X, Y, sample_weight=weight)
     twin = BatchPLT(
         tree.parents.tolist(),
         {v: int(name) for v, name in tree.labels.items()},
         X,
         Y,
         loss=loss,
+        link_name=link,
         C=C,
         bias=bias,
         example_costs=None if weight is None else weight.astype(np.float32).astype(np.float64),

@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
 from contract.kit import checkerboard, label_sets, noise, same_answers, state
-from labelgrove import DataError, LabelTree, ParameterError, PLTClassifier, load
+from labelgrove import (
+    DataError,
+    LabelTree,
+    OnlinePLTClassifier,
+    ParameterError,
+    PLTClassifier,
+    load,
+)
 from labelgrove.models._batch_trees import TREES
 
 KINDS = sorted(set(TREES))
@@ -106,6 +114,23 @@ def test_only_classes_compete() -> None:
         PLTClassifier(link="softmax").fit(X, Y)
     with pytest.raises(ParameterError, match="loss"):
         PLTClassifier(link="softmax", loss="squared_hinge").fit(X, [0] * len(Y))
+
+
+def test_a_cubic_hinge_ranks_the_same_weights(tmp_path: Path) -> None:
+    X, Y = noise()
+    shape: dict[str, Any] = {"arity": 3, "max_leaf_size": 4}
+    cubic = PLTClassifier(link="cubic_hinge", **shape).fit(X, Y)
+    squared = PLTClassifier(**shape).fit(X, Y)
+    assert cubic.size()["weights"] == squared.size()["weights"]
+    assert (cubic.predict_proba(X) != squared.predict_proba(X)).nnz > 0
+    cubic.save(tmp_path / "cubic.lg")
+    again = load(tmp_path / "cubic.lg")
+    assert (again.predict_proba(X) != cubic.predict_proba(X)).nnz == 0
+    online = OnlinePLTClassifier.from_batch(cubic)
+    assert online.learner == "arow"
+    for wrong in ({"loss": "log"}, {"solver": "adagrad"}):
+        with pytest.raises(ParameterError, match="cubic_hinge"):
+            PLTClassifier(link="cubic_hinge", **wrong).fit(X, Y)
 
 
 def test_few_weights_are_kept() -> None:

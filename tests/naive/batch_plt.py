@@ -48,7 +48,9 @@ def solve(name: str, X: Array, y: Array, costs: Array, passes: int = 1000) -> Ar
 
 
 def link(name: str, margins: Array) -> Array:
-    """Probability of a margin: σ(m), or exp(-max(0, 1 - m)²)."""
+    """Probability of a margin: σ(m), exp(-max(0, 1 - m)²), or exp(-max(0, 1 - m)³)."""
+    if name == "cubic_hinge":
+        return np.exp(-(np.maximum(0, 1 - margins) ** 3))
     if name == "log":
         return 1 / (1 + np.exp(-margins))
     return np.exp(-loss(name, margins))
@@ -71,12 +73,14 @@ class BatchPLT:
         Y: Labels,
         *,
         loss: str = "squared_hinge",
+        link_name: str | None = None,
         C: float = 1.0,
         bias: float = 1.0,
         example_costs: Array | None = None,
         label_costs: Mapping[int, float] | None = None,
     ) -> None:
-        self.parents, self.label_of, self.loss, self.bias = parents, label_of, loss, bias
+        self.parents, self.label_of, self.bias = parents, label_of, bias
+        self.link = link_name or loss
         below = [self._labels_below(v) for v in range(len(parents))]
         rows = np.hstack([X, np.full((len(X), 1), bias)])
         example_costs = np.ones(len(X)) if example_costs is None else example_costs
@@ -108,7 +112,7 @@ class BatchPLT:
             v, product = leaf, 1.0
             while v >= 0:
                 margin = self.weights[v][:-1] @ x + self.weights[v][-1] * (self.bias or 1.0)
-                product *= float(link(self.loss, np.array(margin)))
+                product *= float(link(self.link, np.array(margin)))
                 v = self.parents[v]
             found[label] = product
         return found

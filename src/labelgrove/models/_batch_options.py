@@ -13,7 +13,8 @@ from labelgrove.models._saved_options import SavedOptions, word_for
 
 SOLVERS = ("dual", "adagrad")
 LOSSES = {"squared_hinge": 0, "log": 1}
-LINKS = {"logistic": 0, "squared_hinge": 1, "softmax": 2}
+LINKS = {"logistic": 0, "squared_hinge": 1, "softmax": 2, "cubic_hinge": 3}
+HINGES = (LINKS["squared_hinge"], LINKS["cubic_hinge"])
 _SOFTMAX_LOSS = 2
 
 # What measured best: docs/decisions/batch-solver.md.
@@ -42,15 +43,22 @@ class BatchOptions(SavedOptions):
     @classmethod
     def from_parameters(cls, parameters: Mapping[str, Any]) -> Self:
         solver = choice(parameters, "solver", SOLVERS)
-        competing = parameters["link"] is not None
-        if competing:
-            choice(parameters, "link", ["softmax"])
+        if parameters["link"] is not None:
+            choice(parameters, "link", ["softmax", "cubic_hinge"])
+        competing = parameters["link"] == "softmax"
+        cubic = parameters["link"] == "cubic_hinge"
         p = dict(parameters)
         if p["loss"] is None:
-            p["loss"] = "log" if competing or solver == "adagrad" else "squared_hinge"
+            p["loss"] = (
+                "log" if competing or (solver == "adagrad" and not cubic) else "squared_hinge"
+            )
         loss = choice(p, "loss", LOSSES)
         if competing and loss != "log":
             raise ParameterError(f"loss={loss!r}: with link='softmax' expected 'log' or None")
+        if cubic and loss != "squared_hinge":
+            raise ParameterError(
+                f"loss={loss!r}: with link='cubic_hinge' expected 'squared_hinge' or None"
+            )
         if solver == "adagrad" and (competing or loss != "log"):
             raise ParameterError(
                 f"solver='adagrad': expected loss='log' and no link; found loss={loss!r}, "
@@ -66,7 +74,7 @@ class BatchOptions(SavedOptions):
         return cls(
             solver=SOLVERS.index(solver),
             loss=_SOFTMAX_LOSS if competing else LOSSES[loss],
-            link=LINKS["logistic" if problem == "log" else problem],
+            link=LINKS["cubic_hinge" if cubic else "logistic" if problem == "log" else problem],
             cost=real(p, "C", 1e-6, _LARGEST),
             bias=real(p, "bias", 0.0, 1e3),
             tolerance=real(p, "tol", 1e-6, 1.0),
@@ -80,11 +88,11 @@ class BatchOptions(SavedOptions):
     @classmethod
     def _parameters_of(cls, saved: Mapping[str, Any]) -> dict[str, Any]:
         competing = saved["loss"] == _SOFTMAX_LOSS
-        online = saved["online"]
+        online, word = saved["online"], word_for(saved["link"], LINKS)
         return {
             "solver": dict(enumerate(SOLVERS)).get(saved["solver"]),
             "loss": "log" if competing else word_for(saved["loss"], LOSSES),
-            "link": "softmax" if competing else None,
+            "link": word if word in ("softmax", "cubic_hinge") else None,
             "C": saved["cost"],
             "bias": saved["bias"],
             "tol": saved["tolerance"],

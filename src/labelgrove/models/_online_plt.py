@@ -17,7 +17,7 @@ from labelgrove._errors import DataError, ParameterError
 from labelgrove._labels import LabelRegistry
 from labelgrove._validation import Rows
 from labelgrove.models._base import LabelTreeClassifier
-from labelgrove.models._batch_options import LINKS, BatchOptions
+from labelgrove.models._batch_options import HINGES, LINKS, BatchOptions
 from labelgrove.models._engine_trees import engine_tree
 from labelgrove.models._learning import OnlineClassifier
 from labelgrove.models._options import POLICIES, EngineOptions
@@ -316,7 +316,7 @@ def online_parameters(batch: BatchOptions, parameters: Mapping[str, Any]) -> dic
     ParameterError
         If a batch model of this kind cannot be learnt on so.
     """
-    learner = "arow" if batch.link == LINKS["squared_hinge"] else "adagrad"
+    learner = "arow" if batch.link in HINGES else "adagrad"
     given = {
         "learner": learner,
         "normalize": batch.normalize,

@@ -61,11 +61,13 @@ class PLTClassifier(BatchClassifier, LabelTreeClassifier):
     loss : {"squared_hinge", "log"}, optional
         What node classifiers minimise; by default the squared hinge, but with ``link="softmax"``
         and with ``solver="adagrad"`` the logistic loss.
-    link : {"softmax"}, optional
-        Siblings compete, and the labels' probabilities sum to one: hierarchical softmax, for
-        multi-class targets alone. By default every node has a probability of its own: σ(m) of
-        the margin m for the logistic loss, exp(-max(0, 1 - m)²) for the squared hinge, as in
-        Parabel.
+    link : {"softmax", "cubic_hinge"}, optional
+        By default every node has a probability of its own: σ(m) of the margin m for the logistic
+        loss, exp(-max(0, 1 - m)²) for the squared hinge, as in Parabel. ``"cubic_hinge"``, for
+        the squared hinge: exp(-max(0, 1 - m)³), as in PECOS, which may rank labels better where
+        trees are uncertain, but gives probabilities that are far too high. ``"softmax"``:
+        siblings compete, and the labels' probabilities sum to one: hierarchical softmax, for
+        multi-class targets alone.
     solver : {"dual", "adagrad"}
         Dual coordinate ascent up to ``tol``; or ``max_iter`` passes of AdaGrad, which is IPLT
         (Jasinska-Kobus et al. 2021, Algorithm 1).
