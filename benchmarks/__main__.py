@@ -82,7 +82,7 @@ BENCHMARKS = {
     "knob": Benchmark(8, quick=(QUICK_DATA, "--lambdas=1", "--leaf-sizes=100")),
     "warm_start": Benchmark(4),
     "multiclass": Benchmark(
-        2, quick=(QUICK_CLASSES, "--repetitions=1", "--steps=1"), peer_minutes=4
+        2, quick=(QUICK_CLASSES, "--repetitions=1", "--steps=1"), peer_minutes=5
     ),
     "classes": Benchmark(
         3,

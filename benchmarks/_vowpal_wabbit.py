@@ -37,7 +37,7 @@ def learn_and_predict(
         Of one label a row.
     runs : sequence of (options, passes)
     folder : Path
-        For what it reads and writes.
+        For the text that it reads; what was written there before is taken for the same rows.
 
     Returns
     -------
@@ -45,8 +45,9 @@ def learn_and_predict(
         ``error`` in per cent, and what the program says (`benchmarks.programs.vowpal_wabbit`).
     """
     paths = {"train": folder / "train.vw", "test": folder / "test.vw"}
-    write_text(train, paths["train"])
-    write_text(test, paths["test"])
+    for part, stream in (("train", train), ("test", test)):
+        if not paths[part].exists():
+            write_text(stream, paths[part])
     told = [
         {
             "train": str(paths["train"]),

@@ -8,9 +8,12 @@ itself. The filter tree is plain Python: its error counts, its times do not.
 
 from __future__ import annotations
 
+import atexit
 import math
+import shutil
 import tempfile
 from collections.abc import Sequence
+from functools import cache
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -131,6 +134,14 @@ def _dense(stream: Stream) -> Any:
     return stream.X.toarray() if stream.X.nnz == math.prod(stream.X.shape) else stream.X
 
 
+@cache
+def texts(dataset: str, *, searching: bool) -> Path:
+    """Where the peer's text lies, the same for all its methods, as long as this process lives."""
+    folder = Path(tempfile.mkdtemp(prefix=f"{dataset}-{'search' if searching else 'all'}-"))
+    atexit.register(shutil.rmtree, folder)
+    return folder
+
+
 def learn_peer(
     dataset: str, method: str, settings: list[Setting], searching: bool
 ) -> list[dict[str, Any]]:
@@ -138,8 +149,7 @@ def learn_peer(
     train, test = parts(dataset, searching)
     options = PEERS[method].format(k=label_count(dataset))
     runs = [(f"{options} --learning_rate {step}", passes) for step, passes in settings]
-    with tempfile.TemporaryDirectory() as folder:
-        return _vowpal_wabbit.learn_and_predict(train, test, runs, Path(folder))
+    return _vowpal_wabbit.learn_and_predict(train, test, runs, texts(dataset, searching=searching))
 
 
 def runs_of(
