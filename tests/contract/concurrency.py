@@ -195,7 +195,7 @@ def check_fitting_anew_does_not_disturb_those_who_predict(make: Make) -> None:
         return clf.predict_topk(X, 3)[1].tolist()
 
     with Beside(predict) as beside:
-        for _ in range(20):
+        for _ in range(8):
             _until_done(clf.fit, *other)
             _until_done(clf.fit, X, Y)
     assert all(answer in (before, after) for answer in beside.answers)
