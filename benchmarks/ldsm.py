@@ -1,6 +1,6 @@
 """LdSM beside the figures of its paper: precision, ensemble size, size of trees, times.
 
-All else is the default, unless `SETTINGS` says otherwise. The paper's times are of another machine
+All else is the default. The paper's times are of another machine
 and its splits are others of the same data; its figures stand in `benchmarks._aims`.
 """
 
@@ -15,9 +15,6 @@ from benchmarks._results import command_line, write
 from labelgrove import LdSMClassifier
 
 DATASETS = ("bibtex", "delicious", "rcv1sub1-train", "eurlex57k-tfidf")
-
-SETTINGS: dict[str, dict[str, Any]] = {}
-"""Parameters by data set, chosen on held-out parts of its training set."""
 
 ENSEMBLES = (1, 5, 10, 20, 50)
 LARGE = 10_000_000
@@ -64,8 +61,7 @@ def measure(dataset: str, ensembles: Sequence[int], sizes: Sequence[int]) -> dic
     if large:
         ensembles = [n for n in ensembles if n <= TREES_OF_LARGE]
 
-    def run(threads: int = 1, **changed: int) -> dict[str, Any]:
-        options = SETTINGS.get(dataset, {}) | changed
+    def run(threads: int = 1, **options: int) -> dict[str, Any]:
         found: dict[str, Any] = fresh(task, dataset=dataset, options=options, threads=threads)
         print(f"{dataset}: {options}: {found['precision']}, {found['learning']}", flush=True)
         return found
