@@ -18,9 +18,14 @@ target_link_libraries(labelgrove_core PRIVATE labelgrove_flags)
 find_package(Threads REQUIRED)
 target_link_libraries(labelgrove_core PUBLIC Threads::Threads)
 
-# CMake's Release means -O3 for GCC and Clang, and -O2 for clang-cl and RelWithDebInfo.
-labelgrove_prefixed_flags(optimise -O3)
-set(optimise "$<$<NOT:$<CONFIG:Debug>>:${optimise}>")
+# CMake's Release means -O3 for GCC and Clang, and -O2 for clang-cl and RelWithDebInfo. What is made
+# for a sanitizer is run once: to compile it takes longer.
+if(LABELGROVE_SANITIZE)
+  set(optimise "")
+else()
+  labelgrove_prefixed_flags(optimise -O3)
+  set(optimise "$<$<NOT:$<CONFIG:Debug>>:${optimise}>")
+endif()
 target_compile_options(labelgrove_core PRIVATE ${optimise})
 
 # The kernels are compiled once per instruction set, in an object library each; the library picks
