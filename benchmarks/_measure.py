@@ -140,6 +140,14 @@ def _processor() -> str:
 
 
 def _commit() -> str:
-    command = ["git", "describe", "--always", "--dirty", "--abbrev=10"]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
-    return done.stdout.strip() or "unknown"
+    """The commit; ``-dirty`` behind it if more has changed since than results and pages."""
+    commit = _git("rev-parse", "--short=10", "HEAD")
+    changed = _git("diff", "--name-only", "HEAD", "--", ":!benchmarks/results", ":!docs")
+    return (commit or "unknown") + ("-dirty" if changed else "")
+
+
+def _git(*arguments: str) -> str:
+    done = subprocess.run(
+        ["git", *arguments], cwd=ROOT, capture_output=True, text=True, check=False
+    )
+    return done.stdout.strip()
