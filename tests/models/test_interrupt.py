@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import signal
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from threading import Thread
 from time import monotonic, sleep
@@ -162,6 +163,13 @@ def test_the_handler_of_ctrl_c_is_left_as_it_was() -> None:
     assert signal.getsignal(signal.SIGINT) is previous
 
 
+def wait_until(so: Callable[[], bool], seconds: float = 10) -> None:
+    """Come back when it is so, or time is up."""
+    end = monotonic() + seconds
+    while not so() and monotonic() < end:
+        sleep(0.01)
+
+
 ENDLESS = [
     PLTClassifier(C=1e6, tol=1e-6, max_iter=10**6, n_jobs=2),
     LdSMClassifier(n_estimators=10_000),
@@ -177,9 +185,13 @@ def test_while_learning_from_all_at_once(clf: Any) -> None:
     clf = clone(clf).set_params(**quick).fit(X, Y)
     before = state(clf)
     pressed: list[float] = []
+    shares: list[float] = []
 
     def press() -> None:
         sleep(0.3)
+        if isinstance(clf, LdSMClassifier):  # its trees come one by one: wait for the first
+            wait_until(lambda: clf.fit_progress > 0)
+            shares.append(clf.fit_progress)
         pressed.append(monotonic())
         signal.raise_signal(signal.SIGINT)
 
@@ -192,4 +204,4 @@ def test_while_learning_from_all_at_once(clf: Any) -> None:
     assert monotonic() - pressed[0] < 2
     watcher.join()
     assert state(clf.set_params(**quick)) == before
-    assert clf.fit_progress == 0
+    assert all(0 < share < 1 for share in shares) and clf.fit_progress == 0
