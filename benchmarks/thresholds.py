@@ -20,8 +20,8 @@ from benchmarks._measure import Clock, fresh, peak_mb, reset_peak, resident_mb
 from benchmarks._results import command_line, read, write
 from labelgrove import LdSMClassifier, OnlinePLTClassifier, PLTClassifier
 from labelgrove.metrics import f_measure
-from labelgrove.models._estimates import Estimates
-from labelgrove.models._tuner import HeldOutTuning
+from labelgrove.models.thresholds._estimates import Estimates
+from labelgrove.models.thresholds._tuner import HeldOutTuning
 from labelgrove.tuning import tune_fta, tune_ofo, tune_sto
 
 DATASETS = ("bibtex", "delicious", "rcv1sub1-train", "eurlex57k-tfidf", "stackexchange-tfidf")

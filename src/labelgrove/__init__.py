@@ -24,7 +24,7 @@ from labelgrove.models import (
     SearchStats,
     ThresholdedClassifier,
 )
-from labelgrove.models._archive import load
+from labelgrove.models.engine._archive import load
 from labelgrove.trees import LabelTree
 
 __version__ = "0.1.0"

@@ -17,7 +17,7 @@ from labelgrove import (
     PLTClassifier,
     load,
 )
-from labelgrove.models._batch_trees import TREES
+from labelgrove.models.batch._tree_plan import TREES
 
 KINDS = sorted(set(TREES))
 

@@ -16,7 +16,7 @@ from labelgrove._errors import DataError, ModelFileError, ParameterError
 from labelgrove.cli._settings import parse_settings, settable_types
 from labelgrove.data import Examples
 from labelgrove.models import ESTIMATORS
-from labelgrove.models._options import PRESETS
+from labelgrove.models._online_plt_options import PRESETS
 from labelgrove.text import HashedText
 
 #: What ``--algorithm`` can name.

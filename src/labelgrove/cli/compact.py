@@ -23,7 +23,7 @@ from labelgrove.cli._results import show_pairs, write_json
 from labelgrove.cli._source import Source, joined
 from labelgrove.models import CompactionReport
 from labelgrove.models._base import LabelTreeClassifier
-from labelgrove.models._compaction_report import PLACES
+from labelgrove.models.engine._compaction_report import PLACES
 
 _UNITS = {"": 1, "b": 1, "kb": 10**3, "mb": 10**6, "gb": 10**9}
 _UNITS |= {"kib": 2**10, "mib": 2**20, "gib": 2**30}

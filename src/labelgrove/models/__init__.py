@@ -1,30 +1,34 @@
 """Estimators, one a file."""
 
 from labelgrove.models._base import LabelClassifier
-from labelgrove.models._compaction_report import CompactionReport
-from labelgrove.models._explanation import (
+from labelgrove.models._ldsm import LdSMClassifier
+from labelgrove.models._ldsm_statistics import LdSMStatistics
+from labelgrove.models._lom_statistics import LOMTreeStatistics
+from labelgrove.models._lom_tree import LOMTreeClassifier
+from labelgrove.models._online_plt import OnlinePLTClassifier
+from labelgrove.models._plt import PLTClassifier
+from labelgrove.models._thresholded import ThresholdedClassifier
+from labelgrove.models.engine._compaction_report import CompactionReport
+from labelgrove.models.engine._results import SearchStats
+from labelgrove.models.explanations._explanation import (
     Contribution,
     Explanation,
     FallOut,
     LabelExplanation,
     NodeExplanation,
 )
-from labelgrove.models._forest_explanation import (
+from labelgrove.models.explanations._forest_explanation import (
     ForestExplanation,
     ForestLabel,
     ForestLeaf,
     ForestStep,
 )
-from labelgrove.models._ldsm import LdSMClassifier
-from labelgrove.models._ldsm_statistics import LdSMStatistics
-from labelgrove.models._lom_statistics import LOMTreeStatistics
-from labelgrove.models._lom_tree import LOMTreeClassifier
-from labelgrove.models._online_plt import OnlinePLTClassifier
-from labelgrove.models._paths import LabelPaths
-from labelgrove.models._plt import PLTClassifier
-from labelgrove.models._prediction import SearchStats
-from labelgrove.models._route_explanation import RouteExplanation, RouteLabel, RouteNode
-from labelgrove.models._thresholded import ThresholdedClassifier
+from labelgrove.models.explanations._paths import LabelPaths
+from labelgrove.models.explanations._route_explanation import (
+    RouteExplanation,
+    RouteLabel,
+    RouteNode,
+)
 
 ESTIMATORS: tuple[type[LabelClassifier], ...] = (
     OnlinePLTClassifier,

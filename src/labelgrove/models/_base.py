@@ -14,12 +14,12 @@ from sklearn.utils import Tags
 
 from labelgrove import _core
 from labelgrove._errors import DataError
-from labelgrove.models._archive import learned_from_state, model_state, save_model
-from labelgrove.models._compacting import Compacting
-from labelgrove.models._explaining import Explaining
-from labelgrove.models._prediction import tree_snapshot
-from labelgrove.models._state import KINDS, Learned, Options, as_collection
 from labelgrove.models._tunable import Tunable
+from labelgrove.models.engine._archive import learned_from_state, model_state, save_model
+from labelgrove.models.engine._compacting import Compacting
+from labelgrove.models.engine._learned import KINDS, Learned, Options, as_collection
+from labelgrove.models.engine._results import tree_snapshot
+from labelgrove.models.explanations._explaining import Explaining
 from labelgrove.trees import LabelTree
 
 

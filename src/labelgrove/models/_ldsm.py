@@ -12,11 +12,11 @@ from labelgrove._errors import ModelStateError
 from labelgrove._labels import LabelRegistry
 from labelgrove._parameters import thread_count
 from labelgrove._validation import Rows
-from labelgrove.models._forest import Forest
 from labelgrove.models._ldsm_options import LdsmOptions
 from labelgrove.models._ldsm_statistics import LdSMStatistics, statistics_of
 from labelgrove.models._learning import BatchClassifier
-from labelgrove.models._state import Learned
+from labelgrove.models.engine._learned import Learned
+from labelgrove.models.explanations._forest import Forest
 
 
 class LdSMClassifier(Forest, BatchClassifier):

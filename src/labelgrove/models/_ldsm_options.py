@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Self
 
 from labelgrove._parameters import choice, integer, real, seed_from
-from labelgrove.models._saved_options import SavedOptions, word_for
+from labelgrove.models.engine._options import SavedOptions, word_for
 
 LEARNERS = {"adagrad": 0, "sgd": 1, "nag": 3}
 SHARES = {"examples": 0, "labels": 1}

@@ -17,10 +17,10 @@ from labelgrove._labels import Targets, parse_targets
 from labelgrove._parameters import integer, thread_count
 from labelgrove._validation import Rows, is_dict_rows
 from labelgrove.models._base import LabelClassifier
-from labelgrove.models._guard import Interrupts
 from labelgrove.models._predicting import require_same_kind, require_same_length
-from labelgrove.models._state import KINDS, Learned
-from labelgrove.models._watching import run_watched
+from labelgrove.models.engine._guard import Interrupts
+from labelgrove.models.engine._learned import KINDS, Learned
+from labelgrove.models.engine._watching import run_watched
 
 # A run is what Ctrl-C waits for. Several threads get longer ones: all but one begin by waiting.
 _RUN_NONZEROS = 2_000_000

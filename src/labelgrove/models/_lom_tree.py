@@ -14,10 +14,10 @@ from labelgrove._labels import LabelRegistry
 from labelgrove._parameters import choice, integer, real, seed_from
 from labelgrove.models._learning import OnlineClassifier
 from labelgrove.models._lom_statistics import LOMTreeStatistics, statistics_of
-from labelgrove.models._options import FLOATS, LARGEST_STEP, LEARNERS
-from labelgrove.models._routing import Routing
-from labelgrove.models._saved_options import SavedOptions, word_for
-from labelgrove.models._state import Learned
+from labelgrove.models._online_plt_options import FLOATS, LARGEST_STEP, LEARNERS
+from labelgrove.models.engine._learned import Learned
+from labelgrove.models.engine._options import SavedOptions, word_for
+from labelgrove.models.explanations._routing import Routing
 
 LOSSES = {"logistic": 0, "squared": 1}
 

@@ -17,12 +17,12 @@ from labelgrove._errors import DataError, ParameterError
 from labelgrove._labels import LabelRegistry
 from labelgrove._validation import Rows
 from labelgrove.models._base import LabelTreeClassifier
-from labelgrove.models._batch_options import HINGES, LINKS, BatchOptions
-from labelgrove.models._engine_trees import engine_tree
 from labelgrove.models._learning import OnlineClassifier
-from labelgrove.models._options import POLICIES, EngineOptions
-from labelgrove.models._state import Learned
-from labelgrove.models._warm_start import learn_on, start_on_sample
+from labelgrove.models._online_plt_options import POLICIES, EngineOptions
+from labelgrove.models._plt_options import HINGES, LINKS, BatchOptions
+from labelgrove.models.batch._warm_start import learn_on, start_on_sample
+from labelgrove.models.engine._learned import Learned
+from labelgrove.models.engine._trees import engine_tree
 from labelgrove.trees import LabelTree
 
 if TYPE_CHECKING:

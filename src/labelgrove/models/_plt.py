@@ -15,17 +15,17 @@ from labelgrove._labels import LabelRegistry
 from labelgrove._parameters import thread_count
 from labelgrove._validation import Rows
 from labelgrove.models._base import LabelTreeClassifier
-from labelgrove.models._batch_engine import BatchEngine
-from labelgrove.models._batch_options import LINKS, SOLVERS, BatchOptions
-from labelgrove.models._batch_trees import TreePlan
-from labelgrove.models._class_weights import check_class_weight, class_weights
-from labelgrove.models._engine_trees import engine_tree, engine_tree_of_ids
-from labelgrove.models._iplt import learn_iplt
 from labelgrove.models._learning import BatchClassifier
 from labelgrove.models._online_plt import online_options
-from labelgrove.models._options import EngineOptions
-from labelgrove.models._state import Learned
-from labelgrove.models._warm_start import prepare
+from labelgrove.models._online_plt_options import EngineOptions
+from labelgrove.models._plt_options import LINKS, SOLVERS, BatchOptions
+from labelgrove.models.batch._class_weights import check_class_weight, class_weights
+from labelgrove.models.batch._engine import BatchEngine
+from labelgrove.models.batch._iplt import learn_iplt
+from labelgrove.models.batch._tree_plan import TreePlan
+from labelgrove.models.batch._warm_start import prepare
+from labelgrove.models.engine._learned import Learned
+from labelgrove.models.engine._trees import engine_tree, engine_tree_of_ids
 from labelgrove.trees import LabelTree
 
 

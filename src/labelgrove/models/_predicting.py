@@ -14,16 +14,16 @@ from labelgrove._errors import DataError, NotLearnedError, ParameterError
 from labelgrove._labels import Targets, parse_targets
 from labelgrove._parameters import integer, thread_count
 from labelgrove._validation import Rows
-from labelgrove.models._guard import Guard
-from labelgrove.models._prediction import (
+from labelgrove.models.engine._guard import Guard
+from labelgrove.models.engine._learned import Learned
+from labelgrove.models.engine._results import (
     SearchStats,
     found_to_csr,
     ids_to_names,
     ranked_to_csr,
     refuse_if_too_large,
 )
-from labelgrove.models._state import Learned
-from labelgrove.models._tuned import tuned_by_class
+from labelgrove.models.engine._tuned import tuned_by_class
 
 _making_guards = threading.Lock()
 

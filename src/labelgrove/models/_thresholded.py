@@ -16,10 +16,10 @@ from sklearn.utils.metaestimators import available_if
 from labelgrove._errors import NotLearnedError, ParameterError
 from labelgrove._labels import LabelRegistry
 from labelgrove.metrics import f_measure
-from labelgrove.models._estimates import Estimates, require_probabilities
-from labelgrove.models._held_out import Labelled, Split
-from labelgrove.models._prediction import SearchStats
-from labelgrove.models._tuner import DEFAULTS, HeldOutTuning
+from labelgrove.models.engine._results import SearchStats
+from labelgrove.models.thresholds._estimates import Estimates, require_probabilities
+from labelgrove.models.thresholds._held_out import Labelled, Split
+from labelgrove.models.thresholds._tuner import DEFAULTS, HeldOutTuning
 from labelgrove.tuning import Thresholds
 
 

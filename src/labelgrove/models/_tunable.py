@@ -11,10 +11,10 @@ from scipy.sparse import csr_array
 
 from labelgrove._errors import DataError, ParameterError
 from labelgrove._labels import parse_targets
-from labelgrove.models._estimates import n_rows_of
 from labelgrove.models._predicting import Predicting, require_same_kind
-from labelgrove.models._tuned import keep_thresholds, tuned_by_class
-from labelgrove.models._tuner import HeldOutTuning
+from labelgrove.models.engine._tuned import keep_thresholds, tuned_by_class
+from labelgrove.models.thresholds._estimates import n_rows_of
+from labelgrove.models.thresholds._tuner import HeldOutTuning
 from labelgrove.tuning import Thresholds
 
 

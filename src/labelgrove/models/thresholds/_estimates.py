@@ -15,7 +15,7 @@ from sklearn.utils import _safe_indexing
 
 from labelgrove._errors import DataError, ParameterError
 from labelgrove._sparse import triples
-from labelgrove.models._prediction import SearchStats
+from labelgrove.models.engine._results import SearchStats
 
 FloatArray = npt.NDArray[np.float64]
 

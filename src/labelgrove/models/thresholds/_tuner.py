@@ -10,7 +10,7 @@ import numpy.typing as npt
 from scipy.sparse import csr_array
 
 from labelgrove._errors import ParameterError
-from labelgrove.models._estimates import Estimates, batches, n_rows_of
+from labelgrove.models.thresholds._estimates import Estimates, batches, n_rows_of
 from labelgrove.tuning import FTA, OFO, STO, Thresholds, lower_bounds
 from labelgrove.tuning._bounds import prior_lower
 from labelgrove.tuning._two_passes import TwoPassOFO

@@ -13,10 +13,10 @@ import numpy.typing as npt
 
 from labelgrove import _core
 from labelgrove._validation import Rows
-from labelgrove.models._batch_trees import embed_labels, label_matrix
-from labelgrove.models._engine_trees import engine_tree_of_ids
-from labelgrove.models._options import LEARNERS, EngineOptions
-from labelgrove.models._state import Arrays
+from labelgrove.models._online_plt_options import LEARNERS, EngineOptions
+from labelgrove.models.batch._tree_plan import embed_labels, label_matrix
+from labelgrove.models.engine._learned import Arrays
+from labelgrove.models.engine._trees import engine_tree_of_ids
 from labelgrove.trees import kmeans_tree
 
 # Where nothing is known but how many examples a node has had: as if this share of them had been

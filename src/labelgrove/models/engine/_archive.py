@@ -12,9 +12,9 @@ import numpy.typing as npt
 from labelgrove._errors import ModelFileError
 from labelgrove._features import FeatureNames
 from labelgrove._labels import LabelRegistry
-from labelgrove.models._compaction_report import CompactionReport
-from labelgrove.models._state import KINDS, Learned
-from labelgrove.models._tuned import thresholds_from_state, thresholds_state
+from labelgrove.models.engine._compaction_report import CompactionReport
+from labelgrove.models.engine._learned import KINDS, Learned
+from labelgrove.models.engine._tuned import thresholds_from_state, thresholds_state
 from labelgrove.persistence import read_model, write_model
 
 if TYPE_CHECKING:

@@ -15,7 +15,7 @@ from sklearn.utils import _safe_indexing, check_random_state
 
 from labelgrove._errors import DataError, ParameterError
 from labelgrove._labels import LabelRegistry, parse_targets
-from labelgrove.models._estimates import n_rows_of, sliceable
+from labelgrove.models.thresholds._estimates import n_rows_of, sliceable
 
 Rows = npt.NDArray[np.int64]
 

@@ -8,8 +8,8 @@ from typing import Any, Self
 
 from labelgrove._errors import ParameterError
 from labelgrove._parameters import choice, integer, real, seed_from
-from labelgrove.models._options import EngineOptions
-from labelgrove.models._saved_options import SavedOptions, word_for
+from labelgrove.models._online_plt_options import EngineOptions
+from labelgrove.models.engine._options import SavedOptions, word_for
 
 SOLVERS = ("dual", "adagrad")
 LOSSES = {"squared_hinge": 0, "log": 1}

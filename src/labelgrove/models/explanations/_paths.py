@@ -10,8 +10,8 @@ import numpy as np
 import numpy.typing as npt
 
 from labelgrove._validation import Rows
-from labelgrove.models._prediction import tree_numbers
-from labelgrove.models._state import Learned
+from labelgrove.models.engine._learned import Learned
+from labelgrove.models.engine._results import tree_numbers
 
 
 @dataclass(frozen=True, eq=False)

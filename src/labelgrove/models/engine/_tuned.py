@@ -15,7 +15,7 @@ from labelgrove.tuning import Thresholds
 from labelgrove.tuning._measure import check_average
 
 if TYPE_CHECKING:
-    from labelgrove.models._state import Learned
+    from labelgrove.models.engine._learned import Learned
 
 FloatArray = npt.NDArray[np.float64]
 

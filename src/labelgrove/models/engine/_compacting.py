@@ -13,10 +13,10 @@ from labelgrove import _core
 from labelgrove._errors import ParameterError
 from labelgrove._labels import parse_targets
 from labelgrove._parameters import choice, integer, real, thread_count
-from labelgrove.models._archive import learned_from_state, model_state
-from labelgrove.models._compaction_report import DTYPES, PLACES, CompactionReport
 from labelgrove.models._predicting import Predicting, require_same_kind, require_same_length
-from labelgrove.models._state import Learned
+from labelgrove.models.engine._archive import learned_from_state, model_state
+from labelgrove.models.engine._compaction_report import DTYPES, PLACES, CompactionReport
+from labelgrove.models.engine._learned import Learned
 from labelgrove.persistence import model_bytes
 
 _ATTEMPTS = 8

@@ -11,17 +11,17 @@ import numpy.typing as npt
 from labelgrove._errors import DataError
 from labelgrove._parameters import integer, thread_count
 from labelgrove._validation import Rows
-from labelgrove.models._explanation import (
+from labelgrove.models._predicting import Predicting
+from labelgrove.models.engine._learned import Learned
+from labelgrove.models.engine._results import tree_numbers
+from labelgrove.models.explanations._explanation import (
     Explanation,
     FallOut,
     LabelExplanation,
     NodeExplanation,
 )
-from labelgrove.models._paths import LabelPaths, follow, products_along
-from labelgrove.models._predicting import Predicting
-from labelgrove.models._prediction import tree_numbers
-from labelgrove.models._state import Learned
-from labelgrove.models._weighing import (
+from labelgrove.models.explanations._paths import LabelPaths, follow, products_along
+from labelgrove.models.explanations._weighing import (
     FeatureNaming,
     best_labels,
     feature_naming,

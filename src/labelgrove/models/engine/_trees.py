@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from labelgrove.models._prediction import MISSING
+from labelgrove.models.engine._results import MISSING
 from labelgrove.trees import LabelTree
 
 

@@ -11,9 +11,13 @@ import numpy.typing as npt
 from labelgrove._parameters import integer
 from labelgrove._validation import Rows
 from labelgrove.models._predicting import Predicting
-from labelgrove.models._route_explanation import RouteExplanation, RouteLabel, RouteNode
-from labelgrove.models._state import Learned
-from labelgrove.models._weighing import (
+from labelgrove.models.engine._learned import Learned
+from labelgrove.models.explanations._route_explanation import (
+    RouteExplanation,
+    RouteLabel,
+    RouteNode,
+)
+from labelgrove.models.explanations._weighing import (
     FeatureNaming,
     best_labels,
     feature_naming,

@@ -10,16 +10,16 @@ import numpy.typing as npt
 
 from labelgrove._parameters import integer
 from labelgrove._validation import Rows
-from labelgrove.models._forest_explanation import (
+from labelgrove.models._predicting import Predicting
+from labelgrove.models.engine._learned import Learned
+from labelgrove.models.engine._results import MISSING
+from labelgrove.models.explanations._forest_explanation import (
     ForestExplanation,
     ForestLabel,
     ForestLeaf,
     ForestStep,
 )
-from labelgrove.models._predicting import Predicting
-from labelgrove.models._prediction import MISSING
-from labelgrove.models._state import Learned
-from labelgrove.models._weighing import (
+from labelgrove.models.explanations._weighing import (
     FeatureNaming,
     best_labels,
     feature_naming,

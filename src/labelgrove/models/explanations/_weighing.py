@@ -10,9 +10,9 @@ import numpy.typing as npt
 
 from labelgrove._errors import DataError
 from labelgrove._validation import Rows
-from labelgrove.models._explanation import Contribution
-from labelgrove.models._prediction import MISSING
-from labelgrove.models._state import Learned
+from labelgrove.models.engine._learned import Learned
+from labelgrove.models.engine._results import MISSING
+from labelgrove.models.explanations._explanation import Contribution
 
 FeatureNaming = Mapping[int, str] | Sequence[str]
 

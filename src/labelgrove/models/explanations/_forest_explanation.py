@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from labelgrove.models._explanation import Contribution, in_words
+from labelgrove.models.explanations._explanation import Contribution, in_words
 
 _LEAVES_IN_TEXT = 3
 

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from labelgrove import _core
-from labelgrove.models._state import Arrays
+from labelgrove.models.engine._learned import Arrays
 
 _PREFIX = "online."
 

@@ -9,10 +9,10 @@ import numpy.typing as npt
 
 from labelgrove import _core
 from labelgrove._validation import Rows
-from labelgrove.models._batch_options import BatchOptions
 from labelgrove.models._online_plt import OnlinePLTClassifier
-from labelgrove.models._options import EngineOptions
-from labelgrove.models._state import Arrays
+from labelgrove.models._online_plt_options import EngineOptions
+from labelgrove.models._plt_options import BatchOptions
+from labelgrove.models.engine._learned import Arrays
 
 
 def learn_iplt(

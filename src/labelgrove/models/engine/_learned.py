@@ -13,7 +13,7 @@ from labelgrove._errors import DataError, ParameterError
 from labelgrove._features import FeatureNames
 from labelgrove._labels import LabelRegistry
 from labelgrove._validation import Rows, check_rows, require_magnitude
-from labelgrove.models._compaction_report import CompactionReport
+from labelgrove.models.engine._compaction_report import CompactionReport
 from labelgrove.tuning import Thresholds
 
 KINDS = ("multiclass", "multilabel", "indicator")

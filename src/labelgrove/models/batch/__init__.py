@@ -1,0 +1,1 @@
+"""Trees built and learnt from all examples at once, and warm starts."""

@@ -1,0 +1,1 @@
+"""Why labels are predicted, as plain values."""

@@ -1,0 +1,1 @@
+"""Thresholds tuned on what fitted estimators make of held-out examples."""
