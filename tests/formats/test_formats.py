@@ -1,0 +1,83 @@
+"""Models of old releases load, and answer as they did."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import labelgrove
+from formats.write import answers, rows
+from labelgrove.persistence import read_model
+
+FOLDER = Path(__file__).parent
+FILES = sorted(FOLDER.glob("*/*.lg"))
+TOLERANCE = 1e-5
+"""Scores are products of a few float32 numbers; another processor changes their last digits."""
+
+pytestmark = pytest.mark.parametrize(
+    "path", FILES, ids=[f"{path.parent.name}-{path.stem}" for path in FILES]
+)
+
+
+def record(path: Path) -> tuple[Any, dict[str, Any]]:
+    """What the model was asked when it was written, and what it said."""
+    document = json.loads(path.with_suffix(".json").read_text(encoding="utf-8"))
+    return document["questions"], document["answers"]
+
+
+def assert_near(found: list[list[Any]], expected: list[list[Any]]) -> None:
+    """Both have the same numbers for the same labels; a label that is missing has 0."""
+    one, other = dict(found), dict(expected)
+    labels = list(one | other)
+    np.testing.assert_allclose(
+        [one.get(label, 0) for label in labels],
+        [other.get(label, 0) for label in labels],
+        atol=TOLERANCE,
+        rtol=0,
+        err_msg=str(labels),
+    )
+
+
+def test_an_old_model_answers_as_it_did(path: Path) -> None:
+    questions, expected = record(path)
+    found = answers(labelgrove.load(path), questions)
+    for key in ("classes", "counts", "predicted"):
+        assert found[key] == expected[key], key
+    for key in ("scores", "online"):
+        for row, expected_row in zip(found.get(key, []), expected.get(key, []), strict=True):
+            assert_near(row, expected_row)
+    assert_near(found.get("thresholds", []), expected.get("thresholds", []))
+
+
+def test_nothing_of_an_old_model_is_lost_when_it_is_saved_again(path: Path, tmp_path: Path) -> None:
+    """An array that nobody reads any more would be, and no answer need tell."""
+    old = read_model(path)
+    labelgrove.load(path).save(tmp_path / "again.lg")
+    again = read_model(tmp_path / "again.lg")
+    assert set(old.arrays) <= set(again.arrays)
+    for name, array in old.arrays.items():
+        np.testing.assert_array_equal(again.arrays[name], array, err_msg=name)
+
+
+def test_an_old_model_that_could_learn_goes_on(path: Path) -> None:
+    questions, expected = record(path)
+    model = labelgrove.load(path)
+    if read_model(path).header["for_prediction"] or not hasattr(model, "partial_fit"):
+        return
+    X = rows(model, questions)
+    new: Any = 0 if isinstance(expected["classes"][0], int) else "new"
+    if model.target_type_ == "multiclass":
+        model.partial_fit(X, [new] * 6)
+    elif read_model(path).header["targets"] == "indicator":
+        model.partial_fit(X, np.ones((6, len(expected["classes"])), int))
+    else:
+        model.partial_fit(X, [[new]] * 6)
+    assert new in model.classes_.tolist()
+    counts = dict(expected["counts"])
+    assert dict(zip(model.classes_.tolist(), model.label_counts_.tolist(), strict=True))[new] == (
+        counts.get(new, 0) + 6
+    )

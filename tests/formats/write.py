@@ -1,0 +1,225 @@
+"""Write the small models that every release leaves behind, with their right answers.
+
+    python tests/formats/write.py [FOLDER]
+
+By default the folder is named after the version, beside this file. A folder once released is never
+written again.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from labelgrove import (
+    LdSMClassifier,
+    LOMTreeClassifier,
+    OnlinePLTClassifier,
+    PLTClassifier,
+    __version__,
+)
+from labelgrove.text import HashedText
+
+FRUITS = ["apple", "fig", "Öl", "kiwi", "lime", "pear", "plum", "日本", "sloe", "yuzu"]
+N_QUESTIONS = 6
+MARGIN = 1e-3
+
+
+@dataclass(frozen=True)
+class Old:
+    """A model to keep, and the rows that it is asked about."""
+
+    name: str
+    model: Any
+    questions: list[Any]
+    for_prediction: bool = False
+
+
+def numbers() -> np.ndarray:
+    """32 rows of 12 columns, a third of them 0, in steps of 1/8, which text holds exactly."""
+    rng = np.random.default_rng(0)
+    X = rng.integers(1, 9, (32, 12)) / 8 * (rng.random((32, 12)) < 2 / 3)
+    X[np.arange(32), np.arange(32) % 10] += 2
+    return X
+
+
+def sets() -> list[list[str]]:
+    """One to two labels a row, the first of which its largest column tells."""
+    return [
+        list(dict.fromkeys([FRUITS[i % 10], FRUITS[i * i % 7]])) if i % 11 else [FRUITS[i % 10]]
+        for i in range(32)
+    ]
+
+
+def named(X: np.ndarray) -> list[dict[str, float]]:
+    """The same rows by the names of their columns."""
+    return [{f"column {c}": value for c, value in enumerate(row) if value} for row in X.tolist()]
+
+
+def sentences() -> list[str]:
+    """Texts whose words say what their labels are."""
+    return [f"a {' and a '.join(row)}, number {i % 5}" for i, row in enumerate(sets())]
+
+
+def models() -> Iterator[Old]:
+    """Learn one of every kind."""
+    X, Y = numbers(), sets()
+    classes = [row[0] for row in Y]
+    ask = X.tolist()
+    hashed = HashedText(n_features=2**16)
+    small: dict[str, Any] = {"arity": 2, "max_leaves": 3}
+
+    def old(name: str, model: Any, questions: list[Any] = ask, **how: Any) -> Old:
+        return Old(name, model, questions, **how)
+
+    online = OnlinePLTClassifier(**small).fit(X, Y)
+    yield old("online", online)
+    yield old("online-for-prediction", online, for_prediction=True)
+    for dtype in ("float32", "float16", "int8"):
+        yield old(f"online-compact-{dtype}", online.compact(dtype=dtype), for_prediction=True)
+    yield old("online-compact-cut", online.compact(threshold=0.05, X=X, y=Y), for_prediction=True)
+    yield old("online-removed", OnlinePLTClassifier(**small).fit(X, Y).remove_labels(["fig"]))
+    yield old("online-paper", OnlinePLTClassifier(preset="paper", max_leaves=3).fit(X, Y))
+    yield old(
+        "online-sgd",
+        OnlinePLTClassifier(learner="sgd", policy="random", replay_memory=4, **small).fit(X, Y),
+    )
+    yield old("online-ofo", OnlinePLTClassifier(thresholds="ofo", ofo_b=9.0, **small).fit(X, Y))
+    tuned = OnlinePLTClassifier(**small).fit(X, Y)
+    place = {label: i for i, label in enumerate(sorted(FRUITS))}
+    tuned.set_thresholds([0.2 + 0.05 * place[label] for label in tuned.classes_.tolist()])
+    yield old("online-tuned", tuned)
+    yield old("online-tuned-for-prediction", tuned, for_prediction=True)
+    yield old("online-sparse", OnlinePLTClassifier(**small).fit(sp.csr_array(X), Y))
+    yield old("online-named", OnlinePLTClassifier(**small).fit(named(X), Y), named(X))
+    text = OnlinePLTClassifier(**small).fit(hashed.transform(sentences()), Y)
+    text.front_end_ = {"kind": "hashed-text", **hashed.to_dict()}
+    yield old("online-text", text, sentences())
+    yield old(
+        "online-integers", OnlinePLTClassifier(**small).fit(X, [10**12 - len(c) for c in classes])
+    )
+    indicator = sp.csr_array([[int(label in row) for label in FRUITS] for row in Y])
+    yield old("online-indicator", OnlinePLTClassifier(**small).fit(X, indicator))
+
+    yield old("batch", PLTClassifier(max_leaf_size=3, arity=2).fit(X, Y))
+    yield old("batch-flat-log", PLTClassifier(tree="flat", loss="log").fit(X, Y))
+    yield old("batch-cubic", PLTClassifier(link="cubic_hinge", max_leaf_size=3).fit(X, Y))
+    yield old("batch-adagrad", PLTClassifier(tree="huffman", arity=3, solver="adagrad").fit(X, Y))
+    yield old(
+        "batch-three-trees",
+        PLTClassifier(tree="random", n_trees=3, arity=3, max_leaf_size=4).fit(X, Y),
+    )
+    yield old("batch-softmax", PLTClassifier(link="softmax", max_leaf_size=3).fit(X, classes))
+    yield old(
+        "batch-online-ready",
+        PLTClassifier(online_ready=True, arity=2, max_leaf_size=3).fit(X, Y),
+    )
+    yield old(
+        "batch-compact-int8",
+        PLTClassifier(max_leaf_size=3).fit(X, Y).compact(dtype="int8"),
+        for_prediction=True,
+    )
+
+    lom = LOMTreeClassifier(max_nodes=12, epochs=2).fit(X, classes)
+    yield old("lomtree", lom)
+    yield old("lomtree-for-prediction", lom, for_prediction=True)
+    yield old(
+        "lomtree-squared",
+        LOMTreeClassifier(learner="adagrad", loss="squared", max_nodes=12).fit(X, classes),
+    )
+
+    few: dict[str, Any] = {"n_estimators": 4, "min_samples_split": 4, "min_feature_count": 1}
+    ldsm = LdSMClassifier(**few).fit(X, Y)
+    yield old("ldsm", ldsm)
+    yield old("ldsm-for-prediction", ldsm, for_prediction=True)
+    yield old("ldsm-tail", LdSMClassifier(tail_weight=0.3, **few).fit(X, Y))
+    yield old(
+        "ldsm-nag", LdSMClassifier(arity=2, learner="nag", learning_rate=0.05, **few).fit(X, Y)
+    )
+
+
+def rows(model: Any, questions: Any) -> Any:
+    """The questions as the model takes them: its front end turns texts into rows."""
+    if not isinstance(questions[0], str):
+        return questions
+    parameters = {name: value for name, value in model.front_end_.items() if name != "kind"}
+    return HashedText.from_dict(parameters).transform(questions)
+
+
+def answers(model: Any, questions: Any) -> dict[str, Any]:
+    """All that a model says, in no order of its own, as values that JSON can hold."""
+    X = rows(model, questions)
+    labels, scores = model.predict_topk(X, len(model.classes_))
+    said = {
+        "classes": sorted(model.classes_.tolist()),
+        "counts": by_label(model.classes_.tolist(), model.label_counts_.tolist()),
+        "scores": [
+            by_label(row, values)
+            for row, values in zip(labels.tolist(), scores.tolist(), strict=True)
+        ],
+        "predicted": predicted(model, X),
+    }
+    thresholds = getattr(model, "thresholds_", None)
+    if thresholds is not None:
+        said["thresholds"] = by_label(model.classes_.tolist(), thresholds.tolist())
+    if model.algorithm == "plt" and model.online_ready:
+        online = OnlinePLTClassifier.from_batch(model)
+        said["online"] = answers(online, questions)["scores"]
+    return said
+
+
+def by_label(labels: list[Any], values: list[float]) -> list[list[Any]]:
+    """Pairs in the order of the labels; a place without a label, or a score of 0, says nothing."""
+    return [
+        [label, value]
+        for label, value in sorted(zip(labels, values, strict=True), key=lambda pair: str(pair[0]))
+        if value > 0
+    ]
+
+
+def predicted(model: Any, X: Any) -> list[Any]:
+    """What ``predict`` gives: a class a row, or the labels of every row."""
+    found = model.predict(X)
+    if model.target_type_ == "multiclass":
+        return found.tolist()
+    names = model.classes_.tolist()
+    return [sorted(names[column] for column in row.nonzero()[0]) for row in found.toarray()]
+
+
+def clear(said: dict[str, Any], row: int, threshold: float) -> bool:
+    """Whether no last bit could tip the answer: no score is near its threshold or near the best."""
+    scores = said["scores"][row]
+    thresholds = dict(said.get("thresholds", []))
+    best = sorted((score for _, score in scores), reverse=True)
+    return (len(best) < 2 or best[0] - best[1] > MARGIN) and all(
+        abs(score - thresholds.get(label, threshold)) > MARGIN for label, score in scores
+    )
+
+
+def write(folder: Path) -> None:
+    """Write all models, and beside each what it was asked and said."""
+    folder.mkdir(parents=True, exist_ok=True)
+    for old in models():
+        path = folder / f"{old.name}.lg"
+        old.model.save(path, for_prediction=old.for_prediction)
+        said = answers(old.model, old.questions)
+        asked = [
+            old.questions[row]
+            for row in range(len(old.questions))
+            if clear(said, row, old.model.threshold)
+        ][:N_QUESTIONS]
+        document = {"questions": asked, "answers": answers(old.model, asked)}
+        path.with_suffix(".json").write_text(
+            json.dumps(document, ensure_ascii=False) + "\n", encoding="utf-8"
+        )
+
+
+if __name__ == "__main__":
+    write(Path(sys.argv[1]) if len(sys.argv) > 1 else Path(__file__).parent / __version__)
