@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner, Result
 
-from labelgrove.cli._commands import app
+from labelgrove.cli.commands import app
 
 LABELS = [f"topic-{number:02d}" for number in range(40)]
 

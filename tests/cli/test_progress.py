@@ -5,8 +5,8 @@ import io
 import pytest
 from rich.console import Console
 
-from labelgrove.cli import _progress
-from labelgrove.cli._progress import ProgressLine, ShareLine
+from labelgrove.cli.streams import _progress
+from labelgrove.cli.streams._progress import ProgressLine, ShareLine
 
 
 @pytest.fixture

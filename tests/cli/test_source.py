@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from labelgrove import ParameterError
-from labelgrove.cli._source import CHUNK_ROWS, Source
+from labelgrove.cli.streams._source import CHUNK_ROWS, Source
 
 
 @pytest.fixture

@@ -10,7 +10,7 @@ import pytest
 
 import labelgrove
 from labelgrove.cli._learning import ALL_PREDICTED, SAMPLE, Progressive
-from labelgrove.cli._source import CHUNK_ROWS
+from labelgrove.cli.streams._source import CHUNK_ROWS
 from labelgrove.data import read_examples
 from labelgrove.text import HashedText
 

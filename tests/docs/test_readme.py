@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from labelgrove.cli._commands import app
+from labelgrove.cli.commands import app
 from labelgrove.models._online_plt_options import PRESETS
 
 ROOT = Path(__file__).parents[2]

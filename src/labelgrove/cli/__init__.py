@@ -11,7 +11,7 @@ def main() -> None:
     """Run the command line of this process and end it with its status."""
     try:
         # Loading takes a moment, in which Ctrl-C must be answered quietly too.
-        from labelgrove.cli._commands import app
+        from labelgrove.cli.commands import app
     except KeyboardInterrupt:
         raise SystemExit(130) from None
     app()

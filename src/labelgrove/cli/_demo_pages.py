@@ -11,10 +11,10 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from labelgrove.cli import _numbers
 from labelgrove.cli._models import Model
-from labelgrove.cli._ranking import Search
-from labelgrove.cli._results import show
+from labelgrove.cli._search import Search
+from labelgrove.cli.streams import _numbers
+from labelgrove.cli.streams._console import show
 from labelgrove.datasets import PythonDoc
 
 _EXCERPT = 240  # characters of a text that are shown

@@ -15,9 +15,9 @@ from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 
-from labelgrove.cli import _numbers
-from labelgrove.cli._console import is_terminal
 from labelgrove.cli._learning import Learning
+from labelgrove.cli.streams import _numbers
+from labelgrove.cli.streams._console import is_terminal
 
 _RECENT = 1000
 _FIRST_MARK = 100

@@ -11,11 +11,11 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array, vstack
 
 from labelgrove._errors import DataError
-from labelgrove.cli import _numbers
 from labelgrove.cli._models import Model
-from labelgrove.cli._progress import ProgressLine, shown
-from labelgrove.cli._source import Source
-from labelgrove.cli._thresholds import Cut
+from labelgrove.cli._search import Cut
+from labelgrove.cli.streams import _numbers
+from labelgrove.cli.streams._progress import ProgressLine, shown
+from labelgrove.cli.streams._source import Source
 from labelgrove.data import Examples
 from labelgrove.metrics import (
     accuracy,

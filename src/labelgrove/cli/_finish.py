@@ -1,19 +1,70 @@
-"""The end of `train` and `learn`: write the model, say what it has learnt."""
+"""The end of `train` and `learn`: write the model, its page, and a summary."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import typer
 
 from labelgrove._errors import DataError
-from labelgrove.cli import _numbers
-from labelgrove.cli._console import say_error
-from labelgrove.cli._failures import INTERRUPTED
+from labelgrove.cli._application import INTERRUPTED
 from labelgrove.cli._learning import Learning
-from labelgrove.cli._models import save_model
-from labelgrove.cli._progress import ProgressLine, shown
-from labelgrove.cli._results import show_pairs, write_json
+from labelgrove.cli._models import check_can_write, save_model
+from labelgrove.cli.streams import _numbers
+from labelgrove.cli.streams._console import say_error, show_pairs, write_json
+from labelgrove.cli.streams._output import refuse_inputs
+from labelgrove.cli.streams._progress import ProgressLine, shown
+from labelgrove.reporting import StreamRecord, write_stream_report
+
+
+def new_record(
+    page: str | None, model: str, data: str, *, known: Sequence[Any] = ()
+) -> StreamRecord | None:
+    """Begin a record, where a page of it is wanted and can be written.
+
+    Parameters
+    ----------
+    page : str or None
+        Where the page goes.
+    model, data : str
+        The files that it must not take the place of.
+    known : sequence of labels
+        What the model knows already.
+
+    Returns
+    -------
+    StreamRecord or None
+
+    Raises
+    ------
+    OSError, ParameterError
+        When the page could not be written at the end.
+    """
+    if page is None:
+        return None
+    check_can_write(page)
+    refuse_inputs(page, model, data)
+    return StreamRecord(known)
+
+
+def write_record(page: str | None, learning: Learning, model: str, data: str) -> None:
+    """Write the page of what was recorded, if anything was.
+
+    Parameters
+    ----------
+    page : str or None
+        Where the page goes.
+    learning : Learning
+        A run of learning, perhaps stopped by Ctrl-C.
+    model, data : str
+        The files, for the page's title.
+    """
+    if page is None or learning.record is None or not learning.record.examples:
+        return
+    source = "standard input" if data == "-" else Path(data).name
+    write_stream_report(learning.record, page, name=Path(model).stem, data_name=source)
 
 
 def finish_learning(

@@ -8,11 +8,11 @@ from time import perf_counter
 from typing import Any
 
 from labelgrove._errors import DataError, FileFormatError
-from labelgrove.cli import _numbers
 from labelgrove.cli._interrupt import PoliteInterrupt
 from labelgrove.cli._models import Model
-from labelgrove.cli._progress import ProgressLine, ShareLine, shown
-from labelgrove.cli._source import CHUNK_ROWS, Source, joined, rows
+from labelgrove.cli.streams import _numbers
+from labelgrove.cli.streams._progress import ProgressLine, ShareLine, shown
+from labelgrove.cli.streams._source import CHUNK_ROWS, Source, joined, rows
 from labelgrove.data import Examples
 from labelgrove.reporting import StreamRecord
 

@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from labelgrove._errors import DataError, FileFormatError
-from labelgrove.cli._numbers import counted
-from labelgrove.cli._source import Source, joined
+from labelgrove.cli.streams._numbers import counted
+from labelgrove.cli.streams._source import Source, joined
 from labelgrove.data import Examples
 from labelgrove.text import HashedText
 from labelgrove.trees import (

@@ -11,13 +11,13 @@ import numpy as np
 import typer
 
 from labelgrove._errors import DataError
-from labelgrove.cli._console import output_console
 from labelgrove.cli._demo_pages import show_conclusion, show_heading, show_samples
 from labelgrove.cli._demo_table import LearningTable
 from labelgrove.cli._evaluation import PLACES, Rankings, measure
 from labelgrove.cli._learning import Learning, learn_batch
 from labelgrove.cli._models import Model, check_can_write, create_model, save_model
 from labelgrove.cli._options import LimitOption
+from labelgrove.cli.streams._console import output_console
 from labelgrove.data import Examples
 from labelgrove.datasets import PythonDoc, iter_python_docs
 

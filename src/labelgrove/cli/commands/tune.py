@@ -9,7 +9,6 @@ from typing import Annotated, Any
 import typer
 
 from labelgrove._errors import DataError
-from labelgrove.cli import _numbers
 from labelgrove.cli._models import Model, check_can_write, load_model, save_model
 from labelgrove.cli._options import (
     DataArgument,
@@ -20,11 +19,12 @@ from labelgrove.cli._options import (
     NewModelOption,
     SameJobsOption,
 )
-from labelgrove.cli._output import refuse_inputs
-from labelgrove.cli._progress import ProgressLine, shown
-from labelgrove.cli._results import show_pairs, write_json
-from labelgrove.cli._source import Source
-from labelgrove.cli._thresholds import distribution, in_words
+from labelgrove.cli._search import distribution, in_words
+from labelgrove.cli.streams import _numbers
+from labelgrove.cli.streams._console import show_pairs, write_json
+from labelgrove.cli.streams._output import refuse_inputs
+from labelgrove.cli.streams._progress import ProgressLine, shown
+from labelgrove.cli.streams._source import Source
 from labelgrove.models._tunable import show_examples, tuning_of
 
 

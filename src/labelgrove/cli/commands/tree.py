@@ -10,7 +10,6 @@ from typing import Annotated, Literal
 import typer
 
 from labelgrove._errors import ParameterError
-from labelgrove.cli import _numbers
 from labelgrove.cli._options import (
     DataArgument,
     FormatOption,
@@ -20,14 +19,13 @@ from labelgrove.cli._options import (
     SeedOption,
     SetOption,
 )
-from labelgrove.cli._outline import outline
-from labelgrove.cli._output import Output, refuse_inputs
-from labelgrove.cli._progress import ProgressLine, shown
-from labelgrove.cli._results import show_pairs, write_json
 from labelgrove.cli._settings import parse_settings, settable_types
 from labelgrove.cli._tree_builders import BUILDERS, Given
-from labelgrove.cli._tree_figures import as_pairs, figures
-from labelgrove.cli._tree_files import read_tree, tree_as_bytes
+from labelgrove.cli._tree_views import as_pairs, figures, outline, read_tree, tree_as_bytes
+from labelgrove.cli.streams import _numbers
+from labelgrove.cli.streams._console import show_pairs, write_json
+from labelgrove.cli.streams._output import Output, refuse_inputs
+from labelgrove.cli.streams._progress import ProgressLine, shown
 from labelgrove.text import HashedText
 
 _RESERVED = {"n_jobs": "--jobs", "random_state": "--seed", "path": "DATA"}

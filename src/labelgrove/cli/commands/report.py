@@ -9,7 +9,6 @@ import typer
 from scipy.sparse import vstack
 
 from labelgrove._errors import DataError, ParameterError
-from labelgrove.cli import _numbers
 from labelgrove.cli._models import Model, check_can_write, load_model
 from labelgrove.cli._options import (
     DataArgument,
@@ -18,10 +17,11 @@ from labelgrove.cli._options import (
     ModelArgument,
     SameJobsOption,
 )
-from labelgrove.cli._output import refuse_inputs
-from labelgrove.cli._progress import ProgressLine, shown
-from labelgrove.cli._results import show_pairs
-from labelgrove.cli._source import Source
+from labelgrove.cli.streams import _numbers
+from labelgrove.cli.streams._console import show_pairs
+from labelgrove.cli.streams._output import refuse_inputs
+from labelgrove.cli.streams._progress import ProgressLine, shown
+from labelgrove.cli.streams._source import Source
 from labelgrove.reporting import write_report
 
 

@@ -9,7 +9,6 @@ from typing import Annotated, Any
 import typer
 
 from labelgrove._errors import DataError, ParameterError
-from labelgrove.cli import _numbers
 from labelgrove.cli._models import Model, algorithm_of, check_can_write, load_model, save_model
 from labelgrove.cli._options import (
     FormatOption,
@@ -18,9 +17,10 @@ from labelgrove.cli._options import (
     ModelArgument,
     SameJobsOption,
 )
-from labelgrove.cli._output import refuse_inputs
-from labelgrove.cli._results import show_pairs, write_json
-from labelgrove.cli._source import Source, joined
+from labelgrove.cli.streams import _numbers
+from labelgrove.cli.streams._console import show_pairs, write_json
+from labelgrove.cli.streams._output import refuse_inputs
+from labelgrove.cli.streams._source import Source, joined
 from labelgrove.models import CompactionReport
 from labelgrove.models._base import LabelTreeClassifier
 from labelgrove.models.engine._compaction_report import PLACES

@@ -1,6 +1,7 @@
 """The application with all its commands, in the order in which ``--help`` lists them."""
 
-from labelgrove.cli import (
+from labelgrove.cli._application import app
+from labelgrove.cli.commands import (
     compact,
     demo,
     evaluate,
@@ -13,7 +14,6 @@ from labelgrove.cli import (
     tree,
     tune,
 )
-from labelgrove.cli._application import app
 
 __all__ = ["app"]
 

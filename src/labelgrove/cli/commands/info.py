@@ -10,11 +10,11 @@ from typing import Any
 import numpy as np
 
 from labelgrove._errors import ModelStateError
-from labelgrove.cli import _numbers
 from labelgrove.cli._models import Model, algorithm_of, load_model, parameters_of
 from labelgrove.cli._options import JsonOption, ModelArgument
-from labelgrove.cli._results import show_pairs, write_json
-from labelgrove.cli._thresholds import distribution, in_words
+from labelgrove.cli._search import distribution, in_words
+from labelgrove.cli.streams import _numbers
+from labelgrove.cli.streams._console import show_pairs, write_json
 from labelgrove.models import LdSMClassifier, LOMTreeClassifier
 from labelgrove.models._base import LabelTreeClassifier
 from labelgrove.models._tunable import about_thresholds

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from contextlib import ExitStack, closing
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-from labelgrove.cli._labels_file import read_allowed_labels
+from labelgrove import OnlinePLTClassifier
+from labelgrove._errors import DataError, FileFormatError
 from labelgrove.cli._models import load_model
 from labelgrove.cli._options import (
     BeamOption,
@@ -18,12 +20,11 @@ from labelgrove.cli._options import (
     SameJobsOption,
     ThresholdsOption,
 )
-from labelgrove.cli._output import Output, refuse_inputs
-from labelgrove.cli._progress import ProgressLine, shown
-from labelgrove.cli._ranking import Search
-from labelgrove.cli._results import encode
-from labelgrove.cli._source import Source
-from labelgrove.cli._thresholds import chosen_cut
+from labelgrove.cli._search import Search, chosen_cut
+from labelgrove.cli.streams._console import encode, say_warning
+from labelgrove.cli.streams._output import Output, refuse_inputs
+from labelgrove.cli.streams._progress import ProgressLine, shown
+from labelgrove.cli.streams._source import Source
 
 
 def predict(
@@ -95,3 +96,63 @@ def predict(
 def _as_object(labels: list[Any], scores: list[float]) -> dict[str, Any]:
     # Scores are single precision: more digits than this would be noise.
     return {"labels": labels, "scores": [float(f"{score:.6g}") for score in scores]}
+
+
+def read_allowed_labels(path: str, classifier: OnlinePLTClassifier) -> list[Any]:
+    """Read the labels that a model knows from a file; the others are counted in a warning.
+
+    Parameters
+    ----------
+    path : str
+        UTF-8 text, one label a line; empty lines are skipped.
+    classifier : OnlinePLTClassifier
+        The model; where its labels are integers the lines must be integers.
+
+    Returns
+    -------
+    list
+        Known labels, each once, in the order of the file.
+
+    Raises
+    ------
+    FileFormatError
+        When a line is not text in UTF-8, or not an integer where the labels are.
+    DataError
+        When the model knows none of the labels.
+    """
+    numbered = classifier.classes_.dtype.kind in "iu"
+    known = set(classifier.classes_.tolist())
+    allowed: dict[Any, None] = {}
+    unknown: list[Any] = []
+    with Path(path).open("rb") as lines:
+        for number, raw in enumerate(lines, start=1):
+            label = _parse(path, number, raw, numbered)
+            if label in known:
+                allowed[label] = None
+            elif label is not None:
+                unknown.append(label)
+    if not allowed:
+        raise DataError(f"{path}: the model knows none of the labels in this file ({len(unknown)})")
+    if unknown:
+        several = f"{len(unknown)} labels are" if len(unknown) > 1 else "one label is"
+        say_warning(f"{path}: {several} unknown to the model and left out, first {unknown[0]!r}")
+    return list(allowed)
+
+
+def _parse(path: str, number: int, raw: bytes, numbered: bool) -> Any:
+    try:
+        text = raw.decode("utf-8-sig" if number == 1 else "utf-8").strip()
+    except UnicodeDecodeError:
+        raise FileFormatError(path, number, "expected text in UTF-8") from None
+    if not text:
+        return None
+    if not numbered:
+        return text
+    try:
+        return int(text)
+    except ValueError:
+        raise FileFormatError(
+            path,
+            number,
+            f"found {text!r} where a whole number, as the model's labels are, is expected",
+        ) from None

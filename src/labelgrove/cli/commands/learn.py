@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from labelgrove._errors import ModelStateError, ParameterError
-from labelgrove.cli._finish import finish_learning
+from labelgrove.cli._finish import finish_learning, new_record, write_record
 from labelgrove.cli._learning import learn_from
 from labelgrove.cli._models import Model, algorithm_of, check_can_write, load_model
 from labelgrove.cli._options import (
@@ -17,9 +17,8 @@ from labelgrove.cli._options import (
     ProgressiveOption,
     SameJobsOption,
 )
-from labelgrove.cli._output import refuse_inputs
-from labelgrove.cli._record import new_record, write_record
-from labelgrove.cli._source import Source
+from labelgrove.cli.streams._output import refuse_inputs
+from labelgrove.cli.streams._source import Source
 from labelgrove.models import OnlinePLTClassifier, PLTClassifier
 
 

@@ -11,12 +11,12 @@ from rich.table import Table
 from rich.text import Text
 
 from labelgrove._errors import DataError, ModelStateError, ParameterError
-from labelgrove.cli import _numbers
 from labelgrove.cli._models import Model, algorithm_of, load_model
 from labelgrove.cli._options import FormatOption, JsonOption, ModelArgument, ThresholdsOption
-from labelgrove.cli._results import show, write_json
-from labelgrove.cli._source import Source
-from labelgrove.cli._thresholds import chosen_cut
+from labelgrove.cli._search import chosen_cut
+from labelgrove.cli.streams import _numbers
+from labelgrove.cli.streams._console import show, write_json
+from labelgrove.cli.streams._source import Source
 from labelgrove.models import (
     Contribution,
     Explanation,

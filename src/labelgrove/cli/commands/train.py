@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from labelgrove.cli._finish import finish_learning
+from labelgrove.cli._finish import finish_learning, new_record, write_record
 from labelgrove.cli._learning import ALL_PREDICTED, SAMPLE, learn_from
 from labelgrove.cli._models import ALGORITHMS, OPTIONS, check_can_write, create_model
 from labelgrove.cli._options import (
@@ -20,10 +20,9 @@ from labelgrove.cli._options import (
     SeedOption,
     SetOption,
 )
-from labelgrove.cli._output import refuse_inputs
-from labelgrove.cli._record import new_record, write_record
 from labelgrove.cli._settings import settable_types
-from labelgrove.cli._source import CHUNK_ROWS, Source
+from labelgrove.cli.streams._output import refuse_inputs
+from labelgrove.cli.streams._source import CHUNK_ROWS, Source
 from labelgrove.text import HashedText
 
 _SETTABLE = "\n\n".join(

@@ -11,7 +11,6 @@ from rich.box import SIMPLE_HEAD
 from rich.console import Group
 from rich.table import Table
 
-from labelgrove.cli import _numbers
 from labelgrove.cli._evaluation import AVERAGES, METRICS, PLACES, evaluate_source
 from labelgrove.cli._models import load_model
 from labelgrove.cli._options import (
@@ -24,10 +23,11 @@ from labelgrove.cli._options import (
     SameJobsOption,
     ThresholdsOption,
 )
-from labelgrove.cli._output import Output, refuse_inputs
-from labelgrove.cli._results import encode, show, show_pairs, write_json
-from labelgrove.cli._source import Source
-from labelgrove.cli._thresholds import chosen_cut
+from labelgrove.cli._search import chosen_cut
+from labelgrove.cli.streams import _numbers
+from labelgrove.cli.streams._console import encode, show, show_pairs, write_json
+from labelgrove.cli.streams._output import Output, refuse_inputs
+from labelgrove.cli.streams._source import Source
 
 _NAMES = {"p": "P", "r": "R", "ndcg": "nDCG", "psp": "PSP"}
 

@@ -14,8 +14,8 @@ from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
 
-from labelgrove.cli import _numbers
-from labelgrove.cli._console import is_terminal, message_console
+from labelgrove.cli.streams import _numbers
+from labelgrove.cli.streams._console import is_terminal, message_console
 
 _WINDOW = 5.0  # seconds over which the speed is taken
 _BAR = (8, 40)  # least and greatest width of the bar
