@@ -5,10 +5,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from labelgrove.cli.commands.compact import size_from
 
 import labelgrove
 from labelgrove import ParameterError
+from labelgrove.cli.commands.compact import size_from
 
 
 def test_a_copy_predicts_the_same(run: Any, text_model: Path, texts: Path, tmp_path: Path) -> None:
