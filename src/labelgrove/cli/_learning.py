@@ -8,7 +8,7 @@ from time import perf_counter
 from typing import Any
 
 from labelgrove._errors import DataError, FileFormatError
-from labelgrove.cli._interrupt import PoliteInterrupt
+from labelgrove._interrupts import held_back
 from labelgrove.cli._models import Model
 from labelgrove.cli.streams import _numbers
 from labelgrove.cli.streams._progress import ProgressLine, ShareLine, shown
@@ -131,7 +131,7 @@ def learn_from(
     begin = perf_counter()
     before = _examples_seen(model)
     try:
-        with PoliteInterrupt() as interrupt, shown(line):
+        with shown(line):
             for number in range(1, passes + 1):
                 if passes > 1:
                     line.restart(f"pass {number}/{passes}", source.total)
@@ -139,7 +139,7 @@ def learn_from(
                 for batch in _batches(
                     source, first_pass=number == 1, all_predicted=record is not None
                 ):
-                    with interrupt.deferred():
+                    with held_back():
                         learn_batch(state, batch, source.path, predict=number == 1)
                     done += batch.n_rows
                     line.update(done, facts(state))

@@ -13,12 +13,12 @@ import numpy.typing as npt
 
 from labelgrove import _core
 from labelgrove._errors import DataError, LearningInterrupted, ModelStateError
+from labelgrove._interrupts import Interrupts
 from labelgrove._labels import Targets, parse_targets
 from labelgrove._parameters import integer, thread_count
 from labelgrove._validation import Rows, is_dict_rows
 from labelgrove.models._base import LabelClassifier
 from labelgrove.models._predicting import require_same_kind, require_same_length
-from labelgrove.models.engine._guard import Interrupts
 from labelgrove.models.engine._learned import KINDS, Learned
 from labelgrove.models.engine._watching import run_watched
 

@@ -3,51 +3,15 @@
 from __future__ import annotations
 
 import os
-import signal
 import threading
 import weakref
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
-from types import FrameType
 
 from labelgrove._errors import ModelStateError
+from labelgrove._interrupts import Interrupts, held_back
 
 _guards: weakref.WeakSet[Guard] = weakref.WeakSet()
-
-
-class Interrupts:
-    """Whether Ctrl-C is held back here, and was pressed since."""
-
-    held = False
-    pending = False
-
-    def note(self, _signum: int, _frame: FrameType | None) -> None:
-        """Be the signal's handler."""
-        self.pending = True
-
-
-@contextmanager
-def held_back() -> Iterator[Interrupts]:
-    """Hold Ctrl-C back, so that it cannot strike between two steps that belong together.
-
-    It is raised at the end, unless the block has answered it and set ``pending`` to False. Only
-    Python's own handler is held back, and only the main thread has one.
-    """
-    interrupts = Interrupts()
-    if (
-        threading.current_thread() is not threading.main_thread()
-        or signal.getsignal(signal.SIGINT) is not signal.default_int_handler
-    ):
-        yield interrupts
-        return
-    signal.signal(signal.SIGINT, interrupts.note)
-    interrupts.held = True
-    try:
-        yield interrupts
-    finally:
-        signal.signal(signal.SIGINT, signal.default_int_handler)
-        if interrupts.pending:
-            raise KeyboardInterrupt
 
 
 class _Reading:

@@ -7,7 +7,7 @@ from concurrent.futures import ThreadPoolExecutor, wait
 from contextvars import copy_context
 
 from labelgrove import _core
-from labelgrove.models.engine._guard import Interrupts
+from labelgrove._interrupts import Interrupts
 
 _SECONDS = 0.05
 """Between two looks at whether Ctrl-C was pressed."""

@@ -5,7 +5,7 @@ import threading
 
 import pytest
 
-from labelgrove.cli._interrupt import PoliteInterrupt
+from labelgrove._interrupts import held_back
 
 
 def press() -> None:
@@ -14,46 +14,40 @@ def press() -> None:
 
 def test_what_must_not_be_cut_is_finished_first() -> None:
     done = []
-    with PoliteInterrupt() as interrupt, pytest.raises(KeyboardInterrupt):
-        with interrupt.deferred():
+    with pytest.raises(KeyboardInterrupt):
+        with held_back():
+            press()
             press()
             done.append("all")
         done.append("more")
     assert done == ["all"]
 
 
-def test_elsewhere_it_is_answered_at_once() -> None:
+def test_a_block_may_answer_it_itself() -> None:
+    with held_back() as interrupts:
+        press()
+        assert interrupts.pending
+        interrupts.pending = False
+
+
+def test_an_inner_block_leaves_it_to_the_outer_one() -> None:
     done = []
-    with PoliteInterrupt() as interrupt, pytest.raises(KeyboardInterrupt):
-        with interrupt.deferred():
-            pass
-        press()
-        done.append("more")
-    assert done == []
+    with pytest.raises(KeyboardInterrupt), held_back() as outer:
+        with held_back() as inner:
+            press()
+        done.append((outer.held, outer.pending, inner.held, inner.pending))
+    assert done == [(True, True, False, False)]
 
 
-def test_the_second_time_it_is_answered_at_once() -> None:
-    done = []
-    with PoliteInterrupt() as interrupt, pytest.raises(KeyboardInterrupt), interrupt.deferred():
-        press()
-        done.append("first")
-        press()
-        done.append("second")
-    assert done == ["first"]
-
-
-def test_a_failure_inside_comes_out_as_it_is() -> None:
-    with (
-        PoliteInterrupt() as interrupt,
-        pytest.raises(ValueError, match="row"),
-        interrupt.deferred(),
-    ):
+def test_it_is_not_lost_when_the_block_fails() -> None:
+    with pytest.raises(KeyboardInterrupt) as caught, held_back():
         press()
         raise ValueError("row")
+    assert isinstance(caught.value.__context__, ValueError)
 
 
 def test_the_handler_is_put_back() -> None:
-    with PoliteInterrupt():
+    with held_back():
         assert signal.getsignal(signal.SIGINT) is not signal.default_int_handler
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
 
@@ -61,7 +55,7 @@ def test_the_handler_is_put_back() -> None:
 def test_ignored_interrupts_stay_ignored() -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     try:
-        with PoliteInterrupt() as interrupt, interrupt.deferred():
+        with held_back():
             press()
         assert signal.getsignal(signal.SIGINT) is signal.SIG_IGN
     finally:
@@ -72,7 +66,7 @@ def test_other_threads_leave_the_handler_alone() -> None:
     handlers = []
 
     def look() -> None:
-        with PoliteInterrupt():
+        with held_back():
             handlers.append(signal.getsignal(signal.SIGINT))
 
     thread = threading.Thread(target=look)
