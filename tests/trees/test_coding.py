@@ -143,7 +143,7 @@ def test_wrong_parameters_are_named(build: Any) -> None:
             build([1, 2], arity=arity)
     with pytest.raises(DataError, match="label 1 of the list.*is a string"):
         build({1: 1, "a": 2})
-    with pytest.raises(ParameterError, match="max_leaves=0: expected an integer of at least 1"):
+    with pytest.raises(ParameterError, match="max_leaves=0: expected an integer from 1"):
         fano_tree([1, 2], max_leaves=0)
 
 

@@ -71,9 +71,9 @@ def test_few_labels_of_any_kind() -> None:
 @pytest.mark.parametrize(
     ("given_", "message"),
     [
-        ({"arity": 1}, "arity=1: expected an integer of at least 2"),
-        ({"max_leaves": 0}, "max_leaves=0: expected an integer of at least 1"),
-        ({"random_state": -1}, "random_state=-1: expected an integer of at least 0"),
+        ({"arity": 1}, "arity=1: expected an integer from 2"),
+        ({"max_leaves": 0}, "max_leaves=0: expected an integer from 1"),
+        ({"random_state": -1}, "random_state=-1: expected 0 to"),
         ({"labels": ["a", "a"]}, "label 'a' stands at two leaves"),
     ],
 )

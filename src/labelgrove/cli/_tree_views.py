@@ -15,15 +15,9 @@ from labelgrove.cli._tree_builders import Given
 from labelgrove.cli.streams._numbers import count, counted
 from labelgrove.trees import LabelTree, search_cost
 
-_READERS = {
-    ".dot": LabelTree.from_dot,
-    ".gv": LabelTree.from_dot,
-    ".tsv": LabelTree.from_edge_list,
-}
-
 
 def read_tree(path: str) -> LabelTree:
-    """Read a tree: JSON, a list of edges (.tsv), Graphviz (.dot), or the tree of a model.
+    """Read a tree: JSON, a list of edges (.tsv), or the tree of a model.
 
     Parameters
     ----------
@@ -42,10 +36,10 @@ def read_tree(path: str) -> LabelTree:
         When it holds no tree.
     """
     file = Path(path)
-    reader = _READERS.get(file.suffix.lower())
+    edges = file.suffix.lower() == ".tsv"
     with file.open("rb") as stream:
         looks_like_json = stream.read(1) == b"{"
-    if reader is None and not looks_like_json:
+    if not edges and not looks_like_json:
         model = labelgrove.load(path)
         tree = getattr(model, "tree_", None)
         if not isinstance(tree, LabelTree):
@@ -53,7 +47,7 @@ def read_tree(path: str) -> LabelTree:
         return tree
     try:
         text = file.read_text(encoding="utf-8")
-        return (reader or LabelTree.from_json)(text)
+        return LabelTree.from_edge_list(text) if edges else LabelTree.from_json(text)
     except UnicodeDecodeError:
         raise DataError(f"{path}: expected text in UTF-8") from None
     except (DataError, ParameterError) as failure:

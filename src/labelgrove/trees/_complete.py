@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from labelgrove.trees._frequencies import as_count, as_labels
+from labelgrove._parameters import integer, seed_from
+from labelgrove.trees._frequencies import as_labels
 from labelgrove.trees._label_tree import LabelTree
 from labelgrove.trees._structure import Nodes
 
@@ -18,7 +19,7 @@ def complete_tree(
     arity: int = 2,
     max_leaves: int | None = None,
     shuffle: bool = False,
-    random_state: int = 0,
+    random_state: Any = 0,
 ) -> LabelTree:
     """Build a complete tree: every level is full, but for the last, which is filled from the left.
 
@@ -34,7 +35,7 @@ def complete_tree(
         node with a leaf for each.
     shuffle : bool
         Whether the labels are put in random order first.
-    random_state : int
+    random_state : int, RandomState or None
         Seed of that order.
 
     Returns
@@ -44,7 +45,8 @@ def complete_tree(
     Raises
     ------
     ParameterError
-        `arity` below 2, `max_leaves` below 1 or `random_state` below 0, or a label given twice.
+        `arity` below 2, `max_leaves` below 1, a label given twice, or a `random_state` that is
+        no seed.
     DataError
         A label that is neither a string nor an integer, or labels of both types.
 
@@ -57,9 +59,9 @@ def complete_tree(
     {4: 3, 100: 10}
     """
     names = as_labels(labels)
-    arity = as_count(arity, "arity", 2)
-    size = 1 if max_leaves is None else as_count(max_leaves, "max_leaves", 1)
-    seed = as_count(random_state, "random_state", 0)
+    arity = integer("arity", arity, 2)
+    size = 1 if max_leaves is None else integer("max_leaves", max_leaves, 1)
+    seed = seed_from(random_state)
     if shuffle:
         names = names[np.random.default_rng(seed).permutation(names.size)]
     n_groups = -(-names.size // size)

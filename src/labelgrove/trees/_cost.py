@@ -1,18 +1,121 @@
-"""Cost trees: as cheap to search as labels that look alike allow."""
+"""What a search costs on a label tree, in blocks and classifiers; and the tree of least cost."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
+import scipy.sparse as sp
 
 from labelgrove import _core
 from labelgrove._errors import ParameterError
+from labelgrove._names import Names
 from labelgrove._parameters import real
 from labelgrove.trees._clustering import Clustering
+from labelgrove.trees._embeddings import as_indicator
+from labelgrove.trees._frequencies import Frequencies, as_frequencies, as_labels
 from labelgrove.trees._label_tree import LabelTree
-from labelgrove.trees._search_cost import BLOCK_COST, Wanted
+
+BLOCK_COST = 128.0
+"""What opening a block costs, in classifiers of it: docs/decisions/cost-tree.md."""
+
+
+@dataclass(frozen=True)
+class SearchCost:
+    """What a search must do at least, on the mean.
+
+    Parameters
+    ----------
+    blocks : float
+        Inner nodes on the way to the labels that are looked for.
+    classifiers : float
+        Children of these nodes: each is evaluated when the node's block is opened.
+    cost : float
+        `blocks` times the cost of opening one, plus `classifiers`.
+
+    Examples
+    --------
+    >>> from labelgrove.trees import LabelTree, search_cost
+    >>> search_cost(LabelTree.flat(["a", "b", "c"]), {"a": 2, "b": 1}, block_cost=10)
+    SearchCost(blocks=1.0, classifiers=3.0, cost=13.0)
+    """
+
+    blocks: float
+    classifiers: float
+    cost: float
+
+
+def search_cost(
+    tree: LabelTree,
+    frequencies: Any,
+    *,
+    labels: Iterable[Any] | None = None,
+    block_cost: float = BLOCK_COST,
+) -> SearchCost:
+    """Return what searches for labels cost on a tree.
+
+    That is what no search can do without: a real one also opens blocks in vain. Depth counts the
+    blocks alone; but a block costs the more, the wider it is.
+
+    Parameters
+    ----------
+    tree : LabelTree
+    frequencies : mapping from label to number, or array-like of shape (n_labels,) or (n, n_labels)
+        How often each label is looked for. Or a matrix of 0 and 1 with a row for each search,
+        which looks for several labels at once: a block on the way to more than one of them is
+        opened only once.
+    labels : iterable of str or int, optional
+        The labels that belong to the numbers or columns; 0, 1, 2… when not given.
+    block_cost : float
+        What opening a block costs, whatever its width, in classifiers.
+
+    Returns
+    -------
+    SearchCost
+
+    Raises
+    ------
+    ParameterError
+        A negative `block_cost`, a label that the tree has not, or frequencies that are negative,
+        not finite, not one for each label, or all zero.
+    DataError
+        A matrix that holds anything but 0 and 1.
+
+    Examples
+    --------
+    >>> from labelgrove.trees import complete_tree
+    >>> tree = complete_tree(range(4))
+    >>> search_cost(tree, [1, 1, 1, 1]).classifiers
+    4.0
+    >>> search_cost(tree, [[1, 1, 0, 0], [1, 0, 1, 0]]).classifiers
+    5.0
+    """
+    cost = real({"block_cost": block_cost}, "block_cost", 0.0, 1e9)
+    wanted, names = Wanted.of(frequencies, labels)
+    total = wanted.total
+    if total <= 0:
+        raise ParameterError("frequencies: all are 0; expected one above 0")
+    leaf_of = {name: leaf for leaf, name in enumerate(tree.leaf_labels.tolist())}
+    plain = names.tolist()
+    leaves = [leaf_of.get(name, -1) for name in plain]
+    if min(leaves) < 0:
+        raise ParameterError(
+            f"labels: {plain[leaves.index(-1)]!r} is not in the tree; expected its labels only"
+        )
+    order = np.argsort(tree.depths, kind="stable")  # the core wants parents before children
+    place = np.empty_like(order)
+    place[order] = np.arange(order.size)
+    parents = np.append(-1, place[tree.parents[order[1:]]])
+    below = np.flatnonzero(np.isin(order, tree.leaves))
+    ids = np.searchsorted(tree.leaves, order[below]).astype(np.uint32)
+    visits = wanted.visits(parents, ids, np.array(leaves, np.uint32))
+    arity = np.bincount(parents[1:], minlength=parents.size)
+    blocks = float(visits[arity > 0].sum()) / total
+    classifiers = float(visits @ arity) / total
+    return SearchCost(blocks, classifiers, cost * blocks + classifiers)
 
 
 def cost_tree(
@@ -97,3 +200,77 @@ def cost_tree(
     one_each = Wanted.of(np.full(f.size, even * (wanted.total or 1.0) / f.size))[0]
     visits += one_each.visits(parents, leaf_labels)
     return clustering.named(*_core.cheapest_reduction(parents, leaf_labels, visits, per_block))
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """Sets of labels that are looked for together, and how often each set is."""
+
+    indptr: npt.NDArray[np.int64]
+    labels: npt.NDArray[np.uint32]
+    frequencies: Frequencies
+    n_labels: int
+
+    @classmethod
+    def of(cls, frequencies: Any, labels: Iterable[Any] | None = None) -> tuple[Wanted, Names]:
+        """Read frequencies of labels, or a matrix of sets; return also the labels' names.
+
+        Raises
+        ------
+        ParameterError, DataError
+            As `search_cost`.
+        """
+        if _is_matrix(frequencies):
+            sets = as_indicator(frequencies)
+            n_sets, n = sets.shape
+            names = np.arange(n) if labels is None else as_labels(labels)
+            if names.size != n:
+                raise ParameterError(
+                    f"labels: there are {names.size} for {n} columns; expected one for each"
+                )
+            indptr, ids = sets.indptr.astype(np.int64), sets.indices.astype(np.uint32)
+            return cls(indptr, ids, np.ones(n_sets), n), names
+        given = None if labels is None else as_labels(labels)
+        names, values = as_frequencies(frequencies, given)
+        n = values.size
+        return cls(np.arange(n + 1), np.arange(n, dtype=np.uint32), values, n), names
+
+    @property
+    def total(self) -> float:
+        """How often anything is looked for."""
+        return float(self.frequencies[np.diff(self.indptr) > 0].sum())
+
+    @property
+    def marginal(self) -> Frequencies:
+        """How often each label is looked for, alone or with others."""
+        weights = np.repeat(self.frequencies, np.diff(self.indptr))
+        return np.bincount(self.labels, weights, minlength=self.n_labels).astype(np.float64)
+
+    def visits(
+        self,
+        parents: npt.NDArray[np.int64],
+        leaf_labels: npt.NDArray[np.uint32],
+        leaf_ids: npt.NDArray[np.uint32] | None = None,
+    ) -> Frequencies:
+        """Return how often each node is on the way to what is looked for.
+
+        Parameters
+        ----------
+        parents : ndarray of int64
+            Parents before children.
+        leaf_labels : ndarray of uint32
+            What the leaves in ascending order are called.
+        leaf_ids : ndarray of uint32, optional
+            What the labels here are called there; the same when not given.
+        """
+        labels = self.labels if leaf_ids is None else leaf_ids[self.labels]
+        found: Frequencies = _core.visits(
+            parents, leaf_labels, self.indptr, labels, self.frequencies
+        )
+        return found
+
+
+def _is_matrix(frequencies: Any) -> bool:
+    if isinstance(frequencies, list | tuple):
+        return len(frequencies) > 0 and isinstance(frequencies[0], list | tuple | np.ndarray)
+    return sp.issparse(frequencies) or getattr(frequencies, "ndim", 1) == 2

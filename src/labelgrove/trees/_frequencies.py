@@ -1,7 +1,8 @@
-"""What builders and statistics are given: labels and how often they occur."""
+"""How often labels occur: frequencies that are given, or counted, or made for Fano trees."""
 
 from __future__ import annotations
 
+import heapq
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
@@ -10,8 +11,12 @@ import numpy.typing as npt
 
 from labelgrove._errors import ParameterError
 from labelgrove._names import Names, as_names, as_vector, place_in_list
+from labelgrove._parameters import choice, real
+from labelgrove.trees._embeddings import as_indicator
 
 Frequencies = npt.NDArray[np.float64]
+
+METHODS = ("marginal", "greedy")
 
 
 def as_labels(labels: Iterable[Any]) -> Names:
@@ -72,11 +77,101 @@ def as_frequencies(
     return names, values
 
 
-def as_count(value: Any, name: str, least: int) -> int:
-    """Return an integer parameter; raise `ParameterError` if it is none or too small."""
-    if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:
-        raise ParameterError(f"{name}={value!r}: expected an integer of at least {least}")
-    return int(value)
+def label_frequencies(Y: Any, *, context_frequencies: Any = None) -> Frequencies:
+    """Return how often each label occurs: f = Yᵀp of Baharav et al. (2021).
+
+    Parameters
+    ----------
+    Y : sparse array or array-like of 0 and 1, shape (n_examples, n_labels)
+        As from `label_indicator`.
+    context_frequencies : array-like of shape (n_examples,), optional
+        How often each example ("context") occurs, p; all alike when not given.
+
+    Returns
+    -------
+    ndarray of float64, shape (n_labels,)
+        In the unit of `context_frequencies`; by default the number of examples.
+
+    Raises
+    ------
+    DataError
+        Y that holds anything but 0 and 1.
+    ParameterError
+        Context frequencies that are negative, not finite, or not one for each example.
+
+    Examples
+    --------
+    >>> Y = [[1, 1, 0], [1, 0, 0], [0, 1, 1]]
+    >>> label_frequencies(Y).tolist()
+    [2.0, 2.0, 1.0]
+    >>> label_frequencies(Y, context_frequencies=[3, 1, 1]).tolist()
+    [4.0, 4.0, 1.0]
+    """
+    indicator = as_indicator(Y)
+    return _marginal(indicator, _contexts(context_frequencies, indicator.shape[0]))
+
+
+def fano_frequencies(
+    Y: Any,
+    *,
+    method: str = "marginal",
+    softness: float = 0.0,
+    context_frequencies: Any = None,
+) -> Frequencies:
+    """Return how often a search for one label should end at each: f̃ of Baharav et al. (2021).
+
+    Two frequent labels that always occur together need not both stand high up in the tree: to find
+    one of them is enough. So every example counts for one of its labels only.
+
+    Parameters
+    ----------
+    Y : sparse array or array-like of 0 and 1, shape (n_examples, n_labels)
+        As from `label_indicator`.
+    method : {"marginal", "greedy"}
+        `"marginal"` (Algorithm 2): for the label that is most frequent over all. `"greedy"`
+        (Algorithm 1): for the label that is the most frequent among the examples which no label
+        before it has taken; sharper, and worse for the labels that come second (the paper's
+        figure 3). Of equally frequent labels the first one counts.
+    softness : float
+        Between 0 and 1, of `"marginal"`: the part of an example that each of its other labels
+        gets as well. With 1 the result is that of `label_frequencies`.
+    context_frequencies : array-like of shape (n_examples,), optional
+        How often each example occurs, p; all alike when not given.
+
+    Returns
+    -------
+    ndarray of float64, shape (n_labels,)
+
+    Raises
+    ------
+    DataError
+        Y that holds anything but 0 and 1.
+    ParameterError
+        Another method, a softness outside its domain or without use, or context frequencies as
+        for `label_frequencies`.
+
+    Examples
+    --------
+    >>> Y = [[1, 1, 0], [1, 1, 0], [1, 0, 0], [0, 1, 1], [0, 1, 1]]
+    >>> fano_frequencies(Y).tolist()
+    [1.0, 4.0, 0.0]
+    >>> fano_frequencies(Y, softness=0.5).tolist()
+    [2.0, 4.0, 1.0]
+    >>> fano_frequencies(Y, method="greedy").tolist()
+    [1.0, 4.0, 0.0]
+    """
+    parameters = {"method": method, "softness": softness}
+    choice(parameters, "method", METHODS)
+    part = real(parameters, "softness", 0.0, 1.0)
+    if method == "greedy" and part > 0:
+        raise ParameterError(f"softness={softness!r}: expected 0 where method='greedy'")
+    indicator = as_indicator(Y)
+    contexts = _contexts(context_frequencies, indicator.shape[0])
+    if method == "greedy":
+        return _greedy(indicator, contexts)
+    frequencies = _marginal(indicator, contexts)
+    first = _first_label(indicator, frequencies, contexts)
+    return first + part * (frequencies - first) if part < 1 else frequencies
 
 
 def _numbers(values: Any) -> Frequencies:
@@ -89,3 +184,62 @@ def _numbers(values: Any) -> Frequencies:
             "frequencies: expected a mapping from labels to numbers or a flat sequence of numbers"
         )
     return array.astype(np.float64)
+
+
+def _contexts(frequencies: Any, n: int) -> Frequencies:
+    if frequencies is None:
+        return np.ones(n)
+    try:
+        p = np.asarray(frequencies, np.float64)
+    except (TypeError, ValueError):
+        p = np.empty((0, 0))
+    if p.shape != (n,):
+        raise ParameterError(f"context_frequencies: expected one number for each of {n} examples")
+    good = (p >= 0) & (p < np.inf)
+    if not good.all():
+        wrong = int(np.argmin(good))
+        raise ParameterError(
+            f"context_frequencies: that of example {wrong} is {p[wrong]}; expected a finite number "
+            "that is not negative"
+        )
+    return p
+
+
+def _marginal(indicator: Any, contexts: Frequencies) -> Frequencies:
+    frequencies: Frequencies = indicator.T @ contexts
+    return frequencies
+
+
+def _first_label(indicator: Any, frequencies: Frequencies, contexts: Frequencies) -> Frequencies:
+    """Give every example to the most frequent of its labels (Algorithm 2)."""
+    examples = np.repeat(np.arange(indicator.shape[0]), np.diff(indicator.indptr))
+    order = np.lexsort((indicator.indices, -frequencies[indicator.indices], examples))
+    labelled = np.flatnonzero(np.diff(indicator.indptr))
+    first = indicator.indices[order[indicator.indptr[labelled]]]
+    frequencies_of_first = np.zeros(indicator.shape[1])
+    np.add.at(frequencies_of_first, first, contexts[labelled])
+    return frequencies_of_first
+
+
+def _greedy(indicator: Any, contexts: Frequencies) -> Frequencies:
+    """Take the most frequent label with all its examples, again and again (Algorithm 1).
+
+    Frequencies only fall, so those in the queue are upper bounds: a label whose frequency is still
+    what the queue says is the most frequent one.
+    """
+    by_label = indicator.tocsc()
+    left = contexts.copy()
+    frequencies = np.zeros(indicator.shape[1])
+    queue = [(-count, label) for label, count in enumerate(_marginal(indicator, left).tolist())]
+    heapq.heapify(queue)
+    while queue and queue[0][0] < 0:
+        count, label = queue[0]
+        examples = by_label.indices[by_label.indptr[label] : by_label.indptr[label + 1]]
+        now = float(left[examples].sum())
+        if now < -count:
+            heapq.heapreplace(queue, (-now, label))
+            continue
+        heapq.heappop(queue)
+        frequencies[label] = now
+        left[examples] = 0.0
+    return frequencies

@@ -8,8 +8,8 @@ from typing import Any, Literal
 from labelgrove._errors import DataError, ParameterError
 from labelgrove._names import as_names
 from labelgrove.trees._frequencies import as_labels
+from labelgrove.trees._graphs import by_level, refuse_cycles
 from labelgrove.trees._label_tree import LabelTree
-from labelgrove.trees._named import by_level, refuse_cycles
 
 SeveralParents = Literal["error", "first"]
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from functools import cached_property
 from typing import Any
 
@@ -11,13 +12,23 @@ import numpy.typing as npt
 
 from labelgrove._errors import DataError, ParameterError
 from labelgrove._names import Names, as_names, as_vector, check_savable
-from labelgrove.trees._dot import read_dot, write_dot
-from labelgrove.trees._edge_list import read_edge_list, write_edge_list
-from labelgrove.trees._json import read_json, write_json
-from labelgrove.trees._networkx import read_networkx, write_networkx
+from labelgrove.trees._graphs import read_networkx, write_dot, write_networkx
 from labelgrove.trees._plot import plot_tree
 from labelgrove.trees._statistics import TreeStatistics, expected_depth, statistics_of
-from labelgrove.trees._structure import Nodes, as_parents, children_of, depths_of, leaves_of
+from labelgrove.trees._structure import (
+    Imported,
+    Nodes,
+    as_parents,
+    children_of,
+    depths_of,
+    leaves_of,
+)
+from labelgrove.trees._text_formats import (
+    read_edge_list,
+    read_json,
+    write_edge_list,
+    write_json,
+)
 
 
 class LabelTree:
@@ -180,7 +191,7 @@ class LabelTree:
         >>> tree.expected_depth({"fish": 2, "cat": 1, "dog": 1})
         1.5
         """
-        return expected_depth(self, frequencies, labels)
+        return expected_depth(self._depths[self._leaves], self._names, frequencies, labels)
 
     def statistics(
         self, frequencies: Any = None, labels: Sequence[Any] | Names | None = None
@@ -208,7 +219,12 @@ class LabelTree:
         >>> found.depth, found.arities, round(found.balance, 3)
         (2, {2: 2}, 0.951)
         """
-        return statistics_of(self, frequencies, labels)
+        if frequencies is None and labels is not None:
+            raise ParameterError("labels: given without the frequencies that belong to them")
+        found = statistics_of(self._parents, self._depths[self._leaves])
+        if frequencies is None:
+            return found
+        return replace(found, expected_depth=self.expected_depth(frequencies, labels))
 
     def plot(self, ax: Any = None, *, max_nodes: int = 300) -> Any:
         """Draw the tree from left to right, or its outline when it is too large to be read.
@@ -234,7 +250,7 @@ class LabelTree:
         ParameterError
             `max_nodes` is not a positive integer.
         """
-        return plot_tree(self, ax, max_nodes)
+        return plot_tree(self._parents, self._depths, self.labels, self.statistics(), ax, max_nodes)
 
     def to_json(self) -> str:
         """Return the tree as JSON: the parent and the label (or null) of every node.
@@ -245,12 +261,12 @@ class LabelTree:
         '{"format": "labelgrove-tree", "version": 1, "parents": [-1, 0, 0],
           "labels": [null, "cat", "dog"]}'
         """
-        return write_json(self)
+        return write_json(self._parents, self.labels)
 
     @classmethod
     def from_json(cls, text: str) -> LabelTree:
         """Return the tree that `to_json` wrote; raises `DataError` for anything else."""
-        return cls._imported(*read_json(text))
+        return cls._imported(read_json(text))
 
     def to_edge_list(self) -> str:
         r"""Return one line a node: its parent, itself and, for a leaf, its label in JSON.
@@ -262,7 +278,7 @@ class LabelTree:
         >>> LabelTree.flat(["cat", "dog"]).to_edge_list()
         '0\t1\t"cat"\n0\t2\t"dog"\n'
         """
-        return write_edge_list(self)
+        return write_edge_list(self._parents, self.labels)
 
     @classmethod
     def from_edge_list(cls, text: str) -> LabelTree:
@@ -273,30 +289,11 @@ class LabelTree:
         DataError
             Anything else; the message names the line.
         """
-        return cls._imported(*read_edge_list(text))
+        return cls._imported(read_edge_list(text))
 
     def to_dot(self) -> str:
-        """Return the tree in the language of Graphviz."""
-        return write_dot(self)
-
-    @classmethod
-    def from_dot(cls, text: str) -> LabelTree:
-        """Return the tree that a directed graph in the language of Graphviz describes.
-
-        Parameters
-        ----------
-        text : str
-            What `to_dot` wrote, or any other digraph without subgraphs that is a tree with edges
-            from parents to children. A leaf without the attribute `label` is named by its node.
-            Nodes keep their numbers if these are 0, 1, 2... with root 0, otherwise they are
-            numbered by depth.
-
-        Raises
-        ------
-        DataError
-            Text that is not such a graph; the message names the line or the node.
-        """
-        return cls._imported(*read_dot(text))
+        """Return the tree in the language of Graphviz, to be drawn; it is not read back."""
+        return write_dot(self._parents, self.labels)
 
     def to_networkx(self) -> Any:
         """Return a networkx.DiGraph with edges to children; leaves have the attribute `label`.
@@ -306,7 +303,7 @@ class LabelTree:
         MissingDependencyError
             networkx is not installed.
         """
-        return write_networkx(self)
+        return write_networkx(self._parents, self.labels)
 
     @classmethod
     def from_networkx(cls, graph: Any) -> LabelTree:
@@ -324,10 +321,11 @@ class LabelTree:
         DataError
             The graph is not such a tree; the message names the node.
         """
-        return cls._imported(*read_networkx(graph))
+        return cls._imported(read_networkx(graph))
 
     @classmethod
-    def _imported(cls, what: str, parents: Sequence[int], labels: Mapping[int, Any]) -> LabelTree:
+    def _imported(cls, imported: Imported) -> LabelTree:
+        what, parents, labels = imported
         try:
             return cls(parents, labels)
         except (ParameterError, DataError) as error:

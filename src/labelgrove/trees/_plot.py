@@ -2,71 +2,79 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping
+from typing import Any
 
 import numpy as np
 
 from labelgrove._optional import optional
-from labelgrove.trees._frequencies import as_count
-from labelgrove.trees._structure import Nodes
-
-if TYPE_CHECKING:
-    from labelgrove.trees._label_tree import LabelTree
+from labelgrove._parameters import integer
+from labelgrove.trees._statistics import TreeStatistics
+from labelgrove.trees._structure import Nodes, children_of
 
 _INCHES_PER_LEAF = 0.2
 _LONGEST = 40  # characters of a label
 
 
-def plot_tree(tree: LabelTree, ax: Any, max_nodes: int) -> Any:
-    """Draw a tree, or its outline; parameters and errors as `LabelTree.plot` has them."""
-    most = as_count(max_nodes, "max_nodes", 1)
-    whole = tree.n_nodes <= most
+def plot_tree(
+    parents: Nodes,
+    depths: Nodes,
+    labels: Mapping[int, Any],
+    statistics: TreeStatistics,
+    ax: Any,
+    max_nodes: int,
+) -> Any:
+    """Draw a tree, or its outline; see `LabelTree.plot`."""
+    whole = parents.size <= integer("max_nodes", max_nodes, 1)
     if ax is None:
         pyplot = optional("matplotlib.pyplot", "LabelTree.plot")
-        height = max(2.0, _INCHES_PER_LEAF * tree.n_labels) if whole else 4.0
-        width = min(24.0, 4.0 + 1.2 * tree.depth) if whole else 6.4
+        height = max(2.0, _INCHES_PER_LEAF * len(labels)) if whole else 4.0
+        width = min(24.0, 4.0 + 1.2 * statistics.depth) if whole else 6.4
         _, ax = pyplot.subplots(figsize=(width, height), layout="constrained")
     if whole:
-        _draw(tree, ax)
+        _draw(parents, depths, labels, ax)
     else:
-        _summarise(tree, ax)
+        _summarise(depths, labels, statistics, ax)
     return ax
 
 
-def heights_of(tree: LabelTree) -> tuple[Any, list[int]]:
+def heights_of(parents: Nodes) -> tuple[Any, list[int]]:
     """Return where every node stands: leaves at 0, 1, 2..., inner nodes amid their children.
 
     The second value is the leaves from the first to the last place.
     """
+    starts, children = children_of(parents)
     order, to_do = [], [0]
     while to_do:
         node = to_do.pop()
         order.append(node)
-        to_do += reversed(tree.children(node))
-    leaves = [node for node in order if not tree.children(node)]
-    heights = np.zeros(tree.n_nodes)
+        to_do += reversed(children[starts[node] : starts[node + 1]].tolist())
+    is_leaf = starts[1:] == starts[:-1]
+    leaves = [node for node in order if is_leaf[node]]
+    heights = np.zeros(parents.size)
     heights[leaves] = np.arange(len(leaves))
     for node in reversed(order):
-        if below := tree.children(node):
-            heights[node] = (heights[below[0]] + heights[below[-1]]) / 2
+        if not is_leaf[node]:
+            first, last = children[starts[node]], children[starts[node + 1] - 1]
+            heights[node] = (heights[first] + heights[last]) / 2
     return heights, leaves
 
 
-def _draw(tree: LabelTree, ax: Any) -> None:
-    heights, _ = heights_of(tree)
-    depths = tree.depths
-    for node in range(tree.n_nodes):
-        below = tree.children(node)
-        if below:
+def _draw(parents: Nodes, depths: Nodes, labels: Mapping[int, Any], ax: Any) -> None:
+    heights, leaves = heights_of(parents)
+    starts, children = children_of(parents)
+    for node in range(parents.size):
+        below = children[starts[node] : starts[node + 1]]
+        if below.size:
             # A fork: out of the node, along the children, and in to each of them.
             middle = depths[node] + 0.5
             ax.plot([depths[node], middle], [heights[node]] * 2, color="0.6", lw=1)
-            ax.plot([middle] * 2, heights[[below[0], below[-1]]], color="0.6", lw=1)
+            ax.plot([middle] * 2, heights[below[[0, -1]]], color="0.6", lw=1)
             ax.hlines(heights[below], middle, depths[below], color="0.6", lw=1)
-    inner = np.setdiff1d(np.arange(tree.n_nodes), tree.leaves)
+    inner = np.setdiff1d(np.arange(parents.size), leaves)
     ax.scatter(depths[inner], heights[inner], s=12, color="tab:blue", zorder=3)
-    ax.scatter(depths[tree.leaves], heights[tree.leaves], s=12, color="tab:green", zorder=3)
-    for node, name in tree.labels.items():
+    ax.scatter(depths[leaves], heights[leaves], s=12, color="tab:green", zorder=3)
+    for node, name in labels.items():
         ax.annotate(
             _short(str(name)),
             (depths[node], heights[node]),
@@ -76,17 +84,19 @@ def _draw(tree: LabelTree, ax: Any) -> None:
             fontsize="small",
             parse_math=False,
         )
-    ax.set_ylim(max(tree.n_labels, 1) - 0.5, -0.5)
-    ax.set_xticks(range(tree.depth + 1))
+    ax.set_ylim(max(len(labels), 1) - 0.5, -0.5)
+    ax.set_xticks(range(int(depths.max()) + 1))
     ax.set_yticks([])
     ax.set_xlabel("depth")
     ax.spines[["left", "right", "top"]].set_visible(False)
 
 
-def _summarise(tree: LabelTree, ax: Any) -> None:
-    n_levels = tree.depth + 1
-    leaves = np.bincount(tree.depths[tree.leaves], minlength=n_levels)
-    inner: Nodes = np.bincount(tree.depths, minlength=n_levels) - leaves
+def _summarise(
+    depths: Nodes, labels: Mapping[int, Any], statistics: TreeStatistics, ax: Any
+) -> None:
+    n_levels = int(depths.max()) + 1
+    leaves = np.bincount(depths[list(labels)], minlength=n_levels)
+    inner: Nodes = np.bincount(depths, minlength=n_levels) - leaves
     at = np.arange(n_levels)
     ax.bar(at - 0.2, inner, 0.4, color="tab:blue", label="inner nodes")
     ax.bar(at + 0.2, leaves, 0.4, color="tab:green", label="labels")
@@ -95,10 +105,9 @@ def _summarise(tree: LabelTree, ax: Any) -> None:
     ax.xaxis.get_major_locator().set_params(integer=True)
     ax.set_xlabel("depth")
     ax.set_ylabel("number")
-    found = tree.statistics()
     ax.set_title(
-        f"{found.n_nodes:,} nodes, {found.n_labels:,} labels, mean depth {found.mean_depth:.1f}, "
-        f"balance {found.balance:.2f}",
+        f"{statistics.n_nodes:,} nodes, {statistics.n_labels:,} labels, mean depth "
+        f"{statistics.mean_depth:.1f}, balance {statistics.balance:.2f}",
         fontsize="medium",
     )
     ax.legend(frameon=False)

@@ -4,17 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from labelgrove._errors import ParameterError
 from labelgrove._names import Names
 from labelgrove.trees._frequencies import as_frequencies
-from labelgrove.trees._structure import sum_to_root
-
-if TYPE_CHECKING:
-    from labelgrove.trees._label_tree import LabelTree
+from labelgrove.trees._structure import Nodes, sum_to_root
 
 
 @dataclass(frozen=True)
@@ -58,32 +55,29 @@ class TreeStatistics:
     expected_depth: float | None = None
 
 
-def statistics_of(
-    tree: LabelTree, frequencies: Any, labels: Sequence[Any] | Names | None
-) -> TreeStatistics:
-    """Return the statistics of a tree; parameters and errors as `LabelTree.statistics` has them."""
-    if frequencies is None and labels is not None:
-        raise ParameterError("labels: given without the frequencies that belong to them")
-    parents = tree.parents
-    arity = np.bincount(parents[1:], minlength=tree.n_nodes)
+def statistics_of(parents: Nodes, leaf_depths: Nodes) -> TreeStatistics:
+    """Return the figures that need no frequencies, from all parents and the depths of leaves."""
+    arity = np.bincount(parents[1:], minlength=parents.size)
     kinds, counts = np.unique(arity[arity > 0], return_counts=True)
     return TreeStatistics(
-        n_nodes=tree.n_nodes,
-        n_labels=tree.n_labels,
-        depth=tree.depth,
-        mean_depth=float(tree.depths[tree.leaves].mean()) if tree.n_labels else 0.0,
-        balance=_balance(tree, arity),
+        n_nodes=parents.size,
+        n_labels=leaf_depths.size,
+        depth=int(leaf_depths.max(initial=0)),
+        mean_depth=float(leaf_depths.mean()) if leaf_depths.size else 0.0,
+        balance=_balance(parents, arity, leaf_depths.size),
         arities=dict(zip(kinds.tolist(), counts.tolist(), strict=True)),
-        expected_depth=None if frequencies is None else expected_depth(tree, frequencies, labels),
     )
 
 
 def expected_depth(
-    tree: LabelTree, frequencies: Any, labels: Sequence[Any] | Names | None
+    leaf_depths: Nodes,
+    leaf_labels: Names,
+    frequencies: Any,
+    labels: Sequence[Any] | Names | None,
 ) -> float:
     """Return the sum of f_l·depth(l) with f scaled to sum 1; see `LabelTree.expected_depth`."""
     names, values = as_frequencies(frequencies, labels)
-    depth_of = dict(zip(tree.leaf_labels.tolist(), tree.depths[tree.leaves].tolist(), strict=True))
+    depth_of = dict(zip(leaf_labels.tolist(), leaf_depths.tolist(), strict=True))
     plain = names.tolist()
     if len(set(plain)) != len(plain):
         raise ParameterError("labels: one of them stands there twice; expected each once")
@@ -99,10 +93,10 @@ def expected_depth(
     return float(values @ np.array(depths, np.float64) / total)
 
 
-def _balance(tree: LabelTree, arity: Any) -> float:
-    if tree.n_labels < 2:
+def _balance(parents: Nodes, arity: Nodes, n_labels: int) -> float:
+    if n_labels < 2:
         return 1.0
-    choices = np.zeros(tree.n_nodes)
-    choices[1:] = np.log(arity[tree.parents[1:]])
-    mean = sum_to_root(tree.parents, choices)[tree.leaves].mean()
-    return float(min(np.log(tree.n_labels) / mean, 1.0))
+    choices = np.zeros(parents.size)
+    choices[1:] = np.log(arity[parents[1:]])
+    mean = sum_to_root(parents, choices)[arity == 0].mean()
+    return float(min(np.log(n_labels) / mean, 1.0))

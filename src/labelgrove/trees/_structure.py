@@ -11,6 +11,9 @@ from labelgrove._errors import ParameterError
 
 Nodes = npt.NDArray[np.int64]
 
+Imported = tuple[str, list[int], dict[int, Any]]
+"""What a reader finds: what a message calls it, the parent of every node, the leaves' labels."""
+
 
 def as_parents(parents: Any) -> Nodes:
     """Return the parents of all nodes as a read-only int64 array of our own.

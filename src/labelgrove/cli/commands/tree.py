@@ -34,9 +34,7 @@ tree_app = typer.Typer(help="Build label trees from data, and look at them.", no
 
 TreeArgument = Annotated[
     str,
-    typer.Argument(
-        metavar="TREE", help="A tree: JSON, edges (.tsv), Graphviz (.dot), or a model file."
-    ),
+    typer.Argument(metavar="TREE", help="A tree: JSON, edges (.tsv), or a model file."),
 ]
 
 

@@ -1,16 +1,90 @@
-"""Trees whose nodes have names: from edges between names to numbers."""
+"""Label trees as graphs, for networkx and Graphviz; and trees of edges between named nodes."""
 
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Mapping, Sequence
-from typing import Any
+from typing import Any, Final
+
+import numpy as np
 
 from labelgrove._errors import DataError
+from labelgrove._optional import optional
+from labelgrove.trees._structure import Imported, Nodes
 
 _SHOWN = 8  # names of a cycle that a message holds
 
+# Graphviz reads backslashes and entities when it draws a label; other control characters cannot
+# stand in its files.
+_ESCAPES: Final = {"\\": r"\\", '"': r"\"", "&": "&amp;", "\n": r"\n", "\r": r"\r"} | {
+    chr(code): f"&#{code};" for code in [*range(32), 127] if chr(code) not in "\n\r"
+}
+_ESCAPE: Final = str.maketrans(_ESCAPES)
 
-def number_nodes(
+
+def write_dot(parents: Nodes, labels: Mapping[int, Any]) -> str:
+    """Return a digraph with edges to children; leaves have the attribute `label`."""
+    lines = ["digraph tree {", "  node [shape=box];"]
+    for node, parent in enumerate(parents.tolist()):
+        named = f'label="{str(labels[node]).translate(_ESCAPE)}"' if node in labels else None
+        lines.append(f"  {node} [{named or 'shape=point'}];")
+        if parent >= 0:
+            lines.append(f"  {parent} -> {node};")
+    return "\n".join([*lines, "}", ""])
+
+
+def write_networkx(parents: Nodes, labels: Mapping[int, Any]) -> Any:
+    """Return a networkx.DiGraph with edges to children; leaves have the attribute `label`."""
+    graph = optional("networkx", "LabelTree.to_networkx").DiGraph()
+    graph.add_nodes_from(range(parents.size))
+    graph.add_edges_from(zip(parents[1:].tolist(), range(1, parents.size), strict=True))
+    for node, name in labels.items():
+        graph.nodes[node]["label"] = name
+    return graph
+
+
+def read_networkx(graph: Any) -> Imported:
+    """Return what a message calls the graph, the parent of every node, and the leaves' labels.
+
+    Raises
+    ------
+    DataError
+        Not a directed tree.
+    """
+    what = "tree as a graph"
+    networkx = optional("networkx", "LabelTree.from_networkx")
+    if not isinstance(graph, networkx.DiGraph):
+        raise DataError(f"{what}: expected a networkx.DiGraph, not {type(graph).__name__}")
+    given = {node: label for node, label in graph.nodes(data="label") if label is not None}
+    order, parents = _number_nodes(what, graph.nodes, graph.edges())
+    return what, parents, _labels_of_leaves(what, order, parents, given)
+
+
+def _labels_of_leaves(
+    what: str, order: list[Any], parents: list[int], given: dict[Any, Any]
+) -> dict[int, Any]:
+    """Return labels by number: those that are given, and for other leaves their own names.
+
+    Raises
+    ------
+    DataError
+        A label is given for a node with children.
+    """
+    if len(order) == 1:  # a root alone may be without a label
+        return {0: given[order[0]]} if given else {}
+    is_leaf = np.ones(len(parents), bool)
+    is_leaf[parents[1:]] = False
+    for node, leaf in zip(order, is_leaf.tolist(), strict=False):
+        if not leaf and node in given:
+            raise DataError(
+                f"{what}: node {node!r} has children and a label, {given[node]!r:.80}; expected "
+                "labels at leaves only"
+            )
+    return {
+        v: given.get(order[v], order[v]) for v in np.flatnonzero(is_leaf[: len(order)]).tolist()
+    }
+
+
+def _number_nodes(
     what: str, nodes: Iterable[Hashable], edges: Iterable[tuple[Hashable, Hashable]]
 ) -> tuple[list[Any], list[int]]:
     """Return the nodes of a tree in the order of their numbers, and the parent of every number.

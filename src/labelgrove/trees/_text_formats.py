@@ -1,0 +1,182 @@
+"""Label trees as text: JSON, and lists of edges.
+
+Readers return what a message calls the text, the parent of every node and the label of every leaf.
+Whether these form a tree is for `LabelTree` to say.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any, Final, NoReturn
+
+from labelgrove._errors import DataError
+from labelgrove.trees._structure import Imported, Nodes
+
+FORMAT: Final = "labelgrove-tree"
+VERSION: Final = 1
+KEYS: Final = ("format", "version", "parents", "labels")
+
+_DIGITS = 18  # what surely fits into 64 bits
+
+
+def write_json(parents: Nodes, labels: Mapping[int, Any]) -> str:
+    """Return the parent and the label (null for inner nodes) of every node."""
+    content = {
+        "format": FORMAT,
+        "version": VERSION,
+        "parents": parents.tolist(),
+        "labels": [labels.get(node) for node in range(parents.size)],
+    }
+    return json.dumps(content, ensure_ascii=False)
+
+
+def read_json(text: str) -> Imported:
+    """Read what `write_json` gives.
+
+    Raises
+    ------
+    DataError
+        Not JSON, or not of that form.
+    """
+    if not isinstance(text, str):
+        raise DataError(f"tree as JSON: expected a str, not {type(text).__name__}")
+    try:
+        content = json.loads(text, object_pairs_hook=_no_key_twice, parse_constant=_no_constant)
+    except RecursionError:
+        raise DataError("tree as JSON: brackets are nested too deeply") from None
+    except DataError:
+        raise
+    except ValueError as error:  # bad syntax, or an integer of thousands of digits
+        raise DataError(f"tree as JSON: {error}") from None
+    if not isinstance(content, dict) or content.get("format") != FORMAT:
+        raise DataError(f'tree as JSON: expected an object with "format": "{FORMAT}"')
+    if content.get("version") != VERSION or isinstance(content["version"], bool | float):
+        raise DataError(
+            f"tree as JSON: version is {_shown(content.get('version'))}; expected {VERSION}"
+        )
+    if unlike := set(content) ^ set(KEYS):
+        key = min(unlike)
+        raise DataError(f"tree as JSON: {'unknown' if key in content else 'missing'} key {key!r}")
+    parents, labels = content["parents"], content["labels"]
+    _check(parents, labels)
+    return "tree as JSON", parents, {v: name for v, name in enumerate(labels) if name is not None}
+
+
+def _check(parents: Any, labels: Any) -> None:
+    for key, values in (("parents", parents), ("labels", labels)):
+        if not isinstance(values, list):
+            raise DataError(f"tree as JSON: {key} are {_shown(values)}; expected a list")
+    if set(map(type, parents)) - {int}:
+        node = next(v for v, parent in enumerate(parents) if type(parent) is not int)
+        raise DataError(
+            f"tree as JSON: parent of node {node} is {_shown(parents[node])}; expected an integer"
+        )
+    if len(parents) != len(labels):
+        raise DataError(
+            f"tree as JSON: there are {len(parents)} parents and {len(labels)} labels; expected "
+            "one of each for every node"
+        )
+    if set(map(type, labels)) - {int, str, type(None)}:
+        known = (int, str, type(None))
+        node = next(v for v, name in enumerate(labels) if type(name) not in known)
+        raise DataError(
+            f"tree as JSON: label of node {node} is {_shown(labels[node])}; expected a string, an "
+            "integer or null"
+        )
+
+
+def _shown(value: Any) -> str:
+    """Return a value as a message can hold it, however large it is."""
+    return f"a {type(value).__name__}" if isinstance(value, list | dict) else f"{value!r:.80}"
+
+
+def _no_key_twice(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    content = dict(pairs)
+    if len(content) != len(pairs):
+        keys = [key for key, _ in pairs]
+        twice = next(key for i, key in enumerate(keys) if key in keys[:i])
+        raise DataError(f"tree as JSON: key {twice!r:.80} stands there twice")
+    return content
+
+
+def _no_constant(name: str) -> NoReturn:
+    raise DataError(f"tree as JSON: {name} is no JSON")
+
+
+def write_edge_list(parents: Nodes, labels: Mapping[int, Any]) -> str:
+    """Return a line for each node but the root: parent, node and, for a leaf, its label."""
+    lines = []
+    for node, parent in enumerate(parents.tolist()):
+        if node > 0 or parents.size == 1:
+            label = f"\t{json.dumps(labels[node], ensure_ascii=False)}" if node in labels else ""
+            lines.append(f"{parent}\t{node}{label}\n")
+    return "".join(lines)
+
+
+def read_edge_list(text: str) -> Imported:
+    """Read what `write_edge_list` gives, its lines in any order.
+
+    Raises
+    ------
+    DataError
+        A line of another form, or a node that stands there twice or is missing.
+    """
+    if not isinstance(text, str):
+        raise DataError(f"tree as edges: expected a str, not {type(text).__name__}")
+    parent_of: dict[int, int] = {}
+    labels: dict[int, Any] = {}
+    # JSON escapes what ends a line, so that only "\n" does.
+    for number, line in enumerate(text.split("\n"), start=1):
+        if not line.strip():
+            continue
+        parent, node, label = _fields(line, number)
+        if node in parent_of:
+            raise _error(number, f"node {node} has a parent already, {parent_of[node]}")
+        parent_of[node] = parent
+        if label is not None:
+            labels[node] = _label(label, number)
+    parent_of.setdefault(0, -1)
+    # Numbers without gaps: no line can ask for more memory than all of them take.
+    for node in range(len(parent_of)):
+        if node not in parent_of:
+            raise DataError(
+                f"tree as edges: there are {len(parent_of)} nodes, but no line for node {node}"
+            )
+    return "tree as edges", [parent_of[v] for v in range(len(parent_of))], labels
+
+
+def _fields(line: str, number: int) -> tuple[int, int, str | None]:
+    fields = line.rstrip("\r").split("\t", 2)
+    if len(fields) < 2:
+        raise _error(number, f"found {line!r:.80}; expected a parent, a tab and a node")
+    parent, node = (
+        _node(field, number, least) for field, least in zip(fields, (-1, 0), strict=False)
+    )
+    return parent, node, fields[2] if len(fields) > 2 else None
+
+
+def _node(field: str, number: int, least: int) -> int:
+    digits = field.removeprefix("-")
+    if not (
+        digits.isascii() and digits.isdigit() and len(digits) <= _DIGITS and int(field) >= least
+    ):
+        raise _error(number, f"found {field!r:.80}; expected the number of a node")
+    return int(field)
+
+
+def _label(field: str, number: int) -> str | int:
+    try:
+        label = json.loads(field)
+    except (ValueError, RecursionError):
+        label = None
+    if not isinstance(label, str | int) or isinstance(label, bool):
+        raise _error(
+            number,
+            f"found {field!r:.80}; expected a label, a string in double quotes or an integer",
+        )
+    return label
+
+
+def _error(number: int, message: str) -> DataError:
+    return DataError(f"tree as edges, line {number}: {message}")
