@@ -73,7 +73,7 @@ def test_the_route_through_a_decision_tree(run: Any, classes: Path, tmp_path: Pa
     data, model = classes, tmp_path / "lom.lg"
     run("train", data, "--algorithm", "lomtree", "-o", model)
     shown = run("explain", model, "--text", "word3", "-k", 1).stdout
-    for part in ("goes", "leaf", "word3", "class 3", "examples at the leaf are of it"):
+    for part in ("P(node|parent)", "leaf", "word3", "✓ class 3", "margin"):
         assert part in shown
 
 
@@ -81,7 +81,7 @@ def test_the_leaves_of_a_forest(run: Any, classes: Path, tmp_path: Path) -> None
     model = tmp_path / "ldsm.lg"
     run("train", classes, "--algorithm", "ldsm", "-o", model, "--set", "n_estimators=5")
     shown = run("explain", model, "--text", "word3", "-k", 1).stdout
-    for part in ("✓ class 3", "of 5 leaves", "to child", "word3 +"):
+    for part in ("✓ class 3", "of 5 leaves", "margin", "word3 +"):
         assert part in shown
     [one] = json.loads(
         run("explain", model, "--text", "word3", "--label", "class 3", "--json").stdout

@@ -1,4 +1,4 @@
-"""``explain`` of an ensemble that routes: leaves and their shares, and the ways to them."""
+"""``explain`` of LdSM: leaves and the shares of labels there, and the ways to them."""
 
 from __future__ import annotations
 
@@ -23,16 +23,15 @@ def test_shares_add_up_to_the_score(model: LdSMClassifier) -> None:
         explained = model.explain(X[[i]], k=4)
         labels, scores = model.predict_topk(X[[i]], 4)
         assert [one.label for one in explained.labels] == labels[0].tolist()
-        assert explained.trees == 6
         for place, one in enumerate(explained.labels, 1):
             assert one.rank == place and one.predicted
             assert one.probability == pytest.approx(float(scores[0, place - 1]))
-            assert one.mean_share == pytest.approx(one.probability, rel=1e-5)
-            assert sum(leaf.part for leaf in one.leaves) == pytest.approx(one.mean_share)
             shares = [leaf.share for leaf in one.leaves]
-            assert shares == sorted(shares, reverse=True) and min(shares) > 0
-            assert one.reached >= explained.trees - 1
-            assert len(one.route) == one.leaves[0].depth
+            assert np.mean(shares) == pytest.approx(one.probability, rel=1e-5)
+            assert shares == sorted(shares, reverse=True)
+            assert len({leaf.tree for leaf in one.leaves}) >= 5
+            assert len(one.path) == one.leaves[0].depth
+            assert one.fallen_out is None
 
 
 def test_ways_are_those_of_the_regressors(model: LdSMClassifier) -> None:
@@ -42,14 +41,13 @@ def test_ways_are_those_of_the_regressors(model: LdSMClassifier) -> None:
         for one in model.explain(X[[i]], k=2, top=100).labels:
             [first, *_] = one.leaves
             at = roots[first.tree]
-            for step in one.route:
-                assert at - roots[first.tree] == step.node
-                children = np.flatnonzero(statistics.parents == at)
-                at = children[step.child]
+            for step in one.path:
+                assert statistics.parents[roots[first.tree] + step.node] == at
+                at = roots[first.tree] + step.node
                 parts = sum(c.contribution for c in step.contributions)
                 assert step.margin == pytest.approx(step.bias + step.others + parts)
                 assert step.others == pytest.approx(0, abs=1e-9)
-            assert at - roots[first.tree] == first.leaf
+            assert at - roots[first.tree] == first.node
             assert statistics.depths[at] == first.depth
 
 
@@ -59,7 +57,8 @@ def test_features_that_led_to_a_label_are_named() -> None:
     [wave] = clf.explain({"wind": 1}, "wave").labels
     assert wave.contributions[0].feature == "wind" and wave.contributions[0].contribution > 0
     [tide] = clf.explain({"wind": 1}, "tide", threshold=0.5).labels
-    assert (tide.predicted, tide.leaves, tide.route, tide.mean_share) == (False, (), (), 0.0)
+    assert (tide.predicted, tide.path, tide.contributions) == (False, (), ())
+    assert [leaf.share for leaf in tide.leaves] == [0.0] * 8
     assert "in 0 of 8 leaves" in str(tide)
     found = json.loads(json.dumps(clf.explain({"wind": 1}).to_dict()))
     assert found["labels"][0]["leaves"][0]["share"] == 1.0

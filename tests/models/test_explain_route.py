@@ -1,4 +1,4 @@
-"""``explain`` of a tree that routes: the way, and who went it before."""
+"""``explain`` of LOMtree: the way of an example, and how much of a class has gone it."""
 
 from __future__ import annotations
 
@@ -25,27 +25,49 @@ def test_the_way_and_what_is_predicted(model: LOMTreeClassifier) -> None:
         assert [one.label for one in explained.labels] == labels[0].tolist()
         assert [one.probability for one in explained.labels] == pytest.approx(scores[0].tolist())
         assert [one.rank for one in explained.labels] == [1, 2, 3]
-        assert len(explained.route) == model.predict_topk(X[[i]], 1, return_stats=True)[2].depth[0]
-        assert explained.reached[0] == len(X)
-        assert sorted(explained.reached, reverse=True) == list(explained.reached)
-        for node in explained.route:
-            assert node.side == ("right" if node.margin > 0 else "left")
-            parts = [c.contribution for c in node.contributions]
-            assert node.margin == pytest.approx(node.bias + node.others + sum(parts))
+        depth = model.predict_topk(X[[i]], 1, return_stats=True)[2].depth[0]
+        for one in explained.labels:
+            [leaf] = one.leaves
+            assert len(one.path) == leaf.depth == depth
+            assert (leaf.tree, leaf.node) == (0, one.path[-1].node)
+            assert one.path[-1].product == pytest.approx(
+                np.prod([step.probability for step in one.path])
+            )
+            for step in one.path:
+                assert step.margin >= 0  # it speaks for where the example goes
+                parts = sum(c.contribution for c in step.contributions)
+                assert step.margin == pytest.approx(step.bias + step.others + parts)
+
+
+def test_steps_are_those_of_the_tree(model: LOMTreeClassifier) -> None:
+    parents = model.statistics_.parents
+    for i in range(N):
+        nodes = [step.node for step in model.explain(X[i], k=1).labels[0].path]
+        assert parents[nodes].tolist() == [0, *nodes[:-1]]
 
 
 def test_a_class_that_went_another_way(model: LOMTreeClassifier) -> None:
-    explained = model.explain(X[0], "class 5")
-    [one] = explained.labels
-    assert one.label == "class 5" and one.seen[0] == 30
-    if one.parted is None:
-        assert 2 * one.seen[-1] >= 30
-    else:
-        assert 2 * one.seen[one.parted + 1] < one.seen[one.parted]
-        assert f"parts at node {explained.route[one.parted].node}" in str(explained)
-    assert any(model.explain(X[0], label).labels[0].parted is not None for label in Y[1:N])
+    for label in Y[1:N]:
+        explained = model.explain(X[0], label, k=1)
+        [one] = explained.labels
+        assert one.label == label and not one.predicted and one.rank > 1
+        products = [step.product for step in one.path]
+        if (fall := one.fallen_out) is None:
+            assert min(products) >= 0.5
+        else:
+            assert products[fall.step] == fall.product < fall.needed == 0.5
+            assert all(product >= 0.5 for product in products[: fall.step])
+            assert f"falls out at node {one.path[fall.step].node}" in str(explained)
+    assert any(model.explain(X[0], label, k=1).labels[0].fallen_out for label in Y[1:N])
     found = json.loads(json.dumps(explained.to_dict()))
-    assert found["labels"][0]["seen"] == list(one.seen)
+    assert found["labels"][0]["leaves"][0]["share"] == one.leaves[0].share
+
+
+def test_a_threshold_counts_as_for_label_trees(model: LOMTreeClassifier) -> None:
+    likely = model.predict_proba(X[:1], threshold=0.5).indices
+    found = model.explain(X[0], threshold=0.5)
+    assert [one.label for one in found.labels] == model.classes_[likely].tolist()
+    assert found.threshold == 0.5
 
 
 def test_what_cannot_be_used_is_named(model: LOMTreeClassifier) -> None:

@@ -15,20 +15,10 @@ from labelgrove.models.explanations._explanation import (
     Explanation,
     FallOut,
     LabelExplanation,
-    NodeExplanation,
-)
-from labelgrove.models.explanations._forest_explanation import (
-    ForestExplanation,
-    ForestLabel,
-    ForestLeaf,
-    ForestStep,
+    Leaf,
+    Step,
 )
 from labelgrove.models.explanations._paths import LabelPaths
-from labelgrove.models.explanations._route_explanation import (
-    RouteExplanation,
-    RouteLabel,
-    RouteNode,
-)
 
 ESTIMATORS: tuple[type[LabelClassifier], ...] = (
     OnlinePLTClassifier,
@@ -44,22 +34,16 @@ __all__ = [
     "Contribution",
     "Explanation",
     "FallOut",
-    "ForestExplanation",
-    "ForestLabel",
-    "ForestLeaf",
-    "ForestStep",
     "LOMTreeClassifier",
     "LOMTreeStatistics",
     "LabelExplanation",
     "LabelPaths",
     "LdSMClassifier",
     "LdSMStatistics",
-    "NodeExplanation",
+    "Leaf",
     "OnlinePLTClassifier",
     "PLTClassifier",
-    "RouteExplanation",
-    "RouteLabel",
-    "RouteNode",
     "SearchStats",
+    "Step",
     "ThresholdedClassifier",
 ]

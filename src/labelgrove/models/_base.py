@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from os import PathLike
 from typing import Any, ClassVar, Self
@@ -14,12 +14,15 @@ from sklearn.utils import Tags
 
 from labelgrove import _core
 from labelgrove._errors import DataError
+from labelgrove._parameters import thread_count
 from labelgrove.models._tunable import Tunable
 from labelgrove.models.engine._archive import learned_from_state, model_state, save_model
 from labelgrove.models.engine._compacting import Compacting
 from labelgrove.models.engine._learned import KINDS, Learned, Options, as_collection
 from labelgrove.models.engine._results import tree_snapshot
-from labelgrove.models.explanations._explaining import Explaining
+from labelgrove.models.explanations._explain import FeatureNaming, explain
+from labelgrove.models.explanations._explanation import Explanation
+from labelgrove.models.explanations._paths import LabelPaths, follow
 from labelgrove.trees import LabelTree
 
 
@@ -100,6 +103,78 @@ class LabelClassifier(Tunable, ClassifierMixin, BaseEstimator):
                 _require_columns(list(names.values()), learned.n_columns)
             learned.labels.rename(names)
         return self
+
+    # --- explanations --------------------------------------------------------------------------
+
+    def explain(
+        self,
+        X: Any,
+        label: Any = None,
+        *,
+        k: int = 5,
+        threshold: Any = None,
+        top: int = 8,
+        feature_names: FeatureNaming | None = None,
+    ) -> Explanation:
+        """Say why labels are predicted for an example, or why a given label is not.
+
+        Every step through the tree is a sum of one number a feature, and nothing here is an
+        approximation. In a label tree the product of the probabilities along a label's path is
+        its probability (Jasinska-Kobus et al. 2021, Eq. 2); of several trees the first one is
+        shown. A LOMtree predicts what it has seen end where the example ends: the path is the way
+        of the example, with the share of the label's examples that went it. LdSM averages the
+        label's shares in the leaves that the example reaches: they are named, with the way to
+        the leaf of the largest. Where LOMtree goes by several leaves, or LdSM also by the nearness
+        of centroids (``tail_weight``), the probability holds these too.
+
+        Parameters
+        ----------
+        X : one row
+            As for :meth:`predict_topk`: of shape (1, d) or (d,), or a dict.
+        label : label, optional
+            Explain this label, predicted or not; by default all that are predicted.
+        k : int
+            Predicted are the k best labels,
+        threshold : float or array-like of shape (n_classes,), optional
+            or, if given, all labels with at least this probability, or their own one.
+        top : int
+            How many features to list at every step; the others are summed up.
+        feature_names : mapping of int to str, or sequence of str, optional
+            Names of columns, such as a vectoriser's vocabulary, or what
+            :meth:`HashedText.words <labelgrove.text.HashedText.words>` gives for the text.
+            Features of dicts have their names already.
+
+        Returns
+        -------
+        Explanation
+            ``str()`` of it is readable text.
+
+        Raises
+        ------
+        NotLearnedError
+            Before the first example.
+        DataError, ParameterError
+            If X is not one row, the label is not known, or another parameter cannot be used.
+
+        Examples
+        --------
+        >>> from labelgrove import OnlinePLTClassifier
+        >>> clf = OnlinePLTClassifier()
+        >>> _ = clf.partial_fit([{"bark": 1}, {"purr": 1}] * 5, ["dog", "cat"] * 5)
+        >>> [dog] = clf.explain({"bark": 1}, "dog").labels
+        >>> dog.predicted, dog.path[-1].contributions[0].feature
+        (True, 'bark')
+        """
+        with self._guard.reading():
+            return explain(
+                self._require_learned(),
+                X,
+                label,
+                k=k,
+                threshold=threshold,
+                top=top,
+                feature_names=feature_names,
+            )
 
     # --- attributes ----------------------------------------------------------------------------
 
@@ -207,7 +282,7 @@ class LabelClassifier(Tunable, ClassifierMixin, BaseEstimator):
             self._learned = learned_from_state(type(self), *state["_learned"])
 
 
-class LabelTreeClassifier(Compacting, Explaining, LabelClassifier):
+class LabelTreeClassifier(Compacting, LabelClassifier):
     """Base of the estimators whose engine searches a tree with one leaf a label."""
 
     _compact_engine = _core.CompactPlt
@@ -217,6 +292,42 @@ class LabelTreeClassifier(Compacting, Explaining, LabelClassifier):
         """The tree as it stands, without the leaves of labels that were removed."""
         with self._reading("tree_") as learned:
             return tree_snapshot(learned.engine.tree(), learned.labels.names)
+
+    def label_paths(self, X: Any, labels: Sequence[Collection[Any]]) -> LabelPaths:
+        """Follow given labels of many rows through the tree.
+
+        Parameters
+        ----------
+        X
+            As for :meth:`predict_topk`.
+        labels : sequence of n collections of labels
+            Whose paths, for every row; labels that the model does not know have empty ones.
+
+        Returns
+        -------
+        LabelPaths
+
+        Raises
+        ------
+        NotLearnedError
+            Before the first example.
+        DataError
+            If X cannot be used or there are not as many collections as rows.
+
+        Examples
+        --------
+        >>> from labelgrove import OnlinePLTClassifier
+        >>> clf = OnlinePLTClassifier().fit([[1, 0], [0, 1]] * 9, ["ebb", "flow"] * 9)
+        >>> paths = clf.label_paths([[1, 0], [0, 1]], [["ebb"], ["flow", "flood"]])
+        >>> paths.indptr.tolist(), paths.nodes[[0, 2]].tolist()
+        ([0, 2, 4, 4], [0, 0])
+        """
+        with self._guard.reading():
+            learned = self._require_learned()
+            rows = learned.check_rows(X)
+            if len(labels) != rows.n_rows:
+                raise DataError(f"labels has {len(labels)} rows: expected {rows.n_rows}, as X has")
+            return follow(learned, rows, labels, thread_count(self.n_jobs))
 
 
 def _require_columns(names: list[Any], n_columns: int) -> None:

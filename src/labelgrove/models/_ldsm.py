@@ -16,10 +16,9 @@ from labelgrove.models._ldsm_options import LdsmOptions
 from labelgrove.models._ldsm_statistics import LdSMStatistics, statistics_of
 from labelgrove.models._learning import BatchClassifier
 from labelgrove.models.engine._learned import Learned
-from labelgrove.models.explanations._forest import Forest
 
 
-class LdSMClassifier(Forest, BatchClassifier):
+class LdSMClassifier(BatchClassifier):
     """Logarithm-depth streaming multi-label decision trees, in an ensemble.
 
     Every inner node has M linear regressors that send an example to one or several of its M

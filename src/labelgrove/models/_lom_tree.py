@@ -17,7 +17,6 @@ from labelgrove.models._lom_statistics import LOMTreeStatistics, statistics_of
 from labelgrove.models._online_plt_options import FLOATS, LARGEST_STEP, LEARNERS
 from labelgrove.models.engine._learned import Learned
 from labelgrove.models.engine._options import SavedOptions, word_for
-from labelgrove.models.explanations._routing import Routing
 
 LOSSES = {"logistic": 0, "squared": 1}
 
@@ -75,7 +74,7 @@ class LOMTreeOptions(SavedOptions):
         }
 
 
-class LOMTreeClassifier(Routing, OnlineClassifier):
+class LOMTreeClassifier(OnlineClassifier):
     """Logarithmic online multi-class tree: routes an example to the classes that it may have.
 
     Every inner node holds one linear regressor that sends an example left or right, every leaf the

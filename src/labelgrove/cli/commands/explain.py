@@ -17,18 +17,7 @@ from labelgrove.cli._search import chosen_cut
 from labelgrove.cli.streams import _numbers
 from labelgrove.cli.streams._console import show, write_json
 from labelgrove.cli.streams._source import Source
-from labelgrove.models import (
-    Contribution,
-    Explanation,
-    ForestExplanation,
-    ForestLabel,
-    ForestStep,
-    LabelExplanation,
-    NodeExplanation,
-    RouteExplanation,
-    RouteLabel,
-    RouteNode,
-)
+from labelgrove.models import Explanation, LabelExplanation, Step
 
 
 def explain(
@@ -71,11 +60,10 @@ def explain(
 ) -> None:
     """Show how MODEL comes to the labels that it predicts for one example.
 
-    The probability of a label is the product of the probabilities on its path through the tree;
-    for each node on it: this probability, and the features that speak for and against it in the
-    margin that it is made of. For a label that is not predicted: where it falls out, and by how
-    much. A LOMtree shows the way that the example takes; LdSM the leaves that it reaches, with the
-    way to the one that speaks loudest.
+    For every step of the way through the tree: its probability, and the features that speak for
+    and against it. In a label tree the product of the probabilities is that of the label. For a
+    label that is not predicted: where it falls out, and by how much. For LOMtree and LdSM also
+    the leaves that the example reaches, and how much of the label there is in them.
     """
     model = load_model(model_file)
     if not hasattr(model.classifier, "explain"):
@@ -89,10 +77,6 @@ def explain(
     )
     if json:
         write_json(explained.to_dict())
-    elif isinstance(explained, RouteExplanation):
-        show_route(explained)
-    elif isinstance(explained, ForestExplanation):
-        show_forest(explained)
     else:
         show_explanation(explained)
 
@@ -144,14 +128,18 @@ def show_explanation(explained: Explanation) -> None:
     """
     parts: list[RenderableType] = []
     for one in explained.labels:
-        parts += [_heading(one), _path(one)]
+        parts.append(_heading(one))
+        if one.leaves:
+            parts.append(Text(one.in_leaves()))
+        if one.path:
+            parts.append(_path(one))
         if one.fallen_out is not None:
             parts.append(Text(str(one.fallen_out), "yellow"))
         parts.append("")
     show(Group(*parts[:-1]) if parts else Text("no label is predicted"))
 
 
-def _heading(one: LabelExplanation | RouteLabel | ForestLabel) -> Text:
+def _heading(one: LabelExplanation) -> Text:
     mark, style = ("✓", "green") if one.predicted else ("·", "yellow")
     place = f"  {_score(one.probability)}, place {_numbers.count(one.rank)}"
     return Text.assemble((f"{mark} {one.label}", f"bold {style}"), (place, "dim"))
@@ -160,87 +148,45 @@ def _heading(one: LabelExplanation | RouteLabel | ForestLabel) -> Text:
 def _path(one: LabelExplanation) -> Table:
     table = Table(box=SIMPLE_HEAD, pad_edge=False, show_edge=False)
     table.add_column("node", justify="right", no_wrap=True, style="dim")
-    table.add_column("P(node|parent)", justify="right", no_wrap=True)
-    table.add_column("P(node)", justify="right", no_wrap=True)
-    table.add_column("speaks for it (+) and against it (−), in the margin")
-    for step, node in enumerate(one.path):
-        fell = one.fallen_out is not None and one.fallen_out.step == step
+    has_products = one.path[0].product is not None
+    if has_products:
+        table.add_column("P(node|parent)", justify="right", no_wrap=True)
+        table.add_column("P(node)", justify="right", no_wrap=True)
+    table.add_column("margin", justify="right", no_wrap=True)
+    table.add_column("speaks for it (+) and against it (−)")
+    for place, step in enumerate(one.path):
+        fell = one.fallen_out is not None and one.fallen_out.step == place
+        products = [_score(step.probability), _score(step.product)] if has_products else []
         table.add_row(
-            str(node.node),
-            f"{node.probability:.3f}",
-            _score(node.product),
-            _weights(node),
+            str(step.node),
+            *products,
+            _signed(step.margin),
+            _weights(step),
             style="bold yellow" if fell else None,
         )
+    if len(one.leaves) > 1:
+        average = [_said(c.feature, c.contribution) for c in one.contributions]
+        table.add_row("all", *[""] * (3 if has_products else 1), Text("  ").join(average))
     return table
 
 
-def show_route(explained: RouteExplanation) -> None:
-    """Show the way of an example through a decision tree, and what has gone it before.
-
-    Parameters
-    ----------
-    explained : RouteExplanation
-        What ``explain`` of an estimator gives.
-    """
-    table = Table(box=SIMPLE_HEAD, pad_edge=False, show_edge=False)
-    table.add_column("node", justify="right", no_wrap=True, style="dim")
-    table.add_column("examples", justify="right", no_wrap=True)
-    table.add_column("goes", no_wrap=True)
-    table.add_column("speaks for right (+) and for left (−)")
-    for node, reached in zip(explained.route, explained.reached, strict=False):
-        table.add_row(str(node.node), _numbers.count(reached), node.side, _weights(node))
-    table.add_row(str(explained.leaf), _numbers.count(explained.reached[-1]), "leaf", "")
-    parts: list[RenderableType] = [table]
-    for one in explained.labels:
-        parts += ["", _heading(one), Text(explained.describe(one))]
-    show(Group(*parts))
-
-
-def show_forest(explained: ForestExplanation) -> None:
-    """Show through which leaves labels got their scores, and what led there.
-
-    Parameters
-    ----------
-    explained : ForestExplanation
-        What ``explain`` of an estimator gives.
-    """
-    parts: list[RenderableType] = []
-    for one in explained.labels:
-        parts += [_heading(one), Text(one.describe())]
-        if one.route:
-            parts.append(_way(one))
-        parts.append("")
-    show(Group(*parts[:-1]) if parts else Text("no label is predicted"))
-
-
-def _way(one: ForestLabel) -> Table:
-    table = Table(box=SIMPLE_HEAD, pad_edge=False, show_edge=False)
-    table.add_column(f"tree {one.leaves[0].tree}", justify="right", no_wrap=True, style="dim")
-    table.add_column("to child", justify="right", no_wrap=True)
-    table.add_column("margin", justify="right", no_wrap=True)
-    table.add_column("speaks for going there (+) and against it (−)")
-    for step in one.route:
-        table.add_row(str(step.node), str(step.child), f"{step.margin:+.2f}", _weights(step))
-    table.add_row("all", "", "", _weights(one), style="bold")
-    return table
-
-
-def _weights(node: NodeExplanation | RouteNode | ForestStep | ForestLabel) -> Text:
-    said = [_said(c.feature, c.contribution, _style(c)) for c in node.contributions]
-    said.append(_said("bias", node.bias, "dim"))
-    if node.others:
-        said.append(_said("all others", node.others, "dim"))
+def _weights(step: Step) -> Text:
+    said = [_said(c.feature, c.contribution) for c in step.contributions]
+    said.append(_said("bias", step.bias, "dim"))
+    if step.others:
+        said.append(_said("all others", step.others, "dim"))
     return Text("  ").join(said)
 
 
-def _style(contribution: Contribution) -> str:
-    return "green" if contribution.contribution > 0 else "red"
+def _said(name: object, size: float, style: str | None = None) -> Text:
+    return Text(f"{name} {_signed(size)}", style or ("green" if size > 0 else "red"))
 
 
-def _said(name: object, size: float, style: str) -> Text:
-    return Text(f"{name} " + f"{size:+.2f}".replace("-", "−"), style)
+def _signed(value: float) -> str:
+    return f"{value:+.2f}".replace("-", "−")
 
 
-def _score(value: float) -> str:
+def _score(value: float | None) -> str:
+    if value is None:
+        return ""
     return f"{value:.3f}" if value >= 0.001 or value == 0 else f"{value:.1e}"

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
-from typing import Any, Protocol
+from typing import Any
+
+_LEAVES_IN_TEXT = 3
 
 
 @dataclass(frozen=True)
 class Contribution:
-    """What one feature of the example adds to the margin of a node classifier.
+    """What one feature of the example adds to a margin.
 
     Attributes
     ----------
@@ -18,9 +20,9 @@ class Contribution:
     value : float
         Its value in the example, scaled as the model scales it.
     weight : float
-        Its weight at the node.
+        Its weight in the margin.
     contribution : float
-        ``value * weight``, in units of the margin.
+        ``value * weight``.
     """
 
     feature: str | int
@@ -30,36 +32,66 @@ class Contribution:
 
 
 @dataclass(frozen=True)
-class NodeExplanation:
-    """One node on the path to a label.
+class Step:
+    """One node on the path of an example through a tree, and what speaks for going there.
 
     Attributes
     ----------
     node : int
-        Its number in the model's ``tree_``; the root is 0.
-    probability : float
-        P(node | parent, x), from the node's own classifier.
-    product : float
-        P(node | x): the product of the probabilities from the root to here.
+        The node's number in its tree, the model's ``tree_`` if that is a label tree. The root is 0.
+    probability : float or None
+        In a label tree P(node | parent, x), from the node's own classifier. In a LOMtree, of the
+        label's examples at the parent the share that went on to this node while the tree learnt.
+        None for LdSM, whose trees count labels at their leaves only.
+    product : float or None
+        The product of the probabilities from the root to here; in a label tree P(node | x).
     margin : float
-        What ``probability`` is made of, the bias and what all features add: its log-odds where
-        the node's probability is a sigmoid, as everywhere but with the squared hinge and with
-        siblings that compete.
+        ``bias`` and what all features add. In a label tree it makes the probability: it is the
+        log-odds where that is a sigmoid, as everywhere but with the squared hinge and with
+        siblings that compete. In a LOMtree the example goes to the child whose margin is above 0.
+        In LdSM it goes to every child whose margin is above 0.5, or else to that of the largest.
     bias : float
         The margin without any feature.
     contributions : tuple of Contribution
-        The features that weigh most, for or against, the heaviest first.
+        The features that weigh most, for the node or against it, the heaviest first.
     others : float
         What all other features add together.
     """
 
     node: int
-    probability: float
-    product: float
+    probability: float | None
+    product: float | None
     margin: float
     bias: float
     contributions: tuple[Contribution, ...]
     others: float
+
+    def __str__(self) -> str:
+        others = f"  (others {self.others:+.2f})" if self.others else ""
+        return f"{_in_words(self.contributions)}  (bias {self.bias:+.2f}){others}".lstrip()
+
+
+@dataclass(frozen=True)
+class Leaf:
+    """A leaf that counts labels, and the share that one label has there.
+
+    Attributes
+    ----------
+    tree : int
+        The number of the tree.
+    node : int
+        The leaf's number there.
+    depth : int
+        Steps from the root to the leaf.
+    share : float
+        The label's share of the examples that ended there, from 0 to 1; with LdSM's
+        ``leaf_share="labels"``, of their labels.
+    """
+
+    tree: int
+    node: int
+    depth: int
+    share: float
 
 
 @dataclass(frozen=True)
@@ -71,11 +103,13 @@ class FallOut:
     step : int
         Place in the label's path of the first node where the product is below ``needed``.
     node : int
-        The node's number in the model's ``tree_``.
+        The node's number.
     product : float
-        P(node | x) there.
+        What is left there: the product of the probabilities.
     needed : float
-        What it should have been: the threshold, or the probability of the k-th best label.
+        What it should have been. In a label tree the threshold, or the probability of the k-th
+        best label; in a LOMtree one half, below which most of the label's examples have gone
+        another way.
     """
 
     step: int
@@ -104,23 +138,56 @@ class LabelExplanation:
     ----------
     label : str or int
     probability : float
-        P(label | x), as ``predict_topk`` gives it.
+        As ``predict_topk`` gives it.
     rank : int
         Its place among all labels, 1 for the most probable.
     predicted : bool
         Whether it is among the k best, or reaches the threshold where one was given.
-    path : tuple of NodeExplanation
-        From the root to the label's leaf; of several trees, in the first one.
+    path : tuple of Step
+        In a label tree the way from the root to the label's leaf, in the first of several trees.
+        In a LOMtree the way of the example to the most probable leaf. For LdSM, the way to the
+        leaf where the label has its largest share; empty if it has none anywhere.
+    leaves : tuple of Leaf
+        The leaves that the label's probability was read from, the largest share first: with
+        LdSM, all that the example reaches, and with LOMtree the most probable one. Empty for label
+        trees, where a label has a leaf of its own.
+    contributions : tuple of Contribution
+        The features that weigh most over all: what they add to a margin on average, over the steps
+        of the path, or with LdSM over the steps to all leaves, each counted by the label's share.
     fallen_out : FallOut or None
-        Where it fell out, unless it is predicted.
+        Where a label that is not predicted fell out; None for LdSM, and where the product never
+        was too small (a label with the same probability has arrived earlier, or other trees of the
+        model decided).
     """
 
     label: Any
     probability: float
     rank: int
     predicted: bool
-    path: tuple[NodeExplanation, ...]
+    path: tuple[Step, ...]
+    leaves: tuple[Leaf, ...]
+    contributions: tuple[Contribution, ...]
     fallen_out: FallOut | None
+
+    def in_leaves(self) -> str:
+        """Say in which leaves the label was found, in a sentence; nothing for a label tree.
+
+        Returns
+        -------
+        str
+        """
+        if not self.leaves:
+            return ""
+        if len(self.leaves) == 1:
+            return f"a share of {self.leaves[0].share:.4g} in leaf {self.leaves[0].node}"
+        found = [leaf for leaf in self.leaves if leaf.share > 0]
+        mean = sum(leaf.share for leaf in found) / len(self.leaves)
+        said = f"in {len(found)} of {len(self.leaves)} leaves, with a mean share of {mean:.4g}"
+        most = [
+            f"{leaf.share:.2f} in leaf {leaf.node} of tree {leaf.tree}"
+            for leaf in found[:_LEAVES_IN_TEXT]
+        ]
+        return said + (f"; most: {', '.join(most)}" if most else "")
 
     def __str__(self) -> str:
         return "\n".join(self._lines())
@@ -128,10 +195,20 @@ class LabelExplanation:
     def _lines(self) -> Iterator[str]:
         verdict = "predicted" if self.predicted else "not predicted"
         yield f"{self.label}  P = {self.probability:.4g}, place {self.rank}, {verdict}"
-        yield "  node      P(node|parent)  P(node|x)  what weighs most, in the margin"
-        for node in self.path:
-            line = f"  {node.node:<8d}  {node.probability:>14.4f}  {node.product:>9.4g}"
-            yield f"{line}  {in_words(node)}"
+        if self.leaves:
+            yield f"  {self.in_leaves()}"
+        if len(self.leaves) > 1 and self.contributions:
+            yield f"  on the ways to all of them  {_in_words(self.contributions)}"
+        if self.path:
+            has_products = self.path[0].product is not None
+            products = "  P(node|parent)  P(node)" if has_products else ""
+            yield f"  node    {products}    margin  what weighs most in it"
+        for step in self.path:
+            if step.probability is None or step.product is None:
+                products = ""
+            else:
+                products = f"  {step.probability:>14.4f}  {step.product:>7.4g}"
+            yield f"  {step.node:<8d}{products}  {step.margin:>+8.2f}  {step}"
         if self.fallen_out is not None:
             yield f"  {self.fallen_out}"
 
@@ -156,7 +233,7 @@ class Explanation:
     threshold: float | None
 
     def __str__(self) -> str:
-        return "\n\n".join(map(str, self.labels))
+        return "\n\n".join(map(str, self.labels)) or "no label is predicted"
 
     def to_dict(self) -> dict[str, Any]:
         """Everything as dicts, lists and numbers, for JSON.
@@ -168,21 +245,5 @@ class Explanation:
         return asdict(self)
 
 
-class Weighed(Protocol):
-    """A node whose margin is told by what it is made of."""
-
-    @property
-    def bias(self) -> float: ...
-    @property
-    def contributions(self) -> tuple[Contribution, ...]: ...
-    @property
-    def others(self) -> float: ...
-
-
-def in_words(weighed: Weighed) -> str:
-    """The features that weigh most, the bias and the rest, on a line."""
-    said = [f"{c.feature} {c.contribution:+.2f}" for c in weighed.contributions]
-    said.append(f"(bias {weighed.bias:+.2f})")
-    if weighed.others:
-        said.append(f"(others {weighed.others:+.2f})")
-    return "  ".join(said)
+def _in_words(contributions: tuple[Contribution, ...]) -> str:
+    return "  ".join(f"{one.feature} {one.contribution:+.2f}" for one in contributions)
