@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import islice
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from labelgrove._errors import DataError
+from labelgrove._names import check_savable
 
 
 class FeatureNames:
@@ -42,8 +44,8 @@ class FeatureNames:
 
     def truncate(self, count: int) -> None:
         """Forget all but the first ``count`` names."""
-        for name in self.names()[count:]:
-            del self._ids[name]
+        while len(self._ids) > count:
+            self._ids.popitem()
 
     def to_csr(
         self, rows: Sequence[Mapping[str, Any]], *, grow: bool
@@ -53,14 +55,18 @@ class FeatureNames:
         Raises
         ------
         DataError
-            If a row is no mapping, a name no string, or a value neither number nor string.
+            If a row is no mapping, a name no string, or a value neither number nor string; then
+            no name is added.
         """
         known = len(self)
         try:
-            return self._to_csr(rows, grow)
+            csr = self._to_csr(rows, grow)
+            new = list(islice(reversed(self._ids), len(self) - known))
+            check_savable(new, lambda name: f"X: row {_first_row(rows, name)}: the feature name")
         except BaseException:
             self.truncate(known)
             raise
+        return csr
 
     def _to_csr(
         self, rows: Sequence[Mapping[str, Any]], grow: bool
@@ -86,13 +92,26 @@ class FeatureNames:
         )
 
 
+def _first_row(rows: Sequence[Mapping[str, Any]], name: str) -> int:
+    return next(
+        i
+        for i, row in enumerate(rows)
+        if any(_feature(i, *item)[0] == name for item in row.items())
+    )
+
+
 def _feature(row: int, name: object, value: object) -> tuple[str, float]:
     if not isinstance(name, str):
         raise DataError(f"X: row {row}: feature names must be strings, found {name!r}")
     if isinstance(value, str):
         return f"{name}={value}", 1.0
     if isinstance(value, (int, float, np.integer, np.floating, np.bool_)):
-        return name, float(value)
+        try:
+            return name, float(value)
+        except OverflowError:
+            raise DataError(
+                f"X: row {row}, feature {name!r}: found an integer too large for a float"
+            ) from None
     raise DataError(
         f"X: row {row}, feature {name!r}: expected a number or a string, "
         f"found {type(value).__name__}"

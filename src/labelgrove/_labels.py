@@ -226,7 +226,7 @@ class LabelRegistry:
                 raise DataError(f"label {name!r} cannot be renamed: no label has this name")
         new = as_names(list(new_names.values()), place=place_in_list, classes=True)
         self._check_type(new, place_in_list)
-        check_savable(new.tolist(), lambda _: "a new name")
+        check_savable(new.tolist(), lambda _: "the new name")
         holders, taken = set(old), set[Any]()
         for name in new.tolist():
             if name in taken:
@@ -283,7 +283,7 @@ class LabelRegistry:
         if new.size:
             arrived = plain if new.size == len(plain) else names[new].tolist()
             fresh = list(dict.fromkeys(arrived))
-            check_savable(fresh, lambda name: place(plain.index(name)))
+            check_savable(fresh, lambda name: f"{place(plain.index(name))}: label")
             first = self._size
             self._append(fresh, names.dtype)
             once = len(fresh) == len(arrived)

@@ -99,15 +99,17 @@ def place_in_list(i: int) -> str:
 
 
 def check_savable(names: list[Any], where: Callable[[str], str]) -> None:
-    """Refuse what UTF-8 cannot hold now, not when the model is saved after hours of learning."""
+    """Refuse what UTF-8 cannot hold now, not when the model is saved after hours of learning.
+
+    ``where(name)`` says what the name is of, and where it stands, to begin a message with.
+    """
     try:
         "".join(names).encode() if names and isinstance(names[0], str) else None
     except UnicodeEncodeError:
         for name in names:
             if not name.isascii() and any("\ud800" <= character <= "\udfff" for character in name):
                 raise DataError(
-                    f"{where(name)}: label {name!r} holds half of a surrogate pair, which is no "
-                    "character"
+                    f"{where(name)} {name!r} holds half of a surrogate pair, which is no character"
                 ) from None
 
 

@@ -81,7 +81,31 @@ def real(parameters: Mapping[str, Any], name: str, least: float, most: float) ->
         If it is no number, or outside its domain.
     """
     value = parameters[name]
-    number = float(value) if isinstance(value, Real) and not isinstance(value, bool) else math.nan
+    number = _number(value)
     if not least <= number <= most:
         raise ParameterError(f"{name}={value!r}: expected a number from {least:g} to {most:g}")
     return number
+
+
+def finite(name: str, value: Any) -> float:
+    """The value as a float.
+
+    Raises
+    ------
+    ParameterError
+        If it is no number, NaN or infinite.
+    """
+    number = _number(value)
+    if not math.isfinite(number):
+        raise ParameterError(f"{name}={value!r}: expected a finite number")
+    return number
+
+
+def _number(value: Any) -> float:
+    """The value as a float: NaN if it is no number, an infinity if none can hold it."""
+    if isinstance(value, bool) or not isinstance(value, Real):
+        return math.nan
+    try:
+        return float(value)
+    except OverflowError:
+        return math.inf

@@ -188,7 +188,7 @@ def _multilabel(rows: Sequence[Any]) -> Targets:
             tidied[row] = tidy
     if not tidied:
         return Targets("multilabel", indptr, names)
-    _refuse_zeros_and_ones(names, indptr, tidied)
+    _refuse_zeros_and_ones(bounds, tidied)
     for row, (first, last) in enumerate(pairwise(bounds)):
         lists[row] = tidied[row] if row in tidied else plain[first:last]
     plain = list(chain.from_iterable(lists))
@@ -196,18 +196,18 @@ def _multilabel(rows: Sequence[Any]) -> Targets:
     return Targets("multilabel", _indptr(lists), names)
 
 
-def _refuse_zeros_and_ones(
-    names: Names, indptr: npt.NDArray[np.int64], tidied: Mapping[int, list[Any]]
-) -> None:
-    """Refuse the rows of an indicator given as lists: they would pass as the labels 0 and 1."""
-    lengths = np.diff(indptr)
-    repeats = any(len(tidy) < lengths[row] for row, tidy in tidied.items())
-    same_length = lengths.min() == lengths.max()
-    if repeats and same_length and names.dtype != object and set(names.tolist()) <= {0, 1}:
-        raise DataError(
-            f"Y is a list of rows of {lengths[0]} zeros and ones: as a list of collections its "
-            "labels would be 0 and 1; pass an indicator as an array: numpy.asarray(Y)"
-        )
+def _refuse_zeros_and_ones(bounds: Sequence[int], tidied: Mapping[int, list[Any]]) -> None:
+    """Refuse the rows of an indicator given as lists: they would pass as the labels 0 and 1.
+
+    Every row is judged by itself: where a stream is cut into calls changes nothing.
+    """
+    for row, tidy in tidied.items():
+        length = bounds[row + 1] - bounds[row]
+        if len(tidy) < length and set(tidy) <= {0, 1}:
+            raise DataError(
+                f"Y, row {row}: {length} zeros and ones, of which a collection of labels would "
+                "keep the labels 0 and 1; pass an indicator as an array: numpy.asarray(Y)"
+            )
 
 
 def _as_list(entry: Any, row: int) -> Sequence[Any]:

@@ -77,6 +77,39 @@ def require_magnitude(rows: Rows) -> None:
         )
 
 
+def check_weights(sample_weight: Any, n_rows: int) -> npt.NDArray[np.float32] | None:
+    """Weights of examples as an array; None where all count alike.
+
+    Raises
+    ------
+    DataError
+        Unless there is one finite number of at least 0 for every row.
+    """
+    if sample_weight is None:
+        return None
+    if np.ma.is_masked(sample_weight):
+        raise DataError("sample_weight has masked entries: expected a number for each row")
+    try:
+        with np.errstate(over="ignore"):  # what overflows is found as an infinity
+            weights = np.asarray(sample_weight, np.float32)
+    except (TypeError, ValueError, OverflowError) as error:
+        raise DataError(f"sample_weight: expected numbers ({error})") from error
+    if weights.shape != (n_rows,):
+        raise DataError(
+            f"sample_weight has shape {weights.shape}; expected one number for each of the "
+            f"{n_rows} rows"
+        )
+    wrong = ~(np.isfinite(weights) & (weights >= 0))
+    if wrong.any():
+        row = int(np.argmax(wrong))
+        raise DataError(
+            f"sample_weight, row {row}: found {weights[row]}; expected a finite number from 0 on"
+        )
+    if not weights.any():
+        raise DataError("sample_weight: every weight is zero; expected some that count")
+    return weights
+
+
 def is_dict_rows(X: Any) -> bool:
     """Whether X is a sequence of ``{feature: value}`` mappings."""
     return isinstance(X, Sequence) and len(X) > 0 and isinstance(X[0], Mapping)
@@ -128,7 +161,7 @@ def _check_sparse(X: Any) -> Rows:
             f"X: Found array with 0 sample(s) (shape={X.shape}) while a minimum of 1 is required"
         )
     if X.format == "csr":
-        return _check_arrays(X.indptr, _as_ids(X.indices), X.data, X.shape[1])
+        return _check_arrays(X.indptr, X.indices, X.data, X.shape[1])
     return _from_triples(*triples(X, "X"), X.shape)
 
 
@@ -141,7 +174,7 @@ def _from_triples(rows: Any, columns: Any, values: Any, shape: tuple[int, int]) 
             )
     order = np.argsort(rows, kind="stable")
     indptr = np.concatenate([[0], np.cumsum(np.bincount(rows, minlength=shape[0]))])
-    return _check_arrays(indptr, _as_ids(columns[order]), values[order], shape[1])
+    return _check_arrays(indptr, columns[order], values[order], shape[1])
 
 
 def _as_ids(indices: Any) -> npt.NDArray[np.uint32]:
@@ -153,9 +186,9 @@ def _as_ids(indices: Any) -> npt.NDArray[np.uint32]:
     return ids if same.all() else np.where(same, ids, np.uint32(MAX_FEATURE + 1))
 
 
-def _check_arrays(indptr: Any, ids: Any, data: Any, n_features: int) -> Rows:
+def _check_arrays(indptr: Any, indices: Any, data: Any, n_features: int) -> Rows:
     indptr = np.ascontiguousarray(indptr, dtype=np.int64)
-    ids = np.ascontiguousarray(ids, dtype=np.uint32)
+    ids = np.ascontiguousarray(_as_ids(indices))
     values = _as_float32(data)
     columns = min(n_features, MAX_FEATURE + 1)
     fault, row, position = _core.check_rows(indptr, ids, values, columns)
@@ -168,26 +201,27 @@ def _check_arrays(indptr: Any, ids: Any, data: Any, n_features: int) -> Rows:
     if fault == _FAULT_INDPTR:
         raise DataError(f"X: row {row}: the row pointers of the sparse array are damaged")
     if fault == _FAULT_RANGE:
-        found = int(ids[position].astype(np.int32))
         raise DataError(
-            f"X: row {row}: column {found} is out of range; expected 0 to {columns - 1}"
+            f"X: row {row}: column {indices[position]} is out of range; expected 0 to {columns - 1}"
         )
     if fault == _FAULT_NOT_FINITE:
-        raise _not_finite(row, int(ids[position]), data[position])
+        raise _not_finite(row, int(ids[position]), values[position], data[position])
     return Rows(indptr, ids, values, len(indptr) - 1, n_features, dense=False)
 
 
 def _check_dense(X: Any) -> Rows:
+    if np.ma.is_masked(X):
+        raise DataError("X has masked entries: expected a number in each, such as X.filled(0)")
     try:
         array = check_array(
             X, dtype="numeric", ensure_all_finite=False, ensure_min_features=1, estimator=None
         )
-    except ValueError as error:
+    except (TypeError, ValueError) as error:
         raise DataError(f"X: {error}") from error
     values = np.ascontiguousarray(_as_float32(array))
     if not np.isfinite(values).all():
         row, column = np.argwhere(~np.isfinite(values))[0]
-        raise _not_finite(int(row), int(column), array[row, column])
+        raise _not_finite(int(row), int(column), values[row, column], array[row, column])
     n, d = values.shape
     if d > MAX_FEATURE + 1:
         raise DataError(f"X: {d} columns; at most {MAX_FEATURE + 1} are possible")
@@ -198,12 +232,15 @@ def _check_dense(X: Any) -> Rows:
 def _as_float32(data: Any) -> npt.NDArray[np.float32]:
     if data.dtype == np.float32:
         return np.ascontiguousarray(data)
-    with np.errstate(over="ignore"):  # what overflows is found, and named, as an infinity
-        return np.ascontiguousarray(data, dtype=np.float32)
+    try:
+        with np.errstate(over="ignore"):  # what overflows is found, and named, as an infinity
+            return np.ascontiguousarray(data, dtype=np.float32)
+    except (TypeError, ValueError, OverflowError) as error:  # Python objects, whatever they are
+        raise DataError(f"X: expected numbers ({error})") from error
 
 
-def _not_finite(row: int, column: int, value: Any) -> DataError:
-    found = "NaN" if np.isnan(value) else f"{value}, which is infinity in 32 bits"
+def _not_finite(row: int, column: int, value: np.float32, given: Any) -> DataError:
+    found = "NaN" if np.isnan(value) else f"{given}, which is infinity in 32 bits"
     return DataError(
         f"X: row {row}, column {column}: found {found}; expected a finite number "
         "(Input X contains NaN or infinity)"

@@ -5,6 +5,8 @@ from __future__ import annotations
 import copy
 import itertools
 import multiprocessing
+import os
+import pickle
 import signal
 import subprocess
 import sys
@@ -22,6 +24,9 @@ import scipy.sparse as sp
 
 from contract.kit import Make, needs, noise, state
 from labelgrove import ModelStateError
+from labelgrove._core import Progress
+from labelgrove.models import _predicting
+from labelgrove.models.engine._guard import Guard
 
 
 def long_stream(n: int = 12_000) -> tuple[sp.csr_array, list[list[int]]]:
@@ -225,6 +230,51 @@ def check_a_fork_is_safe(make: Make) -> None:
     assert process.exitcode == 0 and learnt_the_same
     assert answers == clf.predict_topk(X, 3)[1].tolist()
     assert state(clf.partial_fit(X, Y)) == expected
+
+
+@needs("online", "sets")
+def check_a_fork_beside_a_thread_that_makes_estimators(make: Make) -> None:
+    """No lock is copied into the child while it is held: nobody there would ever open it."""
+    if not hasattr(os, "fork"):
+        pytest.skip("no fork here")
+    X, Y = noise(n=20)
+    amid, go_on = threading.Event(), threading.Event()
+
+    class Slow(Guard):
+        def __init__(self) -> None:
+            super().__init__()
+            amid.set()
+            go_on.wait(60)
+
+    with pytest.MonkeyPatch.context() as patch, ThreadPoolExecutor(1) as pool:
+        patch.setattr(_predicting, "Guard", Slow)
+        other = pool.submit(make().fit, X, Y)
+        assert amid.wait(60)
+        patch.undo()
+        child = os.fork()
+        if child == 0:
+            try:
+                signal.signal(signal.SIGALRM, signal.SIG_DFL)
+                signal.alarm(30)  # ends a child that hangs
+                make().fit(X, Y)
+                os._exit(0)
+            finally:
+                os._exit(1)
+        go_on.set()
+        assert os.waitpid(child, 0)[1] == 0
+        other.result()
+
+
+def check_nothing_copies_what_is_being_learnt(make: Make) -> None:
+    """Not before the first fit has ended either."""
+    X, Y = make.noise()
+    for clf in (make(), make().fit(X, Y)):
+        with clf._guard.changing():
+            clf._progress = Progress()
+            for way in (pickle.dumps, copy.copy, copy.deepcopy):
+                with pytest.raises(ModelStateError, match="another thread"):
+                    way(clf)
+            del clf._progress
 
 
 @needs("online")

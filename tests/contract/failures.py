@@ -53,7 +53,16 @@ def check_a_bad_dict_anywhere(make: Make) -> None:
     Y = make.targets([[f"l{i}"] for i in range(8)])
     for clf in both(make, rows, Y):
         for at in (0, 4, 7):
-            for bad in ({"a": np.nan}, {"a": np.inf}, {"a": None}, {"a": [1]}, {3: 1.0}):
+            for bad in (
+                {"a": np.nan},
+                {"a": np.inf},
+                {"a": None},
+                {"a": [1]},
+                {3: 1.0},
+                {"a": 10**400},
+                {"half \ud800 of a pair": 1.0},
+                {"colour": "half \udfff of a pair"},
+            ):
                 given = [{**row, "brand new": 1.0} for row in rows]
                 given[at] = bad
                 refuses(clf, given, Y, f"row {at}")
@@ -133,6 +142,23 @@ def check_a_bad_class_anywhere(make: Make) -> None:
 
 
 @needs("online", "sets")
+def check_where_a_stream_is_cut_decides_no_refusal(make: Make) -> None:
+    X = np.eye(3, 4)
+    streams: list[list[Any]] = [
+        [[0, 0], [1], [2]],
+        [[2], [3], [1, 1, 0]],
+        [["a"], [], [3]],
+        [["a"], "b", ["c"]],
+    ]
+    for Y in streams:
+        refuses(make(), X, Y, "row")
+        clf = make()
+        with pytest.raises(DataError):
+            for i in range(len(Y)):
+                clf.partial_fit(X[[i]], Y[i : i + 1])
+
+
+@needs("online", "sets")
 def check_a_bad_indicator(make: Make) -> None:
     X, y = checkerboard(1)
     Y = np.eye(12, dtype=int)[y]
@@ -175,10 +201,19 @@ def check_shapes_must_make_sense(make: Make) -> None:
         refuses(clf, X.astype(complex), y, "Complex data not supported")
         refuses(clf, sp.csr_array(X.astype(complex)), y, "Complex data not supported")
         refuses(clf, [["a", "b"]], [0], "X")
+        refuses(clf, [[None, 1.0]], [0], "row 0, column 0: found NaN")
+        refuses(clf, [[10**400]], [0], "too large")
+        refuses(clf, np.ma.array(X, mask=np.eye(*X.shape)), y, "masked")
+        refuses(clf, wide(2**31), [0], "column 2147483648 is out of range")
     clf = make().fit(X, y)
     for bad in (X[0], None, "text", X.astype(complex), np.full_like(X, np.nan), [{"a": 1.0}]):
         with pytest.raises(DataError):
             clf.predict(bad)
+
+
+def wide(column: int) -> sp.csr_array:
+    """One row whose one entry is far to the right."""
+    return sp.csr_array(([1.0], np.array([column]), np.array([0, 1])), shape=(1, column + 1))
 
 
 @needs("sets", "tree")

@@ -5,10 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import pytest
 import scipy.sparse as sp
 
 from contract.kit import Make, checkerboard, label_sets, needs, noise, same_answers, state
-from labelgrove import SearchStats
+from labelgrove import DataError, SearchStats
 
 
 def check_the_best_k(make: Make) -> None:
@@ -107,6 +108,9 @@ def check_classes_one_of_which_is_right(make: Make) -> None:
     named = make(passes=3).fit(X, names)
     assert named.predict(X).tolist() == [f"class {c}" for c in clf.predict(X)]
     assert clf.score(X, y, sample_weight=np.arange(len(y))) <= 1.0
+    for wrong in ([1.0], ["x"] * len(y), np.full(len(y), np.nan), np.zeros(len(y))):
+        with pytest.raises(DataError, match="sample_weight"):
+            clf.score(X, y, sample_weight=wrong)
 
 
 @needs("sets")

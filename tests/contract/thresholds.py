@@ -117,9 +117,18 @@ def check_what_does_not_fit_is_refused(make: Make) -> None:
     clf, X = learnt(make)
     _, Y = noise()
     clf.set_thresholds(np.full(clf.n_classes_, 0.25))
-    for wrong in (0.5, [0.5], [np.nan] * clf.n_classes_, [["0.5"]]):
+    for wrong in (0.5, [0.5], [np.nan] * clf.n_classes_, ["x"] * clf.n_classes_, [["0.5"]]):
         with pytest.raises(ParameterError, match="threshold"):
             clf.set_thresholds(wrong)
+    for default, method, average in (
+        (np.nan, "fta", "macro"),
+        (np.inf, "fta", "macro"),
+        (10**400, "fta", "macro"),
+        (0.5, None, "macro"),
+        (0.5, "fta", "mean"),
+    ):
+        with pytest.raises(ParameterError):  # now, not when the model's file is loaded
+            Thresholds(np.full(3, 0.5), default, method, average, 0.5)  # type: ignore[arg-type]
     with pytest.raises(ParameterError, match="method='best': expected one of ofo, fta, sto"):
         clf.tune_thresholds(X, Y, "best")
     with pytest.raises(ParameterError, match="alpha: no such option"):

@@ -269,10 +269,10 @@ class LabelClassifier(Tunable, ClassifierMixin, BaseEstimator):
             save_model(self, path, for_prediction=for_prediction)
 
     def __getstate__(self) -> dict[str, Any]:
-        state = dict(super().__getstate__())
-        state.pop("_own_guard", None)
-        if self._learned is not None:
-            with self._guard.reading():
+        with self._guard.reading():
+            state = dict(super().__getstate__())
+            del state["_own_guard"]
+            if self._learned is not None:
                 state["_learned"] = model_state(self, for_prediction=False)
         return state
 

@@ -16,7 +16,7 @@ from labelgrove._errors import DataError, LearningInterrupted, ModelStateError
 from labelgrove._interrupts import Interrupts
 from labelgrove._labels import Targets, parse_targets
 from labelgrove._parameters import integer, thread_count
-from labelgrove._validation import Rows, is_dict_rows
+from labelgrove._validation import Rows, check_weights, is_dict_rows
 from labelgrove.models._base import LabelClassifier
 from labelgrove.models._predicting import require_same_kind, require_same_length
 from labelgrove.models.engine._learned import KINDS, Learned
@@ -189,36 +189,6 @@ class BatchClassifier(LabelClassifier):
         progress: _core.Progress,
     ) -> None:
         """Give ``learned`` its engine, trained on the rows and their labels."""
-
-
-def check_weights(sample_weight: Any, n_rows: int) -> npt.NDArray[np.float32] | None:
-    """Weights of examples as an array; None where all count alike.
-
-    Raises
-    ------
-    DataError
-        Unless there is one finite number of at least 0 for every row.
-    """
-    if sample_weight is None:
-        return None
-    try:
-        weights = np.asarray(sample_weight, np.float32)
-    except (TypeError, ValueError) as error:
-        raise DataError(f"sample_weight: expected numbers ({error})") from error
-    if weights.shape != (n_rows,):
-        raise DataError(
-            f"sample_weight has shape {weights.shape}; expected one number for each of the "
-            f"{n_rows} rows"
-        )
-    wrong = ~(np.isfinite(weights) & (weights >= 0))
-    if wrong.any():
-        row = int(np.argmax(wrong))
-        raise DataError(
-            f"sample_weight, row {row}: found {weights[row]}; expected a finite number from 0 on"
-        )
-    if not weights.any():
-        raise DataError("sample_weight: every weight is zero; expected some that count")
-    return weights
 
 
 def take(

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import math
-import threading
-from numbers import Real
 from typing import Any, Literal, overload
 
 import numpy as np
@@ -12,8 +9,8 @@ import numpy.typing as npt
 
 from labelgrove._errors import DataError, NotLearnedError, ParameterError
 from labelgrove._labels import Targets, parse_targets
-from labelgrove._parameters import integer, thread_count
-from labelgrove._validation import Rows
+from labelgrove._parameters import finite, integer, thread_count
+from labelgrove._validation import Rows, check_weights
 from labelgrove.models.engine._guard import Guard
 from labelgrove.models.engine._learned import Learned
 from labelgrove.models.engine._results import (
@@ -24,8 +21,6 @@ from labelgrove.models.engine._results import (
     refuse_if_too_large,
 )
 from labelgrove.models.engine._tuned import tuned_by_class
-
-_making_guards = threading.Lock()
 
 
 class Predicting:
@@ -224,6 +219,11 @@ class Predicting:
         -------
         float
             Between 0 and 1.
+
+        Raises
+        ------
+        NotLearnedError, DataError
+            As for :meth:`predict_topk`; also if y or sample_weight cannot be used.
         """
         self._require_learned()
         targets = parse_targets(y)
@@ -232,6 +232,7 @@ class Predicting:
             rows = learned.check_rows(X)
             require_same_kind(learned, targets)
             require_same_length(rows, targets)
+            check_weights(sample_weight, rows.n_rows)
             best = self._top_k(learned, rows, 1, None, None)[0][:, 0]
         indptr, ids = learned.labels.ids_for(targets, add=False)
         row_of = np.repeat(np.arange(targets.n_rows), np.diff(indptr))
@@ -256,18 +257,16 @@ class Predicting:
         return result
 
     def _checked_threshold(self) -> float:
-        value = self.threshold
-        if isinstance(value, bool) or not isinstance(value, Real) or math.isnan(value):
-            raise ParameterError(f"threshold={value!r}: expected a number")
-        return float(value)
+        return finite("threshold", self.threshold)
 
     @property
     def _guard(self) -> Guard:
         """Entered by every method that uses what was learnt."""
         if self._own_guard is None:
-            with _making_guards:
-                if self._own_guard is None:
-                    self._own_guard = Guard()
+            # One step, so that two threads get the same guard without a lock, which a forked
+            # process could inherit locked.
+            self.__dict__.setdefault("_own_guard", Guard())
+            assert self._own_guard is not None
         return self._own_guard
 
     def _require_learned(self) -> Learned:

@@ -70,14 +70,10 @@ class Tunable(Predicting):
             learned = self._require_learned()
             if thresholds is not None and not isinstance(thresholds, Thresholds):
                 thresholds = Thresholds(
-                    np.array(thresholds, np.float64), self.threshold, "given", "macro", math.nan
+                    np.asarray(thresholds), self._checked_threshold(), "given", "macro", math.nan
                 )
             if thresholds is not None:
                 learned.thresholds(thresholds.values)  # raises unless they fit
-                if thresholds.values.ndim == 0:
-                    raise ParameterError(
-                        "thresholds: found one number, expected one for each class"
-                    )
             keep_thresholds(learned, thresholds)
         return self
 

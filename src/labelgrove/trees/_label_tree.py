@@ -363,7 +363,7 @@ class LabelTree:
 
         names = as_names(labels, place=place, classes=False)
         plain = names.tolist()
-        check_savable(plain, lambda name: place(plain.index(name)))
+        check_savable(plain, lambda name: f"{place(plain.index(name))}: label")
         if len(set(plain)) != len(plain):
             first: dict[Any, int] = {}
             twice = next(i for i, name in enumerate(plain) if first.setdefault(name, i) != i)

@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 from scipy.sparse import csr_array
 
-from labelgrove._errors import DataError
-from labelgrove.tuning._measure import Average
+from labelgrove._errors import DataError, ParameterError
+from labelgrove._parameters import finite
+from labelgrove.tuning._measure import Average, check_average
 from labelgrove.tuning._pairs import FloatArray, read_scores
 
 
@@ -34,6 +35,11 @@ class Thresholds:
     candidates, candidate_scores : ndarray of float64, shape (k,), or None
         For common thresholds by "fta": those that were tried, rising, and the F-measure of each.
 
+    Raises
+    ------
+    ParameterError
+        Values that are not one number each, or another field that cannot be.
+
     Examples
     --------
     >>> thresholds = Thresholds(np.array([0.5, 0.1]), 0.5, "fta", "macro", 1.0)
@@ -48,6 +54,24 @@ class Thresholds:
     score: float
     candidates: FloatArray | None = None
     candidate_scores: FloatArray | None = None
+
+    def __post_init__(self) -> None:
+        try:
+            values = np.array(self.values, np.float64)
+        except (TypeError, ValueError, OverflowError) as error:
+            raise ParameterError(
+                f"thresholds: expected one number for each class ({error})"
+            ) from error
+        if values.ndim != 1 or np.isnan(values).any():
+            found = "NaN" if values.ndim == 1 else f"an array of {values.ndim} dimensions"
+            raise ParameterError(f"thresholds: found {found}; expected one number for each class")
+        object.__setattr__(self, "values", values)
+        object.__setattr__(self, "default", finite("thresholds: default", self.default))
+        if not isinstance(self.score, float):
+            raise ParameterError(f"thresholds: score={self.score!r}: expected a float")
+        if not isinstance(self.method, str):
+            raise ParameterError(f"thresholds: method={self.method!r}: expected its name")
+        check_average(self.average)
 
     def apply(self, scores: Any) -> csr_array:
         """Return the labels that reach their thresholds.

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from numbers import Real
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -12,7 +11,6 @@ import numpy.typing as npt
 
 from labelgrove._errors import ModelFileError
 from labelgrove.tuning import Thresholds
-from labelgrove.tuning._measure import check_average
 
 if TYPE_CHECKING:
     from labelgrove.models.engine._learned import Learned
@@ -89,15 +87,7 @@ def thresholds_from_state(
     if values.dtype != np.float64 or values.ndim != 1 or len(values) > n_labels:
         raise ModelFileError(f"array '{_ARRAY}' must hold at most one number for every label")
     score = math.nan if about["score"] is None else about["score"]
-    for number in (about["default"], score):
-        if not isinstance(number, Real) or isinstance(number, bool):
-            raise ModelFileError("the header's 'thresholds' must hold numbers")
-    if np.isnan(values).any() or math.isnan(about["default"]):
-        raise ModelFileError("a threshold is not a number")
-    if not isinstance(about["method"], str):
-        raise ModelFileError("the header's 'thresholds' must name a method")
-    average = check_average(about["average"])
-    return Thresholds(values, float(about["default"]), about["method"], average, float(score))
+    return Thresholds(values, about["default"], about["method"], about["average"], score)
 
 
 def _online_start(learned: Learned) -> float | None:
