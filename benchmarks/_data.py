@@ -19,7 +19,7 @@ from labelgrove.data import read_examples
 ROOT = Path(__file__).resolve().parents[1]
 _HOME_CACHE = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
 
-DATA = Path(os.environ.get("LABELGROVE_DATA") or ROOT.parent / "shared" / "data")
+DATA = Path(os.environ.get("LABELGROVE_DATA") or ROOT / "data")
 """Where the data sets lie, one folder each."""
 
 CACHE = Path(os.environ.get("LABELGROVE_BENCH_CACHE") or _HOME_CACHE / "labelgrove-bench")

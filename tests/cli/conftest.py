@@ -114,13 +114,3 @@ def start() -> Iterator[Callable[..., subprocess.Popen[bytes]]]:
             return process
 
         yield popen
-
-
-@pytest.fixture
-def data_folder() -> Path:
-    """The folder of real data sets; the test is skipped where there is none."""
-    default = Path(__file__).parents[2] / ".." / "shared" / "data"
-    folder = Path(os.environ.get("LABELGROVE_DATA", default))
-    if not folder.is_dir():
-        pytest.skip(f"no data sets in {folder}; LABELGROVE_DATA names their folder")
-    return folder

@@ -137,7 +137,7 @@ def check_using_a_model_that_learns_is_refused(make: Make) -> None:
         lambda: clf.predict_topk(few, 3),
         lambda: clf.predict_proba(few, threshold=0.1),
         lambda: clf.score(few, Y[:5]),
-        lambda: clf.size(),
+        clf.size,
         lambda: clf.classes_,
         lambda: clf.label_counts_,
         lambda: copy.deepcopy(clf),
@@ -180,7 +180,11 @@ def check_predicting_beside_learning_harms_nobody(make: Make) -> None:
     clf = make().partial_fit(X[:100], Y[:100])
     few = X[:5]
     turns = itertools.cycle([lambda: clf.predict_topk(few, 3), lambda: clf.tree_, clf.size])
-    with Beside(lambda: next(turns)()):
+
+    def use() -> None:
+        next(turns)()
+
+    with Beside(use):
         _until_done(clf.partial_fit, X[100:], Y[100:])
     assert state(clf) == expected
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable
 from pathlib import Path
 
@@ -23,13 +22,3 @@ def read(tmp_path: Path) -> Read:
         return read_examples(path, format)
 
     return read_content
-
-
-@pytest.fixture(scope="session")
-def data_directory() -> Path:
-    """The directory of the real data sets."""
-    default = Path(__file__).parents[2].parent / "shared" / "data"
-    directory = Path(os.environ.get("LABELGROVE_DATA", default))
-    if not directory.is_dir():
-        pytest.skip("the data sets are absent: set LABELGROVE_DATA to their directory")
-    return directory

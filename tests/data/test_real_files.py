@@ -14,16 +14,9 @@ from labelgrove.data import open_examples, read_examples, write_examples
 pytestmark = pytest.mark.data
 
 
-def existing(directory: Path, name: str) -> Path:
-    path = directory / name
-    if not path.exists():
-        pytest.skip(f"{name} is absent from the data directory")
-    return path
-
-
 @pytest.mark.parametrize(("part", "rows"), [("train", 4880), ("test", 2515)])
-def test_bibtex(data_directory: Path, part: str, rows: int) -> None:
-    path = existing(data_directory, f"bibtex/{part}.txt.xz")
+def test_bibtex(data_folder: Path, part: str, rows: int) -> None:
+    path = data_folder / f"bibtex/{part}.txt.xz"
     examples = read_examples(path)
     header, *lines = lzma.decompress(path.read_bytes()).decode().splitlines()
     assert header == f"{rows} 1836 159"
@@ -40,8 +33,8 @@ def test_bibtex(data_directory: Path, part: str, rows: int) -> None:
 
 
 @pytest.mark.parametrize("name", ["copy.txt.gz", "copy.svm", "copy.npz"])
-def test_bibtex_through_other_formats(data_directory: Path, tmp_path: Path, name: str) -> None:
-    examples = read_examples(existing(data_directory, "bibtex/test.txt.xz"))
+def test_bibtex_through_other_formats(data_folder: Path, tmp_path: Path, name: str) -> None:
+    examples = read_examples(data_folder / "bibtex/test.txt.xz")
     write_examples(tmp_path / name, examples.X, examples.labels)
     copy = read_examples(tmp_path / name)
     assert copy.labels == examples.labels
@@ -53,8 +46,8 @@ def test_bibtex_through_other_formats(data_directory: Path, tmp_path: Path, name
 
 
 @pytest.mark.parametrize("name", ["copy.jsonl.xz", "copy.ft"])
-def test_cooking_text(data_directory: Path, tmp_path: Path, name: str) -> None:
-    path = existing(data_directory, "cooking-text/test.jsonl.xz")
+def test_cooking_text(data_folder: Path, tmp_path: Path, name: str) -> None:
+    path = data_folder / "cooking-text/test.jsonl.xz"
     rows = [json.loads(line) for line in lzma.decompress(path.read_bytes()).splitlines()]
     with open_examples(path, chunk_size=1000) as reader:
         assert reader.is_text
@@ -70,8 +63,8 @@ def test_cooking_text(data_directory: Path, tmp_path: Path, name: str) -> None:
     assert copy.text == [text.strip() for text in texts] if name == "copy.ft" else texts
 
 
-def test_stack_exchange_has_titles_and_texts(data_directory: Path) -> None:
-    path = existing(data_directory, "stackexchange-text/test.jsonl.xz")
+def test_stack_exchange_has_titles_and_texts(data_folder: Path) -> None:
+    path = data_folder / "stackexchange-text/test.jsonl.xz"
     with open_examples(path, chunk_size=1) as reader:
         first = next(iter(reader))
     with lzma.open(path, "rt", encoding="utf-8") as file:

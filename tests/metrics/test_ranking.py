@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import lzma
-import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -226,14 +225,6 @@ def test_no_places_at_all_is_refused() -> None:
         metrics.ranking_metrics(GOOD_Y, [[0], [1]], [])
 
 
-def _eurlex() -> Path:
-    data = os.environ.get("LABELGROVE_DATA", Path(__file__).parents[3] / "shared" / "data")
-    folder = Path(data) / "eurlex4k-labels-only"
-    if not folder.is_dir():
-        pytest.skip(f"the data set {folder.name} is not at hand (LABELGROVE_DATA)")
-    return folder
-
-
 def _read_labels(path: Path) -> csr_array:
     """Read a file of rows "label:1 label:1", whose first line gives the shape."""
     with lzma.open(path, "rt") as lines:
@@ -246,8 +237,8 @@ def _read_labels(path: Path) -> csr_array:
 
 
 @pytest.mark.data
-def test_inverse_propensities_are_the_official_ones() -> None:
-    folder = _eurlex()
+def test_inverse_propensities_are_the_official_ones(data_folder: Path) -> None:
+    folder = data_folder / "eurlex4k-labels-only"
     with lzma.open(folder / "inv_prop.txt.xz", "rt") as lines:
         official = np.array([float(line) for line in lines])
     found = metrics.inverse_propensity(_read_labels(folder / "trn_X_Y.txt.xz"))
@@ -256,8 +247,8 @@ def test_inverse_propensities_are_the_official_ones() -> None:
 
 
 @pytest.mark.data
-def test_a_real_label_matrix_is_measured_as_the_definitions_say() -> None:
-    folder = _eurlex()
+def test_a_real_label_matrix_is_measured_as_the_definitions_say(data_folder: Path) -> None:
+    folder = data_folder / "eurlex4k-labels-only"
     Y = _read_labels(folder / "tst_X_Y.txt.xz")
     q = metrics.inverse_propensity(_read_labels(folder / "trn_X_Y.txt.xz"))
     random = np.random.default_rng(3)
