@@ -36,14 +36,17 @@ LomTreeOptions options_from(const nb::dict& given) {
 
 void learn(Model& model, const In<std::int64_t>& indptr, const In<FeatureId>& ids, const In<float>& values,
            const In<std::int64_t>& label_indptr, const In<LabelId>& labels, std::size_t begin, std::size_t end,
-           unsigned) {
+           unsigned, const nb::object& weights) {
   const Rows rows(indptr, ids, values);
   const RowLabels row_labels(label_indptr, labels, rows.size());
+  const RowWeights row_weights(weights, rows.size());
   if (end > rows.size() || begin > end) throw std::invalid_argument("there are no such examples");
   if (labels.size() != rows.size()) throw std::invalid_argument("an example has no class, or several");
   if (!model.whole().can_learn()) throw std::runtime_error("this model was loaded for prediction only");
   const nb::gil_scoped_release no_gil;
-  for (std::size_t row = begin; row < end; ++row) model.engine.learn(rows[row], row_labels[row].front());
+  for (std::size_t row = begin; row < end; ++row) {
+    model.engine.learn(rows[row], row_labels[row].front(), row_weights[row]);
+  }
 }
 
 LomScope make_scope(const Model& model, const nb::object& allowed) {
@@ -122,7 +125,7 @@ void register_lom_tree(nb::module_& module) {
           "The tree and its statistics, as they are saved.")
       .def("learn", &learn, nb::arg("indptr").noconvert(), nb::arg("ids").noconvert(), nb::arg("values").noconvert(),
            nb::arg("label_indptr").noconvert(), nb::arg("labels").noconvert(), nb::arg("begin"), nb::arg("end"),
-           nb::arg("threads"))
+           nb::arg("threads"), nb::arg("weights").none() = nb::none())
       .def(
           "remove_labels", [](Model& self, const In<LabelId>& labels) { self.whole().remove_labels(view(labels)); },
           nb::arg("labels").noconvert())

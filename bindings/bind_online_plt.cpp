@@ -40,13 +40,16 @@ OnlinePltOptions options_from(const nb::dict& given) {
 
 void learn(Model& model, const In<std::int64_t>& indptr, const In<FeatureId>& ids, const In<float>& values,
            const In<std::int64_t>& label_indptr, const In<LabelId>& labels, std::size_t begin, std::size_t end,
-           unsigned threads) {
+           unsigned threads, const nb::object& weights) {
   const Rows rows(indptr, ids, values);
   const RowLabels row_labels(label_indptr, labels, rows.size());
+  const RowWeights row_weights(weights, rows.size());
   if (end > rows.size() || begin > end) throw std::invalid_argument("there are no such examples");
   if (!model.whole().can_learn()) throw std::runtime_error("this model was loaded for prediction only");
   const nb::gil_scoped_release no_gil;
-  const auto example = [&](std::size_t row) { return OnlinePlt::Example{rows[row], row_labels[row]}; };
+  const auto example = [&](std::size_t row) {
+    return OnlinePlt::Example{rows[row], row_labels[row], row_weights[row]};
+  };
   if (rows.indptr.empty()) model.engine.expect_dense(static_cast<std::uint32_t>(rows.ids.size()));
   model.engine.learn(example, begin, end, threads);
 }
@@ -82,7 +85,7 @@ void register_online_plt(nb::module_& module) {
           nb::arg("options"), nb::arg("parents").noconvert(), nb::arg("labels").noconvert(), nb::arg("label_count"))
       .def("learn", &learn, nb::arg("indptr").noconvert(), nb::arg("ids").noconvert(), nb::arg("values").noconvert(),
            nb::arg("label_indptr").noconvert(), nb::arg("labels").noconvert(), nb::arg("begin"), nb::arg("end"),
-           nb::arg("threads"))
+           nb::arg("threads"), nb::arg("weights").none() = nb::none())
       .def("thresholds", &thresholds)
       .def_prop_ro("can_learn", [](const Model& self) { return self.engine.can_learn(); });
 }

@@ -40,6 +40,7 @@ class DictWriter final : public ArrayWriter {
 class DictReader final : public ArrayReader {
  public:
   explicit DictReader(const nb::dict& in) : in_(in) {}
+  bool has(std::string_view name) const override { return in_.contains(nb::str(name.data(), name.size())); }
   std::span<const std::uint8_t> bytes(std::string_view name) const override { return get<std::uint8_t>(name); }
   std::span<const std::uint32_t> u32(std::string_view name) const override { return get<std::uint32_t>(name); }
   std::span<const std::uint64_t> u64(std::string_view name) const override { return get<std::uint64_t>(name); }

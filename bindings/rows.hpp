@@ -9,6 +9,7 @@
 
 #include "arrays.hpp"
 #include "labelgrove/base.hpp"
+#include "labelgrove/learner.hpp"
 #include "labelgrove/row_view.hpp"
 
 namespace labelgrove::bindings {
@@ -44,6 +45,23 @@ struct RowLabels {
     const auto begin = static_cast<std::size_t>(indptr[row]);
     return labels.subspan(begin, static_cast<std::size_t>(indptr[row + 1]) - begin);
   }
+};
+
+// How many times each row counts; once where nothing is given.
+struct RowWeights {
+  std::span<const float> weights;
+
+  // Throws std::invalid_argument unless they are None, or one number from 0 to kMostWeight for each of so many rows.
+  RowWeights(const nb::object& given, std::size_t rows) {
+    if (given.is_none()) return;
+    In<float> array;
+    if (nb::try_cast(given, array, false)) weights = view(array);
+    if (weights.size() != rows ||
+        !std::ranges::all_of(weights, [](float weight) { return weight >= 0.0F && weight <= kMostWeight; })) {
+      throw std::invalid_argument("the weights must be a number from 0 to a million for every row");
+    }
+  }
+  float operator[](std::size_t row) const { return weights.empty() ? 1.0F : weights[row]; }
 };
 
 }  // namespace labelgrove::bindings

@@ -50,6 +50,7 @@ const ClassCount* ClassHistogram::find(LabelId label) const {
 void ClassHistogram::append(const ClassCount& count) {
   if (size_ == room_) make_room();
   counts_[size_] = count;
+  if (weights_) weights_[size_] = 0.0;
   if (places_) enter(size_);
   ++size_;
 }
@@ -60,12 +61,35 @@ void ClassHistogram::make_room() {
   auto counts = std::make_unique<ClassCount[]>(room_);
   std::copy_n(counts_.get(), size_, counts.get());
   counts_ = std::move(counts);
+  if (weights_) {
+    auto weights = std::make_unique<double[]>(room_);
+    std::copy_n(weights_.get(), size_, weights.get());
+    weights_ = std::move(weights);
+  }
   if (room_ <= kFew) return;
   places_ = std::make_unique_for_overwrite<std::uint32_t[]>(std::size_t{room_} * 2);
   std::fill_n(places_.get(), slots(), kNone);
   for (std::uint32_t i = 0; i < size_; ++i) enter(i);
 }
 
-std::size_t ClassHistogram::bytes() const { return room_ * sizeof(ClassCount) + slots() * sizeof(std::uint32_t); }
+void ClassHistogram::weigh(const ClassCount& count, float weight) {
+  if (!weights_) {
+    if (weight == 1.0F) return;
+    weights_ = std::make_unique<double[]>(room_);
+    for (std::uint32_t i = 0; i < size_; ++i) total_weight_ += weights_[i] = static_cast<double>(counts_[i].reached);
+  }
+  weights_[&count - counts_.get()] += static_cast<double>(weight);
+  total_weight_ += static_cast<double>(weight);
+}
+
+void ClassHistogram::restore_weights(std::span<const double> weights, double total) {
+  weights_ = std::make_unique<double[]>(room_);
+  std::ranges::copy(weights, weights_.get());
+  total_weight_ = total;
+}
+
+std::size_t ClassHistogram::bytes() const {
+  return room_ * (sizeof(ClassCount) + (weights_ ? sizeof(double) : 0)) + slots() * sizeof(std::uint32_t);
+}
 
 }  // namespace labelgrove

@@ -13,10 +13,11 @@ void ExampleStore::expect_dense(std::uint32_t features) {
   std::iota(counting_.begin() + static_cast<std::ptrdiff_t>(known), counting_.end(), static_cast<FeatureId>(known));
 }
 
-ExampleId ExampleStore::add(const Features& x, double scale) {
+ExampleId ExampleStore::add(const Features& x, double scale, float weight) {
   const ExampleId id = vacant_slot();
   Slot& slot = this->slot(id);
   slot.size = x.size;
+  slot.weight = weight;
   slot.values = std::make_unique<float[]>(x.size);
   std::transform(x.values, x.values + x.size, slot.values.get(), [scale](float value) { return scaled(value, scale); });
   if (!is_dense(x) || x.size > counting_.size()) {

@@ -221,12 +221,14 @@ struct AdaGrad {
     V<N> g[M];
     for (int k = 0; k < M; ++k) g[k] = load<N>(gradient + at + k * N);
     const V<N> eps = all<N>(epsilon);
+    const V<N> most = all<N>(kLargestSquareSum);
     for (std::size_t j = 0; j < n; ++j) {
       const V<N> xj = all<N>(x[j]);
       for (int k = 0; k < M; ++k) {
         float* w = rows[j] + at + k * N;
         const V<N> gx = g[k] * xj;
-        const V<N> sum = load<N>(w + state) + gx * gx;
+        const V<N> grown = load<N>(w + state) + gx * gx;
+        const V<N> sum = grown < most ? grown : most;
         store<N>(w + state, sum);
         store<N>(w, load<N>(w) - (rate * gx) * inverse_sqrt<N>(eps + sum));
       }

@@ -9,15 +9,13 @@
 namespace labelgrove {
 namespace {
 
-// Where no side is much more probable than the other, to be sure of the most probable leaves takes asking nearly all
-// nodes. So the search ends when it has asked this many times the leaves wanted and the depth of a balanced tree.
+// Where neither side is much more probable than the other, finding the most probable leaves for certain would mean asking
+// nearly all nodes. So the search stops after this many times (leaves wanted) x (depth of a balanced tree) nodes.
 constexpr std::size_t kBreadth = 2;
 
 constexpr double kMore = 0.5;  // examples that smoothing adds to a node
 
-double total_at(const LomTree::Node& node) {
-  return static_cast<double>(node.reached) + (node.parent != kNone ? kMore : 0.0);
-}
+double total_at(const LomTree::Node& node) { return node.weight() + (node.parent != kNone ? kMore : 0.0); }
 
 // What is less than this share of a probability is beyond the precision of a float.
 constexpr double kNothing = 1e-9;
@@ -112,7 +110,7 @@ double LomSearcher::climb() {
     const double total = total_at(node);
     for (const ClassCount& count : node.classes.all()) {
       if (!scope_.open(count.label)) continue;
-      parts_.push_back({count.label, reached.weight * reached.mass * static_cast<double>(count.reached) / total});
+      parts_.push_back({count.label, reached.weight * reached.mass * node.classes.weight(count) / total});
     }
     reached.mass *= node.parent != kNone ? kMore / total : 0.0;
     reached.next = node.parent;
@@ -136,7 +134,7 @@ double LomSearcher::probability(LabelId label) const {
     for (NodeId v = reached.leaf; v != kNone && mass > sum * kNothing; v = nodes[v].parent) {
       const double total = total_at(nodes[v]);
       const ClassCount* count = nodes[v].classes.find(label);
-      if (count != nullptr) sum += mass * static_cast<double>(count->reached) / total;
+      if (count != nullptr) sum += mass * nodes[v].classes.weight(*count) / total;
       mass *= kMore / total;
     }
   }
@@ -145,7 +143,7 @@ double LomSearcher::probability(LabelId label) const {
 
 void LomSearcher::top_k(const Features& x, std::size_t k, std::vector<Scored>& found) {
   found.clear();
-  if (k == 0 || tree_.examples_seen() == 0) return;
+  if (k == 0 || tree_.nodes()[LomTree::kRoot].reached == 0) return;
   find_leaves(x);
   parts_.clear();
   double worst = 0.0;  // of the best k so far
@@ -169,7 +167,7 @@ void LomSearcher::top_k(const Features& x, std::size_t k, std::vector<Scored>& f
 
 void LomSearcher::above_threshold(const Features& x, std::vector<Scored>& found) {
   found.clear();
-  if (tree_.examples_seen() == 0) return;
+  if (tree_.nodes()[LomTree::kRoot].reached == 0) return;
   find_leaves(x);
   parts_.clear();
   double rest = 1.0;

@@ -34,7 +34,11 @@ std::uint64_t LomTree::max_nodes() const {
 
 // --- learning: Algorithm 1 ----------------------------------------------------------------------------------------------
 
-void LomTree::learn(const Features& given, LabelId label) {
+void LomTree::learn(const Features& given, LabelId label, float weight) {
+  if (weight == 0.0F) {
+    ++passed_over_;
+    return;
+  }
   usable_ = false;  // until all is done
   Features x = given;
   if (options_.normalize) {
@@ -46,13 +50,14 @@ void LomTree::learn(const Features& given, LabelId label) {
   NodeId v = kTop;
   for (;;) {
     ClassCount& seen = nodes_[v].classes.at(label);  // stays where it is when nodes_ grows
+    nodes_[v].classes.weigh(seen, weight);
     if (seen.reached < ClassCount::kMostOfAClass) {
       ++seen.reached;
       ++nodes_[v].reached;
     }
     nodes_[v].most = std::max<std::uint64_t>(nodes_[v].most, seen.reached);
     if (nodes_[v].is_leaf() && !make_children(v)) break;
-    v = train(nodes_[v], x, seen);
+    v = train(nodes_[v], x, weight, seen);
   }
   ++nodes_[v].smallest;
   update_smallest(v);
@@ -132,12 +137,12 @@ void LomTree::update_smallest(NodeId v) {
 }
 
 // One step of an inner node's regressor. Returns the child that the example goes to.
-NodeId LomTree::train(Node& node, const Features& x, ClassCount& seen) {
+NodeId LomTree::train(Node& node, const Features& x, float weight, ClassCount& seen) {
   const bool mostly_right = seen.right > seen.trained / 2;
   // Where most of its class went the example goes too, mostly: while this node learns, what the next one needs is fetched.
   nodes_[mostly_right ? node.right : node.left].regressor.prefetch(x);
   const float target = node.mean() > seen.mean() ? -1.0F : 1.0F;
-  const auto [before, after] = node.regressor.learn(options_.learner, x, target, work_);
+  const auto [before, after] = node.regressor.learn(options_.learner, x, target, weight, work_);
   if (seen.trained > 0) node.side.learn(before, mostly_right);
   const double score = std::clamp(static_cast<double>(after), -1.0, 1.0);
   if (seen.trained < ClassCount::kMostOfAClass) {

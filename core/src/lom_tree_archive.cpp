@@ -77,7 +77,20 @@ void LomTree::save_nodes(ArrayWriter& out, bool for_prediction) const {
   }
   auto slopes = out.f64("node.slope", n);
   for (NodeId v = 0; v < n; ++v) slopes[v] = nodes_[v].side.slope();
+  save_weights(out, entries);
   if (!for_prediction) save_statistics(out, entries);
+}
+
+// Only of those who were given weights.
+void LomTree::save_weights(ArrayWriter& out, std::size_t entries) const {
+  if (std::ranges::none_of(nodes_, [](const Node& node) { return node.classes.weighted(); })) return;
+  auto totals = out.f64("node.weight", nodes_.size());
+  auto weights = out.f64("class.weight", entries);
+  std::size_t entry = 0;
+  for (NodeId v = 0; v < nodes_.size(); ++v) {
+    totals[v] = nodes_[v].weight();
+    for (const ClassCount& count : nodes_[v].classes.all()) weights[entry++] = nodes_[v].classes.weight(count);
+  }
 }
 
 void LomTree::save_statistics(ArrayWriter& out, std::size_t entries) const {
@@ -114,9 +127,11 @@ LomTree::LomTree(const LomTreeOptions& options, const ArrayReader& saved, bool f
   for (const std::uint8_t state : states) states_.push_back(static_cast<State>(state));
   load_nodes(saved);
   load_classes(saved);
+  if (saved.has("class.weight")) load_weights(saved);
   if (!for_prediction) load_statistics(saved);
   load_regressors(saved, for_prediction);
-  require(nodes_[kRoot].reached == counters[1], "the classes at the root are not as many as the examples");
+  require(nodes_[kRoot].reached <= counters[1], "the classes at the root are more than the examples");
+  passed_over_ = counters[1] - nodes_[kRoot].reached;
   std::vector<State> unseen = states_;
   for (const ClassCount& count : nodes_[kRoot].classes.all()) unseen[count.label] = State::unknown;
   require(std::ranges::all_of(unseen, [](State state) { return state == State::unknown; }),
@@ -185,6 +200,30 @@ void LomTree::load_classes(const ArrayReader& saved) {
               node_name(v) + ": more examples of a class have come here than to the parent");
     }
   }
+}
+
+void LomTree::load_weights(const ArrayReader& saved) {
+  Pieces totals("node.weight", saved.f64("node.weight"));
+  Pieces weights("class.weight", saved.f64("class.weight"));
+  const auto most = [](std::uint64_t examples) {
+    return static_cast<double>(examples) * static_cast<double>(kMostWeight);
+  };
+  for (NodeId v = 0; v < nodes_.size(); ++v) {
+    Node& node = nodes_[v];
+    const double total = totals.one();
+    const auto of_classes = weights.take(node.classes.size());
+    double sum = 0.0;
+    for (std::size_t i = 0; i < of_classes.size(); ++i) {
+      require(of_classes[i] > 0.0 && of_classes[i] <= most(node.classes.all()[i].reached),
+              node_name(v) + ": the weight of a class is out of range");
+      sum += of_classes[i];
+    }
+    // In stream order the sum was rounded otherwise.
+    require(std::abs(total - sum) <= 1e-6 * sum, node_name(v) + ": the weight is not the sum of those of its classes");
+    node.classes.restore_weights(of_classes, total);
+  }
+  totals.finish();
+  weights.finish();
 }
 
 void LomTree::load_statistics(const ArrayReader& saved) {

@@ -82,12 +82,14 @@ void OnlinePlt::learn(const std::function<Example(std::size_t)>& examples, std::
 }
 
 void OnlinePlt::take_in(const Example& given) {
-  const auto& [x, labels] = given;
+  const auto& [x, labels, weight] = given;
   if (options_.policy == Policy::fixed &&
       std::ranges::any_of(labels, [this](LabelId label) { return tree_.leaf_of(label) == kNone; })) {
     throw std::invalid_argument("a label is not in the tree, which does not grow");
   }
-  const ExampleId example = store_.add(x, options_.normalize ? unit_scale(x) : 1.0);
+  ++examples_seen_;
+  if (weight == 0.0F) return;
+  const ExampleId example = store_.add(x, options_.normalize ? unit_scale(x) : 1.0, weight);
   if (thresholds_) tune_thresholds(store_.view(example), labels);
   NodeId selected = kNone;  // Algorithm 8 runs once for an observation, then goes on from the node it selected
   for (const LabelId label : labels) {
@@ -95,7 +97,6 @@ void OnlinePlt::take_in(const Example& given) {
   }
   assign(example, labels);
   store_.release(example);
-  ++examples_seen_;
 }
 
 // UPDATETREE (Algorithm 4) for one new label.
@@ -316,13 +317,14 @@ void OnlinePlt::work_off(Node& node, std::span<const Event> events, std::span<co
 
 // UPDATECLASSIFIERS (Algorithm 7) for the children of one node, and its replays.
 void OnlinePlt::learn_one(Node& node, const Event& event, std::span<const std::uint32_t> positives, Workspace& work) {
-  node.block.learn(store_.view(event.example), positives, true, work);
+  node.block.learn(store_.view(event.example), positives, store_.weight(event.example), true, work);
   ExampleId unneeded = event.example;
   if (options_.replay > 0) {
     unneeded = node.memory.offer(options_.seed, options_.replay_memory, event.example, positives);
     for (std::uint32_t r = 0; r < options_.replay; ++r) {
       const std::size_t i = node.memory.pick(options_.seed, r);
-      node.block.learn(store_.view(node.memory.example(i)), node.memory.positives(i), false, work);
+      const ExampleId again = node.memory.example(i);
+      node.block.learn(store_.view(again), node.memory.positives(i), store_.weight(again), false, work);
     }
   }
   if (unneeded != kNone) store_.release(unneeded);

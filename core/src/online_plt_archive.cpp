@@ -121,6 +121,9 @@ void OnlinePlt::save_memory(ArrayWriter& out, std::span<const NodeId> kept) cons
     if (dense[i] == 0) next_id = std::copy_n(x.ids, x.size, next_id);
     next_value = std::copy_n(x.values, x.size, next_value);
   }
+  if (std::ranges::all_of(mentioned, [this](ExampleId example) { return store_.weight(example) == 1.0F; })) return;
+  std::ranges::transform(mentioned, out.f32("example.weight", mentioned.size()).begin(),
+                         [this](ExampleId example) { return store_.weight(example); });
 }
 
 OnlinePlt::OnlinePlt(const OnlinePltOptions& options, const ArrayReader& saved, bool borrow)
@@ -188,6 +191,10 @@ void OnlinePlt::load_memory(const ArrayReader& saved, std::span<const NodeId> no
   const auto dense = saved.bytes("example.dense");
   Pieces ids("example.feature", saved.u32("example.feature"));
   Pieces values("example.value", saved.f32("example.value"));
+  const auto weights = saved.has("example.weight") ? saved.f32("example.weight") : std::span<const float>();
+  require(weights.empty() || weights.size() == dense.size(), "array 'example.weight' must hold one number an example");
+  require(std::ranges::all_of(weights, [](float weight) { return weight > 0.0F && weight <= kMostWeight; }),
+          "the weight of a remembered example is out of range");
   std::vector<ExampleId> examples;
   std::vector<FeatureId> counting;
   for (const std::uint8_t is_dense_example : dense) {
@@ -206,7 +213,8 @@ void OnlinePlt::load_memory(const ArrayReader& saved, std::span<const NodeId> no
     }
     require(std::ranges::all_of(value, [](float x) { return std::abs(x) <= kMostValue; }),
             "a remembered example holds a number that is not finite, or larger than any that can be learnt from");
-    examples.push_back(store_.add({id.data(), value.data(), length}, 1.0));
+    const float weight = weights.empty() ? 1.0F : weights[examples.size()];
+    examples.push_back(store_.add({id.data(), value.data(), length}, 1.0, weight));
   }
   lengths.finish();
   ids.finish();

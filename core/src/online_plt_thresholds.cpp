@@ -42,6 +42,7 @@ void OnlinePlt::save_thresholds(ArrayWriter& out) const {
     positives[label] = counts[label].positives;
     predicted[label] = counts[label].predicted;
   }
+  if (thresholds_->examples() != examples_seen_) out.u64("ofo.examples", 1)[0] = thresholds_->examples();
 }
 
 void OnlinePlt::load_thresholds(const ArrayReader& saved) {
@@ -51,16 +52,24 @@ void OnlinePlt::load_thresholds(const ArrayReader& saved) {
   if (positives.size() != hits.size() || predicted.size() != hits.size() || hits.size() > tree_.label_count()) {
     throw std::invalid_argument("the arrays 'ofo.*' must be of one length, at most the number of labels");
   }
+  std::uint64_t examples = examples_seen_;  // but for those of weight 0
+  if (saved.has("ofo.examples")) {
+    const auto counted = saved.u64("ofo.examples");
+    if (counted.size() != 1 || counted[0] > examples_seen_) {
+      throw std::invalid_argument("array 'ofo.examples' must hold one number, at most that of the examples seen");
+    }
+    examples = counted[0];
+  }
   std::vector<OnlineThresholds::Counts> counts(hits.size());
   for (std::size_t label = 0; label < counts.size(); ++label) {
     counts[label] = {hits[label], positives[label], predicted[label]};
     const auto most = std::max(positives[label], predicted[label]);
-    if (most > examples_seen_ || hits[label] > std::min(positives[label], predicted[label]) ||
-        positives[label] + predicted[label] - hits[label] > examples_seen_) {
+    if (most > examples || hits[label] > std::min(positives[label], predicted[label]) ||
+        positives[label] + predicted[label] - hits[label] > examples) {
       throw std::invalid_argument("label " + std::to_string(label) + ": the counts of its threshold cannot be");
     }
   }
-  thresholds_.emplace(*options_.ofo, tree_, std::move(counts), examples_seen_);
+  thresholds_.emplace(*options_.ofo, tree_, std::move(counts), examples);
 }
 
 }  // namespace labelgrove

@@ -166,7 +166,8 @@ void Regressor::keep(const Features& x, std::size_t unknown, const Workspace& wo
   }
 }
 
-Regressor::Margins Regressor::learn(const LearnerOptions& options, const Features& x, float target, Workspace& work) {
+Regressor::Margins Regressor::learn(const LearnerOptions& options, const Features& x, float target, float weight,
+                                    Workspace& work) {
   const bool there = lies_there(x);
   const std::size_t unknown = there ? 0 : gather(x, work);
   float* weights = there ? cells_.get() : work.gathered.data();
@@ -179,38 +180,41 @@ Regressor::Margins Regressor::learn(const LearnerOptions& options, const Feature
     margin = kernels().run_margin(weights, x.values, x.size);
   }
   margin += bias_;
-  const float moved = step(options, x, target, margin, weights, behind, variance + bias_state_, work);
+  const float moved = step(options, x, target, weight, margin, weights, behind, variance + bias_state_, work);
   if (moved == 0.0F) return {margin, margin};
   if (!there) keep(x, unknown, work);
   return {margin, bias_ + kernels().run_margin(there ? cells_.get() : work.gathered.data(), x.values, x.size)};
 }
 
 // Changes the bias and the weights, as SiblingBlock::learn does. Returns 0 if nothing changed.
-float Regressor::step(const LearnerOptions& options, const Features& x, float target, float margin, float* weights,
-                      std::size_t to_state, float variance, Workspace& work) {
+float Regressor::step(const LearnerOptions& options, const Features& x, float target, float weight, float margin,
+                      float* weights, std::size_t to_state, float variance, Workspace& work) {
   if (options.kind == LearnerKind::arow) {
     const float loss = 1.0F - target * margin;
     if (!(loss > 0.0F)) return 0.0F;
-    const float far = target * (loss / (variance + options.r));
+    const float far = target * arow_step(loss, variance, options.r / weight);
     bias_ += far * bias_state_;
-    bias_state_ /= 1.0F + bias_state_ / options.r;
-    kernels().run_arow(weights, x.values, x.size, to_state, far, 1.0F / options.r);
+    bias_state_ /= 1.0F + bias_state_ / (options.r / weight);
+    kernels().run_arow(weights, x.values, x.size, to_state, far, weight / options.r);
     return far;
   }
-  const float gradient =
+  float gradient =
       options.loss == Loss::logistic ? logistic_gradient(margin, target) : std::clamp(margin, -1.0F, 1.0F) - target;
   if (gradient == 0.0F) return 0.0F;
   constexpr float kOne = 1.0F;
   if (options.kind == LearnerKind::sgd) {
-    const float far = -static_cast<float>(sgd_step(options, 1.0 + squared_length(x.values, x.size))) * gradient;
+    const float far =
+        -static_cast<float>(sgd_step(options, 1.0 + squared_length(x.values, x.size), static_cast<double>(weight))) *
+        gradient;
     bias_ += far;
     kernels().add_scaled(&weights, &far, 1, x.size, x.values);
     return far;
   }
+  gradient *= weight;
   work.steps.resize(x.size);
   for (std::uint32_t j = 0; j < x.size; ++j) work.steps[j] = gradient * x.values[j];
   kernels().adagrad(&weights, &kOne, 1, x.size, to_state, work.steps.data(), options.rate, options.epsilon);
-  bias_state_ += gradient * gradient;
+  bias_state_ = std::min(bias_state_ + gradient * gradient, kLargestSquareSum);
   bias_ -= options.rate * gradient / std::sqrt(options.epsilon + bias_state_);
   return gradient;
 }

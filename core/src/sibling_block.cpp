@@ -203,7 +203,8 @@ void SiblingBlock::find_or_insert_rows(const Features& x, Workspace& work) {
   }
 }
 
-void SiblingBlock::learn(const Features& x, std::span<const std::uint32_t> positives, bool fresh, Workspace& work) {
+void SiblingBlock::learn(const Features& x, std::span<const std::uint32_t> positives, float weight, bool fresh,
+                         Workspace& work) {
   find_or_insert_rows(x, work);
   const Kernels& kernel = kernels();
   const std::size_t n = work.rows.size();
@@ -228,9 +229,11 @@ void SiblingBlock::learn(const Features& x, std::span<const std::uint32_t> posit
       for (std::uint32_t c = 0; c < columns; ++c) steps[c] *= -targets[c];  // the gradient
       std::fill(steps + columns_, steps + columns, 0.0F);
       if (options_.kind == LearnerKind::adagrad) {
+        for (std::uint32_t c = 0; c < columns_; ++c) steps[c] *= weight;
         kernel.adagrad(rows, values, n, columns, stride_, steps, options_.rate, options_.epsilon);
       } else {
-        const auto step = static_cast<float>(-sgd_step(options_, squared_length(values, n)));
+        const auto step =
+            static_cast<float>(-sgd_step(options_, squared_length(values, n), static_cast<double>(weight)));
         for (std::uint32_t c = 0; c < columns_; ++c) steps[c] *= step;
         kernel.add_scaled(rows, values, n, columns, steps);
       }
@@ -240,13 +243,13 @@ void SiblingBlock::learn(const Features& x, std::span<const std::uint32_t> posit
       break;  // only regresses
     case LearnerKind::arow: {
       kernel.margins_and_variances(rows, values, n, columns, stride_, margins, work.variances.data());
-      const float r = fresh ? options_.r : kReplayedR * options_.r;
+      const float r = (fresh ? options_.r : kReplayedR * options_.r) / weight;
       for (std::uint32_t c = 0; c < columns; ++c) {
         const float loss = 1.0F - targets[c] * margins[c];
-        steps[c] = loss > 0.0F ? targets[c] * (loss / (work.variances[c] + r)) : 0.0F;
+        steps[c] = loss > 0.0F ? targets[c] * arow_step(loss, work.variances[c], r) : 0.0F;
       }
       std::fill(steps + columns_, steps + columns, 0.0F);
-      kernel.arow(rows, values, n, columns, stride_, steps, fresh ? 1.0F / options_.r : 0.0F);
+      kernel.arow(rows, values, n, columns, stride_, steps, fresh ? weight / options_.r : 0.0F);
       break;
     }
   }

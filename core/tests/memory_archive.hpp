@@ -32,6 +32,7 @@ class MemoryArchive final : public ArrayWriter, public ArrayReader {
   std::span<float> f32(std::string_view name, std::size_t size) override { return make<float>(name, size); }
   std::span<double> f64(std::string_view name, std::size_t size) override { return make<double>(name, size); }
 
+  bool has(std::string_view name) const override { return arrays_.contains(name); }
   std::span<const std::uint8_t> bytes(std::string_view name) const override { return get<std::uint8_t>(name); }
   std::span<const std::uint32_t> u32(std::string_view name) const override { return get<std::uint32_t>(name); }
   std::span<const std::uint64_t> u64(std::string_view name) const override { return get<std::uint64_t>(name); }

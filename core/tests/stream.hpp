@@ -14,10 +14,21 @@ namespace labelgrove::testing {
 struct Stream {
   std::vector<Example> x;
   std::vector<std::vector<LabelId>> labels;
+  std::vector<float> weights;  // empty: 1 each
 
   std::size_t size() const { return x.size(); }
-  OnlinePlt::Example operator[](std::size_t i) const { return {x[i].view(), labels[i]}; }
+  OnlinePlt::Example operator[](std::size_t i) const {
+    return {x[i].view(), labels[i], weights.empty() ? 1.0F : weights[i]};
+  }
 };
+
+// Gives examples weights, to some of them none.
+inline void weigh(Stream& stream, Random& random) {
+  for (std::size_t i = 0; i < stream.size(); ++i) {
+    const float chosen[] = {0.0F, 0.5F, 1.0F, 3.0F};
+    stream.weights.push_back(stream.labels[i].empty() ? random.between(0.1F, 4.0F) : chosen[random.below(4)]);
+  }
+}
 
 // Labels are numbered in order of arrival, below `most`. Some examples have none, some of their features speak for them.
 inline Stream random_stream(Random& random, std::size_t n, LabelId most, std::uint32_t features = 20) {

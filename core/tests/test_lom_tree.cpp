@@ -36,7 +36,9 @@ Stream classes(std::size_t n) {
 }
 
 void learn(LomTree& tree, const Stream& stream, std::size_t begin, std::size_t end) {
-  for (std::size_t i = begin; i < end; ++i) tree.learn(stream.x[i].view(), stream.labels[i].front());
+  for (std::size_t i = begin; i < end; ++i) {
+    tree.learn(stream.x[i].view(), stream.labels[i].front(), stream.weights.empty() ? 1.0F : stream.weights[i]);
+  }
 }
 
 MemoryArchive saved(const LomTree& tree, bool for_prediction = false) {
@@ -245,6 +247,42 @@ TEST("LOMtree refuses what cannot be") {
   refused("weights.value", set_first(std::numeric_limits<double>::infinity()));
   refused("weights.state", set_first(-1));
   CHECK_THROWS(std::invalid_argument, LomTree(options(LearnerKind::adagrad, 2), good, false));  // more nodes than T
+}
+
+TEST("lom tree: classes are as frequent as their examples weigh") {
+  LomTree tree(options(LearnerKind::arow, 1));
+  const Example x{{0}, {1.0F}};
+  tree.learn(x.view(), 0, 3.0F);
+  tree.learn(x.view(), 1, 0.0F);
+  CHECK_EQ(tree.examples_seen(), 2U);
+  CHECK(!tree.has(1));
+  const std::vector<Scored> found = found_by(tree, LomScope(tree), x, 2);
+  REQUIRE(found.size() == 1);
+  CHECK_EQ(found[0].probability, 1.0F);
+  for (const LearnerKind learner : {LearnerKind::arow, LearnerKind::sgd, LearnerKind::adagrad}) {
+    Stream stream = classes(600);
+    Random random(6);
+    weigh(stream, random);
+    LomTree weighted(options(learner));
+    learn(weighted, stream, 0, stream.size());
+    double sum = 0.0;
+    for (const float weight : stream.weights) sum += double{weight};
+    CHECK_NEAR(weighted.nodes()[LomTree::kRoot].weight(), sum, 1e-9 * sum);
+    CHECK_EQ(weighted.examples_seen(), stream.size());
+    const MemoryArchive whole = saved(weighted);
+    LomTree half(options(learner));
+    learn(half, stream, 0, 300);
+    LomTree other(options(learner), saved(half), false);
+    learn(other, stream, 300, 600);
+    CHECK(saved(other) == whole);
+    LomTree plain(options(learner));
+    stream.weights.assign(600, 1.0F);
+    learn(plain, stream, 0, 600);
+    CHECK(!saved(plain).has("class.weight"));
+    MemoryArchive damaged = whole;
+    std::get<std::vector<double>>(damaged.arrays()["class.weight"])[0] *= 2.0;
+    CHECK_THROWS(std::invalid_argument, LomTree(options(learner), damaged, false));
+  }
 }
 
 }  // namespace labelgrove::testing

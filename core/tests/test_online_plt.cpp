@@ -310,6 +310,77 @@ TEST("online plt: size says what is held") {
   CHECK(remembering.size().memory_bytes > forgetful.size().memory_bytes + payload);
 }
 
+// --- weights ---------------------------------------------------------------------------------------------------------------
+
+// The stream without the examples of weight 0, whose labels must have been seen before.
+Stream without_weightless(const Stream& stream) {
+  Stream left;
+  for (std::size_t i = 0; i < stream.size(); ++i) {
+    if (stream.weights[i] == 0.0F) continue;
+    left.x.push_back(stream.x[i]);
+    left.labels.push_back(stream.labels[i]);
+    left.weights.push_back(stream.weights[i]);
+  }
+  return left;
+}
+
+TEST("online plt: with weights too it is proper, for any number of threads, and goes on from where it was saved") {
+  for (const LearnerKind learner : kEveryLearner) {
+    Random random(12);
+    Stream stream = random_stream(random, 300, 40);
+    weigh(stream, random);
+    OnlinePltOptions options = small_options(Policy::best_greedy, learner, 2, 7);
+    OnlinePlt grown(options);
+    learn(grown, stream);
+    OnlinePlt threaded(options);
+    learn(threaded, stream, 0, stream.size(), 3);
+    CHECK(saved(threaded) == saved(grown));
+    OnlinePlt half(options);
+    learn(half, stream, 0, 150);
+    const MemoryArchive archive = saved(half);
+    CHECK(archive.has("example.weight"));
+    OnlinePlt other(options, archive, false);
+    learn(other, stream, 150, stream.size());
+    CHECK(saved(other) == saved(grown));
+    options.policy = Policy::fixed;
+    OnlinePlt given(options, copy_of(grown.tree()));
+    const Stream left = without_weightless(stream);
+    learn(given, left);
+    check_same_classifiers(grown, given);
+    CHECK_EQ(grown.examples_seen(), stream.size());
+    CHECK_EQ(given.examples_seen(), left.size());
+  }
+}
+
+TEST("online plt: examples that all count once leave no weights in the archive") {
+  Random random(13);
+  Stream stream = random_stream(random, 60, 10);
+  OnlinePlt plain(small_options(Policy::best_greedy, LearnerKind::arow, 1));
+  learn(plain, stream);
+  stream.weights.assign(stream.size(), 1.0F);
+  OnlinePlt weighted(small_options(Policy::best_greedy, LearnerKind::arow, 1));
+  learn(weighted, stream);
+  CHECK(!saved(plain).has("example.weight"));
+  CHECK(saved(plain) == saved(weighted));
+}
+
+TEST("online plt: weights that cannot be are refused") {
+  Random random(14);
+  Stream stream = random_stream(random, 60, 10);
+  weigh(stream, random);
+  const OnlinePltOptions options = small_options(Policy::best_greedy, LearnerKind::arow, 1);
+  OnlinePlt model(options);
+  learn(model, stream);
+  for (const float wrong : {0.0F, -1.0F, 1e7F, std::nanf("")}) {
+    MemoryArchive archive = saved(model);
+    std::get<std::vector<float>>(archive.arrays()["example.weight"]).back() = wrong;
+    CHECK_THROWS(std::invalid_argument, OnlinePlt(options, archive, false));
+  }
+  MemoryArchive archive = saved(model);
+  std::get<std::vector<float>>(archive.arrays()["example.weight"]).pop_back();
+  CHECK_THROWS(std::invalid_argument, OnlinePlt(options, archive, false));
+}
+
 // --- what is refused -----------------------------------------------------------------------------------------------------
 
 TEST("online plt: labels that are not there cannot be removed, and then none is") {

@@ -47,10 +47,10 @@ TEST("a regressor learns what a sibling block of one column learns") {
         float expected;
         block.margins(x, work, &expected);
         CHECK(near(regressor.margin(x, work), expected, 1e-4F));
-        const auto [before, after] = regressor.learn(options, x, target(i), work);
+        const auto [before, after] = regressor.learn(options, x, target(i), 1.0F, work);
         CHECK(near(before, expected, 1e-4F));
         CHECK(near(after, regressor.margin(x, work), 1e-5F));
-        block.learn(x, target(i) > 0.0F ? std::span(positive) : std::span<const std::uint32_t>(), true, work);
+        block.learn(x, target(i) > 0.0F ? std::span(positive) : std::span<const std::uint32_t>(), 1.0F, true, work);
       }
       std::vector<Regressor::Term> terms;
       regressor.collect(false, terms);
@@ -72,7 +72,7 @@ TEST("a regressor that was stored goes on bit for bit") {
       Workspace work;
       Regressor whole;
       whole.start(options);
-      for (std::size_t i = 0; i < 200; ++i) whole.learn(options, stream.x[i].view(), target(i), work);
+      for (std::size_t i = 0; i < 200; ++i) whole.learn(options, stream.x[i].view(), target(i), 1.0F, work);
       std::vector<Regressor::Term> terms;
       whole.collect(false, terms);
       CHECK(std::ranges::is_sorted(terms, {}, &Regressor::Term::feature));
@@ -97,8 +97,8 @@ TEST("a regressor that was stored goes on bit for bit") {
       }
       for (std::size_t i = 200; i < 300; ++i) {
         const Features x = stream.x[i].view();
-        CHECK(
-            same_bits(whole.learn(options, x, target(i), work).after, again.learn(options, x, target(i), work).after));
+        CHECK(same_bits(whole.learn(options, x, target(i), 1.0F, work).after,
+                        again.learn(options, x, target(i), 1.0F, work).after));
       }
     }
   }
@@ -111,10 +111,10 @@ TEST("a regressor takes no room for features whose weight has not moved") {
   CHECK_EQ(regressor.bytes(), std::size_t{0});
   regressor.start(options);
   const Example known{{3, 9}, {0.5F, 0.5F}};
-  for (int i = 0; i < 10; ++i) regressor.learn(options, known.view(), 1.0F, work);
+  for (int i = 0; i < 10; ++i) regressor.learn(options, known.view(), 1.0F, 1.0F, work);
   const std::size_t before = regressor.bytes();
   const Example more{{3, 9, 77}, {9.0F, 9.0F, 1.0F}};
-  const auto [margin, after] = regressor.learn(options, more.view(), 1.0F, work);
+  const auto [margin, after] = regressor.learn(options, more.view(), 1.0F, 1.0F, work);
   CHECK(same_bits(margin, after));
   CHECK_EQ(regressor.bytes(), before);
   CHECK_EQ(regressor.size(), std::size_t{2});

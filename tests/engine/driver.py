@@ -35,14 +35,15 @@ class Example:
     ids: tuple[int, ...]
     values: tuple[float, ...]
     labels: tuple[int, ...] = ()
+    weight: float = 1.0
 
 
-def example(x: Instance, labels: Sequence[int], *, width: int = 0) -> Example:
+def example(x: Instance, labels: Sequence[int], *, width: int = 0, weight: float = 1.0) -> Example:
     """Translate an instance of the twin; with a width, all features below it stand in the row."""
     features = {f: v for f, v in x.items() if f != BIAS}
     ids = range(width) if width else sorted(features)
     values = (float(np.float32(features.get(f, 0.0))) for f in ids)
-    return Example(tuple(ids), tuple(values), tuple(labels))
+    return Example(tuple(ids), tuple(values), tuple(labels), weight)
 
 
 def rows(examples: Sequence[Example]) -> tuple[Array, Array, Array]:
@@ -64,6 +65,12 @@ def labels_of(examples: Sequence[Example]) -> tuple[Array, Array]:
     return indptr, np.array([j for e in examples for j in e.labels], np.uint32)
 
 
+def weights_of(examples: Sequence[Example]) -> Array | None:
+    """Give the weights, or None where all count once."""
+    weights = np.array([e.weight for e in examples], np.float32)
+    return None if (weights == 1.0).all() else weights
+
+
 def learn(
     engine: _core.OnlinePlt,
     examples: Sequence[Example],
@@ -79,7 +86,8 @@ def learn(
     labels = labels_of(examples)
     run = run or len(examples)
     for begin in range(0, len(examples), run):
-        engine.learn(*given, *labels, begin, min(begin + run, len(examples)), threads)
+        end = min(begin + run, len(examples))
+        engine.learn(*given, *labels, begin, end, threads, weights=weights_of(examples))
 
 
 class LabelBook:
@@ -108,7 +116,8 @@ class LabelBook:
 def play(engine: _core.OnlinePlt, book: LabelBook, event: Event, *, width: int = 0) -> None:
     """Let the engine live through an event of a random stream."""
     if isinstance(event, Learn):
-        row = example(event.x, book.ids_of(event.names), width=width)
+        names = book.ids_of(event.names)
+        row = example(event.x, names, width=width, weight=event.weight)
         learn(engine, [row], dense=bool(width))
     elif (removed := book.remove(event.which)) is not None:
         engine.remove_labels(np.array([removed], np.uint32))
@@ -199,6 +208,8 @@ def _memories(
 
 def _examples(saved: dict[str, Array]) -> Iterator[Example]:
     ids, values = _Pieces(saved["example.feature"]), _Pieces(saved["example.value"])
-    for size, dense in zip(saved["example.features"], saved["example.dense"], strict=True):
+    weights = saved.get("example.weight", np.ones(len(saved["example.dense"])))
+    sizes, dense_ones = saved["example.features"], saved["example.dense"]
+    for size, dense, weight in zip(sizes, dense_ones, weights.tolist(), strict=True):
         which = range(int(size)) if dense else ids.take(int(size)).tolist()
-        yield Example(tuple(which), tuple(values.take(int(size)).tolist()))
+        yield Example(tuple(which), tuple(values.take(int(size)).tolist()), weight=weight)

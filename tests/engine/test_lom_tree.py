@@ -31,10 +31,17 @@ def options(**changes: Any) -> dict[str, Any]:
     return LOMTreeOptions.from_parameters(parameters).to_dict()
 
 
-def learn(engine: Any, stream: Sequence[tuple[Instance, int]], *, width: int = 0) -> None:
+def learn(
+    engine: Any,
+    stream: Sequence[tuple[Instance, int]],
+    *,
+    width: int = 0,
+    weights: Sequence[float] | None = None,
+) -> None:
     examples = [example(x, [y], width=width) for x, y in stream]
     given = (dense_rows if width else rows)(examples)
-    engine.learn(*given, *labels_of(examples), 0, len(examples), 1)
+    counts = None if weights is None else np.array(weights, np.float32)
+    engine.learn(*given, *labels_of(examples), 0, len(examples), 1, weights=counts)
 
 
 def by_number(nodes: dict[str, Any]) -> dict[int, dict[str, Any]]:
@@ -116,29 +123,38 @@ def test_small_streams(
     check(stream, name, T, resistance)
 
 
+@pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("name", sorted(REGRESSORS))
 @pytest.mark.parametrize("T", [5, 30, "auto"])
-def test_long_streams(name: str, T: int | str) -> None:
-    assert check(drifting_stream(3, n=100), name, T, 4) > 150
+def test_long_streams(name: str, T: int | str, weighted: bool) -> None:
+    assert check(drifting_stream(3, n=100), name, T, 4, weighted=weighted) > 150
 
 
-def check(stream: Sequence[tuple[Instance, int]], name: str, T: int | str, R_S: int) -> int:
+def check(
+    stream: Sequence[tuple[Instance, int]],
+    name: str,
+    T: int | str,
+    R_S: int,
+    *,
+    weighted: bool = False,
+) -> int:
     """Up to where a decision is too near to call for floats."""
     new_regressor, parameters = REGRESSORS[name]
+    weights = [(0.25, 1.0, 3.0)[n % 3] if weighted else 1.0 for n in range(len(stream))]
 
     def grown(stream: Sequence[tuple[Instance, int]]) -> tuple[LOMTree, int]:
         twin = LOMTree(
             new_regressor, (lambda k: 4 * k - 1) if T == "auto" else lambda k: int(T), R_S
         )
         for n, (x, y) in enumerate(stream):
-            twin.learn(x, y)
+            twin.learn(x, y, weights[n])
             if twin.closest < 1e-5:
                 return grown(stream[:n])
         return twin, len(stream)
 
     twin, n = grown(stream)
     engine = _core.LomTree(options(max_nodes=T, swap_resistance=R_S, **parameters))
-    learn(engine, stream[:n])
+    learn(engine, stream[:n], weights=weights[:n])
     assert_same(engine, twin)
     if n:
         assert_same_figures(engine, twin)

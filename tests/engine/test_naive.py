@@ -190,7 +190,8 @@ def assert_same_learner(block: Block, column: int, learner: Any) -> None:
 def assert_same_memory(block: Block, children: list[Node], memory: NodeMemory) -> None:
     assert block.reached == memory.n
     expected = [
-        (example(e.x, []), {children.index(c) for c in e.positives}) for e in memory.entries
+        (example(e.x, [], weight=e.weight), {children.index(c) for c in e.positives})
+        for e in memory.entries
     ]
     assert block.memory == expected
 

@@ -32,6 +32,7 @@ from engine.driver import (
     labels_of,
     learn,
     rows,
+    weights_of,
 )
 from engine.trees import engine_tree
 from labelgrove import _core
@@ -70,7 +71,8 @@ class Witness:
             if removed is not None:
                 self.engine.remove_labels(np.array([removed], np.uint32))
             return
-        row = example(event.x, self.book.ids_of(event.names), width=self.width)
+        names = self.book.ids_of(event.names)
+        row = example(event.x, names, width=self.width, weight=event.weight)
         before = self.engine.tree()
         learn(self.engine, [row], dense=self.dense)
         self.examples.append(row)
@@ -109,13 +111,13 @@ class Witness:
             positive = {v for label in seen.labels for v in above[label]}
             extra = [theta_label[v] for v in positive & theta_label.keys()]
             row = (*(label for label in seen.labels if label not in moved), *extra)
-            taught.append(Example(seen.ids, seen.values, row))
+            taught.append(Example(seen.ids, seen.values, row, seen.weight))
         count = self.book.count + len(tree["parent"])
         arrays = np.array(parents, np.uint32), np.array(labels, np.uint32)
         iplt = _core.OnlinePlt.on_tree({**self.given, "policy": FIXED}, *arrays, count)
         if taught:
             given = (dense_rows if self.dense else rows)(taught)
-            iplt.learn(*given, *labels_of(taught), 0, len(taught), 1)
+            iplt.learn(*given, *labels_of(taught), 0, len(taught), 1, weights=weights_of(taught))
         return iplt, mine
 
 

@@ -9,7 +9,8 @@ from .learners import Instance, Learner
 from .replay import NodeMemory, Replay
 
 NewClassifier = Callable[[], Learner]
-Observation = tuple[Instance, Collection[Label]]
+Observation = tuple[Instance, Collection[Label]] | tuple[Instance, Collection[Label], float]
+"""An example, its labels, and how many times it counts, where that is not once."""
 
 SUPER_ROOT: Node = -1
 """The place above the root: its only child is the root, and every example reaches it."""
@@ -64,27 +65,27 @@ class IPLT:
         self.memory = {v: NodeMemory(replay) for v in [SUPER_ROOT, *remembering]}
 
     def train(self, observations: Iterable[Observation]) -> Mapping[Node, Learner]:
-        for x, labels in observations:  # line 3
-            self.learn(x, labels)
+        for observation in observations:  # line 3
+            self.learn(*observation)
         return self.H  # line 7
 
-    def learn(self, x: Instance, labels: Iterable[Label]) -> None:
+    def learn(self, x: Instance, labels: Iterable[Label], weight: float = 1.0) -> None:
         P, N = assign_to_nodes(self.tree, labels)  # line 4
         for v in P:  # line 5
-            self.H[v].update(x, +1)
+            self.H[v].update(x, +1, weight=weight)
             if v in self.Theta:
-                self.Theta[v].update(x, +1)
+                self.Theta[v].update(x, +1, weight=weight)
         for v in N:  # line 6
-            self.H[v].update(x, -1)
+            self.H[v].update(x, -1, weight=weight)
         for v in [SUPER_ROOT, *P]:
             if v in self.memory:
-                self._remember_and_replay(v, x, P)
+                self._remember_and_replay(v, x, P, weight)
 
-    def _remember_and_replay(self, v: Node, x: Instance, P: set[Node]) -> None:
+    def _remember_and_replay(self, v: Node, x: Instance, P: set[Node], weight: float) -> None:
         children = [self.tree.root] if v == SUPER_ROOT else self.tree.children[v]
-        self.memory[v].add(x, frozenset(P.intersection(children)))
+        self.memory[v].add(x, frozenset(P.intersection(children)), weight)
         for entry in self.memory[v].drawn():
             for child in children:
-                self.H[child].update(entry.x, sign(child in entry.positives), False)
+                self.H[child].update(entry.x, sign(child in entry.positives), False, entry.weight)
             if v in self.Theta:
-                self.Theta[v].update(entry.x, +1, False)
+                self.Theta[v].update(entry.x, +1, False, entry.weight)

@@ -20,6 +20,9 @@ Link = Callable[[float, float], float]
 
 BIAS = "bias"
 
+FARTHEST = 1e6
+"""No example moves a weight of AROW by more."""
+
 
 def instance(features: Instance) -> dict[Feature, float]:
     """Scale to unit length, then add the bias, a constant feature of value 1.
@@ -56,8 +59,8 @@ def dot(weights: Weights, x: Instance) -> float:
 class Learner(Protocol):
     """What a node needs: A_online of Algorithm 1 together with the state that it updates."""
 
-    def update(self, x: Instance, y: int, fresh: bool = True) -> None:
-        """Learn from ``x`` with label ``y``, +1 or -1."""
+    def update(self, x: Instance, y: int, fresh: bool = True, weight: float = 1.0) -> None:
+        """Learn from ``x`` with label ``y``, +1 or -1, which counts ``weight`` times."""
 
     def margin(self, x: Instance) -> float:
         """Give w.x."""
@@ -87,8 +90,8 @@ class AdaGrad:
     def probability(self, x: Instance) -> float:
         return sigma(self.margin(x))
 
-    def update(self, x: Instance, y: int, fresh: bool = True) -> None:
-        pull = -y * sigma(-y * self.margin(x))  # derivative of log(1 + exp(-y m)) by m
+    def update(self, x: Instance, y: int, fresh: bool = True, weight: float = 1.0) -> None:
+        pull = weight * -y * sigma(-y * self.margin(x))  # derivative of log(1 + exp(-y m)) by m
         for f, value in x.items():
             g = pull * value
             self.G[f] = self.G.get(f, 0.0) + g * g
@@ -128,8 +131,8 @@ class LazySGD:
     def probability(self, x: Instance) -> float:
         return sigma(self.margin(x))
 
-    def update(self, x: Instance, y: int, fresh: bool = True) -> None:
-        pull = -y * sigma(-y * self.margin(x))
+    def update(self, x: Instance, y: int, fresh: bool = True, weight: float = 1.0) -> None:
+        pull = weight * -y * sigma(-y * self.margin(x))
         self.t += 1
         gamma_t = self.gamma / (1.0 + self.lam * self.gamma * self.t)
         for f, value in x.items():
@@ -167,16 +170,21 @@ class AROW:
     def probability(self, x: Instance) -> float:
         return self.link(self.margin(x), self.variance(x))
 
-    def update(self, x: Instance, y: int, fresh: bool = True) -> None:
+    def update(self, x: Instance, y: int, fresh: bool = True, weight: float = 1.0) -> None:
         loss = 1.0 - y * self.margin(x)
         if loss <= 0.0:
             return
         # What is learnt again moves the weights less, and makes them no surer.
-        beta = loss / (self.variance(x) + (self.r if fresh else 2.0 * self.r))
+        variance, r = self.variance(x), self.r / weight
+        beta = loss / (variance + (r if fresh else 2.0 * r))
+        if (
+            beta * math.sqrt(variance) > FARTHEST
+        ):  # a trust region, against chains of contradictions
+            beta = FARTHEST / math.sqrt(variance)
         for f, value in x.items():
             S = self.S.get(f, 1.0)
             self.w[f] = self.w.get(f, 0.0) + beta * y * value * S
-            self.S[f] = S / (1.0 + S * value * value / self.r) if fresh else S
+            self.S[f] = S / (1.0 + S * value * value / r) if fresh else S
 
     def copy(self) -> Self:
         return copy.deepcopy(self)

@@ -12,10 +12,12 @@ read what Algorithm 1 leaves open:
 * Among equally frequent classes of a leaf, the one that is more frequent above it is predicted, and
   a leaf that no example has reached predicts what its parent would.
 
-Beyond the paper, prediction may go by several leaves: an example goes to the side of most of its
-class with probability sigma(slope * margin), and the most probable leaves are mixed: those that a
-best-first search finds which goes down to a leaf before it turns to the best of what it has left
-aside. It ends when it has asked ``BREADTH`` times the leaves times the bits of the number of nodes.
+Beyond the paper, an example may count several times, in the steps of regressors and in the
+frequencies of classes; t, C and T count every example once. And prediction may go by several
+leaves: an example goes to the side of most of its class with probability sigma(slope * margin),
+and the most probable leaves are mixed: those that a best-first search finds which goes down to a
+leaf before it turns to the best of what it has left aside. It ends when it has asked ``BREADTH``
+times the leaves times the bits of the number of nodes.
 """
 
 from __future__ import annotations
@@ -50,9 +52,9 @@ class Gradient:
     def margin(self, x: Instance) -> float:
         return dot(self.w, x)
 
-    def update(self, x: Instance, y: int, fresh: bool = True) -> None:
+    def update(self, x: Instance, y: int, fresh: bool = True, weight: float = 1.0) -> None:
         square = sum(value * value for value in x.values())
-        step = (1 - math.exp(-self.eta * square)) / square * (y - clip(self.margin(x)))
+        step = (1 - math.exp(-self.eta * weight * square)) / square * (y - clip(self.margin(x)))
         for f, value in x.items():
             self.w[f] = self.w.get(f, 0.0) + step * value
 
@@ -60,8 +62,8 @@ class Gradient:
 class Regressor(Protocol):
     """What a node needs of R."""
 
-    def update(self, x: Instance, y: int, fresh: bool = True) -> None:
-        """Learn from ``x`` with target ``y``, +1 or -1."""
+    def update(self, x: Instance, y: int, fresh: bool = True, weight: float = 1.0) -> None:
+        """Learn from ``x`` with target ``y``, +1 or -1, which counts ``weight`` times."""
 
     def margin(self, x: Instance) -> float:
         """Give w.x."""
@@ -85,6 +87,7 @@ class Node:
     right: Node | None = None
     m: dict[Class, float] = field(default_factory=dict)  # sum of the scores of a class
     l: dict[Class, int] = field(default_factory=dict)  # noqa: E741  # its points that came here
+    mass: dict[Class, float] = field(default_factory=dict)  # how many times they count
     n: dict[Class, int] = field(default_factory=dict)  # those that the regressor has learnt from
     went_right: dict[Class, int] = field(default_factory=dict)  # of those
     C: int = 0  # the size of the smallest leaf at or below this node
@@ -142,19 +145,20 @@ class LOMTree:
 
     # --- training ------------------------------------------------------------------------------
 
-    def learn(self, x: Instance, y: Class) -> None:
+    def learn(self, x: Instance, y: Class, weight: float = 1.0) -> None:
         j = self.root
         while True:
             if y not in j.l:
-                j.m[y], j.l[y], j.n[y], j.went_right[y] = 0.0, 0, 0, 0
+                j.m[y], j.l[y], j.n[y], j.went_right[y], j.mass[y] = 0.0, 0, 0, 0, 0.0
             j.l[y] += 1
+            j.mass[y] += weight
             if j.is_leaf and len(j.l) >= 2:
                 self._split_or_swap(j)
             if j.is_leaf:
                 j.C += 1
                 self._update_smallest(j)
                 return
-            j = self._train(j, x, y)
+            j = self._train(j, x, y, weight)
 
     def _split_or_swap(self, j: Node) -> None:
         if self.t < self.max_nodes(len(self.root.l)):
@@ -208,11 +212,11 @@ class LOMTree:
             v = v.parent
             v.C = min(child.C for child in v.children())
 
-    def _train(self, j: Node, x: Instance, y: Class) -> Node:
+    def _train(self, j: Node, x: Instance, y: Class, weight: float) -> Node:
         E, e = j.E, j.e(y)
         c = -1 if e < E else 1
         j.learn_slope(x, y)
-        j.regressor.update(x, c)
+        j.regressor.update(x, c, weight=weight)
         h = j.h(x)
         self.closest = min(self.closest, abs(h))
         if sum(j.n.values()) > j.n[y]:  # else E and e(y) are the same sum
@@ -266,7 +270,7 @@ class LOMTree:
         return found
 
     def _smoothed(self, v: Node, y: Class) -> float:
-        reached, count = sum(v.l.values()), v.l.get(y, 0)
+        reached, count = sum(v.mass.values()), v.mass.get(y, 0.0)
         if v.parent is None:
             return count / reached
         return (count + 0.5 * self._smoothed(v.parent, y)) / (reached + 0.5)

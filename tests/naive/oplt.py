@@ -45,14 +45,17 @@ class OPLT:
         self.steps: Counter[str] = Counter()  # how often each way to place a label was taken
         self._keep_theta_where_needed(new_nodes=self.tree.nodes())  # line 3
 
-    def learn(self, x: Instance, names: Sequence[Name]) -> list[Label]:
-        """Learn from one observation (Algorithm 3, lines 2-4) and give the ids of its labels."""
+    def learn(self, x: Instance, names: Sequence[Name], weight: float = 1.0) -> list[Label]:
+        """Learn from one observation (Algorithm 3, lines 2-4) and give the ids of its labels.
+
+        It counts ``weight`` times, in every step of the classifiers; ``weight`` is above 0.
+        """
         names = list(dict.fromkeys(names))
         new = [name for name in names if name not in self.label_ids]
         for position, name in enumerate(new):  # Algorithm 3, line 2; Algorithm 4, line 1
             self._update_tree(x, self._new_label(name), first=position == 0)
         labels = [self.label_ids[name] for name in names]
-        self._update_classifiers(x, labels)  # Algorithm 3, line 3
+        self._update_classifiers(x, labels, weight)  # Algorithm 3, line 3
         return labels
 
     def remove(self, name: Name) -> None:
@@ -134,26 +137,26 @@ class OPLT:
 
     # Algorithm 7: UPDATECLASSIFIERS, and replay after it
 
-    def _update_classifiers(self, x: Instance, labels: Sequence[Label]) -> None:
+    def _update_classifiers(self, x: Instance, labels: Sequence[Label], weight: float) -> None:
         P, N = assign_to_nodes(self.tree, labels)  # line 1
         for v in P:  # line 2
-            self.H[v].update(x, +1)  # line 3
+            self.H[v].update(x, +1, weight=weight)  # line 3
             if v in self.Theta:  # line 4
-                self.Theta[v].update(x, +1)
+                self.Theta[v].update(x, +1, weight=weight)
         for v in N:  # line 5
-            self.H[v].update(x, -1)
+            self.H[v].update(x, -1, weight=weight)
         for v in [SUPER_ROOT, *P]:
             if v in self.memory:
-                self._remember_and_replay(v, x, P)
+                self._remember_and_replay(v, x, P, weight)
 
-    def _remember_and_replay(self, v: Node, x: Instance, P: set[Node]) -> None:
+    def _remember_and_replay(self, v: Node, x: Instance, P: set[Node], weight: float) -> None:
         children = [self.tree.root] if v == SUPER_ROOT else self.tree.children[v]
-        self.memory[v].add(x, frozenset(P.intersection(children)))
+        self.memory[v].add(x, frozenset(P.intersection(children)), weight)
         for entry in self.memory[v].drawn():
             for child in children:
-                self.H[child].update(entry.x, sign(child in entry.positives), False)
+                self.H[child].update(entry.x, sign(child in entry.positives), False, entry.weight)
             if v in self.Theta:
-                self.Theta[v].update(entry.x, +1, False)
+                self.Theta[v].update(entry.x, +1, False, entry.weight)
 
     def _count_step(self, v: Node, insert: bool) -> None:
         """Note which variant of Figure 1 is taken, for tests to know what they have reached."""

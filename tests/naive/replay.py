@@ -47,6 +47,7 @@ class Entry:
 
     x: Instance
     positives: frozenset[Node]
+    weight: float = 1.0
 
 
 @dataclass
@@ -57,10 +58,10 @@ class NodeMemory:
     n: int = 0  # how many have reached the node
     entries: list[Entry] = field(default_factory=list)
 
-    def add(self, x: Instance, positives: frozenset[Node]) -> None:
+    def add(self, x: Instance, positives: frozenset[Node], weight: float = 1.0) -> None:
         """Remember the n-th example, unless memory is full and its slot lies outside."""
         self.n += 1
-        entry = Entry(x, positives)
+        entry = Entry(x, positives, weight)
         memory = self.replay.memory
         if memory is None or self.n <= memory:
             self.entries.append(entry)
@@ -82,9 +83,9 @@ class NodeMemory:
 
     def with_positive(self, node: Node) -> NodeMemory:
         """Give the same examples, ``node`` the one child and positive in all (INSERTNODE)."""
-        entries = [Entry(e.x, frozenset({node})) for e in self.entries]
+        entries = [Entry(e.x, frozenset({node}), e.weight) for e in self.entries]
         return NodeMemory(self.replay, self.n, entries)
 
     def forget_positive(self, node: Node) -> None:
         """Make ``node`` negative in all: its label was removed and another takes its place."""
-        self.entries = [Entry(e.x, e.positives - {node}) for e in self.entries]
+        self.entries = [Entry(e.x, e.positives - {node}, e.weight) for e in self.entries]

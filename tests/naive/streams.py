@@ -18,6 +18,7 @@ class Learn:
 
     x: Instance
     names: tuple[int, ...]
+    weight: float = 1.0
 
 
 @dataclass(frozen=True)
@@ -33,7 +34,7 @@ Event = Learn | Remove
 def play(model: OPLT, event: Event) -> Observation | None:
     """Let the model live through an event; give what IPLT is to see of it."""
     if isinstance(event, Learn):
-        return event.x, model.learn(event.x, event.names)
+        return event.x, model.learn(event.x, event.names, event.weight), event.weight
     if model.label_ids:
         model.remove(list(model.label_ids)[event.which % len(model.label_ids)])
     return None
@@ -45,10 +46,14 @@ def instances() -> st.SearchStrategy[dict[Feature, float]]:
     return st.dictionaries(st.integers(0, 5), values, max_size=4).map(instance)
 
 
+WEIGHTS = [0.25, 1.0, 1.0, 1.0, 3.0]
+"""Of observations in random streams; floats of 32 bits hold them."""
+
+
 def events(names: int = 12, max_labels: int = 4) -> st.SearchStrategy[Event]:
     """Mostly observations, none, one or several labels each; now and then a removal."""
     row = st.lists(st.integers(0, names - 1), max_size=max_labels).map(tuple)
-    learn = st.builds(Learn, instances(), row)
+    learn = st.builds(Learn, instances(), row, st.sampled_from(WEIGHTS))
     remove = st.builds(Remove, st.integers(0, names - 1))
     return st.one_of(learn, learn, learn, remove)
 
@@ -67,5 +72,5 @@ def random_stream(seed: int, length: int, names: int = 40, removals: float = 0.2
             continue
         features = {f: rng.uniform(-1, 1) for f in rng.sample(range(12), rng.randint(0, 4))}
         row = tuple(int(names * rng.random() ** 2) for _ in range(rng.randint(0, 4)))
-        stream.append(Learn(instance(features), row))
+        stream.append(Learn(instance(features), row, rng.choice(WEIGHTS)))
     return stream

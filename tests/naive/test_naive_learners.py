@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from naive.learners import (
     AROW,
+    FARTHEST,
     AdaGrad,
     Instance,
     LazySGD,
@@ -74,6 +75,27 @@ def test_arow_by_hand() -> None:
     before = bits(learner)
     learner.update({0: 4.0}, -1)  # y m = 1.6 >= 1: nothing to learn
     assert bits(learner) == before
+
+
+def test_weights_by_hand() -> None:
+    adagrad = AdaGrad()
+    adagrad.update({0: 2.0}, +1, weight=3.0)  # g = -3 * 0.5 * 2 = -3
+    assert adagrad.G == {0: 9.0} and adagrad.w == {0: 3.0 / math.sqrt(9.01)}
+    sgd = LazySGD(gamma=0.5, lam=0.0)
+    sgd.update({0: 2.0}, +1, weight=3.0)
+    assert sgd.weights() == {0: 1.5}
+    arow = AROW(r=1.0)
+    arow.update({0: 2.0}, -1, weight=4.0)  # m = 0, v = 4, beta = 1 / (4 + 1/4)
+    assert arow.w[0] == pytest.approx(-2 / 4.25) and arow.S[0] == pytest.approx(1 / 17)
+
+
+def test_no_chain_of_contradictions_drives_arow_out_of_range() -> None:
+    """Each row contradicts what a certain weight says, and so must move one that is not certain."""
+    learner, x = AROW(r=1.0), {0: 1e9}
+    for f in range(1, 100):
+        learner.update(x, -1 if learner.margin(x) > 0 else +1)
+        x = {f - 1: 1e9, f: 1e9 * math.sqrt(learner.S[f - 1])}
+    assert FARTHEST / 2 < max(abs(w) for w in learner.w.values()) < 2 * FARTHEST
 
 
 def test_arow_takes_its_link_from_outside() -> None:

@@ -23,6 +23,7 @@ class ArrayWriter {
 class ArrayReader {
  public:
   virtual ~ArrayReader() = default;
+  virtual bool has(std::string_view name) const = 0;
   // Each throws std::invalid_argument if there is no such array of that type.
   virtual std::span<const std::uint8_t> bytes(std::string_view name) const = 0;
   virtual std::span<const std::uint32_t> u32(std::string_view name) const = 0;

@@ -9,6 +9,7 @@
 #include <string>
 #include <utility>
 
+#include "labelgrove/kernels.hpp"
 #include "labelgrove/learner.hpp"
 
 namespace labelgrove {
@@ -21,15 +22,14 @@ inline void require(bool holds, const std::string& otherwise) {
 }
 
 // What learning cannot reach, whatever the options and the examples, and from where it could still overflow nothing.
-inline constexpr float kMostWeight = 1e25F;
-inline constexpr float kMostState = 1e32F;
+inline constexpr float kLargestWeight = 1e25F;
 
 // Throws unless learning can go on from these weights and their state.
 inline void require_learnable(const LearnerOptions& learner, std::span<const float> weights,
                               std::span<const float> state, const std::string& where) {
-  require(std::ranges::all_of(weights, [](float w) { return std::abs(w) <= kMostWeight; }),
+  require(std::ranges::all_of(weights, [](float w) { return std::abs(w) <= kLargestWeight; }),
           where + ": a weight is not a finite number, or larger than any that can be learnt");
-  const float most = learner.kind == LearnerKind::arow ? 1.0F : kMostState;
+  const float most = learner.kind == LearnerKind::arow ? 1.0F : kLargestSquareSum;
   require(std::ranges::all_of(state, [most](float value) { return value >= 0.0F && value <= most; }),
           where + ": the state of a weight is not a finite number in its range");
 }

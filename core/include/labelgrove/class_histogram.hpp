@@ -1,5 +1,8 @@
 // What a node of a LOMtree knows about the classes of the examples that have reached it (Choromanska & Langford 2015,
 // Algorithm 1). It holds the classes that were seen there and no others, in order of arrival.
+//
+// Counts are of examples, each taken once. What they weigh is kept beside them, from the first example on that does not
+// weigh 1.
 #pragma once
 
 #include <cstdint>
@@ -33,6 +36,17 @@ class ClassHistogram {
   const ClassCount* find(LabelId label) const;
   // REQUIRES: the class is new.
   void append(const ClassCount& count);
+  // An example of the class of `count`, one of all(), weighs so much. REQUIRES: the count does not include it yet.
+  void weigh(const ClassCount& count, float weight);
+  bool weighted() const { return weights_ != nullptr; }
+  // What the examples of a class weigh, `count` being one of all().
+  double weight(const ClassCount& count) const {
+    return weights_ ? weights_[&count - counts_.get()] : static_cast<double>(count.reached);
+  }
+  // What all examples weigh. REQUIRES: weighted().
+  double total_weight() const { return total_weight_; }
+  // For loading: all weights, in the order of the classes.
+  void restore_weights(std::span<const double> weights, double total);
 
   std::span<const ClassCount> all() const { return {counts_.get(), size_}; }
   std::size_t size() const { return size_; }
@@ -45,9 +59,11 @@ class ClassHistogram {
   std::size_t slots() const;
 
   std::unique_ptr<ClassCount[]> counts_;
+  std::unique_ptr<double[]> weights_;        // of each class; null while all examples weigh 1
   std::unique_ptr<std::uint32_t[]> places_;  // of many classes, by hash; a few are looked through
   std::uint32_t size_ = 0;
   std::uint32_t room_ = 0;
+  double total_weight_ = 0.0;
 };
 
 }  // namespace labelgrove

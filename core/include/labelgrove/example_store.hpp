@@ -22,10 +22,11 @@ class ExampleStore {
   // Examples without gaps among their first `features` features can be stored without ids. REQUIRES: nobody views.
   void expect_dense(std::uint32_t features);
 
-  // Copies the example, its values times `scale`, and holds one reference to it for the caller.
-  ExampleId add(const Features& x, double scale);
+  // Copies the example, its values times `scale`, and holds one reference to it for the caller. It counts `weight` times.
+  ExampleId add(const Features& x, double scale, float weight = 1.0F);
   // Valid until the last reference is released.
   Features view(ExampleId id) const;
+  float weight(ExampleId id) const { return slot(id).weight; }
   void retain(ExampleId id) { slot(id).references.fetch_add(1, std::memory_order_relaxed); }
   void release(ExampleId id);
 
@@ -38,6 +39,7 @@ class ExampleStore {
     std::unique_ptr<FeatureId[]> ids;  // null where the ids are 0, 1, 2, …
     std::unique_ptr<float[]> values;
     std::uint32_t size = 0;
+    float weight = 1.0F;
     std::atomic<std::uint32_t> references{0};
     std::atomic<bool> vacant{false};
   };

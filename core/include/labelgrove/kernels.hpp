@@ -11,6 +11,10 @@
 
 namespace labelgrove {
 
+// AdaGrad's sum of squared gradients stops growing here. It exceeds the square of any single gradient that can arise, so
+// no step is ever larger than the rate.
+inline constexpr float kLargestSquareSum = 1e32F;
+
 struct Kernels {
   const char* name;
 
@@ -21,11 +25,12 @@ struct Kernels {
   void (*margins_and_variances)(const float* const* rows, const float* x, std::size_t n, std::size_t columns,
                                 std::size_t state, float* margins, float* variances);
 
-  // AdaGrad (Duchi et al. 2011) as in OPLT: g = gradient[c] * x[j]; G += g^2; w -= rate * g / sqrt(epsilon + G).
+  // AdaGrad (Duchi et al. 2011) as in OPLT: g = gradient[c] * x[j]; G += g^2, at most kLargestSquareSum;
+  // w -= rate * g / sqrt(epsilon + G).
   void (*adagrad)(float* const* rows, const float* x, std::size_t n, std::size_t columns, std::size_t state,
                   const float* gradient, float rate, float epsilon);
 
-  // AROW (Crammer et al. 2009), diagonal: with S the state, w += step[c] * x[j] * S; S /= 1 + S * x[j]^2 / r.
+  // AROW (Crammer et al. 2009), diagonal: with S the state, w += step[c] * x[j] * S; S /= 1 + S * x[j]^2 * inverse_r.
   // Columns whose step is 0 stay as they are.
   void (*arow)(float* const* rows, const float* x, std::size_t n, std::size_t columns, std::size_t state,
                const float* step, float inverse_r);

@@ -4,6 +4,7 @@
 // exact negation of learning (x, y) with weights w. So the "inverse classifier" of OPLT (Algorithm 6) is a negated copy.
 #pragma once
 
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
 
@@ -29,12 +30,31 @@ struct LearnerOptions {
   float initial_state() const { return kind == LearnerKind::arow ? 1.0F : 0.0F; }
 };
 
-// How far SGD goes for an example of that squared length. A squared loss has steps that never overshoot (Karampatziakis &
-// Langford 2011): what a step of rate eta comes to when it is taken in ever smaller ones.
-inline double sgd_step(const LearnerOptions& options, double square, double weight = 1.0) {
-  const double rate = static_cast<double>(options.rate) * weight;
-  if (options.loss == Loss::logistic) return rate / (1.0 + static_cast<double>(options.l2) * rate);
+// The largest learning rate there is, and the farthest that one example moves a weight of AdaGrad or AROW, whatever the
+// example counts for.
+inline constexpr float kLargestStep = 1e6F;
+// The most that one example counts for.
+inline constexpr float kMostWeight = 1e6F;
+
+// How far SGD goes for an example of that squared length which counts `weight` times. Steps in squared loss never
+// overshoot (Karampatziakis & Langford 2011): each is the limit of many small ones.
+inline double sgd_step(const LearnerOptions& options, double square, double weight) {
+  const double eta = static_cast<double>(options.rate);
+  const double rate = std::min(eta * weight, static_cast<double>(kLargestStep));
+  if (options.loss == Loss::logistic) return rate / (1.0 + static_cast<double>(options.l2) * eta);
   return (1.0 - std::exp(-rate * square)) / square;
+}
+
+// AROW's beta for an example of that loss, variance v = sum S x^2 and noise r: weights move by beta S x.
+//
+// An example makes the weights that it moves more certain, so a later one that contradicts it must move others, which may
+// have tiny values: a chain of such examples would let weights grow without bound, by any factor a step. Hence a trust
+// region: no weight moves by more than kLargestStep, since S <= 1 and so |S x| <= sqrt(v). Data that are not made for the
+// purpose never get there: for r = 1 the loss would have to exceed two million.
+inline float arow_step(float loss, float variance, float r) {
+  const float step = loss / (variance + r);
+  if (step * step * variance <= kLargestStep * kLargestStep) return step;
+  return kLargestStep / std::sqrt(variance + 1e-30F);
 }
 
 }  // namespace labelgrove

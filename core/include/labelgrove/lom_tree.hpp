@@ -68,6 +68,8 @@ class LomTree {
     Regressor regressor;  // of an inner node
 
     bool is_leaf() const { return left == kNone; }
+    // What the examples weigh that have come here.
+    double weight() const { return classes.weighted() ? classes.total_weight() : static_cast<double>(reached); }
     // E, the expected score.
     double mean() const { return trained > 0 ? score / static_cast<double>(trained) : 0.0; }
   };
@@ -84,10 +86,12 @@ class LomTree {
   // The part of it that tells of the tree and its statistics.
   void save_nodes(ArrayWriter& out, bool for_prediction) const;
 
-  // Learns from one example of a class (Algorithm 1).
-  // REQUIRES: can_learn(); ids increase, values are finite; label < kNone / 2.
+  // Learns from one example of a class (Algorithm 1) that counts `weight` times in the regressors' steps and in the
+  // frequencies of the classes; where nodes are made and recycled every example counts once. One of weight 0 counts as
+  // seen, and changes nothing else.
+  // REQUIRES: can_learn(); ids increase, values are finite; label < kNone / 2; weight is at most kMostWeight.
   // Should memory run out, the model is broken, usable() says so, and nothing else may be asked of it.
-  void learn(const Features& x, LabelId label);
+  void learn(const Features& x, LabelId label, float weight = 1.0F);
 
   // These are never found again. Throws std::invalid_argument, and removes none, if one was never learnt, is removed
   // already, or is given twice.
@@ -96,7 +100,7 @@ class LomTree {
   bool can_learn() const { return can_learn_; }
   bool usable() const { return usable_; }
   const LomTreeOptions& options() const { return options_; }
-  std::uint64_t examples_seen() const { return nodes_[kRoot].reached; }
+  std::uint64_t examples_seen() const { return nodes_[kRoot].reached + passed_over_; }
   // All labels that were ever learnt are below.
   LabelId label_count() const { return static_cast<LabelId>(states_.size()); }
   bool has(LabelId label) const { return label < states_.size() && states_[label] == State::there; }
@@ -123,17 +127,20 @@ class LomTree {
   void detach(NodeId leaf);
   void start_over(NodeId v);
   void update_smallest(NodeId v);
-  NodeId train(Node& node, const Features& x, ClassCount& seen);
+  NodeId train(Node& node, const Features& x, float weight, ClassCount& seen);
   void save_regressors(ArrayWriter& out, bool for_prediction) const;
   void save_statistics(ArrayWriter& out, std::size_t entries) const;
+  void save_weights(ArrayWriter& out, std::size_t entries) const;
   void load_nodes(const ArrayReader& saved);
   void load_classes(const ArrayReader& saved);
   void load_statistics(const ArrayReader& saved);
+  void load_weights(const ArrayReader& saved);
   void load_regressors(const ArrayReader& saved, bool for_prediction);
 
   LomTreeOptions options_;
   std::vector<Node> nodes_;
-  std::vector<State> states_;  // by label
+  std::vector<State> states_;      // by label
+  std::uint64_t passed_over_ = 0;  // examples of weight 0
   bool can_learn_ = true;
   bool usable_ = true;
   Workspace work_;

@@ -63,12 +63,14 @@ class OnlinePlt {
   void save(ArrayWriter& out, bool for_prediction) const;
 
   // Learns from examples [begin, end) of a stream, in order; `examples(i)` gives the i-th. A label without a leaf is new.
+  // An example of weight 0 counts as seen, and changes nothing else.
   // REQUIRES: can_learn(); ids increase, values are finite; labels are distinct, below kNone - 1, none was removed, and
-  // none is new if the policy is `fixed`.
+  // none is new if the policy is `fixed`; weights are at most kMostWeight.
   // Should memory run out, the model is broken, usable() says so, and nothing else may be asked of it.
   struct Example {
     Features x;
     std::span<const LabelId> labels;
+    float weight = 1.0F;  // how many times it counts
   };
   void learn(const std::function<Example(std::size_t)>& examples, std::size_t begin, std::size_t end, unsigned threads);
   // Examples with all of the first `features` features are to come; they are kept without feature ids.

@@ -42,8 +42,9 @@ class Regressor {
   Regressor(const LearnerOptions& options, std::span<const FeatureId> features, std::span<const float> weights,
             std::span<const float> states, bool learns);
 
-  // One step towards `target`, -1 or +1. REQUIRES: it learns; AROW, AdaGrad, or SGD without L2.
-  Margins learn(const LearnerOptions& options, const Features& x, float target, Workspace& work);
+  // One step towards `target`, -1 or +1, from an example that counts `weight` times.
+  // REQUIRES: it learns; AROW, AdaGrad, or SGD without L2; 0 < weight <= kMostWeight.
+  Margins learn(const LearnerOptions& options, const Features& x, float target, float weight, Workspace& work);
 
   float margin(const Features& x, Workspace& work) const;
   // added[j] = what feature j of x adds to the margin; returns the bias.
@@ -76,7 +77,7 @@ class Regressor {
   float* find(FeatureId feature) const;
 
   std::size_t gather(const Features& x, Workspace& work) const;
-  float step(const LearnerOptions& options, const Features& x, float target, float margin, float* weights,
+  float step(const LearnerOptions& options, const Features& x, float target, float weight, float margin, float* weights,
              std::size_t to_state, float variance, Workspace& work);
   void keep(const Features& x, std::size_t unknown, const Workspace& work);
   void make_room(FeatureId largest, std::size_t more);

@@ -63,9 +63,10 @@ class SiblingBlock final : public NodeBlock {
   SiblingBlock parent_block() const;
 
   // --- learning ------------------------------------------------------------------------------------------------------
-  // One step of every column, AdaGrad and SGD in logistic loss: `positives` are the children with y = +1, the other children have y = -1, theta has
-  // y = +1. `fresh` tells a new example from one that is learnt again (replay), which AROW takes more lightly.
-  void learn(const Features& x, std::span<const std::uint32_t> positives, bool fresh, Workspace& work);
+  // One step of every column; AdaGrad and SGD descend the logistic loss. The children in `positives` have y = +1, the
+  // others y = -1, theta has y = +1. The example counts `weight` times; `fresh` tells a new example from one that is
+  // learnt again (replay), which AROW takes more lightly. REQUIRES: 0 < weight <= kMostWeight.
+  void learn(const Features& x, std::span<const std::uint32_t> positives, float weight, bool fresh, Workspace& work);
 
   // Learns from now on by number: x.ids[j] stands for the n-th of so many features, which get their rows here.
   // REQUIRES: nothing has been learnt.
