@@ -187,10 +187,12 @@ def accuracy(found: Results) -> str:
                     "/".join(f"{value:.1f}" for value in aim),
                     f"{row['learning']['cpu']:.2f}",
                     f"{predicting:.0f}",
+                    f"{row['classifiers']:,.0f} of {row['labels']:,}",
                     f"{(row['model_bytes'] + row['memory_bytes']) / 2**20:,.0f}",
                 ]
             )
-    header = ["data", "order", "preset", "P@1/3/5", "aim", "learning s", "prediction µs", "MB"]
+    header = ["data", "order", "preset", "P@1/3/5", "aim"]
+    header += ["learning s", "prediction µs", "classifiers, of labels", "MB"]
     return table(header, rows)
 
 

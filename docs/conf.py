@@ -27,6 +27,8 @@ myst_heading_anchors = 3
 autodoc_member_order = "bysource"
 autodoc_typehints = "none"  # the docstrings name the types, shapes included
 napoleon_google_docstring = False
+# As a list like that of parameters: attributes that are properties, too, have an entry of their own.
+napoleon_custom_sections = [("Attributes", "params_style")]
 napoleon_use_param = False
 napoleon_use_rtype = False
 
@@ -38,7 +40,7 @@ def skip_metadata_requests(
     app: Sphinx, what: str, name: str, obj: object, skip: bool, options: Any
 ) -> bool | None:
     """Leave out ``set_fit_request`` and its kin, which scikit-learn adds to every estimator."""
-    return True if re.fullmatch(r"set_\w+_request", name) else None
+    return True if re.fullmatch(r"set_\w+_request|get_metadata_routing", name) else None
 
 
 def setup(app: Sphinx) -> None:

@@ -32,10 +32,11 @@ if TYPE_CHECKING:
 class OnlinePLTClassifier(OnlineClassifier, LabelTreeClassifier):
     """Online probabilistic label tree: learns label after label as they come.
 
-    A tree of small linear classifiers estimates, for every label, the probability that it is
-    relevant, in time that grows with the logarithm of the number of labels (Jasinska-Kobus et al.
-    2021). New labels and new features may show up in any call of :meth:`partial_fit`; each node
-    is, to the last bit, what it would be had the tree been known from the start.
+    A tree of small linear classifiers estimates the probability of every label (Jasinska-Kobus et
+    al. 2021). To learn from an example is to update the nodes on the paths to its labels; to
+    predict is to search the branches that are probable. New labels and new features may show up
+    in any call of :meth:`partial_fit`; each node is, to the last bit, what it would be had the
+    tree been known from the start.
 
     Parameters
     ----------
