@@ -27,7 +27,7 @@ myst_heading_anchors = 3
 autodoc_member_order = "bysource"
 autodoc_typehints = "none"  # the docstrings name the types, shapes included
 napoleon_google_docstring = False
-# As a list like that of parameters: attributes that are properties, too, have an entry of their own.
+# A list, as of parameters: attributes that are properties have an entry of their own besides.
 napoleon_custom_sections = [("Attributes", "params_style")]
 napoleon_use_param = False
 napoleon_use_rtype = False
