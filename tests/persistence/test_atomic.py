@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 from labelgrove import ModelFileError
-from labelgrove.persistence import _write, read_model, write_model
+from labelgrove.persistence import StoredModel, _write, read_model, write_model
 from persistence.small_model import HEADER, small_arrays
 
 posix = pytest.mark.skipif(os.name == "nt", reason="Windows has no such files")
@@ -66,6 +66,31 @@ def test_a_kill_leaves_the_old_file(model: Path) -> None:
     assert done.returncode == 9
     assert model.read_bytes() == before
     read_model(model)
+
+
+def test_what_fails_its_check_replaces_nothing(model: Path) -> None:
+    before = model.read_bytes()
+
+    def check(stored: StoredModel) -> None:
+        assert stored.header["algorithm"] == HEADER["algorithm"]
+        assert stored.arrays["other"].tolist() == [0.0] * 5
+        raise ValueError("this cannot be")
+
+    with pytest.raises(ModelFileError, match="could not be loaded again: this cannot be") as caught:
+        write_model(model, HEADER, {"other": np.zeros(5)}, check)
+    assert str(caught.value).startswith(f"{model}: ")
+    assert model.read_bytes() == before
+    assert list(model.parent.iterdir()) == [model]
+
+
+@posix
+def test_a_circle_of_links_is_an_error_of_the_system(tmp_path: Path) -> None:
+    one, other = tmp_path / "one.lg", tmp_path / "other.lg"
+    one.symlink_to(other)
+    other.symlink_to(one)
+    with pytest.raises(OSError, match="symbolic links") as caught:
+        write_model(one, HEADER, small_arrays())
+    assert caught.value.filename == str(one)
 
 
 @posix

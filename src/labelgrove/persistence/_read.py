@@ -19,6 +19,9 @@ from labelgrove.persistence._container import MAX_HEADER_BYTES, decode_header
 from labelgrove.persistence._entry import AnyArray, Entry, array_checksum
 from labelgrove.persistence._json import clip, naming
 
+FAULTS = (ValueError, LookupError, TypeError, ArithmeticError)
+"""What building a model from the arrays of a file may raise, whatever is wrong with them."""
+
 
 class StoredArrays(Mapping[str, AnyArray]):
     """The arrays of a model file by name: read-only, in place, checked when first asked for."""
@@ -138,7 +141,7 @@ class StoredModel:
         """
         try:
             yield
-        except (ValueError, LookupError, TypeError, ArithmeticError) as error:
+        except FAULTS as error:
             if isinstance(error, ModelFileError) and str(error).startswith(f"{self.path}: "):
                 raise
             raise ModelFileError(f"{self.path}: {error}") from error

@@ -6,7 +6,7 @@ import errno
 import os
 import secrets
 import stat
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -21,13 +21,17 @@ from labelgrove.persistence._container import (
 )
 from labelgrove.persistence._entry import AnyArray, array_checksum, checksum, pieces
 from labelgrove.persistence._json import naming
+from labelgrove.persistence._read import FAULTS, StoredModel, read_model
 
 # Not every file system can flush a folder; then the rename itself is all that can be had.
 _UNSUPPORTED = {errno.EINVAL, errno.ENOTSUP, errno.EBADF, errno.EACCES, errno.EPERM, errno.EISDIR}
 
 
 def write_model(
-    path: str | os.PathLike[str], header: Mapping[str, Any], arrays: Mapping[str, AnyArray]
+    path: str | os.PathLike[str],
+    header: Mapping[str, Any],
+    arrays: Mapping[str, AnyArray],
+    check: Callable[[StoredModel], object] | None = None,
 ) -> None:
     """Save a model as one file, replacing an older one in one step.
 
@@ -45,11 +49,16 @@ def write_model(
         added.
     arrays : mapping of str to ndarray
         1-D or 2-D arrays of uint8, int32, uint32, int64, uint64, float32 or float64.
+    check : callable, optional
+        Called with the new file, opened as `read_model` opens it, before it takes the place of an
+        older one: what it raises leaves the older one. The bytes have been written by then, and
+        the caller may drop the arrays. It must not keep what it is given.
 
     Raises
     ------
     ModelFileError
-        Header or arrays that the format cannot hold, or a `path` that is no ordinary file.
+        Header or arrays that the format cannot hold, a `path` that is no ordinary file, or a file
+        in which `check` has found something wrong.
     OSError
         The file cannot be written: no such folder, no permission, no space; names `path`.
 
@@ -69,7 +78,7 @@ def write_model(
     name = os.fspath(path)
     try:
         with naming(name):
-            _write(Path(path), header, arrays)
+            _write(Path(path), header, arrays, check)
     except OSError as error:
         if error.errno is None:
             raise
@@ -99,7 +108,12 @@ def _full(header: Mapping[str, Any]) -> dict[str, Any]:
     return {"format": FORMAT_VERSION, "library": labelgrove.__version__, **header}
 
 
-def _write(path: Path, header: Mapping[str, Any], arrays: Mapping[str, AnyArray]) -> None:
+def _write(
+    path: Path,
+    header: Mapping[str, Any],
+    arrays: Mapping[str, AnyArray],
+    check: Callable[[StoredModel], object] | None,
+) -> None:
     full = _full(header)
     check_version(full)
     entries = lay_out(arrays)
@@ -110,6 +124,15 @@ def _write(path: Path, header: Mapping[str, Any], arrays: Mapping[str, AnyArray]
         for entry in entries:
             for piece in pieces(arrays[entry.name]):
                 file.write(piece)
+        if check is not None:
+            file.flush()
+            try:
+                # Not their checksums: bytes that were just taken would be compared to themselves.
+                check(read_model(file.name, verify=False))
+            except FAULTS as error:
+                raise ModelFileError(
+                    f"the model is not saved, since it could not be loaded again: {error}"
+                ) from error
 
 
 @contextmanager
@@ -123,8 +146,11 @@ def replacing(path: Path) -> Iterator[BinaryIO]:
     OSError
         The file cannot be written.
     """
+    try:
+        mode = path.stat().st_mode
+    except FileNotFoundError:
+        mode = None
     target = path.resolve()  # a symbolic link stays, what it points to is replaced
-    mode = target.stat().st_mode if target.exists() else None
     if mode is not None and not stat.S_ISREG(mode):
         raise ModelFileError("a model can only replace an ordinary file")
     partial = target.with_name(f".{secrets.token_hex(8)}.partial")
