@@ -1,10 +1,10 @@
-"""Labels by name and by id: ids count in order of arrival and are never given twice."""
+"""Labels by name and by id: ids count in order of arrival, results have columns sorted by name."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import repeat
-from typing import Any, Final, Literal
+from typing import Any, Final, Literal, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -32,6 +32,15 @@ UNKNOWN: Final = -1
 """Stands in place of an id for a label that is not known."""
 
 
+class _Sorted(NamedTuple):
+    """The labels in use, sorted by name; of all ids below ``known``."""
+
+    names: Names
+    ids: Ids
+    places: Ids
+    known: int
+
+
 class LabelRegistry:
     """Names of labels and their ids.
 
@@ -50,6 +59,8 @@ class LabelRegistry:
     [-1, 1]
     >>> registry.add("tax")
     2
+    >>> registry.sorted_names.tolist(), registry.places.tolist()
+    (['law', 'tax'], [-1, 0, 1])
     """
 
     def __init__(self) -> None:
@@ -61,6 +72,8 @@ class LabelRegistry:
         self._index: dict[str, int] | dict[int, int] | dict[Any, int] = {}
         # Columns of indicators that need no look: all of 0..width-1 have arrived some time.
         self._width = 0
+        # None, or what holds of the ids below `known` unless they are retired or renamed.
+        self._sorted: _Sorted | None = None
 
     def __len__(self) -> int:
         return self._size
@@ -90,6 +103,20 @@ class LabelRegistry:
     def n_active(self) -> int:
         """Number of labels in use."""
         return len(self._index)
+
+    @property
+    def sorted_names(self) -> Names:
+        """Names of the labels in use in ascending order: object (str) or int64, read-only.
+
+        They are sorted when asked for, and again only after labels have come, gone or been
+        renamed; those that come are put between those that are there.
+        """
+        return _read_only(self._by_name().names)
+
+    @property
+    def places(self) -> Ids:
+        """For every id the place of its name in `sorted_names`, -1 if retired; read-only."""
+        return _read_only(self._by_name().places)
 
     def add(self, name: str | int) -> int:
         """Return the id of a name, which is added if it is new.
@@ -187,6 +214,8 @@ class LabelRegistry:
         self._active = self._active[:n]
         self._size = n
         self._width = 0
+        if self._sorted is not None and self._sorted.known > n:
+            self._sorted = None
 
     def retire(self, ids: Iterable[int] | npt.NDArray[Any]) -> None:
         """Take labels out of use for good; their names become unknown, their ids stay taken.
@@ -205,6 +234,7 @@ class LabelRegistry:
         for name in self._names[chosen].tolist():
             del self._index[name]
         self._active = active
+        self._sorted = None
 
     def rename(self, new_names: Mapping[Any, Any]) -> None:
         """Give labels other names; ids stay.
@@ -241,6 +271,7 @@ class LabelRegistry:
         index.update(zip(new.tolist(), old, strict=True))
         self._names, self._index = names, index
         self._width = 0
+        self._sorted = None
 
     def copy(self) -> LabelRegistry:
         """Return an independent registry with the same labels."""
@@ -249,6 +280,7 @@ class LabelRegistry:
         twin._names = self._names[: self._size].copy()
         twin._active = self._active[: self._size].copy()
         twin._index = dict(self._index)
+        twin._sorted = self._sorted
         return twin
 
     def to_arrays(self) -> dict[str, Names]:
@@ -274,6 +306,27 @@ class LabelRegistry:
 
     def __deepcopy__(self, memo: Any) -> LabelRegistry:
         return self.copy()
+
+    def _by_name(self) -> _Sorted:
+        """All labels in use, sorted; threads that ask at once each find the same."""
+        known = self._sorted
+        if known is None or known.known < self._size:
+            known = self._sorted = self._with_arrivals(known)
+        return known
+
+    def _with_arrivals(self, known: _Sorted | None) -> _Sorted:
+        if known is None:
+            known = _Sorted(self._names[:0], np.empty(0, np.int32), np.empty(0, np.int32), 0)
+        ids = np.flatnonzero(self._active[known.known : self._size]) + known.known
+        ids = ids[_sorting(self._names[ids])]
+        arrived = self._names[ids]
+        # The first names decide on the type, and none were there before them.
+        at = np.searchsorted(known.names.astype(arrived.dtype, copy=False), arrived)
+        names = np.insert(known.names.astype(arrived.dtype, copy=False), at, arrived)
+        order = np.insert(known.ids, at, ids.astype(np.int32))
+        places = np.full(self._size, UNKNOWN, np.int32)
+        places[order] = np.arange(len(order), dtype=np.int32)
+        return _Sorted(names, order, places, self._size)
 
     def _ids(self, names: Names, place: Place, add: bool) -> Ids:
         self._check_type(names, place)
@@ -341,6 +394,14 @@ def _read_only(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
     view = array.view()
     view.flags.writeable = False
     return view
+
+
+def _sorting(names: Names) -> npt.NDArray[np.int64]:
+    """Return the order of names that sorts them."""
+    if names.dtype != object:
+        return np.argsort(names, kind="stable")
+    plain: list[str] = names.tolist()  # Python compares str twice as fast as NumPy does objects
+    return np.array(sorted(range(len(plain)), key=plain.__getitem__), np.int64)
 
 
 def _sorted_in_rows(indptr: npt.NDArray[np.int64], ids: Ids) -> Ids:

@@ -125,19 +125,15 @@ class Learned:
             counts=np.zeros(len(labels), np.int64),
         )
 
-    def columns(self) -> tuple[npt.NDArray[np.int64], int]:
+    def columns(self) -> tuple[npt.NDArray[np.integer[Any]], int]:
         """Column of every label id in results, and how many columns there are."""
         if self.kind == "indicator":
-            return self.labels.names.astype(np.int64), self.n_columns
-        active = self.labels.active
-        return np.cumsum(active) - 1, int(active.sum())
+            return self.labels.names.astype(np.int64, copy=False), self.n_columns
+        return self.labels.places, self.labels.n_active
 
     def classes(self) -> npt.NDArray[Any]:
-        """Labels that can be predicted, in order of arrival, or columns of the indicator."""
-        if self.kind == "indicator":
-            return np.arange(self.n_columns)
-        names: npt.NDArray[Any] = self.labels.names[self.labels.active]
-        return names
+        """Labels that can be predicted, sorted, or columns of the indicator."""
+        return np.arange(self.n_columns) if self.kind == "indicator" else self.labels.sorted_names
 
     def label_counts(self) -> npt.NDArray[np.int64]:
         """How many examples had each class; shape (n_classes,)."""

@@ -59,7 +59,7 @@ def ids_to_names(ids: npt.NDArray[np.uint32], names: npt.NDArray[Any]) -> npt.ND
 def ranked_to_csr(
     ids: npt.NDArray[np.uint32],
     scores: npt.NDArray[np.float32],
-    column_of: npt.NDArray[np.int64],
+    column_of: npt.NDArray[np.integer[Any]],
     n_columns: int,
 ) -> sp.csr_array:
     """Ranked labels as a sparse array with one column a class; shape (n, n_columns)."""
@@ -72,7 +72,7 @@ def found_to_csr(
     indptr: npt.NDArray[np.int64],
     ids: npt.NDArray[np.uint32],
     scores: npt.NDArray[np.float32],
-    column_of: npt.NDArray[np.int64],
+    column_of: npt.NDArray[np.integer[Any]],
     n_columns: int,
 ) -> sp.csr_array:
     """Found labels, in rows, as a sparse array with sorted columns; shape (n, n_columns)."""
