@@ -42,7 +42,7 @@ def check_a_removed_label_that_comes_again_is_new(make: Make) -> None:
     assert first not in clf.classes_
     assert clf.score(X, [[first]] * len(Y)) == 0.0
     clf.partial_fit(X[[0]], [[first]])
-    assert clf.classes_[-1] == first and clf.label_counts_[-1] == 1
+    assert first in clf.classes_ and clf.label_counts_[clf.classes_ == first] == 1
     for _ in range(20):
         clf.partial_fit(X[[0]], [[first]])
     assert clf.predict_topk(X[[0]], 1)[0].tolist() == [[first]]
@@ -113,12 +113,12 @@ def check_names_can_be_changed(make: Make) -> None:
     new = {one: two, two: one, three: "third"}
     assert clf.predict_topk(X)[0].tolist() == [[new.get(n, n) for n in row] for row in labels]
     assert np.array_equal(clf.predict_topk(X)[1], scores)
-    assert clf.classes_[:3].tolist() == [two, one, "third"]
+    assert set(clf.classes_) == {new.get(n, n) for row in Y for n in row}
     renamed = [[new.get(name, name) for name in row] for row in Y]
     clf.partial_fit(X, renamed)
     assert "third" in clf.classes_ and three not in clf.classes_
     clf.partial_fit(X[[0]], [[three]])
-    assert clf.classes_[-1] == three
+    assert clf.label_counts_[clf.classes_ == three] == 1
 
 
 def check_renaming_is_all_or_nothing(make: Make) -> None:

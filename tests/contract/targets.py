@@ -55,9 +55,9 @@ def check_collections_of_integers(make: Make) -> None:
 def check_a_string_is_a_label_never_its_characters(make: Make) -> None:
     X, _ = noise(n=3)
     clf = make().fit(X, [["tax"], ["law", "tax"], []])
-    assert clf.classes_.tolist() == ["tax", "law"] and clf.target_type_ == "multilabel"
+    assert clf.classes_.tolist() == ["law", "tax"] and clf.target_type_ == "multilabel"
     single = make().fit(X, ["tax", "law", "tax"])
-    assert single.classes_.tolist() == ["tax", "law"] and single.target_type_ == "multiclass"
+    assert single.classes_.tolist() == ["law", "tax"] and single.target_type_ == "multiclass"
     for mixed in (["tax", ["law"], []], [["tax"], "law", []]):
         with pytest.raises(DataError, match="Y, row [01]"):
             make().fit(X, mixed)
@@ -191,7 +191,7 @@ def check_any_characters_may_name_a_label(make: Make) -> None:
     X, _ = noise(n=4)
     strange = ["", " a\tb\n", "Größe 🌳", "\x00", "None", "-1", "a,b;c"]
     clf = make().fit(X, [strange[:3], strange[3:], [], ["a", "A"]])
-    assert clf.classes_.tolist() == [*strange, "a", "A"]
+    assert clf.classes_.tolist() == sorted([*strange, "a", "A"])
     assert state(clf)  # it can be saved
     with pytest.raises(DataError, match="surrogate"):
         make().fit(X, [["\ud800"], [], [], []])

@@ -14,10 +14,6 @@ SPARSE_RESULTS = (
     "would hold little but zeros"
 )
 EXPECTED = {
-    "check_classifiers_classes": (
-        "classes_ is in the order of arrival: sorted, every new label would move the columns of "
-        "all others"
-    ),
     "check_classifiers_train": (
         "rows to predict may have more features than were seen in learning, as new features may "
         "show up at any time; they are ignored"

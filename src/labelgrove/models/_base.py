@@ -180,7 +180,7 @@ class LabelClassifier(Tunable, ClassifierMixin, BaseEstimator):
 
     @property
     def classes_(self) -> npt.NDArray[Any]:
-        """Labels that can be predicted, in order of arrival, or columns of the indicator."""
+        """Labels that can be predicted, sorted, or columns of the indicator."""
         with self._reading("classes_") as learned:
             return learned.classes()
 

@@ -129,7 +129,7 @@ class LOMTreeClassifier(OnlineClassifier):
     Attributes
     ----------
     classes_ : ndarray of shape (n_classes,)
-        The classes that can be predicted, in order of arrival.
+        The classes that can be predicted, sorted.
     label_counts_ : ndarray of int64, shape (n_classes,)
         In how many examples each class was seen, every pass counted.
     n_features_in_ : int

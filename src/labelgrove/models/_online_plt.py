@@ -98,8 +98,7 @@ class OnlinePLTClassifier(OnlineClassifier, LabelTreeClassifier):
     Attributes
     ----------
     classes_ : ndarray of shape (n_classes,)
-        The labels that can be predicted, in order of arrival; for indicator targets the column
-        numbers.
+        The labels that can be predicted, sorted; for indicator targets the column numbers.
     label_counts_ : ndarray of int64, shape (n_classes,)
         In how many examples each class was seen, every pass counted.
     n_features_in_ : int
@@ -266,7 +265,7 @@ class OnlinePLTClassifier(OnlineClassifier, LabelTreeClassifier):
         >>> batch = PLTClassifier(online_ready=True).fit([[1, 0], [0, 1]] * 9, ["cat", "dog"] * 9)
         >>> online = OnlinePLTClassifier.from_batch(batch)
         >>> online.partial_fit([[1, 1]], ["bird"]).classes_.tolist()
-        ['cat', 'dog', 'bird']
+        ['bird', 'cat', 'dog']
         """
         model._require_learned()
         with model._guard.reading():

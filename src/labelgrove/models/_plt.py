@@ -102,8 +102,7 @@ class PLTClassifier(BatchClassifier, LabelTreeClassifier):
     Attributes
     ----------
     classes_ : ndarray of shape (n_classes,)
-        The labels that can be predicted, in order of arrival; for indicator targets the column
-        numbers.
+        The labels that can be predicted, sorted; for indicator targets the column numbers.
     label_counts_ : ndarray of int64, shape (n_classes,)
         In how many examples each class was seen.
     n_features_in_ : int
