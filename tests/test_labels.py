@@ -133,12 +133,29 @@ class Registry(RuleBasedStateMachine):
         assert registry.names.tolist() == self.names
         assert registry.active.tolist() == self.in_use
         assert registry.n_active == sum(self.in_use)
+        in_use = sorted(name for name, used in zip(self.names, self.in_use, strict=True) if used)
+        assert registry.sorted_names.tolist() == in_use
+        assert registry.places.tolist() == [
+            in_use.index(name) if used else -1
+            for name, used in zip(self.names, self.in_use, strict=True)
+        ]
         assert registry.names.dtype == (
             np.int64 if self.alphabet is INTS and self.names else object
         )
         for array, expected in self.seen:  # what was handed out never changes
             assert array.tolist() == expected
             assert not array.flags.writeable
+
+
+def test_labels_are_sorted_once_and_what_was_handed_out_stays() -> None:
+    registry = registry_of("oak", "elm")
+    names, places = registry.sorted_names, registry.places
+    assert registry.sorted_names.base is names.base and registry.places.base is places.base
+    registry.add("fir")
+    assert registry.sorted_names.tolist() == ["elm", "fir", "oak"]
+    assert registry.places.tolist() == [2, 0, 1]
+    assert names.tolist() == ["elm", "oak"] and places.tolist() == [1, 0]
+    assert not names.flags.writeable and not places.flags.writeable
 
 
 Registry.TestCase.settings = settings(max_examples=40, stateful_step_count=20, deadline=None)

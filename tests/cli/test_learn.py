@@ -26,7 +26,7 @@ def test_new_labels_are_welcome(run: Any, text_model: Path, make_texts: Any) -> 
     result = run("learn", text_model, more)
     assert "42 (2 of them new)" in result.stdout
     classes = labelgrove.load(text_model).classes_.tolist()
-    assert set(classes[-2:]) == {"new-a", "new-b"}
+    assert len(classes) == 42 and {"new-a", "new-b"} <= set(classes)
     found = [
         json.loads(line) for line in run("predict", text_model, more, "-k", "1").stdout.splitlines()
     ]

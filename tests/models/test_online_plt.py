@@ -144,7 +144,7 @@ def test_a_tree_to_start_from_may_grow(policy: str) -> None:
     for _ in range(10):
         clf.partial_fit(X, y)
     assert clf.classes_.tolist() == [*range(12), 100, 101, 102, 103]
-    assert clf.label_counts_.tolist() == [0] * 4 + [30] * 12
+    assert clf.label_counts_.tolist() == [30] * 12 + [0] * 4
     assert sorted(clf.tree_.labels.values()) == sorted(clf.classes_)
     assert tree.n_labels == 4  # the one that was given stays as it is
     assert clf.score(X, y) > 0.9
