@@ -92,18 +92,17 @@ def test_the_course_is_what_the_definitions_say(rows: list[list[str]], k: int, w
     expected = list(naive_course(rows, k, window))
     assert [point.examples for point in points] == list(range(1, len(rows) + 1))
     for point, (n_labels, precision, recent) in zip(points, expected, strict=True):
-        assert point.task == "multilabel"
         assert point.n_labels == n_labels
         assert point.precision == pytest.approx(precision)
         assert point.recent_precision == pytest.approx(recent)
-        assert math.isnan(point.entropy_reduction)
+        classes = all(len(set(row)) == 1 for row in rows[: point.examples])
+        assert math.isnan(point.entropy_reduction) != classes
 
 
 @given(st.lists(st.sampled_from("abc"), min_size=1, max_size=40))
 def test_multi_class_gives_accuracy_and_entropy_reduction(classes: list[str]) -> None:
     X = np.zeros((len(classes), 2))
     result = progressive_validation(Popular(), (X, classes), 2, every=1)
-    assert result.task == "multiclass"
     guesses: list[str] = []
     for i in range(len(classes)):
         before = Counter(classes[:i]).most_common(1)
@@ -206,7 +205,6 @@ def test_arrays_of_any_kind_are_cut_into_rows(X: Any, Y: Any) -> None:
 def test_single_labels_of_any_kind_are_classes(y: Any) -> None:
     clf = Popular()
     result = progressive_validation(clf, (DENSE, y), 1)
-    assert result.task == "multiclass"
     assert result.n_labels[-1] == 2
     assert all(len(given) == 1 for _, given in clf.rows)
 
@@ -223,21 +221,18 @@ def test_single_labels_of_any_kind_are_classes(y: Any) -> None:
     ],
 )
 @pytest.mark.parametrize(
-    ("labels", "task", "given"),
+    ("labels", "given"),
     [
-        ("oak", "multiclass", ["oak"]),
-        (np.int64(7), "multiclass", [7]),
-        (["oak", "elm", "oak"], "multilabel", [["oak", "elm"]]),
-        ({7}, "multilabel", [[7]]),
-        ((), "multilabel", [[]]),
+        ("oak", ["oak"]),
+        (np.int64(7), [7]),
+        (["oak", "elm", "oak"], [["oak", "elm"]]),
+        ({7}, [[7]]),
+        ((), [[]]),
     ],
 )
-def test_single_examples_of_any_kind_become_batches_of_one(
-    x: Any, labels: Any, task: str, given: Any
-) -> None:
+def test_single_examples_of_any_kind_become_batches_of_one(x: Any, labels: Any, given: Any) -> None:
     clf = Popular()
-    result = progressive_validation(clf, iter([(x, labels)]))
-    assert result.task == task
+    progressive_validation(clf, iter([(x, labels)]))
     X, Y = clf.rows[0]
     assert _height(X) == 1
     assert given == Y
@@ -252,13 +247,13 @@ def test_single_examples_of_any_kind_become_batches_of_one(
         (7, "stream is a int: expected a pair"),
         ([({}, ["a"]), ({}, ["a"], 1)], r"example 1: expected a pair \(x, labels\)"),
         ([({}, ["a"]), ({}, "a")], "example 1: single labels and collections of labels are mixed"),
-        ([({}, [0.5])], "example 0: 0.5 found where a string or a whole number was expected"),
-        ([({}, None)], "example 0: None found where a string"),
+        ([({}, [0.5])], r"example 0: .*0\.5"),
+        ([({}, None)], "example 0: .*None"),
         ([(np.zeros((2, 2)), ["a"])], r"example 0: x of shape \(2, 2\) found"),
-        ((DENSE, [["a"]]), "Y has 1 rows: expected 3, as X has"),
-        ((DENSE, [["a"], "b", ["c"]]), "Y, row 1: a single label found where a collection"),
-        ((DENSE, "abc"), "Y is a str: expected an indicator matrix"),
-        ((DENSE, csr_array([[1], [2], [0]])), "Y, row 1, column 0: 2 found where 0 or 1"),
+        ((DENSE, [["a"]]), "X has 3 rows and Y has 1"),
+        ((DENSE, [["a"], "b", ["c"]]), "Y, row 1: a single label"),
+        ((DENSE, "abc"), "Y is a str: expected a 1-D array"),
+        ((DENSE, csr_array([[1], [2], [0]])), "Y, row 1, column 0: 2, expected 0 or 1"),
     ],
 )
 def test_bad_streams_are_named(stream: Any, message: str) -> None:
@@ -359,13 +354,13 @@ def test_rows_without_labels_and_models_without_classes() -> None:
     [
         ({"ks": []}, ParameterError, "ks is empty"),
         ({"ks": [0]}, ParameterError, "k=0: expected a positive whole number"),
-        ({"Y": TRUE[:2]}, DataError, "Y has 2 rows: expected 3"),
-        ({"X": [], "Y": []}, DataError, "X has no rows"),
+        ({"Y": TRUE[:2]}, DataError, "X has 3 rows and Y has 2"),
+        ({"X": [], "Y": []}, DataError, "not a single example"),
         ({"ks": [4]}, DataError, r"labels of shape \(3, 3\) .* expected \(3, 4\) for both"),
         ({"label_counts": {}}, ParameterError, "expected both or neither"),
         ({"n_train": 7}, ParameterError, "expected both or neither"),
         ({"Y_train": TRUE, "n_train": 7}, ParameterError, "Y_train is given"),
-        ({"Y_train": [["a"], 1.5]}, DataError, "Y_train, row 1: a single label found"),
+        ({"Y_train": [["a"], 1.5]}, DataError, "Y_train, row 1: a single label"),
     ],
 )
 def test_bad_calls_are_named(

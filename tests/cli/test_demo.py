@@ -98,14 +98,13 @@ def test_an_excerpt_has_whole_words_and_an_end(text: str) -> None:
         assert words[-1] == "…"
 
 
-def test_recent_means_the_last_thousand() -> None:
+def test_the_table_tells_where_the_record_stands() -> None:
     table = LearningTable(Console(file=io.StringIO()))
     model = create_model("online-plt", (), reads_text=True, passes=1, jobs=1, seed=0)
     state = Learning(model)
-    for hits in [0] * 40 + [25] * 40:
-        table.add(state, "a.b", 25, hits)
+    for told in ["wrong"] * 40 + ["right"] * 40:
+        state.record.add([["right"]] * 25, [[told]] * 25)
+        table.add(state, "a.b")
     assert table.n_examples == 2000
     assert table._last is not None
-    assert table._last.recent == 1.0
-    table.add(state, "a.b", 25, 0)
-    assert table._last.recent == pytest.approx(975 / 1000)
+    assert (table._last.so_far, table._last.recent) == (0.5, 1.0)

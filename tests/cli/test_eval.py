@@ -9,12 +9,11 @@ import pytest
 from scipy.sparse import csr_array
 
 import labelgrove
-from labelgrove.cli._evaluation import Rankings, measure
-from labelgrove.cli._models import Model
-from labelgrove.data import Examples, read_examples
+from labelgrove.data import read_examples
 from labelgrove.evaluation import evaluate
+from labelgrove.evaluation._observed import observe
 
-METRICS = [f"{name}@{k}" for name in ("p", "r", "ndcg", "psp") for k in (1, 3, 5)]
+METRICS = [f"{name}@{k}" for name in ("p", "r", "ndcg", "psp", "psndcg") for k in (1, 3, 5)]
 
 
 def measured(run: Any, model: Path, data: Path, *words: str) -> Any:
@@ -58,7 +57,13 @@ def test_the_keys_and_their_ranges(run: Any, texts: Path, text_model: Path) -> N
 def test_a_table_for_people(run: Any, texts: Path, text_model: Path) -> None:
     shown = run("eval", text_model, texts).stdout
     assert "@1" in shown
-    assert [line.split()[0] for line in shown.splitlines()[2:6]] == ["P", "R", "nDCG", "PSP"]
+    assert [line.split()[0] for line in shown.splitlines()[2:7]] == [
+        "P",
+        "R",
+        "nDCG",
+        "PSP",
+        "PSnDCG",
+    ]
     assert "unknown labels" not in shown
 
 
@@ -73,11 +78,10 @@ def test_a_metrics_file_holds_what_json_says(
 def test_a_label_that_is_minus_one_is_no_missing_place() -> None:
     X = csr_array(np.eye(2, dtype=np.float32)[[0, 1, 0, 1]])
     labels = [(-1,), (1,), (-1,), (1,)]
-    model = Model(labelgrove.OnlinePLTClassifier().partial_fit(X, labels), None)
-    rankings = Rankings(model)
-    rankings.add(Examples(X, None, labels, 1, np.arange(1, 5)), "memory", None)
-    assert sorted(rankings.ranked[0][0].tolist()) == [-1, -1, -1, 0, 1]
-    assert measure(rankings, model)["r@5"] == 1
+    model = labelgrove.OnlinePLTClassifier().partial_fit(X, labels)
+    ranking = observe(model, [(X, labels)]).ranking
+    assert sorted(ranking[0].tolist()) == [-1, -1, -1, 0, 1]
+    assert evaluate(model, X, labels)["r@5"] == 1
 
 
 def test_several_passes_do_not_bend_the_propensities(

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import labelgrove
-from labelgrove.cli._learning import ALL_PREDICTED, SAMPLE, Progressive
+from labelgrove.cli._learning import ALL_PREDICTED, SAMPLE
 from labelgrove.cli.streams._source import CHUNK_ROWS
 from labelgrove.data import read_examples
 from labelgrove.text import HashedText
@@ -214,25 +214,9 @@ def test_an_empty_file_is_named(run: Any, tmp_path: Path) -> None:
     assert "empty.jsonl" in result.stderr
 
 
-class TestProgressive:
-    def test_the_first_rows_stand_for_their_batch(self) -> None:
-        progressive = Progressive()
-        progressive.count([("a",), ("b",)], ["a", "c"], 10)
-        progressive.count([("a", "b"), ("b", "a")], ["a", "a"], 30)
-        assert progressive.examples == 40
-        assert progressive.value == pytest.approx((5 + 30) / 40)
-
-    def test_without_a_prediction_nothing_is_hit(self) -> None:
-        progressive = Progressive()
-        progressive.count([("a",)], (), 1)
-        assert progressive.value == 0
-
-    def test_before_anything_there_is_no_value(self) -> None:
-        assert np.isnan(Progressive().value)
-
-    def test_batches_fit_into_chunks(self) -> None:
-        assert CHUNK_ROWS % SAMPLE == 0
-        assert ALL_PREDICTED % CHUNK_ROWS == 0
+def test_batches_fit_into_chunks() -> None:
+    assert CHUNK_ROWS % SAMPLE == 0
+    assert ALL_PREDICTED % CHUNK_ROWS == 0
 
 
 def test_a_batch_is_finished_before_ctrl_c_is_answered(

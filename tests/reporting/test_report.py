@@ -50,7 +50,7 @@ def test_a_model_compared_with_itself_has_not_changed(models: Any, tmp_path: Pat
 
 def test_what_cannot_be_reported_is_refused(models: Any, tmp_path: Path) -> None:
     X, labels = examples(3, 6)
-    with pytest.raises(DataError, match="2 rows, X has 3"):
+    with pytest.raises(DataError, match="X has 3 rows and Y has 2"):
         write_report(models[0], X, labels[:2], tmp_path / "page.html")
     assert not list(tmp_path.iterdir())
 

@@ -10,7 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from labelgrove import DataError
-from labelgrove.reporting import StreamRecord, write_stream_report
+from labelgrove.evaluation import StreamRecord
+from labelgrove.reporting import write_stream_report
 from reporting.browser import Browser
 
 ROWS = st.lists(
@@ -22,7 +23,7 @@ def recorded(batches: list[list[tuple[set[int], list[int]]]], places: int = 2) -
     record = StreamRecord([5], places=places)
     for number, batch in enumerate(batches, start=1):
         true, predicted = [row[0] for row in batch], [row[1][:3] for row in batch]
-        record.add(true, predicted, labels=number, nodes=2 * number, seconds=0.5)
+        record.add(true, predicted, nodes=2 * number, seconds=0.5)
     return record
 
 
@@ -54,23 +55,33 @@ def test_everything_is_counted(batches: list[list[tuple[set[int], list[int]]]]) 
     hits = [predicted[0] in true for true, predicted in rows]
     assert record.examples == len(rows)
     if rows:
-        assert record.precision == pytest.approx(sum(hits) / len(rows))
         last = record.points()[-1]
-        assert (last.examples, last.labels) == (len(rows), len(batches))
-        assert last.recent == last.so_far  # so few are all recent
+        assert last.accuracy == pytest.approx(sum(hits) / len(rows))
+        assert (last.examples, last.nodes) == (len(rows), 2 * len(batches))
+        assert last.n_labels == len({5}.union(*(true for true, _ in rows)))
+        assert last.recent_precision == last.precision  # so few are all recent
     else:
-        assert math.isnan(record.precision)
+        assert math.isnan(record.point().accuracy)
     assert record.new_labels == len({label for true, _ in rows for label in true} - {5})
     assert record.patience() == pytest.approx(naive_patience(batches, 2))
+
+
+def test_the_first_rows_of_a_batch_stand_for_the_others() -> None:
+    record = StreamRecord(places=2)
+    record.add([["a"]] * 8, [["a", "b"], ["b", "a"], ["b", "c"], ["b"]])
+    assert record.examples == 8
+    assert record.point().precision == (0.25, 0.25)
+    record.add([["a"]] * 2, [])  # nothing predicted is nothing right
+    assert record.point().precision == (0.2, 0.2)
 
 
 def test_recent_is_the_last_thousand_and_points_stay_few() -> None:
     record = StreamRecord()
     for number in range(3000):
         told = ["a"] if number >= 2000 else ["b"]
-        record.add([["a"]], [told], labels=1, nodes=0, seconds=0.001)
+        record.add([["a"]], [told], seconds=0.001)
     points = record.points()
-    assert points[-1].recent == 1.0 and points[-1].so_far == pytest.approx(1 / 3)
+    assert points[-1].recent_accuracy == 1.0 and points[-1].accuracy == pytest.approx(1 / 3)
     assert len(points) < 400
     assert [point.examples for point in points] == sorted({point.examples for point in points})
 
@@ -81,7 +92,7 @@ def test_the_page_renders(browser: Browser, tmp_path: Path) -> None:
     record = StreamRecord()
     for number in range(300):
         true = [[f"label {number * i // 7}"] for i in range(1, 5)]
-        record.add(true, [["label 1", "label 7"]] * 4, labels=number, nodes=number, seconds=0.01)
+        record.add(true, [["label 1", "label 7"]] * 4, nodes=number, seconds=0.01)
     write_stream_report(record, page, name="a model", data_name="</title>")
     browser.open(page, width=390)
     assert browser.errors == [] and browser.requests == [page.as_uri()]
@@ -93,7 +104,7 @@ def test_the_page_renders(browser: Browser, tmp_path: Path) -> None:
 @pytest.mark.slow
 def test_nothing_new_and_no_tree(browser: Browser, tmp_path: Path) -> None:
     page, record = tmp_path / "stream.html", StreamRecord(["a"])
-    record.add([["a"]], [["a"]], labels=1, nodes=0, seconds=0.1)
+    record.add([["a"]], [["a"]], seconds=0.1)
     write_stream_report(record, page)
     browser.open(page)
     assert browser.errors == []
@@ -103,5 +114,5 @@ def test_nothing_new_and_no_tree(browser: Browser, tmp_path: Path) -> None:
 def test_what_cannot_be_reported_is_refused(tmp_path: Path) -> None:
     with pytest.raises(DataError, match="not a single example"):
         write_stream_report(StreamRecord(), tmp_path / "page.html")
-    with pytest.raises(DataError, match="1 rows: expected 2"):
-        StreamRecord().add([["a"], ["b"]], [["a"]], labels=0, nodes=0, seconds=0)
+    with pytest.raises(DataError, match="2 rows: expected at most 1"):
+        StreamRecord().add([["a"]], [["a"], ["b"]])

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from collections import deque
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -19,7 +18,6 @@ from labelgrove.cli._learning import Learning
 from labelgrove.cli.streams import _numbers
 from labelgrove.cli.streams._console import is_terminal
 
-_RECENT = 1000
 _FIRST_MARK = 100
 _BAR = 12
 _ROOM_FOR_BARS = 80
@@ -74,7 +72,6 @@ class LearningTable:
         self._alive = is_terminal(sys.stdout)
         self._lines: list[_Line] = []
         self._last: _Line | None = None
-        self._recent: deque[tuple[int, float]] = deque()
         self._next_mark = _FIRST_MARK
         self._begin = monotonic()
 
@@ -102,7 +99,7 @@ class LearningTable:
         if self._last is not None and self._last not in self._lines:
             self._print(self._last.cells())
 
-    def add(self, state: Learning, name: str, n_learnt: int, n_hits: float) -> None:
+    def add(self, state: Learning, name: str) -> None:
         """Take notice of a batch.
 
         Parameters
@@ -111,20 +108,14 @@ class LearningTable:
             Where learning stands after it.
         name : str
             What the last docstring of the batch documents.
-        n_learnt : int
-            Examples of the batch.
-        n_hits : float
-            How many of them were predicted rightly.
         """
-        self.n_examples += n_learnt
-        self._recent.append((n_learnt, n_hits))
-        while sum(n for n, _ in self._recent) - self._recent[0][0] >= _RECENT:
-            self._recent.popleft()
+        point = state.record.point()
+        self.n_examples = point.examples
         self._last = _Line(
-            examples=self.n_examples,
-            labels=state.n_labels,
-            so_far=state.progressive.value,
-            recent=sum(hits for _, hits in self._recent) / sum(n for n, _ in self._recent),
+            examples=point.examples,
+            labels=point.n_labels,
+            so_far=point.accuracy,
+            recent=point.recent_accuracy,
             seconds=monotonic() - self._begin,
             place=name,
         )

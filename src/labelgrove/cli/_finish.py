@@ -16,7 +16,8 @@ from labelgrove.cli.streams import _numbers
 from labelgrove.cli.streams._console import say_error, show_pairs, write_json
 from labelgrove.cli.streams._output import refuse_inputs
 from labelgrove.cli.streams._progress import ProgressLine, shown
-from labelgrove.reporting import StreamRecord, write_stream_report
+from labelgrove.evaluation import StreamRecord
+from labelgrove.reporting import write_stream_report
 
 
 def new_record(
@@ -61,7 +62,7 @@ def write_record(page: str | None, learning: Learning, model: str, data: str) ->
     model, data : str
         The files, for the page's title.
     """
-    if page is None or learning.record is None or not learning.record.examples:
+    if page is None or not learning.record.examples:
         return
     source = "standard input" if data == "-" else Path(data).name
     write_stream_report(learning.record, page, name=Path(model).stem, data_name=source)
@@ -126,7 +127,7 @@ def _for_programs(learning: Learning, path: str, known_before: int) -> dict[str,
         "passes": learning.passes,
         "labels": learning.n_labels,
         "new_labels": learning.n_labels - known_before,
-        "progressive_p@1": learning.progressive.value,
+        "progressive_p@1": learning.record.point().accuracy,
         "seconds": round(learning.seconds, 3),
         "examples_per_second": round(learning.examples / max(learning.seconds, 1e-9), 1),
         "interrupted": learning.stopped,
@@ -141,10 +142,10 @@ def _for_people(learning: Learning, path: str, known_before: int) -> list[tuple[
     labels = _numbers.count(learning.n_labels)
     if known_before:
         labels += f" ({_numbers.count(new)} of them new)"
-    progress = _numbers.percent(learning.progressive.value)
+    progress = _numbers.percent(learning.record.point().accuracy)
     return [
         ("examples", examples),
         ("labels", labels),
-        *([("P@1 while learning", progress)] if learning.progressive.examples else []),
+        *([("P@1 while learning", progress)] if learning.record.examples else []),
         ("model", f"{path} ({_numbers.size(Path(path).stat().st_size)})"),
     ]

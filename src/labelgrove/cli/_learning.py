@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from time import perf_counter
 from typing import Any
@@ -14,50 +14,14 @@ from labelgrove.cli.streams import _numbers
 from labelgrove.cli.streams._progress import ProgressLine, ShareLine, shown
 from labelgrove.cli.streams._source import CHUNK_ROWS, Source, joined, rows
 from labelgrove.data import Examples
-from labelgrove.reporting import StreamRecord
+from labelgrove.evaluation import StreamRecord
+from labelgrove.evaluation._progressive import predict_then_learn
 
 #: Rows that are predicted before a batch of at least so many is learnt.
 SAMPLE = 256
 
 #: Examples up to which batches are small enough to be predicted as a whole.
 ALL_PREDICTED = 16_384
-
-
-@dataclass
-class Progressive:
-    """Progressive P@1: how often the best label, predicted before learning, was right.
-
-    Parameters
-    ----------
-    examples : int
-        Examples so far, predicted themselves or stood for by others of their batch.
-    hits : float
-        How many of them had the label that was predicted, as far as they were predicted.
-    """
-
-    examples: int = 0
-    hits: float = 0.0
-
-    @property
-    def value(self) -> float:
-        """The share of hits; NaN before the first example."""
-        return self.hits / self.examples if self.examples else float("nan")
-
-    def count(self, labels: Sequence[Sequence[Any]], best: Sequence[Any], n_rows: int) -> None:
-        """Count a batch of which the first rows have been predicted.
-
-        Parameters
-        ----------
-        labels : sequence of collections
-            The true labels of these rows.
-        best : sequence
-            The label predicted for each of them; empty when nothing was known yet.
-        n_rows : int
-            Rows of the whole batch, for which the first ones stand.
-        """
-        hits = sum(label in true for true, label in zip(labels, best, strict=False))
-        self.examples += n_rows
-        self.hits += hits * n_rows / max(1, len(best))
 
 
 @dataclass
@@ -68,8 +32,10 @@ class Learning:
     ----------
     model : Model
         The model that learns.
-    progressive : Progressive
-        Over the first pass.
+    record : StreamRecord
+        The course of the first pass.
+    all_predicted : bool
+        Whether all examples of it are predicted, or the first of each batch stand for the others.
     examples : int
         Examples learnt, each as often as it was learnt.
     seconds : float
@@ -78,17 +44,15 @@ class Learning:
         Passes completed.
     stopped : bool
         True after Ctrl-C.
-    record : StreamRecord or None
-        The course of the first pass, where it is wanted: every example is predicted for it.
     """
 
     model: Model
-    progressive: Progressive = field(default_factory=Progressive)
+    record: StreamRecord = field(default_factory=lambda: StreamRecord(places=1))
+    all_predicted: bool = False
     examples: int = 0
     seconds: float = 0.0
     passes: int = 0
     stopped: bool = False
-    record: StreamRecord | None = None
 
     @property
     def n_labels(self) -> int:
@@ -110,7 +74,7 @@ def learn_from(
     passes : int, default=1
         How often to go through them.
     record : StreamRecord, optional
-        What to keep the course in.
+        What to keep the course in; every example is predicted for it.
 
     Returns
     -------
@@ -126,7 +90,9 @@ def learn_from(
     if not hasattr(model.classifier, "partial_fit"):
         return _fit_from(model, source)
     source.check_passes(passes)
-    state = Learning(model, record=record)
+    state = Learning(model)
+    if record is not None:
+        state.record, state.all_predicted = record, True
     line = ProgressLine("learning", source.total)
     begin = perf_counter()
     before = _examples_seen(model)
@@ -137,7 +103,7 @@ def learn_from(
                     line.restart(f"pass {number}/{passes}", source.total)
                 done = 0
                 for batch in _batches(
-                    source, first_pass=number == 1, all_predicted=record is not None
+                    source, first_pass=number == 1, all_predicted=state.all_predicted
                 ):
                     with held_back():
                         learn_batch(state, batch, source.path, predict=number == 1)
@@ -190,40 +156,27 @@ def learn_batch(state: Learning, batch: Examples, path: str, *, predict: bool) -
     predict : bool
         False on later passes, when the rows have been seen and a prediction would flatter.
     """
-    begin = perf_counter()
     classifier = state.model.classifier
     X = state.model.rows(batch, path)
     try:
-        ranked = _predicted(state, X) if predict else []
-        classifier.partial_fit(X, _targets(state.model, batch, path))
+        targets = _targets(state.model, batch, path)
+        if predict:
+            predict_then_learn(
+                classifier,
+                X,
+                targets,
+                batch.labels,
+                state.record,
+                sample=None if state.all_predicted else SAMPLE,
+                count_nodes=state.all_predicted,
+            )
+        else:
+            classifier.partial_fit(X, targets)
     except FileFormatError:
         raise
     except DataError as failure:
         place = f"{path}, lines {batch.lines[0]} to {batch.lines[-1]}"
         raise DataError(f"{place}: {failure}") from None
-    if not predict:
-        return
-    best = [row[0] if row else None for row in ranked]
-    state.progressive.count(batch.labels[: len(best)], best, batch.n_rows)
-    if state.record is not None:
-        state.record.add(
-            batch.labels,
-            ranked or [[]] * batch.n_rows,
-            labels=state.n_labels,
-            nodes=classifier.tree_.n_nodes if hasattr(classifier, "tree_") else 0,
-            seconds=perf_counter() - begin,
-        )
-
-
-def _predicted(state: Learning, X: Any) -> list[list[Any]]:
-    """The labels of the first rows, best first; of all rows, and several, for a record."""
-    if not state.n_labels:
-        return []
-    k = 1 if state.record is None else state.record.places
-    wanted = X[:SAMPLE] if state.record is None else X
-    labels, scores = state.model.classifier.predict_topk(wanted, k=k)
-    lengths = (scores >= 0).sum(axis=1).tolist()  # a missing place has the score NaN
-    return [row[:length] for row, length in zip(labels.tolist(), lengths, strict=True)]
 
 
 def _targets(model: Model, batch: Examples, path: str) -> Any:
@@ -244,7 +197,7 @@ def _targets(model: Model, batch: Examples, path: str) -> Any:
 def facts(state: Learning) -> list[str]:
     """Say in short how a run goes, the most important first."""
     return [
-        f"P@1 {_numbers.percent(state.progressive.value)}",
+        f"P@1 {_numbers.percent(state.record.point().accuracy)}",
         _numbers.counted(state.n_labels, "label"),
     ]
 

@@ -9,11 +9,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from labelgrove._cuts import Cut, reaches
 from labelgrove._errors import ParameterError
 from labelgrove.cli._models import Model
-
-Cut = float | npt.NDArray[np.float64]
-"""One threshold for all labels, or one for each, in the order of ``classes_``."""
 
 _NAMES = ("least", "lower_quartile", "median", "upper_quartile", "greatest")
 
@@ -128,7 +126,7 @@ class Search:
         )
         least = -np.inf if self.threshold is None else self.threshold
         # A missing place has the score NaN, which is not at least anything.
-        lengths = (scores >= least).sum(axis=1).tolist()
+        lengths = reaches(scores, least).sum(axis=1).tolist()
         for names, values, length in zip(labels.tolist(), scores.tolist(), lengths, strict=True):
             yield names[:length], values[:length]
 

@@ -1,20 +1,21 @@
-"""The course of a progressive validation: what is counted, and how it is told."""
+"""The course of a stream: what a model predicted of examples before it learnt them."""
 
 from __future__ import annotations
 
 import math
-from collections import Counter
-from collections.abc import Hashable, Sequence
+from collections import Counter, deque
+from collections.abc import Collection, Hashable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
-from labelgrove.evaluation._stream import Example
-from labelgrove.evaluation._targets import MULTICLASS, Row
+from labelgrove._errors import DataError
 from labelgrove.metrics._inputs import IntArray
 from labelgrove.metrics._multiclass import log2_ratio
 from labelgrove.metrics._score import FloatArray
+
+_STEP = 1.02  # ratio between points: some hundreds, however long the stream
 
 
 @dataclass(frozen=True)
@@ -23,29 +24,30 @@ class ProgressPoint:
 
     Attributes
     ----------
-    task : {"multilabel", "multiclass"}
     examples : int
         Examples predicted and learnt from.
     n_labels : int
-        Distinct labels among them.
+        Distinct labels among them, and those known before.
     precision : tuple of float
         P@1 to P@k over all examples so far; P@1 is the accuracy when each has one label.
     recent_precision : tuple of float
         The same over the latest examples, as many as the window holds.
     entropy_reduction : float
         log2(Acc) - log2(Acc_const) over all examples so far, minus infinity before the first
-        right prediction; nan for multi-label streams.
+        right prediction; nan unless every example has exactly one label.
     seconds : float
         Time spent in the model's methods.
+    nodes : int
+        Of the model's tree, where they are counted; else 0.
     """
 
-    task: str
     examples: int
     n_labels: int
     precision: tuple[float, ...]
     recent_precision: tuple[float, ...]
     entropy_reduction: float
     seconds: float
+    nodes: int = 0
 
     @property
     def accuracy(self) -> float:
@@ -64,7 +66,6 @@ class ProgressiveResult:
 
     Attributes
     ----------
-    task : {"multilabel", "multiclass"}
     examples, n_labels : int64 arrays (n_points,)
     precision, recent_precision : float64 arrays (n_points, k)
         Columns are P@1 to P@k.
@@ -72,7 +73,6 @@ class ProgressiveResult:
         All as in `ProgressPoint`.
     """
 
-    task: str
     examples: IntArray
     n_labels: IntArray
     precision: FloatArray
@@ -94,7 +94,6 @@ class ProgressiveResult:
 def as_result(points: Sequence[ProgressPoint]) -> ProgressiveResult:
     """Return checkpoints, at least one, as arrays."""
     return ProgressiveResult(
-        task=points[-1].task,
         examples=np.array([point.examples for point in points], dtype=np.int64),
         n_labels=np.array([point.n_labels for point in points], dtype=np.int64),
         precision=np.array([point.precision for point in points]),
@@ -104,50 +103,181 @@ def as_result(points: Sequence[ProgressPoint]) -> ProgressiveResult:
     )
 
 
-class Record:
-    """Counts along the stream; whole numbers, so nothing drifts."""
+class StreamRecord:
+    """What happens while a model learns from a stream, batch by batch.
 
-    def __init__(self, k: int, window: int) -> None:
+    Parameters
+    ----------
+    known : collection of labels
+        Labels that are not new to the model.
+    places : int, default=5
+        P@1 to P@places are counted, and a new label counts as told when it is among the first so
+        many that are predicted.
+    window : int, default=1000
+        How many of the latest examples the recent figures are about, or as many more as the
+        oldest batch among them has.
+
+    Examples
+    --------
+    >>> record = StreamRecord(places=1)
+    >>> record.add([["a"], ["b"]], [])
+    >>> record.add([["a"], ["b"]], [["a"], ["a"]])
+    >>> record.examples, record.point().accuracy
+    (4, 0.25)
+    >>> record.patience().tolist()
+    [0.0, 0.5]
+    """
+
+    def __init__(
+        self, known: Collection[Hashable] = (), *, places: int = 5, window: int = 1000
+    ) -> None:
         self.examples = 0
-        self._task = ""
-        self._places: IntArray = np.arange(1, k + 1)
-        self._hits: IntArray = np.zeros(k, dtype=np.int64)  # within the first 1 to k places
-        self._recent_hits: IntArray = np.zeros(k, dtype=np.int64)
-        self._ring: npt.NDArray[np.int32] = np.zeros((window, k), dtype=np.int32)
-        self._seen: Counter[Hashable] = Counter()
-        self._most_frequent = 0
+        self.places = places
+        self.window = window
         self._seconds = 0.0
+        self._nodes = 0
+        # Hits within the first 1, 2, ... places: of all examples, and of the recent ones.
+        self._hits: FloatArray = np.zeros(places)
+        self._recent_hits: FloatArray = np.zeros(places)
+        self._recent = 0
+        self._batches: deque[tuple[int, FloatArray]] = deque()
+        self._known = frozenset(known)
+        self._learnt: Counter[Hashable] = Counter()
+        self._new = 0
+        self._most_frequent = 0
+        self._one_label_each = True
+        self._told: dict[Hashable, int] = {}  # new labels: examples learnt when first told
+        self._asked: dict[Hashable, int] = {}  # new labels: examples learnt when last asked
+        self._points: list[ProgressPoint] = []
+
+    @property
+    def new_labels(self) -> int:
+        """How many labels came up that were not known."""
+        return self._new
 
     @property
     def n_labels(self) -> int:
-        return len(self._seen)
+        """How many labels were known or came up."""
+        return len(self._known) + self._new
 
-    def add(self, example: Example, predicted: Row, seconds: float) -> None:
-        self._task = example.task
-        hits = np.zeros(self._places.size, dtype=np.int64)
-        hits[: len(predicted)] = [label in example.labels for label in predicted]
-        within = np.cumsum(hits)
-        slot = self.examples % len(self._ring)
-        self._hits += within
-        self._recent_hits += within - self._ring[slot]
-        self._ring[slot] = within
-        for label in example.labels:
-            self._seen[label] += 1
-            self._most_frequent = max(self._most_frequent, self._seen[label])
-        self.examples += 1
+    def add(
+        self,
+        true: Sequence[Collection[Hashable]],
+        predicted: Sequence[Sequence[Hashable]],
+        *,
+        seconds: float = 0.0,
+        nodes: int = 0,
+    ) -> None:
+        """Take notice of a batch that was predicted, then learnt.
+
+        Parameters
+        ----------
+        true : sequence of collections
+            The labels of every row.
+        predicted : sequence of sequences
+            The labels predicted for the first rows before the batch was learnt, best first. They
+            stand for the other rows too; where there are none, nothing was right.
+        seconds : float
+            What predicting and learning took.
+        nodes : int
+            Of how many nodes the model's tree is after the batch.
+
+        Raises
+        ------
+        DataError
+            If there are more predictions than rows.
+        """
+        if len(predicted) > len(true):
+            raise DataError(
+                f"predicted has {len(predicted)} rows: expected at most {len(true)}, as true"
+            )
+        hits = np.zeros(self.places)
+        for given, told in zip(true, predicted, strict=False):
+            for place, label in enumerate(told[: self.places]):
+                hits[place] += label in given
+            self._ask(given, set(told[: self.places]))
+        if predicted:
+            hits = np.cumsum(hits) * (len(true) / len(predicted))
+        for given in true:
+            self._learn(given)
         self._seconds += seconds
+        self._nodes = nodes
+        self._count(len(true), hits)
+        if not self._points or self.examples >= _STEP * self._points[-1].examples:
+            self._points.append(self.point())
 
     def point(self) -> ProgressPoint:
-        n, n_recent = self.examples, min(self.examples, len(self._ring))
+        """Tell where the stream stands; figures are NaN before the first example."""
+        places = np.arange(1, self.places + 1)
+        with np.errstate(invalid="ignore"):
+            precision = self._hits / (self.examples * places)
+            recent = self._recent_hits / (self._recent * places)
         bits = math.nan
-        if self._task == MULTICLASS:
-            bits = log2_ratio(int(self._hits[0]) / n, self._most_frequent / n)
+        if self._one_label_each and self.examples:
+            bits = log2_ratio(float(precision[0]), self._most_frequent / self.examples)
         return ProgressPoint(
-            task=self._task,
-            examples=n,
+            examples=self.examples,
             n_labels=self.n_labels,
-            precision=tuple((self._hits / (n * self._places)).tolist()),
-            recent_precision=tuple((self._recent_hits / (n_recent * self._places)).tolist()),
+            precision=tuple(precision.tolist()),
+            recent_precision=tuple(recent.tolist()),
             entropy_reduction=bits,
             seconds=self._seconds,
+            nodes=self._nodes,
         )
+
+    def points(self) -> list[ProgressPoint]:
+        """The course so far, some hundreds of points; the last one is where it stands."""
+        ended = not self._points or self._points[-1].examples == self.examples
+        return [*self._points] if ended else [*self._points, self.point()]
+
+    def patience(self) -> npt.NDArray[np.float64]:
+        """The share of new labels that have been told by the time n examples of them were learnt.
+
+        Of most labels one knows only that they have not been told *yet*: the share is the product
+        limit of Kaplan and Meier (1958), which takes them into account for as long as they were
+        asked for.
+
+        Returns
+        -------
+        ndarray of float64, shape (n_max + 1,)
+            For n = 0, 1, 2, …; empty if no label was new.
+        """
+        told = np.array(list(self._told.values()), np.int64)
+        asked = np.array(
+            [n for label, n in self._asked.items() if label not in self._told], np.int64
+        )
+        if told.size + asked.size == 0:
+            return np.empty(0)
+        last = int(max(told.max(initial=0), asked.max(initial=0)))
+        events = np.bincount(told, minlength=last + 1)
+        leaving = events + np.bincount(asked, minlength=last + 1)
+        at_risk = np.cumsum(leaving[::-1])[::-1]
+        left = np.cumprod(1.0 - events / np.maximum(at_risk, 1))
+        return np.asarray(1.0 - left, np.float64)
+
+    def _ask(self, given: Collection[Hashable], told: set[Hashable]) -> None:
+        for label in given:
+            if label in self._known or label in self._told:
+                continue
+            self._asked[label] = self._learnt[label]
+            if label in told:
+                self._told[label] = self._learnt[label]
+
+    def _learn(self, given: Collection[Hashable]) -> None:
+        self._one_label_each &= len(given) == 1
+        for label in given:
+            times = self._learnt[label] + 1
+            self._learnt[label] = times
+            self._new += times == 1 and label not in self._known
+            self._most_frequent = max(self._most_frequent, times)
+
+    def _count(self, n_rows: int, hits: FloatArray) -> None:
+        self.examples += n_rows
+        self._hits += hits
+        self._recent += n_rows
+        self._recent_hits += hits
+        self._batches.append((n_rows, hits))
+        while self._recent - self._batches[0][0] >= self.window:
+            oldest, hits = self._batches.popleft()
+            self._recent -= oldest
+            self._recent_hits -= hits

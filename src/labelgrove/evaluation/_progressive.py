@@ -2,18 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Sequence
 from time import perf_counter
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from sklearn.exceptions import NotFittedError
 
-from labelgrove._errors import DataError, ParameterError
-from labelgrove.evaluation._course import ProgressiveResult, ProgressPoint, Record, as_result
-from labelgrove.evaluation._stream import Example, examples_of
-from labelgrove.evaluation._targets import Learner, Row
-from labelgrove.metrics._inputs import check_k
+from labelgrove._errors import DataError
+from labelgrove._parameters import integer
+from labelgrove.evaluation._course import (
+    ProgressiveResult,
+    ProgressPoint,
+    StreamRecord,
+    as_result,
+)
+from labelgrove.evaluation._observed import Predictor
+from labelgrove.evaluation._stream import examples_of
+
+
+class Learner(Predictor, Protocol):
+    """What a model must be able to do to be measured while it learns."""
+
+    def partial_fit(self, X: Any, Y: Any) -> Any:
+        """Learn from more rows."""
 
 
 def progressive_validation(
@@ -117,15 +129,11 @@ def iter_progressive(
     DataError, ParameterError
         As for `progressive_validation`.
     """
-    record = Record(check_k(k), _positive(window, "window"))
-    step = None if every is None else _positive(every, "every")
+    record = StreamRecord(places=integer("k", k, 1), window=integer("window", window, 1))
+    step = None if every is None else integer("every", every, 1)
     shown = 0
     for example in examples_of(stream):
-        predicted, seconds = _predict(clf, example, k, record.n_labels)
-        start = perf_counter()
-        clf.partial_fit(example.X, example.Y)
-        seconds += perf_counter() - start
-        record.add(example, predicted, seconds)
+        predict_then_learn(clf, example.X, example.Y, [example.labels], record)
         n = record.examples
         if n & (n - 1) == 0 or (step is not None and n % step == 0):
             shown = n
@@ -136,22 +144,45 @@ def iter_progressive(
         yield record.point()
 
 
-def _predict(clf: Learner, example: Example, k: int, n_labels: int) -> tuple[Row, float]:
-    """Return the predicted labels in order, None in empty places, and the seconds it took."""
+def predict_then_learn(
+    clf: Learner,
+    X: Any,
+    Y: Any,
+    labels: Sequence[Collection[Hashable]],
+    record: StreamRecord,
+    *,
+    sample: int | None = None,
+    count_nodes: bool = False,
+) -> None:
+    """Let a model predict a batch, then learn it, and record how well it did.
+
+    Parameters
+    ----------
+    clf : estimator with ``predict_topk`` and ``partial_fit``
+    X, Y
+        Rows and labels as it takes them.
+    labels : sequence of collections
+        The labels of every row.
+    record : StreamRecord
+        Says how many places to predict.
+    sample : int, optional
+        Predict the first so many rows only.
+    count_nodes : bool
+        Record the size of the model's tree too, which takes a moment.
+    """
     start = perf_counter()
     try:
-        labels, scores, *_ = clf.predict_topk(example.X, k=k)
+        names, scores, *_ = clf.predict_topk(X[:sample], k=record.places)
     except NotFittedError:
-        if n_labels > 0:  # it has learnt from labels, so this is an error of its own
+        if record.n_labels > 0:  # it has learnt from labels, so this is an error of its own
             raise
-        return (), perf_counter() - start
+        names, scores = np.empty((0, 0)), np.empty((0, 0))
+    clf.partial_fit(X, Y)
     seconds = perf_counter() - start
-    empty = np.isnan(np.asarray(scores[0], dtype=np.float64))
-    labels = np.asarray(labels)[0].tolist()[:k]
-    return tuple(None if no else label for label, no in zip(labels, empty, strict=False)), seconds
-
-
-def _positive(value: Any, name: str) -> int:
-    if not isinstance(value, int | np.integer) or isinstance(value, bool) or value < 1:
-        raise ParameterError(f"{name}={value!r}: expected a positive whole number")
-    return int(value)
+    found = ~np.isnan(np.asarray(scores, np.float64))
+    predicted = [
+        [label for label, there in zip(row, places, strict=True) if there]
+        for row, places in zip(np.asarray(names).tolist(), found.tolist(), strict=True)
+    ]
+    nodes = clf.tree_.n_nodes if count_nodes and hasattr(clf, "tree_") else 0
+    record.add(labels, predicted, seconds=seconds, nodes=nodes)

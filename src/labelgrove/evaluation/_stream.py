@@ -10,7 +10,8 @@ import numpy as np
 from scipy.sparse import csr_array, issparse
 
 from labelgrove._errors import DataError
-from labelgrove.evaluation._targets import MULTICLASS, Row, as_row, read_targets, task_of
+from labelgrove._targets import Targets, parse_targets
+from labelgrove.evaluation._observed import n_rows_of
 
 
 @dataclass(frozen=True)
@@ -21,14 +22,12 @@ class Example:
     ----------
     X : one row, as `partial_fit` and `predict_topk` take it
     Y : its labels, as `partial_fit` takes them
-    labels : tuple of labels
-    task : {"multilabel", "multiclass"}
+    labels : list of labels
     """
 
     X: Any
     Y: Any
-    labels: Row
-    task: str
+    labels: list[Any]
 
 
 def examples_of(stream: Any) -> Iterator[Example]:
@@ -43,14 +42,11 @@ def examples_of(stream: Any) -> Iterator[Example]:
 
 
 def _rows_of_arrays(X: Any, Y: Any) -> Iterator[Example]:
-    task, rows = read_targets(Y)
-    n_rows = X.shape[0] if hasattr(X, "shape") else len(X)
-    if n_rows != len(rows):
-        raise DataError(f"Y has {len(rows)} rows: expected {n_rows}, as X has")
+    targets = parse_targets(Y, n_rows_of(X))
     X = csr_array(X) if issparse(X) else X
     Y = csr_array(Y) if issparse(Y) else Y  # one format that can be cut row by row
-    for i, labels in enumerate(rows):
-        yield Example(X[i : i + 1], Y[i : i + 1], labels, task)
+    for i in range(targets.n_rows):
+        yield Example(X[i : i + 1], Y[i : i + 1], targets.row(i))
 
 
 def _pairs(stream: Iterable[Any]) -> Iterator[Example]:
@@ -60,16 +56,22 @@ def _pairs(stream: Iterable[Any]) -> Iterator[Example]:
             x, labels = pair
         except (TypeError, ValueError):
             raise DataError(f"stream, example {i}: expected a pair (x, labels)") from None
-        task = task_of(labels)
-        expected = task if expected is None else expected
-        if task != expected:
+        targets = _read(labels, i)
+        expected = targets.kind if expected is None else expected
+        if targets.kind != expected:
             raise DataError(
                 f"stream, example {i}: single labels and collections of labels are mixed; "
                 "expected one or the other throughout"
             )
-        row = as_row(labels, f"stream, example {i}")
-        Y: Any = list(row) if task == MULTICLASS else [list(row)]
-        yield Example(_one_row(x, i), Y, row, task)
+        row = targets.row(0)
+        yield Example(_one_row(x, i), row if expected == "multiclass" else [row], row)
+
+
+def _read(labels: Any, i: int) -> Targets:
+    try:
+        return parse_targets([labels])
+    except DataError as failure:
+        raise DataError(f"stream, example {i}: {str(failure).removeprefix('Y, row 0: ')}") from None
 
 
 def _one_row(x: Any, i: int) -> Any:

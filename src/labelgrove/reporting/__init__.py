@@ -5,7 +5,6 @@ packages of ``labelgrove[report]``: Vega, which draws the charts, and Jinja, whi
 """
 
 from labelgrove.reporting._report import write_report
-from labelgrove.reporting._stream import StreamRecord
 from labelgrove.reporting._stream_report import write_stream_report
 
-__all__ = ["StreamRecord", "write_report", "write_stream_report"]
+__all__ = ["write_report", "write_stream_report"]

@@ -2,64 +2,57 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping
 from typing import Any
 
 import numpy as np
-from scipy.sparse import csr_array
 
-from labelgrove.metrics import compare_rankings, compare_sets, label_changes, mcnemar
-from labelgrove.metrics._score import Interval, Score
+from labelgrove.evaluation._figures import f1_finishes
+from labelgrove.metrics import compare_rankings, label_changes, mcnemar
+from labelgrove.metrics._score import Finish, Interval, estimate
+from labelgrove.reporting._measured import PLACES, Measured
 from labelgrove.reporting._numbers import plain
-from labelgrove.reporting._observed import Observed
-from labelgrove.reporting._sections import NAMES, UNDEFINED, in_test, propensities
+from labelgrove.reporting._sections import NAMES, headline
 
 SIGNIFICANT = 0.05
 
 
-def differences(
-    truth: csr_array,
-    before: tuple[Observed, Mapping[str, Score]],
-    after: tuple[Observed, Mapping[str, Score]],
-    interval: Interval,
-) -> list[dict[str, Any]]:
+def differences(before: Measured, after: Measured, interval: Interval) -> list[dict[str, Any]]:
     """The change of every metric of the headlines that is a mean over rows or labels."""
-    ks = (1, 3, 5)
+    truth = after.truth
     found = compare_rankings(
         truth,
-        before[0].ranking,
-        after[0].ranking,
-        ks,
-        inverse_propensities=propensities(before[0]),
-        interval=interval,
-    )
-    found |= compare_sets(
-        truth,
-        before[0].answer,
-        after[0].answer,
-        labels=in_test(truth),
-        zero_division=UNDEFINED,
+        before.ranking,
+        after.ranking,
+        PLACES,
+        inverse_propensities=before.weights,
         interval=interval,
     )
     found["accuracy"] = found["p@1"]
-    rows = []
-    for name, score in after[1].items():
-        if name not in found:
+    finishes = [f1_finishes(one.observed, one.answer) for one in (before, after)]
+    for name, finish in finishes[1].items():
+        found[name] = estimate(_difference(finishes[0][name], finish), truth.shape[0], interval)
+    rows, scores = [], headline(before)
+    for name, score in headline(after).items():
+        if name not in found or name not in scores:
             continue
         change = found[name]
         low, high = change.interval or (np.nan, np.nan)
         verdict = "better" if low > 0 else "worse" if high < 0 else "undecided"
-        numbers = plain([before[1][name], score, change, low, high])
+        numbers = plain([scores[name], score, change, low, high])
         values = dict(zip(("before", "after", "change", "low", "high"), numbers, strict=True))
         rows.append({"metric": NAMES[name], "verdict": verdict, **values})
     return rows
 
 
-def first_places(truth: csr_array, before: Observed, after: Observed) -> dict[str, Any]:
+def _difference(before: Finish, after: Finish) -> Finish:
+    return lambda weight: after(weight) - before(weight)
+
+
+def first_places(before: Measured, after: Measured) -> dict[str, Any]:
     """McNemar's test of who is right with the first label."""
-    right = []
-    for observed in (before, after):
-        best = observed.ranking[:, 0]
+    right, truth = [], after.truth
+    for measured in (before, after):
+        best = measured.ranking[:, 0]
         hits = np.zeros(len(best), np.bool_)
         rows = np.repeat(np.arange(len(best)), np.diff(truth.indptr))
         hits[rows[truth.indices == best[rows]]] = True
@@ -76,18 +69,16 @@ def first_places(truth: csr_array, before: Observed, after: Observed) -> dict[st
 
 
 def changed_labels(
-    truth: csr_array,
-    before: Observed,
-    after: Observed,
-    ids: Mapping[Hashable, int],
+    before: Measured,
+    after: Measured,
     f1: tuple[list[Any], list[Any]],
 ) -> dict[str, Any]:
     """The labels on which the models ever differ, column by column, the surest change first."""
-    found = label_changes(truth, before.answer, after.answer)
+    found = label_changes(after.truth, before.answer, after.answer)
     gain = found.only_after - found.only_before
     differ = np.flatnonzero(found.only_after + found.only_before > 0)
     order = differ[np.lexsort((-np.abs(gain[differ]), found.p_value[differ]))]
-    names = [str(name) for name in ids]
+    names = [str(name) for name in after.labels]
     sure = found.adjusted <= SIGNIFICANT
     return {
         "columns": {

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
@@ -10,8 +9,11 @@ from typing import Any
 import numpy as np
 from scipy.sparse import csr_array
 
+from labelgrove._cuts import reaches
+from labelgrove.metrics._inputs import IntArray
+from labelgrove.metrics._score import FloatArray
 from labelgrove.models import LabelPaths
-from labelgrove.reporting._observed import FloatArray, IntArray, Observed
+from labelgrove.reporting._measured import Measured
 
 
 @dataclass(frozen=True)
@@ -56,12 +58,10 @@ class Losses:
         return node, share
 
 
-def find_losses(
-    model: Any, X: Any, truth: csr_array, observed: Observed, ids: dict[Hashable, int]
-) -> Losses:
+def find_losses(model: Any, X: Any, measured: Measured) -> Losses:
     """Follow every missed label from the root to where it fell out."""
-    names = list(ids)
-    missed = csr_array(truth - truth.multiply(observed.answer))
+    names, truth = measured.labels, measured.truth
+    missed = csr_array(truth - truth.multiply(measured.answer))
     missed.eliminate_zeros()
     missed.sort_indices()
     rows = np.repeat(np.arange(missed.shape[0]), np.diff(missed.indptr))
@@ -69,7 +69,7 @@ def find_losses(
     ends = missed.indptr.tolist()
     wanted = [[names[j] for j in labels[start:end].tolist()] for start, end in pairwise(ends)]
     paths: LabelPaths = model.label_paths(X, wanted)
-    needed = _needed(observed, rows, labels)
+    needed = _needed(measured, rows, labels)
     step = _first_below(paths, needed)
     there = np.diff(paths.indptr) > 0
     at = paths.indptr[:-1][there] + step[there]
@@ -82,19 +82,19 @@ def find_losses(
     )
 
 
-def _needed(observed: Observed, rows: IntArray, labels: IntArray) -> FloatArray:
-    if observed.rule != "class":
-        return observed.thresholds[labels].astype(np.float32)
-    best = np.zeros(observed.estimates.shape[0])
-    for row, (start, end) in enumerate(pairwise(observed.estimates.indptr)):
-        best[row] = observed.estimates.data[start:end].max(initial=0.0)
+def _needed(measured: Measured, rows: IntArray, labels: IntArray) -> FloatArray:
+    if measured.rule != "class":
+        return measured.thresholds[labels]
+    best = np.zeros(measured.estimates.shape[0])
+    for row, (start, end) in enumerate(pairwise(measured.estimates.indptr)):
+        best[row] = measured.estimates.data[start:end].max(initial=0.0)
     return best[rows]
 
 
 def _first_below(paths: LabelPaths, needed: FloatArray) -> IntArray:
     """Place in every path of the first product that is too small; of equals, the leaf."""
     lengths = np.diff(paths.indptr)
-    enough = paths.products >= np.repeat(needed, lengths)
+    enough = reaches(paths.products, np.repeat(needed, lengths))
     # Products fall along a path: those that are enough come first.
     before = np.concatenate([[0], np.cumsum(enough)])
     passed = before[paths.indptr[1:]] - before[paths.indptr[:-1]]

@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from os import PathLike
 from typing import Any
 
 import numpy as np
-from scipy.sparse import csr_array
 
-from labelgrove._errors import DataError
-from labelgrove.evaluation._targets import read_targets
 from labelgrove.metrics import Bootstrap
 from labelgrove.metrics._score import Interval, Score
 from labelgrove.reporting import _changes, _chart_parts, _charts, _sections
 from labelgrove.reporting._losses import Losses, find_losses
-from labelgrove.reporting._observed import Observed, indicator, label_ids, observe
+from labelgrove.reporting._measured import Measured, measure
 from labelgrove.reporting._page import write_page
 from labelgrove.reporting._rings import rings
 
@@ -80,99 +77,85 @@ def write_report(
     >>> write_report(clf, [[1, 0], [0, 1]], [["ebb"], ["flow"]], "report.html")  # doctest: +SKIP
     """
     interval = Bootstrap(level=level, n_resamples=_RESAMPLES, method="centred")
-    task, rows = read_targets(Y)
-    n = X.shape[0] if hasattr(X, "shape") else len(X)
-    if len(rows) != n or n == 0:
-        raise DataError(f"Y has {len(rows)} rows, X has {n}: expected as many, and at least one")
     models = [model] if compare is None else [model, compare]
-    ids = label_ids(models, rows)
-    truth = indicator(rows, ids)
-    observed = observe(model, X, task, ids)
-    scores = _sections.headline(truth, observed, task, interval)
-    losses = find_losses(model, X, truth, observed, ids) if hasattr(model, "label_paths") else None
-    page = _page(model, truth, observed, ids, losses, names[0], interval)
-    changes = None
+    # Both models get the same columns: first the labels that either knows, then what else is true.
+    labels = list(dict.fromkeys(label for one in models for label in one.classes_.tolist()))
+    measured = measure(model, X, Y, labels=labels, interval=interval)
+    losses = find_losses(model, X, measured) if hasattr(model, "label_paths") else None
+    page = _page(model, measured, losses, names[0], interval)
+    changes = other = None
     if compare is not None:
-        other = observe(compare, X if X_compare is None else X_compare, task, ids)
-        other_scores = _sections.headline(truth, other, task, interval)
-        changes = _compare(
-            page, truth, (other, other_scores), (observed, scores), ids, names, interval
-        )
-    _add_charts(page, observed, names[: len(models)])
+        rows = X if X_compare is None else X_compare
+        other = measure(compare, rows, Y, labels=measured.labels, interval=interval)
+        changes = _compare(page, other, measured, names, interval)
+    _add_charts(page, measured, names[: len(models)])
     write_page(
         path,
         "report.html.jinja",
         {
             "page": page,
             "title": f"{names[0]} on {data_name}",
-            "facts": _facts(model, truth, observed, data_name),
-            "tiles": _tiles(scores, None if changes is None else other_scores),
-            "task": task,
-            "rule": observed.rule,
+            "facts": _facts(model, measured, data_name),
+            "tiles": _tiles(
+                _sections.headline(measured), None if other is None else _sections.headline(other)
+            ),
+            "task": model.target_type_,
+            "rule": measured.rule,
             "threshold": float(getattr(model, "threshold", 0.5)),
             "changes": changes,
             "names": list(names),
-            "latency": _latency(observed),
+            "latency": _latency(measured),
             "has_tree": "tree" in page,
+            "labels_in_test": measured.figures["labels_in_test"],
         },
     )
 
 
 def _page(
-    model: Any,
-    truth: csr_array,
-    observed: Observed,
-    ids: Mapping[Hashable, int],
-    losses: Losses | None,
-    name: str,
-    interval: Interval,
+    model: Any, measured: Measured, losses: Losses | None, name: str, interval: Interval
 ) -> dict[str, Any]:
     """What the scripts of the page draw."""
-    columns = _sections.label_columns(truth, observed, ids, losses)
+    columns = _sections.label_columns(measured, losses)
     points, means = _sections.frequency(columns)
     data: dict[str, Any] = {
-        "ranking": _sections.ranking_curve(truth, observed, name, interval),
-        "threshold_curve": _sections.threshold_curve(truth, observed),
-        "reliability": _sections.reliability(truth, observed, name),
+        "ranking": _sections.ranking_curve(measured, name, interval),
+        "threshold_curve": _sections.threshold_curve(measured),
+        "reliability": _sections.reliability(measured, name),
         "frequency": points,
         "frequency_mean": means,
-        "latency": _sections.latency_bins(observed.latencies),
+        "latency": _sections.latency_bins(measured.latencies),
     }
-    if observed.rule == "thresholds":
-        used = observed.thresholds[observed.known]
+    if measured.rule == "thresholds":
+        used = measured.thresholds[measured.known]
         data["chosen"] = _sections.counts_in_bins(used, np.linspace(0, max(used.max(), 0.5), 26))
     if losses is not None:
         data["lost_by_depth"] = _sections.lost_by_depth(losses)
     page: dict[str, Any] = {"data": data, "labels": columns, "charts": {}}
     if hasattr(model, "tree_"):
-        page["tree"] = _sections.tree_arrays(model.tree_, ids, losses)
+        page["tree"] = _sections.tree_arrays(model.tree_, measured.labels, losses)
     return page
 
 
 def _compare(
     page: dict[str, Any],
-    truth: csr_array,
-    before: tuple[Observed, Mapping[str, Score]],
-    after: tuple[Observed, Mapping[str, Score]],
-    ids: Mapping[Hashable, int],
+    before: Measured,
+    after: Measured,
     names: Sequence[str],
     interval: Interval,
 ) -> dict[str, Any]:
     data = page["data"]
-    data["ranking"] += _sections.ranking_curve(truth, before[0], names[1], interval)
-    data["reliability"] += _sections.reliability(truth, before[0], names[1])
-    data["differences"] = _changes.differences(truth, before, after, interval)
-    f1_before = _sections.label_columns(truth, before[0], ids, None)["f1"]
-    labels = _changes.changed_labels(
-        truth, before[0], after[0], ids, (f1_before, page["labels"]["f1"])
-    )
+    data["ranking"] += _sections.ranking_curve(before, names[1], interval)
+    data["reliability"] += _sections.reliability(before, names[1])
+    data["differences"] = _changes.differences(before, after, interval)
+    f1_before = _sections.label_columns(before, None)["f1"]
+    labels = _changes.changed_labels(before, after, (f1_before, page["labels"]["f1"]))
     page["changes"] = labels.pop("columns")
-    return labels | {"first": _changes.first_places(truth, before[0], after[0])}
+    return labels | {"first": _changes.first_places(before, after)}
 
 
-def _add_charts(page: dict[str, Any], observed: Observed, names: Sequence[str]) -> None:
-    threshold = observed.thresholds[observed.known]
-    common = float(threshold[0]) if observed.rule == "threshold" and len(threshold) else None
+def _add_charts(page: dict[str, Any], measured: Measured, names: Sequence[str]) -> None:
+    threshold = measured.thresholds[measured.known]
+    common = float(threshold[0]) if measured.rule == "threshold" and len(threshold) else None
     makers: dict[str, Callable[[], dict[str, Any]]] = {
         "ranking": lambda: _charts.ranking(list(names)),
         "threshold_curve": lambda: _charts.threshold_curve(common),
@@ -192,21 +175,18 @@ def _add_charts(page: dict[str, Any], observed: Observed, names: Sequence[str]) 
         page["charts"]["rings"] = rings()
 
 
-def _facts(
-    model: Any, truth: csr_array, observed: Observed, data_name: str
-) -> list[tuple[str, str]]:
-    seen = np.diff(truth.indptr)
-    in_test = np.unique(truth.indices)
-    unknown = int((~observed.known[in_test]).sum())
+def _facts(model: Any, measured: Measured, data_name: str) -> list[tuple[str, str]]:
+    found = measured.figures
     facts = [
         ("model", type(model).__name__),
-        ("learnt from", f"{observed.examples_seen:,} examples"),
-        ("labels", f"{int(observed.known.sum()):,}"),
-        ("measured on", f"{truth.shape[0]:,} examples of {data_name}"),
-        ("labels an example", f"{seen.mean():.1f}"),
+        ("learnt from", f"{measured.examples_seen:,} examples"),
+        ("labels", f"{int(measured.known.sum()):,}"),
+        ("measured on", f"{found['examples']:,} examples of {data_name}"),
+        ("labels an example", f"{measured.truth.nnz / found['examples']:.1f}"),
     ]
-    if unknown:
-        facts.append(("labels never learnt", f"{unknown:,} of {len(in_test):,} in the test"))
+    if found["unknown_labels"]:
+        of = f"{found['unknown_labels']:,} of {found['labels_in_test']:,} in the test"
+        facts.append(("labels never learnt", of))
     return facts
 
 
@@ -219,14 +199,14 @@ def _tiles(scores: Mapping[str, Score], other: Mapping[str, Score] | None) -> li
     return tiles
 
 
-def _latency(observed: Observed) -> dict[str, Any]:
+def _latency(measured: Measured) -> dict[str, Any]:
     quantiles = {
-        f"p{q}": _time(float(np.quantile(observed.latencies, q / 100))) for q in (50, 95, 99)
+        f"p{q}": _time(float(np.quantile(measured.latencies, q / 100))) for q in (50, 95, 99)
     }
     return quantiles | {
-        "rows": len(observed.latencies),
-        "classifiers": observed.classifiers,
-        "depth": observed.depth,
+        "rows": len(measured.latencies),
+        "classifiers": measured.figures["classifiers_per_example"],
+        "depth": measured.figures["expected_depth"],
     }
 
 

@@ -2,23 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping
+from collections.abc import Hashable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 from scipy.sparse import csr_array
 
-from labelgrove.metrics import (
-    expected_calibration_error,
-    inverse_propensity,
-    label_table,
-    reliability_curve,
-)
-from labelgrove.metrics._score import Interval, Score, estimate
-from labelgrove.metrics._summary import ranking_finishes, set_finishes
+from labelgrove._cuts import reaches
+from labelgrove.evaluation._figures import f1_finishes
+from labelgrove.metrics import label_table, reliability_curve
+from labelgrove.metrics._inputs import IntArray, keep_entries
+from labelgrove.metrics._score import FloatArray, Interval, Score, estimate
+from labelgrove.metrics._summary import ranking_finishes
 from labelgrove.reporting._losses import Losses
+from labelgrove.reporting._measured import Measured
 from labelgrove.reporting._numbers import plain, records
-from labelgrove.reporting._observed import PLACES, FloatArray, IntArray, Observed
 
 NAMES = {
     "accuracy": "accuracy",
@@ -36,52 +34,22 @@ NAMES = {
 }
 """What metrics are called in the page."""
 
-UNDEFINED = float("nan")
-"""What 0/0 counts as in F1: not at all. A label that a resample happens to miss is no failure."""
-
-_FEWEST_FOR_PROPENSITY = 3
 _FREQUENCY_BINS = 4  # for each power of ten
 
 
-def propensities(observed: Observed) -> FloatArray | None:
-    """Inverse propensities from what the model has seen; None where it is too little."""
-    if observed.examples_seen < _FEWEST_FOR_PROPENSITY:
-        return None
-    return inverse_propensity(observed.counts, n_examples=observed.examples_seen)
+def headline(measured: Measured) -> dict[str, Score]:
+    """The figures of the first lines, with their intervals."""
+    if measured.rule == "class":
+        chosen = ["accuracy", "psp@1", "macro_f1", "ece"]
+    else:
+        chosen = [name for name in NAMES if name not in ("accuracy", "psp@1")]
+    return {name: measured.figures[name] for name in chosen if name in measured.figures}
 
 
-def in_test(truth: csr_array) -> IntArray:
-    """Labels that any example has: of others no F1 can be told, and none counts."""
-    return np.unique(truth.indices).astype(np.int64)
-
-
-def headline(
-    truth: csr_array, observed: Observed, task: str, interval: Interval
-) -> dict[str, Score]:
-    """The metrics of the first lines, with their intervals."""
-    places = (1,) if task == "multiclass" else (1, 3, 5)
-    finishes, n = ranking_finishes(
-        truth, observed.ranking, places, propensities(observed), None, 0.0
-    )
-    sets, _ = set_finishes(truth, observed.answer, in_test(truth), UNDEFINED)
-    finishes |= sets
-    left_out = {"accuracy", "psp@1"}
-    if task == "multiclass":
-        finishes["accuracy"] = finishes["p@1"]
-        left_out = NAMES.keys() - {"accuracy", "macro_f1", "psp@1", "ece"}
-    error = expected_calibration_error(truth, observed.estimates, interval=interval)
-    found = {name: estimate(finishes[name], n, interval) for name in NAMES if name in finishes} | {
-        "ece": error
-    }
-    return {name: score for name, score in found.items() if name not in left_out}
-
-
-def ranking_curve(
-    truth: csr_array, observed: Observed, model: str, interval: Interval
-) -> list[dict[str, Any]]:
+def ranking_curve(measured: Measured, model: str, interval: Interval) -> list[dict[str, Any]]:
     """P@k and R@k for k = 1 to 10."""
-    ks = range(1, PLACES + 1)
-    finishes, n = ranking_finishes(truth, observed.ranking, ks, None, None, 0.0)
+    ks = range(1, measured.ranking.shape[1] + 1)
+    finishes, n = ranking_finishes(measured.truth, measured.ranking, ks, None, None, 0.0)
     rows = []
     for letter, metric in (("p", "precision"), ("r", "recall")):
         for k in ks:
@@ -94,28 +62,26 @@ def ranking_curve(
     return rows
 
 
-def threshold_curve(truth: csr_array, observed: Observed) -> list[dict[str, Any]]:
+def threshold_curve(measured: Measured) -> list[dict[str, Any]]:
     """F1, averaged in three ways, where all labels share one threshold."""
-    rows, labels = [], in_test(truth)
+    rows, estimates = [], measured.estimates
     for threshold in np.arange(1, 50) / 50:
-        kept = csr_array(observed.estimates, copy=True)
-        kept.data = (kept.data >= threshold).astype(np.float64)
-        kept.eliminate_zeros()
-        finishes, _ = set_finishes(truth, kept, labels, UNDEFINED)
+        kept = keep_entries(estimates, reaches(estimates.data, threshold))
+        ones = csr_array((np.ones(kept.nnz), kept.indices, kept.indptr), shape=kept.shape)
         rows += [
             {
                 "threshold": float(threshold),
-                "average": average,
-                "f": plain([finishes[f"{average}_f1"](None)])[0],
+                "average": name.removesuffix("_f1"),
+                "f": plain([finish(None)])[0],
             }
-            for average in ("macro", "micro", "instance")
+            for name, finish in f1_finishes(measured.observed, ones).items()
         ]
     return rows
 
 
-def reliability(truth: csr_array, observed: Observed, model: str) -> list[dict[str, Any]]:
+def reliability(measured: Measured, model: str) -> list[dict[str, Any]]:
     """The reliability curve over the estimates that were looked at."""
-    curve = reliability_curve(truth, observed.estimates)
+    curve = reliability_curve(measured.truth, measured.estimates)
     there = curve.count > 0
     rows = records(
         predicted=curve.mean_probability[there],
@@ -138,16 +104,16 @@ def latency_bins(seconds: FloatArray) -> list[dict[str, Any]]:
     return counts_in_bins(ms, np.logspace(low - 0.01, high + 0.01, 41))
 
 
-def label_columns(
-    truth: csr_array, observed: Observed, ids: Mapping[Hashable, int], losses: Losses | None
-) -> dict[str, Any]:
+def label_columns(measured: Measured, losses: Losses | None) -> dict[str, Any]:
     """The per-label table, column by column."""
-    table = label_table(truth, observed.answer, names=list(ids), thresholds=observed.thresholds)
+    table = label_table(
+        measured.truth, measured.answer, names=measured.labels, thresholds=measured.thresholds
+    )
     f1 = table.f1.copy()
     f1[table.support == 0] = np.nan  # of a label that is not in the test nothing can be said
     columns: dict[str, Any] = {
         "label": [str(name) for name in table.name],
-        "seen": plain(observed.counts),
+        "seen": plain(measured.counts),
         "support": plain(table.support),
         "right": plain(table.true_positives),
         "wrong": plain(table.false_positives),
@@ -156,10 +122,10 @@ def label_columns(
         "recall": plain(np.where(table.support > 0, table.recall, np.nan)),
         "f1": plain(f1),
     }
-    if observed.rule == "thresholds":
+    if measured.rule == "thresholds":
         columns["threshold"] = plain(table.threshold)
     if losses is not None:
-        node, share = losses.main_nodes(len(ids))
+        node, share = losses.main_nodes(len(measured.labels))
         columns |= {"node": plain(node), "share": plain(share)}
     return columns
 
@@ -201,10 +167,11 @@ def lost_by_depth(losses: Losses) -> list[dict[str, Any]]:
     return rows
 
 
-def tree_arrays(tree: Any, ids: Mapping[Hashable, int], losses: Losses | None) -> dict[str, Any]:
+def tree_arrays(tree: Any, labels: Sequence[Hashable], losses: Losses | None) -> dict[str, Any]:
     """The tree: by node its parent, its label's number (-1: none) and the misses lost there."""
-    labels: IntArray = np.full(tree.n_nodes, -1, np.int64)
+    ids = {label: i for i, label in enumerate(labels)}
+    numbers: IntArray = np.full(tree.n_nodes, -1, np.int64)
     for node, name in tree.labels.items():
-        labels[node] = ids[name]
+        numbers[node] = ids[name]
     lost = losses.by_node(tree.n_nodes) if losses is not None else np.zeros(tree.n_nodes, np.int64)
-    return {"parents": plain(tree.parents), "labels": plain(labels), "lost": plain(lost)}
+    return {"parents": plain(tree.parents), "labels": plain(numbers), "lost": plain(lost)}

@@ -11,10 +11,10 @@ import numpy as np
 import numpy.typing as npt
 
 from labelgrove._errors import DataError
+from labelgrove.evaluation import ProgressPoint, StreamRecord
 from labelgrove.reporting import _stream_charts
 from labelgrove.reporting._numbers import plain
 from labelgrove.reporting._page import write_page
-from labelgrove.reporting._stream import RECENT, StreamPoint, StreamRecord
 
 _NOISE = 200  # the first of so many parts of a stream is too short to tell precision or speed
 
@@ -66,13 +66,13 @@ def write_stream_report(
             "title": f"{name}, learning {data_name}",
             "facts": [
                 ("examples", f"{last.examples:,}"),
-                ("labels", f"{last.labels:,}"),
+                ("labels", f"{last.n_labels:,}"),
                 ("new among them", f"{record.new_labels:,}"),
                 *([("nodes", f"{last.nodes:,}")] if last.nodes else []),
             ],
-            "so_far": last.so_far,
-            "recent": last.recent,
-            "window": min(RECENT, last.examples),
+            "so_far": last.accuracy,
+            "recent": last.recent_accuracy,
+            "window": min(record.window, last.examples),
             "speed": last.examples / max(last.seconds, 1e-9),
             "half": int(told[0]) if told.size else None,
             "ever": float(patience[-1]) if patience.size else None,
@@ -81,8 +81,8 @@ def write_stream_report(
     )
 
 
-def _data(points: Sequence[StreamPoint], patience: npt.NDArray[np.float64]) -> dict[str, Any]:
-    def lines(points: Sequence[StreamPoint], **columns: str) -> list[dict[str, Any]]:
+def _data(points: Sequence[ProgressPoint], patience: npt.NDArray[np.float64]) -> dict[str, Any]:
+    def lines(points: Sequence[ProgressPoint], **columns: str) -> list[dict[str, Any]]:
         return [
             {"examples": point.examples, "name": name, "value": plain([getattr(point, field)])[0]}
             for name, field in columns.items()
@@ -91,19 +91,19 @@ def _data(points: Sequence[StreamPoint], patience: npt.NDArray[np.float64]) -> d
 
     settled = [point for point in points if point.examples * _NOISE >= points[-1].examples]
 
-    grown = {"labels": "labels", "nodes": "nodes"} if points[-1].nodes else {"labels": "labels"}
+    grown = {"labels": "n_labels", "nodes": "nodes"} if points[-1].nodes else {"labels": "n_labels"}
     # From one change to the next: a step needs no points between.
     steps = np.flatnonzero(np.diff(patience, prepend=-1.0) != 0)
     steps = np.unique(np.append(steps, len(patience) - 1)) if len(patience) else steps
     return {
-        "precision": lines(settled, **{"so far": "so_far", "recent": "recent"}),
+        "precision": lines(settled, **{"so far": "accuracy", "recent": "recent_accuracy"}),
         "growth": lines(points, **grown),
         "patience": [{"learnt": int(n), "share": plain([patience[n]])[0]} for n in steps],
         "speed": _speeds(settled),
     }
 
 
-def _speeds(points: Sequence[StreamPoint]) -> list[dict[str, Any]]:
+def _speeds(points: Sequence[ProgressPoint]) -> list[dict[str, Any]]:
     """Examples a second between points that lie far enough apart to tell."""
     kept = [points[0]]
     for point in points[1:]:

@@ -10,10 +10,10 @@ from typing import Annotated
 import numpy as np
 import typer
 
+import labelgrove
 from labelgrove._errors import DataError
 from labelgrove.cli._demo_pages import show_conclusion, show_heading, show_samples
 from labelgrove.cli._demo_table import LearningTable
-from labelgrove.cli._evaluation import PLACES, Rankings, measure
 from labelgrove.cli._learning import Learning, learn_batch
 from labelgrove.cli._models import Model, check_can_write, create_model, save_model
 from labelgrove.cli._options import LimitOption
@@ -48,9 +48,8 @@ def demo(
     begin = perf_counter()
     with table.shown():
         for batch in _batches(limit, held_out):
-            hits_before = state.progressive.hits
             learn_batch(state, _as_examples(batch), _SOURCE, predict=True)
-            table.add(state, batch[-1].name, len(batch), state.progressive.hits - hits_before)
+            table.add(state, batch[-1].name)
     seconds = perf_counter() - begin
     if table.n_examples == 0:
         raise DataError("not a single docstring was found to learn from; no model was written")
@@ -96,7 +95,6 @@ def _spread(docs: list[PythonDoc], number: int) -> list[PythonDoc]:
 def _test(model: Model, docs: list[PythonDoc]) -> dict[str, float]:
     if not docs:
         return {}
-    rankings = Rankings(model)
-    rankings.add(_as_examples(docs), _SOURCE, None)
-    scores = measure(rankings, model)
-    return {name: scores[name] for name in (f"p@{k}" for k in PLACES)}
+    X = model.rows(_as_examples(docs), _SOURCE)
+    scores = labelgrove.evaluate(model.classifier, X, [doc.labels for doc in docs])
+    return {name: scores[name] for name in ("p@1", "p@3", "p@5")}

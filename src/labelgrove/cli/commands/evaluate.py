@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import closing
+from time import perf_counter
 from typing import Annotated, Any
 
 import typer
@@ -11,8 +12,9 @@ from rich.box import SIMPLE_HEAD
 from rich.console import Group
 from rich.table import Table
 
-from labelgrove.cli._evaluation import AVERAGES, METRICS, PLACES, evaluate_source
-from labelgrove.cli._models import load_model
+from labelgrove._cuts import Cut
+from labelgrove._errors import DataError
+from labelgrove.cli._models import Model, load_model
 from labelgrove.cli._options import (
     BeamOption,
     DataArgument,
@@ -27,9 +29,13 @@ from labelgrove.cli._search import chosen_cut
 from labelgrove.cli.streams import _numbers
 from labelgrove.cli.streams._console import encode, show, show_pairs, write_json
 from labelgrove.cli.streams._output import Output, refuse_inputs
+from labelgrove.cli.streams._progress import ProgressLine, shown
 from labelgrove.cli.streams._source import Source
+from labelgrove.evaluation._figures import AVERAGES, Training, figures
+from labelgrove.evaluation._observed import observe
 
-_NAMES = {"p": "P", "r": "R", "ndcg": "nDCG", "psp": "PSP"}
+_PLACES = (1, 3, 5)
+_NAMES = {"p": "P", "r": "R", "ndcg": "nDCG", "psp": "PSP", "psndcg": "PSnDCG"}
 
 
 def evaluate(
@@ -51,7 +57,7 @@ def evaluate(
             min=0.0,
             max=1.0,
             show_default=False,
-            help="Measure also the sets of all labels with a score of at least T.",
+            help="Measure the sets of all labels with a score of at least T.",
         ),
     ] = None,
     beam: BeamOption = None,
@@ -59,7 +65,7 @@ def evaluate(
     format: FormatOption = None,
     limit: LimitOption = None,
 ) -> None:
-    """Measure MODEL on DATA: P@k, R@k, nDCG@k and PSP@k, and its speed.
+    """Measure MODEL on DATA: its rankings, the labels it predicts, and its speed.
 
     k is 1, 3 and 5, and with --json all figures are fractions.
     A place without a prediction counts as a miss, and so does every place of an example
@@ -67,15 +73,15 @@ def evaluate(
     The propensities of PSP@k come from how often MODEL has seen each label.
     Where every example has one label, also the error with its 95 % binomial interval, and the
     entropy reduction, in bits.
-    With --thresholds or --threshold also the F-measures of label sets: macro (the mean over all
-    labels, of which one that is nowhere true and nowhere predicted counts 0), micro, and instance.
+    The F-measures are of what MODEL predicts by its own thresholds, or by --threshold: macro (the
+    mean over the labels that occur in DATA), micro and instance.
     """
     if metrics_file is not None:
         refuse_inputs(metrics_file, model_file, data)
     model = load_model(model_file, jobs=jobs)
     with Source(data, format=format, limit=limit) as source:
         cut = chosen_cut(model, threshold, thresholds)
-        result = evaluate_source(model, source, beam=beam, cut=cut)
+        result = _measure(model, source, beam, cut)
     if metrics_file is not None:
         with closing(Output(metrics_file)) as out:
             out.write(encode(result))
@@ -85,21 +91,43 @@ def evaluate(
         show_evaluation(result)
 
 
+def _measure(model: Model, source: Source, beam: int | None, cut: Cut | None) -> dict[str, Any]:
+    """Ask the library, batch by batch, with a progress line."""
+    line = ProgressLine("predicting", source.total)
+    begin = perf_counter()
+
+    def batches() -> Iterator[tuple[Any, Any]]:
+        done = 0
+        for chunk in source.chunks():
+            yield model.rows(chunk, source.path), chunk.labels
+            done += chunk.n_rows
+            line.update(done)
+        if not done:
+            raise DataError(f"{source.path}: there is not a single example to measure on")
+
+    with shown(line):
+        observed = observe(
+            model.classifier, batches(), k=_PLACES[-1], threshold=cut, beam_width=beam
+        )
+    found = figures(observed, _PLACES, training=Training.of(model.classifier))
+    return found | {"total_seconds": perf_counter() - begin}
+
+
 def show_evaluation(result: Mapping[str, Any]) -> None:
     """Show a table of metrics and what else was found, on standard output.
 
     Parameters
     ----------
     result : mapping
-        What ``evaluate_source`` gives.
+        What `labelgrove.evaluation.evaluate` gives.
     """
     table = Table(box=SIMPLE_HEAD, pad_edge=False, show_edge=False)
     table.add_column("")
-    for k in PLACES:
+    for k in _PLACES:
         table.add_column(f"@{k}", justify="right", no_wrap=True)
-    for metric in METRICS:
-        values = [result.get(f"{metric}@{k}", float("nan")) for k in PLACES]
-        table.add_row(_NAMES[metric], *map(_numbers.percent, values))
+    for metric, name in _NAMES.items():
+        values = [result.get(f"{metric}@{k}", float("nan")) for k in _PLACES]
+        table.add_row(name, *map(_numbers.percent, values))
     show(Group(table, ""))
     show_pairs(_findings(result))
 
@@ -115,9 +143,11 @@ def _findings(result: Mapping[str, Any]) -> list[tuple[str, str]]:
         gained = "" if bits is None else f"; {bits:.2f} bits better than always the same class"
         pairs.append(("error", f"{_numbers.percent(result['error'])} ± {margin}{gained}"))
     if "macro_f1" in result:
-        kinds = [f"{name} {_numbers.percent(result[f'{name}_f1'])}" for name in AVERAGES]
+        macro, micro, instance = (_numbers.percent(result[f"{name}_f1"]) for name in AVERAGES)
+        in_test = _numbers.counted(result["labels_in_test"], "label")
         sets = f"{result['labels_per_example']:.2f} labels an example"
-        pairs.append(("F1 of label sets", f"{', '.join(kinds)}; {sets}"))
+        parts = f"macro {macro} (over {in_test} in DATA), micro {micro}, instance {instance}"
+        pairs.append(("F1 of label sets", f"{parts}; {sets}"))
     if result["unknown_labels"]:
         share = f"{result['unknown_label_share']:.2%}"
         number = _numbers.count(result["unknown_labels"])

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import typer
 from scipy.sparse import vstack
 
-from labelgrove._errors import DataError, ParameterError
+from labelgrove._errors import DataError
 from labelgrove.cli._models import Model, check_can_write, load_model
 from labelgrove.cli._options import (
     DataArgument,
@@ -57,7 +57,7 @@ def report(
         write_report(
             models[0].classifier,
             X[0],
-            _targets(models[0], labels),
+            labels,
             output,
             compare=models[1].classifier if compare else None,
             X_compare=X[-1],
@@ -92,15 +92,3 @@ def _stacked(rows: list[Any]) -> Any:
     for part in rows:
         part.resize((part.shape[0], width))
     return vstack(rows, format="csr")
-
-
-def _targets(model: Model, labels: list[Any]) -> list[Any]:
-    """Single labels for a model of classes that exclude one another, where each row has one."""
-    if model.classifier.target_type_ != "multiclass":
-        return labels
-    if any(len(row) != 1 for row in labels):
-        raise ParameterError(
-            "the model has learnt classes that exclude one another, but DATA holds rows with "
-            "none or several labels"
-        )
-    return [row[0] for row in labels]

@@ -9,6 +9,7 @@ from typing import Any, Protocol, Self
 import numpy as np
 import numpy.typing as npt
 
+from labelgrove._cuts import least_scores
 from labelgrove._errors import DataError, ParameterError
 from labelgrove._features import FeatureNames
 from labelgrove._labels import LabelRegistry
@@ -184,10 +185,7 @@ class Learned:
             ) from error
         if np.isnan(values).any() or threshold is None:
             raise ParameterError("threshold: found NaN or None; expected numbers")
-        # Scores are 32-bit: the least of those that reach a threshold says the same of them.
-        with np.errstate(over="ignore"):
-            least = values.astype(np.float32)
-        least = np.where(least < values, np.nextafter(least, np.float32(np.inf)), least)
+        least = least_scores(values)
         if values.ndim == 0:
             return least.reshape(1)
         column_of, n_columns = self.columns()

@@ -13,6 +13,7 @@ from sklearn.frozen import FrozenEstimator
 from sklearn.pipeline import Pipeline
 from sklearn.utils import _safe_indexing
 
+from labelgrove._cuts import reaches
 from labelgrove._errors import DataError, ParameterError
 from labelgrove._sparse import triples
 from labelgrove.models.engine._results import SearchStats
@@ -83,9 +84,9 @@ class Estimates:
                 f"expected one column for each of the {self._n_classes} classes"
             )
         if not issparse(found):
-            found = csr_array(np.where(found >= bounds, found, 0))
+            found = csr_array(np.where(reaches(found, bounds), found, 0))
         row, column, value = triples(found, "predict_proba")
-        keep = (value >= bounds[column]) & (value > 0)
+        keep = reaches(value, bounds[column]) & (value > 0)
         return csr_array((value[keep], (row[keep], column[keep])), shape=found.shape)
 
 

@@ -8,17 +8,10 @@ import numpy as np
 import pytest
 
 from labelgrove import OnlinePLTClassifier
-from labelgrove.evaluation._targets import read_targets
 from labelgrove.reporting import _sections
 from labelgrove.reporting._losses import find_losses
-from labelgrove.reporting._observed import indicator, label_ids, observe
+from labelgrove.reporting._measured import measure
 from reporting.kit import examples
-
-
-def seen(model: Any, X: Any, labels: Any) -> Any:
-    task, rows = read_targets(labels)
-    ids = label_ids([model], rows)
-    return task, ids, indicator(rows, ids), observe(model, X, task, ids)
 
 
 @pytest.mark.parametrize("thresholds", [None, "tuned"])
@@ -28,7 +21,8 @@ def test_answers_are_what_the_model_predicts(models: Any, thresholds: str | None
     if thresholds:
         model = OnlinePLTClassifier(arity=4, max_leaves=4).fit(*examples(200, 0))
         model.set_thresholds(np.linspace(0.005, 0.6, model.n_classes_))
-    _, ids, _, observed = seen(model, X, [*labels[:-1], ["unheard of"]])
+    observed = measure(model, X, [*labels[:-1], ["unheard of"]])
+    ids = {label: i for i, label in enumerate(observed.labels)}
     assert observed.rule == ("thresholds" if thresholds else "threshold")
     columns = [ids[label] for label in model.classes_.tolist()]
     assert (observed.answer[:, columns].toarray() == model.predict(X).toarray()).all()
@@ -41,8 +35,9 @@ def test_answers_are_what_the_model_predicts(models: Any, thresholds: str | None
 def test_losses_are_where_explanations_fall_out(models: Any) -> None:
     X, labels = examples(40, 3)
     labels[0] = [*labels[0], "never learnt"]
-    _, ids, truth, observed = seen(models[0], X, labels)
-    losses = find_losses(models[0], X, truth, observed, ids)
+    observed = measure(models[0], X, labels)
+    ids = {label: i for i, label in enumerate(observed.labels)}
+    losses = find_losses(models[0], X, observed)
     predicted = models[0].predict(X).toarray()
     column = {label: i for i, label in enumerate(models[0].classes_.tolist())}
     expected = []
@@ -71,22 +66,21 @@ def test_classes_that_exclude_one_another() -> None:
     y = np.array(list("abcdef"))[np.arange(60) % 6]
     model = OnlinePLTClassifier(max_leaves=2).fit(X, y)
     y[:6] = y[1:7]
-    task, ids, truth, observed = seen(model, X, y)
+    observed = measure(model, X, y)
     assert observed.rule == "class" and observed.answer.sum() == 60
-    scores = _sections.headline(truth, observed, task, None)
+    scores = _sections.headline(observed)
     assert list(scores) == ["accuracy", "psp@1", "macro_f1", "ece"]
     assert scores["accuracy"] == pytest.approx(model.score(X, y))
-    losses = find_losses(model, X, truth, observed, ids)
+    losses = find_losses(model, X, observed)
     for label, row in zip(losses.labels, range(6), strict=True):
-        [one] = model.explain(X[row], list(ids)[label], k=1).labels
+        [one] = model.explain(X[row], observed.labels[label], k=1).labels
         assert one.fallen_out is not None
         assert losses.nodes[row] == one.fallen_out.node
 
 
 def test_f1_of_labels_that_are_not_in_the_test_is_not_told(models: Any) -> None:
     X, labels = examples(5, 4)
-    _, ids, truth, observed = seen(models[0], X, labels)
-    columns = _sections.label_columns(truth, observed, ids, None)
+    columns = _sections.label_columns(measure(models[0], X, labels), None)
     for support, f1 in zip(columns["support"], columns["f1"], strict=True):
         assert (f1 is None) == (support == 0)
     points, means = _sections.frequency(columns)

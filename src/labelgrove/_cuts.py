@@ -1,0 +1,61 @@
+"""When a probability reaches a threshold: the one rule for all who compare the two."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+Cut = float | npt.NDArray[np.float64]
+"""One threshold for all labels, or one for each class, in the order of ``classes_``."""
+
+
+def reaches(scores: npt.ArrayLike, threshold: npt.ArrayLike) -> npt.NDArray[np.bool_]:
+    """Tell which scores are at least their threshold, as numbers.
+
+    A score is a 32-bit number and a threshold a 64-bit one, and neither is rounded: the score
+    float32(0.7), which is 0.699999988, does not reach 0.7.
+
+    Parameters
+    ----------
+    scores, threshold : array-like
+        Of shapes that broadcast.
+
+    Returns
+    -------
+    ndarray of bool
+        False where a score is NaN.
+
+    Examples
+    --------
+    >>> reaches(np.array([0.7, 0.75], np.float32), 0.7).tolist()
+    [False, True]
+    """
+    # Beside an array of 32 bits NumPy would round a plain Python number to 32 bits.
+    found: Any = np.asarray(scores, np.float64) >= np.asarray(threshold, np.float64)
+    return np.asarray(found)
+
+
+def least_scores(threshold: npt.ArrayLike) -> npt.NDArray[np.float32]:
+    """Return the least 32-bit number that reaches each threshold.
+
+    What compares 32-bit numbers, as the engine does, decides by it as `reaches` does.
+
+    Parameters
+    ----------
+    threshold : array-like
+
+    Returns
+    -------
+    ndarray of float32, of the same shape
+
+    Examples
+    --------
+    >>> bool(least_scores(0.7) > np.float32(0.7)), float(least_scores(0.5))
+    (True, 0.5)
+    """
+    values = np.asarray(threshold, np.float64)
+    with np.errstate(over="ignore"):
+        least = values.astype(np.float32)
+    return np.where(least < values, np.nextafter(least, np.float32(np.inf)), least)

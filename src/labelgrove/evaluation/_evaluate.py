@@ -1,0 +1,130 @@
+"""A model against examples that it has not learnt from."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from labelgrove._cuts import Cut
+from labelgrove._errors import DataError, ParameterError
+from labelgrove._targets import parse_targets
+from labelgrove.evaluation._figures import Training, figures
+from labelgrove.evaluation._observed import Predictor, observe
+from labelgrove.metrics._inputs import check_k
+from labelgrove.metrics._score import Interval
+
+
+def evaluate(
+    clf: Predictor,
+    X: Any,
+    Y: Any,
+    *,
+    ks: Iterable[int] = (1, 3, 5),
+    Y_train: Any = None,
+    label_counts: Mapping[Any, int] | None = None,
+    n_train: int | None = None,
+    A: float = 0.55,
+    B: float = 1.5,
+    threshold: Cut | None = None,
+    zero_division: float = 0.0,
+    interval: Interval = None,
+) -> dict[str, Any]:
+    """Measure a model on examples that it has not learnt from, and what its predictions cost.
+
+    The command ``labelgrove eval`` and the reports give the same figures by the same names.
+
+    Labels of `Y` that the model has never seen count as relevant: it cannot predict them, and
+    the figures show it. Their number stands in the result.
+
+    Parameters
+    ----------
+    clf : estimator with ``predict_topk``
+        A model that has learnt.
+    X : rows as the model takes them
+    Y : sparse 0/1 matrix, sequence of label collections, or 1-D sequence of labels
+        True labels; the columns of a matrix are labels 0, 1, 2, ...
+    ks : iterable of int, default=(1, 3, 5)
+        Numbers of places.
+    Y_train : like `Y`, optional
+        Labels of the training set, for the propensities. By default they come from how often the
+        model has seen each label, if it counts them; or instead:
+    label_counts : mapping of label to int, optional
+        How many training examples have each label; the others have none.
+    n_train : int, optional
+        Number of training examples, with `label_counts`.
+    A, B : float, default=0.55 and 1.5
+        Parameters of the propensity model: see `labelgrove.metrics.inverse_propensity`.
+    threshold : float or array (n_classes,), optional
+        From which probability on a label is predicted, for the F-measures; by default it is what
+        the model's ``predict`` gives.
+    zero_division : {0, 1, nan}, default=0
+        Value of a row without labels in recall, nDCG and instance F1.
+    interval : float or Bootstrap, optional
+        Level of bootstrap intervals, kept in the values' ``interval``.
+
+    Returns
+    -------
+    dict
+        - "p@k", "r@k", "ndcg@k" for every k, fractions in [0, 1], and "psp@k" and "psndcg@k"
+          where something is known of the training labels;
+        - when every row has exactly one label: "accuracy", "error", "error_margin" of its 95 %
+          binomial interval, and "entropy_reduction" in bits, None where nothing was right;
+        - where the model predicts label sets or classes: "macro_f1", the mean F1 of the labels
+          that occur in `Y`, "micro_f1" over all pairs of row and label, "instance_f1", the mean
+          over rows, and "labels_per_example" of what was predicted;
+        - "examples", "examples_without_labels", "labels_in_test", how many different labels `Y`
+          has, "unknown_labels", how many of those the model does not know, and
+          "unknown_label_share" of all true labels;
+        - "seconds" that the rankings took and "examples_per_second";
+        - "classifiers_per_example" and "expected_depth", how deep the search for the largest k
+          goes, where the model reports them.
+
+    Raises
+    ------
+    DataError
+        When `X` and `Y` do not fit each other or cannot be read; the message names the row.
+    ParameterError
+        When another parameter lies outside its domain.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> class Constant:
+    ...     classes_ = np.array(["oak", "elm"])
+    ...     def predict_topk(self, X, k=5):
+    ...         return np.full((len(X), k), "oak"), np.ones((len(X), k))
+    >>> found = evaluate(Constant(), [[0.0], [1.0]], ["oak", "yew"], ks=[1])
+    >>> found["p@1"], found["unknown_labels"]
+    (0.5, 1)
+    """
+    ks = sorted({check_k(k) for k in ks})
+    if not ks:
+        raise ParameterError("ks is empty: expected at least one number of places")
+    training = _training(clf, Y_train, label_counts, n_train, A, B)
+    observed = observe(clf, [(X, Y)], k=ks[-1], threshold=threshold)
+    return figures(observed, ks, training=training, zero_division=zero_division, interval=interval)
+
+
+def _training(
+    clf: Any,
+    Y_train: Any,
+    label_counts: Mapping[Any, int] | None,
+    n_train: int | None,
+    A: float,
+    B: float,
+) -> Training | None:
+    """What was given of the training set, else what the model knows of it."""
+    if Y_train is not None:
+        if label_counts is not None or n_train is not None:
+            raise ParameterError("Y_train is given: label_counts and n_train must not be")
+        try:
+            targets = parse_targets(Y_train)
+        except DataError as failure:
+            raise DataError(str(failure).replace("Y", "Y_train", 1)) from None
+        return Training(Counter(targets.labels.tolist()), targets.n_rows, A, B)
+    if label_counts is None and n_train is None:
+        return Training.of(clf, A, B)
+    if label_counts is None or n_train is None:
+        raise ParameterError("label_counts and n_train: expected both or neither")
+    return Training(label_counts, n_train, A, B)

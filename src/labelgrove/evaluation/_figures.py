@@ -1,0 +1,169 @@
+"""The figures of a model: one definition for reports, the command line and Python."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Hashable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy.sparse import csr_array
+
+from labelgrove.evaluation._observed import FloatArray, Observed
+from labelgrove.metrics import (
+    accuracy,
+    binomial_margin,
+    entropy_reduction,
+    expected_depth,
+    inverse_propensity,
+    ranking_metrics,
+)
+from labelgrove.metrics._score import Finish, Interval, estimate
+from labelgrove.metrics._summary import set_finishes
+
+RANKED = ("p", "r", "ndcg", "psp", "psndcg")
+"""The metrics of rankings that are reported, in this order."""
+
+AVERAGES = ("macro", "micro", "instance")
+"""The F-measures of label sets that are reported, in this order."""
+
+_FEWEST_FOR_PROPENSITY = 3
+
+
+@dataclass(frozen=True)
+class Training:
+    """What propensities come from: in how many training examples each label was.
+
+    Attributes
+    ----------
+    counts : mapping of label to int
+        The others were in none.
+    examples : int
+        Number of training examples.
+    A, B : float
+        Parameters of the model of Jain et al. (2016).
+    """
+
+    counts: Mapping[Any, int]
+    examples: int
+    A: float = 0.55
+    B: float = 1.5
+
+    @classmethod
+    def of(cls, model: Any, A: float = 0.55, B: float = 1.5) -> Training | None:
+        """What a model itself knows of its training; None if it does not count labels."""
+        counts, seen = (getattr(model, name, None) for name in ("label_counts_", "examples_seen_"))
+        if counts is None or seen is None:
+            return None
+        # In several passes every example was counted several times; propensities want it once.
+        passes = int(getattr(model, "epochs", 1))
+        once = (-(-np.asarray(counts) // passes)).tolist()
+        by_label = dict(zip(np.asarray(model.classes_).tolist(), once, strict=True))
+        return cls(by_label, -(-int(seen) // passes), A, B)
+
+    def weights(self, labels: Iterable[Hashable]) -> FloatArray | None:
+        """The inverse propensity of each label; None where the examples are too few."""
+        if self.examples < _FEWEST_FOR_PROPENSITY:
+            return None
+        counts = np.array([self.counts.get(label, 0) for label in labels] or [0])
+        return inverse_propensity(counts, n_examples=self.examples, A=self.A, B=self.B)
+
+
+def figures(
+    observed: Observed,
+    ks: Iterable[int] = (1, 3, 5),
+    *,
+    training: Training | None = None,
+    zero_division: float = 0.0,
+    interval: Interval = None,
+) -> dict[str, Any]:
+    """Measure what was observed.
+
+    Parameters
+    ----------
+    observed : Observed
+        With at least as many places as the greatest of `ks`.
+    ks : iterable of int
+        Numbers of places.
+    training : Training, optional
+        For the propensities.
+    zero_division : {0, 1, nan}
+        Value of a row without labels in recall, nDCG and instance F1.
+    interval : float or Bootstrap, optional
+        Level of bootstrap intervals, kept in the values' ``interval``.
+
+    Returns
+    -------
+    dict
+        As `evaluate` describes it.
+    """
+    weights = None if training is None else training.weights(observed.labels)
+    ranked = ranking_metrics(
+        observed.truth,
+        observed.ranking,
+        ks,
+        inverse_propensities=weights,
+        zero_division=zero_division,
+        interval=interval,
+    )
+    names = [f"{metric}@{k}" for metric in RANKED for k in sorted(set(ks))]
+    found: dict[str, Any] = {name: ranked[name] for name in names if name in ranked}
+    if observed.has_classes:
+        found |= _of_classes(observed, interval)
+    if observed.sets is not None:
+        found |= {
+            name: estimate(finish, observed.n_rows, interval)
+            for name, finish in f1_finishes(observed, observed.sets, zero_division).items()
+        }
+        found["labels_per_example"] = observed.sets.nnz / observed.n_rows
+    return found | _counts(observed) | _costs(observed, interval)
+
+
+def f1_finishes(
+    observed: Observed, sets: csr_array, zero_division: float = 0.0
+) -> dict[str, Finish]:
+    """The last step of macro, micro and instance F1 of predicted label sets.
+
+    The macro average is over the labels that any example has. Of others there is nothing to find:
+    their F1 is 0 or 0/0. What is wrongly predicted of them counts in the other two averages.
+    """
+    of_all, _ = set_finishes(observed.truth, sets, None, zero_division)
+    of_those_in_test, _ = set_finishes(observed.truth, sets, observed.in_test, zero_division)
+    parts = {"macro": of_those_in_test, "micro": of_all, "instance": of_all}
+    return {f"{average}_f1": parts[average][f"{average}_f1"] for average in AVERAGES}
+
+
+def _of_classes(observed: Observed, interval: Interval) -> dict[str, Any]:
+    right, best = observed.truth.indices.tolist(), observed.ranking[:, 0].tolist()
+    share = accuracy(right, best, interval=interval)
+    bits = entropy_reduction(right, best, interval=interval)
+    return {
+        "accuracy": share,
+        "error": 1.0 - share,
+        "error_margin": binomial_margin(1.0 - share, observed.n_rows),
+        "entropy_reduction": bits if math.isfinite(bits) else None,
+    }
+
+
+def _counts(observed: Observed) -> dict[str, Any]:
+    of_row, unknown = np.diff(observed.truth.indptr), ~observed.known[observed.truth.indices]
+    in_test = observed.in_test
+    return {
+        "examples": observed.n_rows,
+        "examples_without_labels": int((of_row == 0).sum()),
+        "labels_in_test": len(in_test),
+        "unknown_labels": int((~observed.known[in_test]).sum()),
+        "unknown_label_share": float(unknown.sum()) / max(1, unknown.size),
+    }
+
+
+def _costs(observed: Observed, interval: Interval) -> dict[str, Any]:
+    found: dict[str, Any] = {
+        "seconds": observed.seconds,
+        "examples_per_second": observed.n_rows / observed.seconds,
+    }
+    if observed.classifiers is not None and observed.depth is not None:
+        found["classifiers_per_example"] = float(observed.classifiers.mean())
+        found["expected_depth"] = expected_depth(observed.depth, interval=interval)
+    return found

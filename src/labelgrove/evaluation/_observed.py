@@ -1,0 +1,241 @@
+"""What a model answers on labelled examples, and what that costs."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable, Sequence
+from dataclasses import dataclass
+from inspect import signature
+from time import perf_counter
+from typing import Any, Protocol
+
+import numpy as np
+import numpy.typing as npt
+from scipy.sparse import csr_array, vstack
+
+from labelgrove._cuts import Cut
+from labelgrove._errors import DataError
+from labelgrove._targets import parse_targets
+from labelgrove.metrics._inputs import MISSING, IntArray
+
+FloatArray = npt.NDArray[np.float64]
+
+
+class Predictor(Protocol):
+    """What a model must be able to do to be measured."""
+
+    def predict_topk(self, X: Any, k: int = ...) -> Any:
+        """Return the labels (n, k) and scores (n, k) of the best `k` for every row."""
+
+
+@dataclass(frozen=True, eq=False)
+class Observed:
+    """The answers of a model on n examples, beside what is true.
+
+    Attributes
+    ----------
+    labels : tuple
+        What the L columns stand for: first the labels that were named beforehand or that the
+        model knows, then those that turned up.
+    known : bool array (L,)
+        Labels that the model can predict.
+    truth : csr_array (n, L)
+        0/1.
+    ranking : int64 array (n, k)
+        The columns of the best labels, -1 in missing places.
+    sets : csr_array (n, L) or None
+        The labels that were predicted, 0/1.
+    estimates : csr_array (n, L) or None
+        Probabilities, as far down as they were asked for.
+    classifiers, depth : float64 array (n,) or None
+        What the search for each ranking evaluated, and how deep it went, if the model tells.
+    seconds : float
+        What the rankings took.
+    """
+
+    labels: tuple[Hashable, ...]
+    known: npt.NDArray[np.bool_]
+    truth: csr_array
+    ranking: IntArray
+    sets: csr_array | None
+    estimates: csr_array | None
+    classifiers: FloatArray | None
+    depth: FloatArray | None
+    seconds: float
+
+    @property
+    def n_rows(self) -> int:
+        """Number of examples."""
+        return int(self.truth.shape[0])
+
+    @property
+    def in_test(self) -> IntArray:
+        """Columns of the labels that any example has."""
+        return np.unique(self.truth.indices).astype(np.int64)
+
+    @property
+    def has_classes(self) -> bool:
+        """Whether every example has exactly one label."""
+        return bool((np.diff(self.truth.indptr) == 1).all())
+
+
+def observe(
+    model: Any,
+    batches: Iterable[tuple[Any, Any]],
+    *,
+    k: int = 5,
+    threshold: Cut | None = None,
+    beam_width: int | None = None,
+    estimates_from: float | None = None,
+    labels: Sequence[Hashable] = (),
+) -> Observed:
+    """Ask a model about labelled examples, batch by batch.
+
+    Parameters
+    ----------
+    model : estimator with ``predict_topk``
+        It has learnt.
+    batches : iterable of (X, Y)
+        Rows as the model takes them, and their labels in any form that ``fit`` takes. The columns
+        of a matrix are the labels 0, 1, 2, ...
+    k : int
+        Places of the ranking.
+    threshold : float or array (n_classes,), optional
+        From which probability on a label is predicted. By default what the model's own
+        ``predict`` gives is; of classes that exclude one another it is the best.
+    beam_width : int, optional
+        Of the search for the rankings.
+    estimates_from : float, optional
+        Keep the probabilities from this one on.
+    labels : sequence, optional
+        What the first columns stand for, so that several models have the same columns.
+
+    Returns
+    -------
+    Observed
+
+    Raises
+    ------
+    DataError
+        When there are no examples, or some cannot be used; the message names the row.
+    """
+    columns: dict[Hashable, int] = {label: i for i, label in enumerate(labels)}
+    classes = np.asarray(getattr(model, "classes_", ())).tolist()
+    of_class = np.array([columns.setdefault(label, len(columns)) for label in classes], np.int64)
+    truth, rankings, costs, sets, estimates = [], [], [], [], []
+    seconds = 0.0
+    for X, Y in batches:
+        targets = parse_targets(Y, n_rows_of(X))
+        if not targets.n_rows:
+            continue
+        ids = [columns.setdefault(label, len(columns)) for label in targets.labels.tolist()]
+        truth.append((np.diff(targets.indptr), np.array(ids, np.int64)))
+        best, stats, took = _best(model, X, k, beam_width)
+        rankings.append(as_columns(*best, columns, (targets.n_rows, k)))
+        seconds += took
+        if stats is not None:
+            costs.append((stats.classifiers, stats.depth))
+        if threshold is not None:
+            sets.append(model.predict_proba(X, threshold=threshold))
+        elif (getattr(model, "target_type_", None) or targets.kind) == "multiclass":
+            sets.append(None)
+        elif classes and hasattr(model, "predict"):
+            sets.append(model.predict(X))
+        if estimates_from is not None:
+            estimates.append(model.predict_proba(X, threshold=estimates_from))
+    n = sum(map(len, rankings))
+    if n == 0:
+        raise DataError("there is not a single example to measure on")
+    shape = (n, max(len(columns), 1))
+    known = np.zeros(shape[1], np.bool_)
+    known[of_class] = True
+    ranking = np.concatenate(rankings)
+    lengths, ids_of_rows = (np.concatenate(parts) for parts in zip(*truth, strict=True))
+    classifiers, depth = (
+        (np.concatenate(parts).astype(np.float64) for parts in zip(*costs, strict=True))
+        if costs
+        else (None, None)
+    )
+    return Observed(
+        labels=tuple(columns),
+        known=known,
+        truth=_ones(lengths, ids_of_rows, shape),
+        ranking=ranking,
+        sets=_sets(sets, ranking, of_class, shape),
+        estimates=_spread(estimates, of_class, shape) if estimates else None,
+        classifiers=classifiers,
+        depth=depth,
+        seconds=max(seconds, 1e-9),
+    )
+
+
+def _best(
+    model: Any, X: Any, k: int, beam_width: int | None
+) -> tuple[tuple[Any, FloatArray], Any, float]:
+    """Return labels (n, k) and scores (n, k), what the search reports or None, and the seconds."""
+    options: dict[str, Any] = {} if beam_width is None else {"beam_width": beam_width}
+    if "return_stats" in signature(model.predict_topk).parameters:
+        options["return_stats"] = True
+    start = perf_counter()
+    labels, scores, *stats = model.predict_topk(X, k=k, **options)
+    seconds = perf_counter() - start
+    return (np.asarray(labels), np.asarray(scores)), stats[0] if stats else None, seconds
+
+
+def as_columns(
+    labels: Any, scores: FloatArray, columns: dict[Hashable, int], shape: tuple[int, int]
+) -> IntArray:
+    """Return predicted labels as columns, -1 where a place holds none; new labels get new ones."""
+    if labels.shape != shape or scores.shape != shape:
+        raise DataError(
+            f"predict_topk returned labels of shape {labels.shape} and scores of shape "
+            f"{scores.shape}: expected {shape} for both"
+        )
+    # A place without a score is empty, whatever stands in for its label.
+    numbered = [
+        MISSING if empty or label is None else columns.setdefault(label, len(columns))
+        for label, empty in zip(
+            labels.ravel().tolist(), np.isnan(scores).ravel().tolist(), strict=True
+        )
+    ]
+    return np.array(numbered, np.int64).reshape(shape)
+
+
+def _ones(lengths: IntArray, columns: IntArray, shape: tuple[int, int]) -> csr_array:
+    """A 0/1 matrix from the number of ones in each row and their columns."""
+    indptr = np.concatenate(([0], np.cumsum(lengths)))
+    return csr_array((np.ones(columns.size), columns, indptr), shape=shape)
+
+
+def _sets(
+    parts: list[Any], ranking: IntArray, of_class: IntArray, shape: tuple[int, int]
+) -> csr_array | None:
+    """What was predicted as 0/1; where a part is None, the best label of every row."""
+    if not parts:
+        return None
+    if parts[0] is None:
+        there = ranking[:, 0] != MISSING
+        return _ones(there.astype(np.int64), ranking[there, 0], shape)
+    found = _spread(parts, of_class, shape)
+    found.data = np.ones(found.nnz)
+    return found
+
+
+def _spread(parts: list[Any], of_class: IntArray, shape: tuple[int, int]) -> csr_array:
+    """Put batches of a matrix with a column for each class among all columns."""
+    found = csr_array(vstack([csr_array(part) for part in parts]))
+    if found.shape[1] != of_class.size:
+        raise DataError(
+            f"the model predicted {found.shape[1]} columns: expected {of_class.size}, one for "
+            "each of its classes"
+        )
+    spread = csr_array(
+        (found.data.astype(np.float64), of_class[found.indices], found.indptr), shape=shape
+    )
+    spread.sort_indices()
+    return spread
+
+
+def n_rows_of(X: Any) -> int:
+    """Number of rows of an array, a sparse matrix or a list."""
+    shape = getattr(X, "shape", None)
+    return int(shape[0]) if shape else len(X)

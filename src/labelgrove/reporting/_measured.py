@@ -1,0 +1,144 @@
+"""A model measured for a report."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from scipy.sparse import csr_array
+
+from labelgrove.evaluation._figures import Training, figures
+from labelgrove.evaluation._observed import FloatArray, Observed, as_columns, n_rows_of, observe
+from labelgrove.metrics import expected_calibration_error
+from labelgrove.metrics._inputs import IntArray
+from labelgrove.metrics._score import Interval
+
+PLACES = (1, 3, 5)
+"""The numbers of places that are measured."""
+
+LEAST = 0.02
+"""Probabilities below are not drawn, and do not count in the calibration error."""
+
+_LONGEST_RANKING = 10
+_TIMED = 400  # rows that are predicted one by one
+
+
+@dataclass(frozen=True)
+class Measured:
+    """A model's answers and figures, and what only the report shows.
+
+    Attributes
+    ----------
+    observed : Observed
+    figures : dict
+        What `labelgrove.evaluation.evaluate` gives, and "ece", the calibration error.
+    answer, estimates : csr_array (n, L)
+        The labels that the model predicts, and its probabilities from `LEAST` on.
+    ranking : int64 array (n, 10)
+        The columns of the best labels, -1 in missing places.
+    rule : {"class", "threshold", "thresholds"}
+        What makes a label part of the answer: to be the best one, to reach the model's threshold,
+        or its own.
+    thresholds : float64 array (L,)
+        From which probability on each label is predicted; NaN where that is not the rule.
+    counts : int64 array (L,)
+        In how many examples the model has seen each label.
+    examples_seen : int
+    weights : float64 array (L,) or None
+        Inverse propensities.
+    latencies : float64 array
+        Seconds for one row at a time.
+    """
+
+    observed: Observed
+    figures: dict[str, Any]
+    answer: csr_array
+    estimates: csr_array
+    ranking: IntArray
+    rule: str
+    thresholds: FloatArray
+    counts: IntArray
+    examples_seen: int
+    weights: FloatArray | None
+    latencies: FloatArray
+
+    @property
+    def truth(self) -> csr_array:
+        """True labels as a 0/1 matrix."""
+        return self.observed.truth
+
+    @property
+    def known(self) -> npt.NDArray[np.bool_]:
+        """Which labels the model knows."""
+        return self.observed.known
+
+    @property
+    def labels(self) -> tuple[Hashable, ...]:
+        """What the columns stand for."""
+        return self.observed.labels
+
+
+def measure(
+    model: Any, X: Any, Y: Any, *, labels: Sequence[Hashable] = (), interval: Interval = None
+) -> Measured:
+    """Ask the model for everything that the report needs.
+
+    Parameters
+    ----------
+    model, X, Y
+        As for `labelgrove.evaluation.evaluate`.
+    labels : sequence
+        What the first columns stand for.
+    interval : float or Bootstrap, optional
+        Of the figures.
+
+    Returns
+    -------
+    Measured
+    """
+    observed = observe(model, [(X, Y)], k=PLACES[-1], estimates_from=LEAST, labels=labels)
+    assert observed.sets is not None and observed.estimates is not None
+    training = Training.of(model)
+    error = expected_calibration_error(observed.truth, observed.estimates, interval=interval)
+    found = figures(observed, PLACES, training=training, interval=interval)
+    columns = {label: i for i, label in enumerate(observed.labels)}
+    # The curves go further than the figures, whose search is for the best 5.
+    best: tuple[Any, FloatArray] = model.predict_topk(X, _LONGEST_RANKING)
+    ranking = as_columns(*best, columns, (observed.n_rows, _LONGEST_RANKING))
+    classes = np.array([columns[label] for label in model.classes_.tolist()], np.int64)
+    counts = np.zeros(len(columns), np.int64)
+    counts[classes] = model.label_counts_
+    thresholds, rule = np.full(len(columns), np.nan), "class"
+    if model.target_type_ != "multiclass":
+        tuned = getattr(model, "thresholds_", None)
+        rule = "threshold" if tuned is None else "thresholds"
+        thresholds[classes] = model.threshold if tuned is None else tuned
+    return Measured(
+        observed=observed,
+        figures=found | {"ece": error},
+        answer=observed.sets,
+        estimates=observed.estimates,
+        ranking=ranking,
+        rule=rule,
+        thresholds=thresholds,
+        counts=counts,
+        examples_seen=int(model.examples_seen_),
+        weights=None if training is None else training.weights(observed.labels),
+        latencies=_latencies(model, X),
+    )
+
+
+def _latencies(model: Any, X: Any) -> FloatArray:
+    chosen = np.unique(np.linspace(0, n_rows_of(X) - 1, _TIMED).astype(np.int64)).tolist()
+    single = [X[i : i + 1] for i in chosen]
+    model.predict_topk(single[0], PLACES[-1])
+    seconds = []
+    for row in single:
+        begin = perf_counter()
+        model.predict_topk(row, PLACES[-1])
+        seconds.append(perf_counter() - begin)
+    return np.array(seconds)
