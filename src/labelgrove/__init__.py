@@ -22,9 +22,10 @@ from labelgrove.models import (
     OnlinePLTClassifier,
     PLTClassifier,
     SearchStats,
+    SharedModel,
     ThresholdedClassifier,
+    load,
 )
-from labelgrove.models.engine._archive import load
 from labelgrove.trees import LabelTree
 
 __version__ = "0.1.0"
@@ -49,6 +50,7 @@ __all__ = [
     "PLTClassifier",
     "ParameterError",
     "SearchStats",
+    "SharedModel",
     "ThresholdedClassifier",
     "__version__",
     "evaluate",

@@ -177,15 +177,51 @@ class LabelRegistry:
             As `parse_targets`, or labels of another type than the names before. Nothing is added.
         """
         targets = Y if isinstance(Y, Targets) else parse_targets(Y)
-        before = self._size
-        try:
-            if add and targets.n_columns is not None:
-                self._add_columns(targets.n_columns)
-            ids = self._ids(targets.labels, place_in_rows(targets.indptr), add)
-            return targets.indptr, _sorted_in_rows(targets.indptr, ids)
-        except BaseException:  # an interruption too: the labels of half a call are of no use
-            self.truncate(before)
-            raise
+        if add:
+            indptr, ids, fresh = self.foresee(targets)
+            self.arrive(fresh, targets.n_columns)
+            return indptr, ids
+        ids = self._ids(targets.labels, place_in_rows(targets.indptr), add=False)
+        return targets.indptr, _sorted_in_rows(targets.indptr, ids)
+
+    def foresee(self, targets: Targets) -> tuple[npt.NDArray[np.int64], Ids, list[Any]]:
+        """Return what `ids_for` would, and the labels that it would add; nothing is added yet.
+
+        Parameters
+        ----------
+        targets : Targets
+
+        Returns
+        -------
+        indptr, ids : ndarray
+            As of `ids_for`.
+        fresh : list
+            New labels in the order of their ids, which count on from ``len(self)``.
+
+        Raises
+        ------
+        DataError
+            As `ids_for`.
+        """
+        columns = self._new_columns(targets.n_columns)
+        wanted = targets.labels if columns is None else np.concatenate((columns, targets.labels))
+        ids, fresh = self._foresee(wanted, place_in_rows(targets.indptr))
+        ids = ids[len(wanted) - len(targets.labels) :]
+        return targets.indptr, _sorted_in_rows(targets.indptr, ids), fresh
+
+    def arrive(self, fresh: list[Any], n_columns: int | None = None) -> None:
+        """Add labels that are new.
+
+        Parameters
+        ----------
+        fresh : list
+            As `foresee` gave them, or the first of them.
+        n_columns : int, optional
+            All of so many columns of an indicator are labels then.
+        """
+        if fresh:
+            self._append(fresh, np.dtype(object if isinstance(fresh[0], str) else np.int64))
+        self._width = max(self._width, n_columns or 0)
 
     def truncate(self, n: int) -> None:
         """Forget all labels from id `n` on, as if they had never arrived.
@@ -329,19 +365,33 @@ class LabelRegistry:
         return _Sorted(names, order, places, self._size)
 
     def _ids(self, names: Names, place: Place, add: bool) -> Ids:
+        if not add:
+            self._check_type(names, place)
+            return self._look_up(names.tolist())
+        ids, fresh = self._foresee(names, place)
+        self.arrive(fresh)
+        return ids
+
+    def _foresee(self, names: Names, place: Place) -> tuple[Ids, list[Any]]:
+        """Ids of names, and those names that are new, in the order of their ids."""
         self._check_type(names, place)
         plain = names.tolist()
         ids = self._look_up(plain)
-        new = np.flatnonzero(ids == UNKNOWN) if add else ids[:0]
-        if new.size:
-            arrived = plain if new.size == len(plain) else names[new].tolist()
-            fresh = list(dict.fromkeys(arrived))
-            check_savable(fresh, lambda name: f"{place(plain.index(name))}: label")
-            first = self._size
-            self._append(fresh, names.dtype)
-            once = len(fresh) == len(arrived)
-            ids[new] = range(first, self._size) if once else self._look_up(arrived)
-        return ids
+        new = np.flatnonzero(ids == UNKNOWN)
+        if not new.size:
+            return ids, []
+        arrived = plain if new.size == len(plain) else names[new].tolist()
+        fresh = list(dict.fromkeys(arrived))
+        check_savable(fresh, lambda name: f"{place(plain.index(name))}: label")
+        size = self._size + len(fresh)
+        if size > MAX_LABELS:
+            raise DataError(f"there would be {size} labels: expected at most {MAX_LABELS}")
+        if len(fresh) == len(arrived):
+            ids[new] = range(self._size, size)
+        else:
+            at = dict(zip(fresh, range(self._size, size), strict=True))
+            ids[new] = [at[name] for name in arrived]
+        return ids, fresh
 
     def _look_up(self, plain: list[Any]) -> Ids:
         known: Iterable[int] = map(self._index.get, plain, repeat(UNKNOWN))
@@ -358,8 +408,6 @@ class LabelRegistry:
     def _append(self, fresh: list[Any], dtype: np.dtype[Any]) -> None:
         """Add names, all of them new and different."""
         first, size = self._size, self._size + len(fresh)
-        if size > MAX_LABELS:
-            raise DataError(f"there would be {size} labels: expected at most {MAX_LABELS}")
         if size > len(self._names):
             room = max(size, 2 * len(self._names), 16)
             names = _grown(self._names[:first].astype(dtype, copy=False), room)
@@ -374,14 +422,13 @@ class LabelRegistry:
             self.truncate(first)
             raise
 
-    def _add_columns(self, n_columns: int) -> None:
-        """Let every column of an indicator be a label, unless it is one or was retired."""
-        if n_columns <= self._width:
-            return
+    def _new_columns(self, n_columns: int | None) -> npt.NDArray[np.int64] | None:
+        """Columns of an indicator that have never been labels; None if there are none."""
+        if n_columns is None or n_columns <= self._width:
+            return None
         columns = np.arange(self._width, n_columns, dtype=np.int64)
         self._check_type(columns, lambda _: "Y, an indicator")
-        self.ids_of(np.setdiff1d(columns, self._names[: self._size].astype(np.int64)), add=True)
-        self._width = n_columns
+        return np.setdiff1d(columns, self._names[: self._size].astype(np.int64))
 
 
 def _grown(array: npt.NDArray[Any], room: int) -> npt.NDArray[Any]:

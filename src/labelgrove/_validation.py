@@ -151,6 +151,20 @@ def check_rows(X: Any, *, names: FeatureNames | None = None, grow: bool = False)
     return _check_sparse(X) if sp.issparse(X) else _check_dense(X)
 
 
+def require_same_length(rows: Rows, n_targets: int) -> None:
+    """Refuse X and y of different lengths.
+
+    Raises
+    ------
+    DataError
+    """
+    if rows.n_rows != n_targets:
+        raise DataError(
+            f"X has {rows.n_rows} rows, y has {n_targets}; expected as many "
+            "(Found input variables with inconsistent numbers of samples)"
+        )
+
+
 def _check_sparse(X: Any) -> Rows:
     if X.ndim != 2:
         raise DataError(f"X: expected 2 dimensions, found {X.ndim}")

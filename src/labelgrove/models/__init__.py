@@ -1,15 +1,16 @@
 """Estimators, one a file."""
 
-from labelgrove.models._base import LabelClassifier
 from labelgrove.models._ldsm import LdSMClassifier
 from labelgrove.models._ldsm_statistics import LdSMStatistics
+from labelgrove.models._load import ESTIMATORS, load
 from labelgrove.models._lom_statistics import LOMTreeStatistics
 from labelgrove.models._lom_tree import LOMTreeClassifier
 from labelgrove.models._online_plt import OnlinePLTClassifier
 from labelgrove.models._plt import PLTClassifier
+from labelgrove.models._shared import SharedModel
 from labelgrove.models._thresholded import ThresholdedClassifier
 from labelgrove.models.engine._compaction_report import CompactionReport
-from labelgrove.models.engine._results import SearchStats
+from labelgrove.models.engine._predicting import SearchStats
 from labelgrove.models.explanations._explanation import (
     Contribution,
     Explanation,
@@ -19,14 +20,6 @@ from labelgrove.models.explanations._explanation import (
     Step,
 )
 from labelgrove.models.explanations._paths import LabelPaths
-
-ESTIMATORS: tuple[type[LabelClassifier], ...] = (
-    OnlinePLTClassifier,
-    PLTClassifier,
-    LOMTreeClassifier,
-    LdSMClassifier,
-)
-"""Every estimator that model files can hold."""
 
 __all__ = [
     "ESTIMATORS",
@@ -44,6 +37,8 @@ __all__ = [
     "OnlinePLTClassifier",
     "PLTClassifier",
     "SearchStats",
+    "SharedModel",
     "Step",
     "ThresholdedClassifier",
+    "load",
 ]

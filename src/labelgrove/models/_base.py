@@ -1,44 +1,370 @@
-"""What estimators over label trees share beside prediction: labels, attributes, saving."""
+"""What estimators share: prediction, thresholds, labels, attributes, files."""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import partial
 from os import PathLike
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Literal, Self, overload
 
 import numpy as np
 import numpy.typing as npt
-from sklearn.base import BaseEstimator, ClassifierMixin
+from scipy.sparse import csr_array
+from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.utils import Tags
 
-from labelgrove import _core
-from labelgrove._errors import DataError
-from labelgrove._parameters import thread_count
-from labelgrove.models._tunable import Tunable
-from labelgrove.models.engine._archive import learned_from_state, model_state, save_model
-from labelgrove.models.engine._compacting import Compacting
-from labelgrove.models.engine._learned import KINDS, Learned, Options, as_collection
-from labelgrove.models.engine._results import tree_snapshot
+from labelgrove._errors import DataError, ParameterError
+from labelgrove._labels import parse_targets
+from labelgrove._parameters import finite, integer, thread_count
+from labelgrove._validation import check_weights
+from labelgrove.models.engine._archive import About, Format, learned_from_state, model_state
+from labelgrove.models.engine._compacting import checked_compaction, compact_copy
+from labelgrove.models.engine._compaction_report import PLACES, CompactionReport
+from labelgrove.models.engine._guard import Guard, Turn
+from labelgrove.models.engine._learned import (
+    KINDS,
+    AnyLearned,
+    Learned,
+    TreeEngine,
+    as_collection,
+    known,
+)
+from labelgrove.models.engine._options import Options
+from labelgrove.models.engine._predicting import (
+    SearchStats,
+    all_estimates,
+    best_classes,
+    best_estimates,
+    estimates,
+    ids_to_names,
+    precision_at,
+    right_among_best,
+)
+from labelgrove.models.engine._predicting import (
+    top_k as best_labels,
+)
+from labelgrove.models.engine._trees import tree_snapshot
+from labelgrove.models.engine._tuned import keep_thresholds, tuned_by_class
 from labelgrove.models.explanations._explain import FeatureNaming, explain
 from labelgrove.models.explanations._explanation import Explanation
-from labelgrove.models.explanations._paths import LabelPaths, follow
+from labelgrove.models.explanations._paths import LabelPaths, label_paths
+from labelgrove.models.thresholds._estimates import n_rows_of
+from labelgrove.models.thresholds._tuner import HeldOutTuning
+from labelgrove.persistence import write_model
 from labelgrove.trees import LabelTree
+from labelgrove.tuning import Thresholds
 
 
-class LabelClassifier(Tunable, ClassifierMixin, BaseEstimator):
+class LabelClassifier(ClassifierMixin, BaseEstimator):
     """Base of the estimators; what was learnt is in ``_learned``, None before the first example.
 
-    Each has the name of its ``algorithm`` in model files and on the command line, the compiled
-    ``_engine``, the class of its ``_options``, and the ``_kinds`` of targets that it can learn.
+    Each has the name of its ``algorithm`` in model files and on the command line, the ``_format``
+    of its files, and the ``_kinds`` of targets that it can learn.
     """
 
     algorithm: ClassVar[str]
-    _engine: ClassVar[Any]
-    _options: ClassVar[type[Options]]
+    _format: ClassVar[Format]
     _kinds: ClassVar[tuple[str, ...]] = KINDS
-    _compact_engine: ClassVar[Any] = None
-    front_end_: dict[str, Any] | None
+    _takes_beam: ClassVar[bool] = True
+
+    _learned: AnyLearned | None = None
+    _own_guard: Guard | None = None
+    front_end_: dict[str, Any] | None = None
+    n_jobs: int | None
+    threshold: float
+
+    # --- prediction ----------------------------------------------------------------------------
+
+    @overload
+    def predict_topk(
+        self,
+        X: Any,
+        k: int = 5,
+        *,
+        labels: Any = None,
+        beam_width: int | None = None,
+        return_stats: Literal[False] = False,
+    ) -> tuple[npt.NDArray[Any], npt.NDArray[np.float32]]: ...
+
+    @overload
+    def predict_topk(
+        self,
+        X: Any,
+        k: int = 5,
+        *,
+        labels: Any = None,
+        beam_width: int | None = None,
+        return_stats: Literal[True],
+    ) -> tuple[npt.NDArray[Any], npt.NDArray[np.float32], SearchStats]: ...
+
+    def predict_topk(
+        self,
+        X: Any,
+        k: int = 5,
+        *,
+        labels: Any = None,
+        beam_width: int | None = None,
+        return_stats: bool = False,
+    ) -> tuple[Any, ...]:
+        """The k most probable labels of every row, best first.
+
+        Uniform-cost search (Jasinska-Kobus et al. 2021, Algorithm 10) finds exactly the best; a
+        beam may miss some. Among equal probabilities the label that arrived first comes first.
+
+        Parameters
+        ----------
+        X
+            As for ``fit``; features that the model does not know are ignored.
+        k : int
+        labels : collection of labels, optional
+            Return no others.
+        beam_width : int, optional
+            Open only that many inner nodes on each level, in place of exact search. Estimators
+            without a search of their tree refuse it.
+        return_stats : bool
+
+        Returns
+        -------
+        labels : ndarray of shape (n, k)
+            Where there are fewer than k labels, the missing places hold None, or -1 where labels
+            are integers.
+        scores : ndarray of float32, shape (n, k)
+            Probabilities, falling; NaN in missing places.
+        stats : SearchStats
+            If asked for.
+
+        Raises
+        ------
+        NotLearnedError
+            Before the first example.
+        DataError, ParameterError
+            If X, k, labels or beam_width cannot be used.
+        """
+        beam = self._checked_beam(beam_width)
+        with self._guard.reading():
+            learned = known(self._learned)
+            rows = learned.check_rows(X)
+            ids, scores, costs = best_labels(
+                learned, rows, k, self.n_jobs, labels=labels, beam_width=beam
+            )
+        found = ids_to_names(ids, learned.labels.names)
+        if return_stats:
+            return found, scores, SearchStats(*costs.T)
+        return found, scores
+
+    def predict_proba(
+        self,
+        X: Any,
+        *,
+        top_k: int | None = None,
+        threshold: Any = None,
+        labels: Any = None,
+        beam_width: int | None = None,
+        return_stats: bool = False,
+    ) -> Any:
+        """Sparse probability estimates: those that are among the best k, or reach a threshold.
+
+        Parameters
+        ----------
+        X
+            As for :meth:`predict_topk`.
+        top_k : int, optional
+            Only the k best of every row.
+        threshold : float or array-like of shape (n_classes,), optional
+            Only those that are at least this, or their label's, in the order of ``classes_``.
+        labels, beam_width
+            As for :meth:`predict_topk`; a beam goes with ``top_k``.
+        return_stats : bool
+
+        Returns
+        -------
+        probabilities : csr_array of shape (n, n_classes), float32
+            One column a class, in the order of ``classes_``; what is not stored was not asked
+            for. For multi-class targets and neither ``top_k`` nor ``threshold``: a dense
+            ndarray whose rows are scaled to sum to 1.
+        stats : SearchStats
+            If asked for.
+
+        Raises
+        ------
+        NotLearnedError, DataError, ParameterError
+            As for :meth:`predict_topk`; also if all probabilities would take more than a GiB.
+        """
+        if top_k is not None and threshold is not None:
+            raise ParameterError("top_k and threshold exclude each other; expected one of them")
+        if beam_width is not None and top_k is None:
+            raise ParameterError("beam_width goes with top_k")
+        beam = self._checked_beam(beam_width)
+        with self._guard.reading():
+            learned = known(self._learned)
+            rows, jobs = learned.check_rows(X), self.n_jobs
+            found: Any
+            if top_k is not None:
+                found, stats = best_estimates(
+                    learned, rows, top_k, jobs, labels=labels, beam_width=beam
+                )
+            elif threshold is not None:
+                found, stats = estimates(learned, rows, threshold, jobs, labels=labels)
+            else:
+                found, stats = all_estimates(learned, rows, jobs, labels=labels)
+        return (found, stats) if return_stats else found
+
+    def predict(self, X: Any) -> Any:
+        """The most probable class of every row, or all labels from their thresholds on.
+
+        The thresholds are those of ``thresholds_``, or ``threshold`` for all as long as none have
+        been tuned.
+
+        Parameters
+        ----------
+        X
+            As for :meth:`predict_topk`.
+
+        Returns
+        -------
+        ndarray of shape (n,) or csr_array of shape (n, n_classes)
+            Multi-class: labels. Multi-label: a 0/1 indicator (int8), columns as in ``classes_``.
+
+        Raises
+        ------
+        NotLearnedError, DataError, ParameterError
+            As for :meth:`predict_topk`; also if every class has been removed.
+        """
+        with self._guard.reading():
+            learned = known(self._learned)
+            rows = learned.check_rows(X)
+            if learned.kind == "multiclass":
+                return best_classes(learned, rows, self.n_jobs)
+            tuned = tuned_by_class(learned)
+            least = self._checked_threshold() if tuned is None else tuned
+            found, _ = estimates(learned, rows, least, self.n_jobs)
+        found.data = np.ones(len(found.data), np.int8)
+        return found
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """Accuracy for multi-class targets, precision at 1 for multi-label ones.
+
+        Parameters
+        ----------
+        X, y
+            As for ``fit``. Labels that the model does not know count as not predicted.
+        sample_weight : array-like of shape (n,), optional
+
+        Returns
+        -------
+        float
+            Between 0 and 1.
+
+        Raises
+        ------
+        NotLearnedError, DataError
+            As for :meth:`predict_topk`; also if y or sample_weight cannot be used.
+        """
+        known(self._learned)
+        targets = parse_targets(y)
+        with self._guard.reading():
+            learned = known(self._learned)
+            rows = learned.check_rows(X)
+            row_of, right = right_among_best(learned, rows, targets, 1, self.n_jobs)
+            check_weights(sample_weight, rows.n_rows)
+        hits = np.zeros(targets.n_rows)
+        hits[row_of[right[:, 0]]] = 1.0
+        return float(np.average(hits, weights=sample_weight))
+
+    def _checked_beam(self, beam_width: int | None) -> int:
+        if beam_width is None:
+            return 0
+        if not self._takes_beam:
+            raise ParameterError(
+                f"beam_width={beam_width!r}: {type(self).__name__} searches nothing that a beam "
+                "could narrow; expected None"
+            )
+        return integer("beam_width", beam_width, 1)
+
+    def _checked_threshold(self) -> float:
+        return finite("threshold", self.threshold)
+
+    # --- thresholds ----------------------------------------------------------------------------
+
+    @property
+    def thresholds_(self) -> npt.NDArray[np.float64]:
+        """From which probability on :meth:`predict` returns each class; shape (n_classes,)."""
+        with self._reading("thresholds_") as learned:
+            values = tuned_by_class(learned)
+        if values is None:
+            raise AttributeError(
+                "thresholds_ is there once thresholds have been tuned; until then predict goes by "
+                "the parameter threshold"
+            )
+        return values
+
+    def set_thresholds(self, thresholds: Thresholds | npt.ArrayLike | None) -> Self:
+        """Predict each class from a threshold of its own.
+
+        They stay as they are while the model learns on, and are kept in its file.
+
+        Parameters
+        ----------
+        thresholds : Thresholds, array-like of shape (n_classes,), or None
+            In the order of ``classes_``. A label that comes later has the default of `Thresholds`,
+            or the parameter ``threshold``. None: back to those tuned while learning, or to
+            ``threshold``.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        NotLearnedError
+            Before the first example.
+        ParameterError
+            If they are not one number for each class.
+
+        Examples
+        --------
+        >>> from labelgrove import OnlinePLTClassifier
+        >>> clf = OnlinePLTClassifier().fit([[1.0, 0.0], [0.0, 1.0]], [["a"], ["b"]])
+        >>> clf.set_thresholds([0.2, 0.4]).thresholds_.tolist()
+        [0.2, 0.4]
+        """
+        known(self._learned)
+        with self._guard.changing():
+            keep_thresholds(known(self._learned), thresholds, default=self._checked_threshold())
+        return self
+
+    def tune_thresholds(self, X: Any, y: Any, method: str = "ofo", **options: Any) -> Self:
+        """Find and keep the thresholds with the best F-measure on examples not learnt from.
+
+        Probabilities of examples that the model has learnt from flatter it, and give thresholds
+        that are too high.
+
+        Parameters
+        ----------
+        X, y
+            As for ``fit``. Labels that the model does not know are left out.
+        method : {"ofo", "fta", "sto"}
+        **options
+            ``average``, ``common``, ``candidates``, ``a``, ``b``, ``c``, ``upper`` and
+            ``zero_division``, as for `ThresholdedClassifier`.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        NotLearnedError
+            Before the first example.
+        DataError
+            If X or y cannot be used.
+        ParameterError
+            If another parameter lies outside its domain, or the targets are multi-class ones.
+        """
+        tuning = tuning_of(self, method, **options)
+        show_examples(tuning, self, X, y)
+        return self.set_thresholds(tuning.finish())
 
     # --- labels --------------------------------------------------------------------------------
 
@@ -61,21 +387,11 @@ class LabelClassifier(Tunable, ClassifierMixin, BaseEstimator):
         DataError
             If a label is not known; then none is removed.
         """
-        self._require_learned()
+        known(self._learned)
         names = as_collection(labels, "labels")
         with self._guard.changing():
-            self._remove(self._require_learned(), names)
+            known(self._learned).remove_labels(names)
         return self
-
-    @staticmethod
-    def _remove(learned: Learned, names: list[Any]) -> None:
-        ids = learned.labels.ids_of(names)
-        if (ids < 0).any():
-            raise DataError(f"label {names[int(np.argmin(ids))]!r} is not known; none is removed")
-        ids = np.unique(ids)
-        known = np.isin(ids, learned.engine.labels())
-        learned.engine.remove_labels(ids[known].view(np.uint32))
-        learned.labels.retire(ids)
 
     def rename_labels(self, names: Mapping[Any, Any]) -> Self:
         """Give labels other names; what was learnt about them stays.
@@ -94,14 +410,11 @@ class LabelClassifier(Tunable, ClassifierMixin, BaseEstimator):
         DataError
             If an old name is not known or two labels would share a name; then none is renamed.
         """
-        self._require_learned()
+        known(self._learned)
         if not isinstance(names, Mapping):
             raise DataError(f"names={names!r}: expected a mapping from old to new names")
         with self._guard.changing():
-            learned = self._require_learned()
-            if learned.kind == "indicator":
-                _require_columns(list(names.values()), learned.n_columns)
-            learned.labels.rename(names)
+            known(self._learned).rename_labels(names)
         return self
 
     # --- explanations --------------------------------------------------------------------------
@@ -167,7 +480,7 @@ class LabelClassifier(Tunable, ClassifierMixin, BaseEstimator):
         """
         with self._guard.reading():
             return explain(
-                self._require_learned(),
+                known(self._learned),
                 X,
                 label,
                 k=k,
@@ -223,15 +536,31 @@ class LabelClassifier(Tunable, ClassifierMixin, BaseEstimator):
             ``weights``, ``model_bytes``, ``memory_bytes``.
         """
         with self._guard.reading():
-            size: dict[str, int] = {"memory_bytes": 0, **self._require_learned().engine.size()}
+            size: dict[str, int] = {"memory_bytes": 0, **known(self._learned).engine.size()}
         return size
 
     @contextmanager
-    def _reading(self, attribute: str) -> Iterator[Learned]:
+    def _reading(self, attribute: str) -> Iterator[AnyLearned]:
         if self._learned is None:
             raise AttributeError(f"{attribute} is there once the model has learnt from an example")
         with self._guard.reading():
             yield self._learned
+
+    def _adopt(self, learned: AnyLearned, turn: Turn) -> None:
+        """Put what is being learnt in the place of what was."""
+        with turn.alone():
+            self._learned = learned
+            self.front_end_ = None
+
+    @property
+    def _guard(self) -> Guard:
+        """Entered by every method that uses what was learnt."""
+        if self._own_guard is None:
+            # One step, so that two threads get the same guard without a lock, which a forked
+            # process could inherit locked.
+            self.__dict__.setdefault("_own_guard", Guard())
+            assert self._own_guard is not None
+        return self._own_guard
 
     def __sklearn_is_fitted__(self) -> bool:
         return self._learned is not None
@@ -243,7 +572,7 @@ class LabelClassifier(Tunable, ClassifierMixin, BaseEstimator):
         tags.classifier_tags.multi_label = True
         return tags
 
-    # --- persistence ---------------------------------------------------------------------------
+    # --- files ---------------------------------------------------------------------------------
 
     def save(self, path: str | PathLike[str], *, for_prediction: bool = False) -> None:
         """Write the model to one file, atomically; ``labelgrove.load`` reads it.
@@ -264,34 +593,111 @@ class LabelClassifier(Tunable, ClassifierMixin, BaseEstimator):
         OSError
             If the file cannot be written; a file that was there before stays as it was.
         """
-        self._require_learned()
+        known(self._learned)
         with self._guard.reading():
-            save_model(self, path, for_prediction=for_prediction)
+            state = model_state(known(self._learned), self._about(), for_prediction=for_prediction)
+            write_model(path, *state)
+
+    def _about(self) -> About:
+        return About(self.algorithm, self.get_params(deep=False), self.front_end_)
 
     def __getstate__(self) -> dict[str, Any]:
         with self._guard.reading():
             state = dict(super().__getstate__())
             del state["_own_guard"]
             if self._learned is not None:
-                state["_learned"] = model_state(self, for_prediction=False)
+                state["_learned"] = model_state(self._learned, self._about(), for_prediction=False)
         return state
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         super().__setstate__(state)
-        if self._learned is not None:
-            self._learned = learned_from_state(type(self), *state["_learned"])
+        if state.get("_learned") is not None:
+            self._learned = learned_from_state(self._format, *state["_learned"])
 
 
-class LabelTreeClassifier(Compacting, LabelClassifier):
+class LabelTreeClassifier(LabelClassifier):
     """Base of the estimators whose engine searches a tree with one leaf a label."""
 
-    _compact_engine = _core.CompactPlt
+    _learned: Learned[Options, TreeEngine] | None = None
 
     @property
     def tree_(self) -> LabelTree:
         """The tree as it stands, without the leaves of labels that were removed."""
-        with self._reading("tree_") as learned:
+        with self._reading("tree_"):
+            learned = known(self._learned)
             return tree_snapshot(learned.engine.tree(), learned.labels.names)
+
+    def compact(
+        self,
+        *,
+        dtype: str = "float32",
+        threshold: float | None = None,
+        max_bytes: int | None = None,
+        X: Any = None,
+        y: Any = None,
+    ) -> Self:
+        """Make a copy that takes few bytes, predicts, and cannot learn on.
+
+        Weights may be dropped and rounded; each row of weights is written in the way that takes
+        the fewest bytes. A copy with ``dtype="float32"`` and no threshold predicts exactly what
+        this model does. Saved and loaded, the weights stay in the mapped file, and processes that
+        load the same file share them.
+
+        Parameters
+        ----------
+        dtype : {"float32", "float16", "int8"}
+            How weights are held: in 4, 2 or 1 bytes. With "int8" every classifier has a scale of
+            its own. The bias is always a float32.
+        threshold : float, optional
+            Drop weights that add less than this to the linear score of a feature of value 1.
+        max_bytes : int, optional
+            In place of ``threshold``: how large the model's file may be. The least threshold that
+            makes it fit is taken.
+        X, y : optional
+            As for ``fit``, better not learnt from: the report then holds P@1, P@3 and P@5 on them,
+            of this model and of the copy.
+
+        Returns
+        -------
+        estimator
+            Of the same class; its ``compaction_`` tells what it has cost.
+
+        Raises
+        ------
+        NotLearnedError
+            Before the first example.
+        ParameterError
+            If a parameter lies outside its domain, or no threshold makes the model fit.
+        DataError
+            If X and y cannot be used.
+
+        Examples
+        --------
+        >>> from labelgrove import OnlinePLTClassifier
+        >>> X, y = [[1.0, 0.0], [0.0, 1.0]], [["a"], ["b"]]
+        >>> small = OnlinePLTClassifier().fit(X, y).compact(dtype="float16", X=X, y=y)
+        >>> small.predict_topk(X, k=1)[0].tolist(), small.compaction_.precision_after[0]
+        ([['a'], ['b']], 1.0)
+        """
+        least, most = checked_compaction(dtype, threshold, max_bytes)
+        if (X is None) != (y is None):
+            raise ParameterError("X and y go together; expected both or none")
+        measure = None
+        if X is not None:
+            measure = partial(precision_at, X=X, y=y, places=PLACES, n_jobs=self.n_jobs)
+        with self._guard.reading():
+            learned, about = known(self._learned), self._about()
+            compacted = compact_copy(learned, about, dtype, least, most, measure, self.n_jobs)
+        copy: Self = clone(self)
+        copy._learned, copy.front_end_ = compacted, self.front_end_
+        return copy
+
+    @property
+    def compaction_(self) -> CompactionReport:
+        """What :meth:`compact` has cost, on the copy that it gave."""
+        if self._learned is None or self._learned.compaction is None:
+            raise AttributeError("compaction_ is there on the copies that compact() gives")
+        return self._learned.compaction
 
     def label_paths(self, X: Any, labels: Sequence[Collection[Any]]) -> LabelPaths:
         """Follow given labels of many rows through the tree.
@@ -323,14 +729,56 @@ class LabelTreeClassifier(Compacting, LabelClassifier):
         ([0, 2, 4, 4], [0, 0])
         """
         with self._guard.reading():
-            learned = self._require_learned()
-            rows = learned.check_rows(X)
-            if len(labels) != rows.n_rows:
-                raise DataError(f"labels has {len(labels)} rows: expected {rows.n_rows}, as X has")
-            return follow(learned, rows, labels, thread_count(self.n_jobs))
+            return label_paths(known(self._learned), X, labels, thread_count(self.n_jobs))
 
 
-def _require_columns(names: list[Any], n_columns: int) -> None:
-    for name in names:
-        if not isinstance(name, (int, np.integer)) or not 0 <= name < n_columns:
-            raise DataError(f"new name {name!r}: expected a column from 0 to {n_columns - 1}")
+def tuning_of(model: LabelClassifier, method: str, **options: Any) -> HeldOutTuning:
+    """A tuning of a model's thresholds, to be shown examples that it has not learnt from.
+
+    Raises
+    ------
+    NotLearnedError, ParameterError
+        As `LabelClassifier.tune_thresholds`.
+    """
+    with model._guard.reading():
+        learned = known(model._learned)
+        if learned.kind == "multiclass":
+            raise ParameterError(
+                "this model has learnt classes that exclude one another, of which predict returns "
+                "the best; thresholds are for multi-label targets"
+            )
+        counts, n_examples = learned.label_counts(), learned.engine.examples_seen
+    return HeldOutTuning(method, counts, n_examples, **options)
+
+
+def show_examples(tuning: HeldOutTuning, model: LabelClassifier, X: Any, y: Any) -> None:
+    """Show a tuning examples and what the model makes of them; unknown labels are left out.
+
+    Raises
+    ------
+    DataError
+        If X or y cannot be used.
+    """
+    targets = parse_targets(y)
+    with model._guard.reading():
+        learned = known(model._learned)
+        learned.require_same_kind(targets)
+        n_rows = n_rows_of(X)
+        if n_rows != targets.n_rows:
+            raise DataError(f"X has {n_rows} rows, y has {targets.n_rows}; expected as many")
+        column_of, n_columns = learned.columns()
+        indptr, ids = learned.labels.ids_for(targets, add=False)
+        is_label = ids >= 0
+        before = np.concatenate(([0], np.cumsum(is_label)))
+        parts = (np.ones(before[-1], np.int8), column_of[ids[is_label]], before[indptr])
+        truth = csr_array(parts, shape=(n_rows, n_columns))
+        truth.sort_indices()
+        tuning.show(model, np.arange(n_columns), X, truth)
+
+
+def about_thresholds(model: LabelClassifier) -> dict[str, str]:
+    """Say by which method, and for which F-measure, a model's thresholds were tuned."""
+    tuned = known(model._learned).tuned
+    if tuned is None:
+        return {"method": "ofo while learning", "average": "macro"}
+    return {"method": tuned.method, "average": tuned.average}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -9,13 +10,14 @@ import numpy.typing as npt
 
 from labelgrove import _core
 from labelgrove._errors import ModelStateError
+from labelgrove._features import FeatureNames
 from labelgrove._labels import LabelRegistry
 from labelgrove._parameters import thread_count
-from labelgrove._validation import Rows
 from labelgrove.models._ldsm_options import LdsmOptions
 from labelgrove.models._ldsm_statistics import LdSMStatistics, statistics_of
-from labelgrove.models._learning import BatchClassifier
-from labelgrove.models.engine._learned import Learned
+from labelgrove.models._learning import BatchClassifier, BatchStart, Examples, Start
+from labelgrove.models.engine._archive import Format
+from labelgrove.models.engine._learned import Learned, known
 
 
 class LdSMClassifier(BatchClassifier):
@@ -112,8 +114,8 @@ class LdSMClassifier(BatchClassifier):
     """
 
     algorithm = "ldsm"
-    _engine = _core.Ldsm
-    _options = LdsmOptions
+    _format = Format(LdsmOptions, _core.Ldsm.load)
+    _learned: Learned[LdsmOptions, _core.Ldsm] | None = None
     _takes_beam = False
 
     def __init__(
@@ -162,27 +164,34 @@ class LdSMClassifier(BatchClassifier):
     @property
     def statistics_(self) -> LdSMStatistics:
         """How nodes were split, and the shape of the trees; not in models for prediction."""
-        with self._reading("statistics_") as learned:
+        with self._reading("statistics_"):
+            learned = known(self._learned)
             if not learned.engine.can_learn:
                 raise ModelStateError("statistics_: this model was saved for prediction, without")
             classes = len(learned.engine.labels())
             return statistics_of(learned.engine.nodes(), learned.options.to_dict(), classes)
 
-    def _start(self, *, named: bool) -> Learned:
+    def _start(self, *, named: bool) -> BatchStart:
         options = LdsmOptions.from_parameters(self.get_params(deep=False))
         thread_count(self.n_jobs)
-        return Learned.start(options, LabelRegistry(), None, named=named)
+        make = partial(self._grow, options)
+        return Start(options, LabelRegistry(), FeatureNames() if named else None, make)
 
-    def _train(
+    def _grow(
         self,
-        learned: Learned,
-        rows: Rows,
-        indptr: npt.NDArray[np.int64],
-        ids: npt.NDArray[np.uint32],
+        options: LdsmOptions,
+        examples: Examples,
         weights: npt.NDArray[np.float32] | None,
         progress: _core.Progress,
-    ) -> None:
-        engine = _core.Ldsm(learned.options.to_dict())
-        threads = thread_count(self.n_jobs)
-        engine.grow(*rows.arrays, indptr, ids, weights, len(learned.labels), threads, progress)
-        learned.engine = engine
+    ) -> _core.Ldsm:
+        engine = _core.Ldsm(options.to_dict())
+        engine.grow(
+            *examples.rows.arrays,
+            examples.indptr,
+            examples.ids,
+            weights,
+            examples.first + len(examples.fresh),
+            thread_count(self.n_jobs),
+            progress,
+        )
+        return engine

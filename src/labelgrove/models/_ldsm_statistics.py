@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from labelgrove.models.engine._results import MISSING
+from labelgrove.models.engine._predicting import MISSING
 
 Floats = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]

@@ -1,30 +1,118 @@
-"""How estimators learn: their examples validated, and learnt one after another."""
+"""How estimators learn: examples validated, then learnt one after another or all at once."""
 
 from __future__ import annotations
 
+import math
 from abc import abstractmethod
 from collections.abc import Callable, Collection
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, Self
+from time import perf_counter
+from typing import Any, Generic, Self, TypeVar, cast
 
 import numpy as np
 import numpy.typing as npt
 
 from labelgrove import _core
 from labelgrove._errors import DataError, LearningInterrupted, ModelStateError
-from labelgrove._interrupts import Interrupts
-from labelgrove._labels import Targets, parse_targets
+from labelgrove._features import FeatureNames
+from labelgrove._labels import LabelRegistry, Targets, parse_targets
 from labelgrove._parameters import integer, thread_count
-from labelgrove._validation import Rows, check_weights, is_dict_rows
+from labelgrove._validation import Rows, check_weights, is_dict_rows, require_same_length
 from labelgrove.models._base import LabelClassifier
-from labelgrove.models._predicting import require_same_kind, require_same_length
-from labelgrove.models.engine._learned import KINDS, Learned
-from labelgrove.models.engine._watching import run_watched
+from labelgrove.models._shared import SharedModel
+from labelgrove.models.batch._watching import run_watched
+from labelgrove.models.engine._guard import Turn
+from labelgrove.models.engine._learned import (
+    KINDS,
+    AnyLearned,
+    Engine,
+    Learned,
+    OnlineEngine,
+    known,
+    suitable_rows,
+)
+from labelgrove.models.engine._options import Options
 
 # A run is what Ctrl-C waits for. Several threads get longer ones: all but one begin by waiting.
 _RUN_NONZEROS = 2_000_000
 _RUN_ROWS = 4096
+
+# What readers wait for, where others predict while a model learns.
+_STEP_SECONDS = 0.003
+_STEP_NONZEROS = 200
+
+MakeT_co = TypeVar("MakeT_co", bound=Callable[..., Engine], covariant=True)
+
+
+@dataclass(frozen=True)
+class Examples:
+    """The examples of a call, validated.
+
+    Attributes
+    ----------
+    rows : Rows
+    indptr, ids : ndarray
+        The labels of row i are ``ids[indptr[i]:indptr[i + 1]]``.
+    kind : {"multiclass", "multilabel", "indicator"}
+    n_columns : int
+        Of the indicator.
+    fresh : list
+        Names of the labels that are new; ids count on from ``first``.
+    first : int
+    """
+
+    rows: Rows
+    indptr: npt.NDArray[np.int64]
+    ids: npt.NDArray[np.uint32]
+    kind: str
+    n_columns: int
+    fresh: list[Any]
+    first: int
+
+    def make_known(self, labels: LabelRegistry, n_labels: int) -> None:
+        """Add new labels, until there are so many; an indicator's columns come all at once."""
+        if self.kind == "indicator":
+            n_labels = self.first + len(self.fresh)
+        labels.arrive(self.fresh[len(labels) - self.first : n_labels - self.first], self.n_columns)
+
+
+@dataclass(frozen=True)
+class Start(Generic[MakeT_co]):
+    """An estimator's parameters, checked, before anything is learnt.
+
+    Attributes
+    ----------
+    options : Options
+    labels : LabelRegistry
+        Those of the tree that was given, if one was.
+    features : FeatureNames or None
+        Where examples are dicts.
+    make : callable
+        Makes the engine, once the first examples are at hand.
+    """
+
+    options: Options
+    labels: LabelRegistry
+    features: FeatureNames | None
+    make: MakeT_co
+
+    def learned(self, engine: Engine, examples: Examples) -> AnyLearned:
+        """What is learnt into, from examples of this kind on."""
+        return Learned(
+            engine=engine,
+            options=self.options,
+            labels=self.labels,
+            features=self.features,
+            kind=examples.kind,
+            n_columns=examples.n_columns,
+            n_features=examples.rows.n_features,
+            counts=np.zeros(len(self.labels), np.int64),
+        )
+
+
+OnlineStart = Start[Callable[[Examples | None], OnlineEngine]]
+BatchStart = Start[Callable[[Examples, "npt.NDArray[np.float32] | None", _core.Progress], Engine]]
 
 
 class OnlineClassifier(LabelClassifier):
@@ -55,7 +143,13 @@ class OnlineClassifier(LabelClassifier):
         LearningInterrupted
             On Ctrl-C; the model is valid and keeps what it has learnt.
         """
-        return self._learn(X, y, None, integer("epochs", self.epochs, 1), afresh=True)
+        passes, threads = integer("epochs", self.epochs, 1), thread_count(self.n_jobs)
+        with self._guard.changing() as turn:
+            start = self._start(named=is_dict_rows(X))
+            examples = take(start, X, y, self._kinds, check=self._check_new_labels)
+            self._adopt(start.learned(start.make(examples), examples), turn)
+            self._run(examples, passes, turn, threads, Pace.of_runs(threads))
+        return self
 
     def partial_fit(self, X: Any, y: Any, classes: Any = None) -> Self:
         """Go on learning from X and y, in the given order; new labels and features are welcome.
@@ -78,47 +172,80 @@ class OnlineClassifier(LabelClassifier):
         LearningInterrupted
             On Ctrl-C; ``examples_learned`` tells how many rows of this call have been learnt.
         """
-        return self._learn(X, y, classes, 1, afresh=False)
+        return self._partial_fit(X, y, classes, None)
 
-    def _learn(self, X: Any, y: Any, classes: Any, passes: int, *, afresh: bool) -> Self:
+    def shared(self, timeout: float | None = None) -> SharedModel:
+        """Give threads a handle to this model, through which one learns while others predict.
+
+        Used directly, a model that learns in one thread refuses all others. Through the handle
+        they wait for each other, and while :meth:`SharedModel.partial_fit` runs nobody who
+        predicts waits longer than a few milliseconds for it.
+
+        Parameters
+        ----------
+        timeout : float, optional
+            Seconds after which a thread gives up waiting, by a ModelStateError.
+
+        Returns
+        -------
+        SharedModel
+
+        Examples
+        --------
+        >>> from labelgrove import OnlinePLTClassifier
+        >>> model = OnlinePLTClassifier().partial_fit([[1, 0], [0, 1]], ["cat", "dog"]).shared()
+        >>> model.partial_fit([[1, 1]], ["bird"]).predict_topk([[1, 0]], k=1)[0].tolist()
+        [['cat']]
+        """
+        return SharedModel(self, timeout)
+
+    def _partial_fit(self, X: Any, y: Any, classes: Any, patience: float | None) -> Self:
+        """Learn at once or not at all; with patience, in steps that let others in between."""
         threads = thread_count(self.n_jobs)
-        with self._guard.changing() as interrupts:
-            learned = None if afresh else self._learned
-            if learned is None:
-                learned = self._start(named=is_dict_rows(X))
-            if not learned.engine.can_learn:
-                raise ModelStateError(
-                    "this model was saved for prediction only; it cannot learn on"
-                )
-            known_labels = len(learned.labels)
-            rows, indptr, ids = take(learned, X, y, classes, self._kinds, self._check_labels)
-            if afresh:
-                self._begin(learned, rows, indptr, ids)
-            if learned is not self._learned:
-                self._learned = learned
-                self.front_end_: dict[str, Any] | None = None
-            _run(learned, rows, indptr, ids, known_labels, passes, threads, interrupts)
+        pace = Pace.of_runs(threads) if patience is None else Pace.of_steps()
+        with self._guard.changing(patience) as turn:
+            examples = self._take_more(X, y, classes, turn)
+            self._run(examples, 1, turn, threads, pace)
         return self
 
-    @abstractmethod
-    def _start(self, *, named: bool) -> Learned:
-        """A model that has not learnt anything yet, and has no kind of targets.
+    def _take_more(self, X: Any, y: Any, classes: Any, turn: Turn) -> Examples:
+        """Validate a call's examples; a model that has learnt nothing is started."""
+        into = self._learned or self._start(named=is_dict_rows(X))
+        if isinstance(into, Learned) and not into.engine.can_learn:
+            raise ModelStateError("this model was saved for prediction only; it cannot learn on")
+        examples = take(into, X, y, self._kinds, classes, self._check_new_labels)
+        if isinstance(into, Start):
+            self._adopt(into.learned(into.make(None), examples), turn)
+        return examples
 
-        ``named`` tells that features have names. Parameters are checked here.
+    def _run(self, examples: Examples, passes: int, turn: Turn, threads: int, pace: Pace) -> None:
+        learned = cast("Learned[Options, OnlineEngine]", known(self._learned))
+        n, done = examples.rows.n_rows, 0
+        while done < n * passes and not turn.interrupts.pending:
+            begin = done % n
+            end = pace.end_of_run(examples.rows, begin)
+            with turn.alone():
+                started = perf_counter()
+                learn_run(learned, examples, begin, end, threads)
+                pace.adapt(perf_counter() - started)
+            done += end - begin
+        if turn.interrupts.pending:
+            turn.interrupts.pending = False
+            raise LearningInterrupted(
+                f"learning stopped after {done} of {n * passes} examples of this call; the model "
+                f"is valid and has learnt from {learned.engine.examples_seen} in all",
+                done,
+            )
+
+    @abstractmethod
+    def _start(self, *, named: bool) -> OnlineStart:
+        """Check the parameters; ``named`` tells that features have names.
+
+        The engine is made of all of a fit's examples, or of none.
         """
 
-    def _begin(
-        self,
-        learned: Learned,
-        rows: Rows,
-        indptr: npt.NDArray[np.int64],
-        ids: npt.NDArray[np.uint32],
-    ) -> None:
-        """Look at all of a fit's examples before the first one is learnt."""
-
-    @staticmethod
-    def _check_labels(learned: Learned, known: int) -> None:
-        """Refuse labels that the model cannot take; those from id ``known`` on are new."""
+    def _check_new_labels(self, options: Any, fresh: list[Any]) -> None:
+        """Refuse labels that a model with these options cannot take."""
 
 
 class BatchClassifier(LabelClassifier):
@@ -158,60 +285,119 @@ class BatchClassifier(LabelClassifier):
         KeyboardInterrupt
             On Ctrl-C; the model stays as it was.
         """
-        with self._guard.changing() as interrupts:
-            learned = self._start(named=is_dict_rows(X))
-            rows, indptr, ids = take(learned, X, y, kinds=self._kinds)
-            weights = check_weights(sample_weight, rows.n_rows)
+        with self._guard.changing() as turn:
+            start = self._start(named=is_dict_rows(X))
+            examples = take(start, X, y, self._kinds)
+            examples.make_known(start.labels, examples.first + len(examples.fresh))
+            weights = check_weights(sample_weight, examples.rows.n_rows)
             self._progress = _core.Progress()
             try:
-                train = partial(self._train, learned, rows, indptr, ids, weights, self._progress)
-                run_watched(train, interrupts, self._progress)
+                train = partial(start.make, examples, weights, self._progress)
+                engine = run_watched(train, turn.interrupts, self._progress)
             finally:
                 del self._progress
-            learned.count(ids, 1)
-            if not interrupts.pending:
-                self._learned = learned
-                self.front_end_: dict[str, Any] | None = None
+            learned = start.learned(engine, examples)
+            learned.count(examples.ids, 1)
+            if not turn.interrupts.pending:
+                self._adopt(learned, turn)
         return self
 
     @abstractmethod
-    def _start(self, *, named: bool) -> Learned:
-        """Parameters checked, and nothing learnt yet; ``named`` tells that features have names."""
+    def _start(self, *, named: bool) -> BatchStart:
+        """Check the parameters; ``named`` tells that features have names.
 
-    @abstractmethod
-    def _train(
-        self,
-        learned: Learned,
-        rows: Rows,
-        indptr: npt.NDArray[np.int64],
-        ids: npt.NDArray[np.uint32],
-        weights: npt.NDArray[np.float32] | None,
-        progress: _core.Progress,
-    ) -> None:
-        """Give ``learned`` its engine, trained on the rows and their labels."""
+        The engine is made of the examples and their weights, which may be None.
+        """
+
+
+@dataclass
+class Pace:
+    """How much is learnt at a stretch.
+
+    Attributes
+    ----------
+    most_rows : int
+    nonzeros : float
+        At most, unless a single row has more.
+    seconds : float
+        How long a stretch is to take; ``nonzeros`` follows.
+    """
+
+    most_rows: int
+    nonzeros: float
+    seconds: float = math.inf
+
+    @classmethod
+    def of_runs(cls, threads: int) -> Self:
+        """As long as nobody waits who is not patient."""
+        share = min(threads, 4)
+        return cls(share * _RUN_ROWS, share * _RUN_NONZEROS)
+
+    @classmethod
+    def of_steps(cls) -> Self:
+        """As short as those want it who predict meanwhile."""
+        return cls(_RUN_ROWS, _STEP_NONZEROS, _STEP_SECONDS)
+
+    def end_of_run(self, rows: Rows, begin: int) -> int:
+        """The row before which a stretch ends that begins with this one."""
+        if rows.dense:
+            end = begin + int(self.nonzeros) // max(rows.n_features, 1)
+        else:
+            most = rows.indptr[begin] + int(self.nonzeros)
+            end = int(np.searchsorted(rows.indptr, most, side="right")) - 1
+        return min(max(end, begin + 1), begin + self.most_rows, rows.n_rows)
+
+    def adapt(self, seconds: float) -> None:
+        """Take note of how long a stretch took; the result of learning does not depend on it."""
+        if math.isfinite(self.seconds):
+            change = min(max(self.seconds / max(seconds, 1e-9), 0.25), 2.0)
+            self.nonzeros = min(max(self.nonzeros * change, 1.0), _RUN_NONZEROS)
+
+
+def learn_run(
+    learned: Learned[Options, OnlineEngine], examples: Examples, begin: int, end: int, threads: int
+) -> None:
+    """Learn some rows; before and after, the model is whole, and knows no label ahead of time."""
+    label_indptr, ids, engine = examples.indptr, examples.ids, learned.engine
+    labels = ids[label_indptr[begin] : label_indptr[end]]
+    before = len(learned.labels)
+    n_labels = max(int(labels.max(initial=0)) + 1, engine.label_count, before)
+    examples.make_known(learned.labels, n_labels)
+    learned.n_features = max(learned.n_features, examples.rows.n_features)
+    learned.n_columns = max(learned.n_columns, examples.n_columns)
+    try:
+        engine.learn(*examples.rows.arrays, label_indptr, ids, begin, end, threads)
+    except BaseException:
+        if examples.kind != "indicator":  # whose columns are labels before they are in the tree
+            learned.labels.truncate(max(engine.label_count, before))
+        raise
+    learned.count(labels, 1)
 
 
 def take(
-    learned: Learned,
+    into: Start[Any] | AnyLearned,
     X: Any,
     y: Any,
-    classes: Any = None,
     kinds: Collection[str] = KINDS,
-    check: Callable[[Learned, int], None] | None = None,
-) -> tuple[Rows, npt.NDArray[np.int64], npt.NDArray[np.uint32]]:
-    """Validate a call's examples, and make their labels and features known; all or nothing.
+    classes: Any = None,
+    check: Callable[[Any, list[Any]], None] | None = None,
+) -> Examples:
+    """Validate a call's examples. Labels that are new are not added yet.
 
-    ``check(learned, known)`` may refuse, by an exception, labels from id ``known`` on.
+    ``check(options, names)`` may refuse new labels.
 
-    Returns
-    -------
-    rows : Rows
-    indptr, ids : ndarray
-        The labels of row i are ``ids[indptr[i]:indptr[i + 1]]``.
+    Raises
+    ------
+    DataError
+        Naming what cannot be used, and where; nothing has changed then.
     """
-    known_labels, known_features = len(learned.labels), len(learned.features or ())
+    learned = into if isinstance(into, Learned) else None
+    n_features = 0 if learned is None else learned.n_features
+    named_features = len(into.features or ())
     try:
-        rows = learned.check_rows(X, grow=True)
+        rows = suitable_rows(
+            X, into.features, n_features, normalize=into.options.normalize, grow=True
+        )
         targets = parse_targets(y)
         if tuple(kinds) == ("multiclass",):
             targets = _as_classes(targets)
@@ -219,59 +405,20 @@ def take(
             raise DataError(f"y: {targets.kind} targets; expected {' or '.join(kinds)} ones")
         if classes is not None:
             _require_among(targets, classes)
-        require_same_length(rows, targets)
-        if learned.kind:
-            require_same_kind(learned, targets)
-        indptr, ids = learned.labels.ids_for(targets, add=True)
-        if check is not None:
-            check(learned, known_labels)
+        require_same_length(rows, targets.n_rows)
+        if learned is not None:
+            learned.require_same_kind(targets)
+        indptr, ids, fresh = into.labels.foresee(targets)
+        if fresh and check is not None:
+            check(into.options, fresh)
     except BaseException:
-        learned.labels.truncate(known_labels)
-        if learned.features is not None:
-            learned.features.truncate(known_features)
+        if into.features is not None:
+            into.features.truncate(named_features)
         raise
-    learned.kind = targets.kind
-    learned.n_features = max(learned.n_features, rows.n_features)
-    learned.n_columns = max(learned.n_columns, targets.n_columns or 0)
-    return rows, indptr, ids.view(np.uint32)
-
-
-def _run(
-    learned: Learned,
-    rows: Rows,
-    label_indptr: npt.NDArray[np.int64],
-    labels: npt.NDArray[np.uint32],
-    known_labels: int,
-    passes: int,
-    threads: int,
-    interrupts: Interrupts,
-) -> None:
-    n, nonzeros = rows.n_rows, max(len(rows.values), 1)
-    share = min(threads, 4)
-    step = int(np.clip(share * _RUN_NONZEROS * n // nonzeros, 1, share * _RUN_ROWS))
-    engine = learned.engine
-    before = engine.examples_seen
-    try:
-        for begin in (begin for _ in range(passes) for begin in range(0, n, step)):
-            end = min(begin + step, n)
-            engine.learn(*rows.arrays, label_indptr, labels, begin, end, threads)
-            if interrupts.pending:
-                break
-    finally:
-        if learned.kind != "indicator":  # whose columns are labels before they are in the tree
-            learned.labels.truncate(max(engine.label_count, known_labels))
-        done = engine.examples_seen - before
-        passes_done, rows_done = divmod(done, n)
-        if passes_done:
-            learned.count(labels, passes_done)
-        learned.count(labels[: label_indptr[rows_done]], 1)
-    if interrupts.pending:
-        interrupts.pending = False
-        raise LearningInterrupted(
-            f"learning stopped after {done} of {n * passes} examples of this call; the model is "
-            f"valid and has learnt from {engine.examples_seen} in all",
-            done,
-        )
+    n_columns = targets.n_columns or 0
+    return Examples(
+        rows, indptr, ids.view(np.uint32), targets.kind, n_columns, fresh, len(into.labels)
+    )
 
 
 def _as_classes(targets: Targets) -> Targets:

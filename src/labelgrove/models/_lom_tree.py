@@ -10,12 +10,14 @@ from sklearn.utils import Tags
 
 from labelgrove import _core
 from labelgrove._errors import ModelStateError
+from labelgrove._features import FeatureNames
 from labelgrove._labels import LabelRegistry
 from labelgrove._parameters import choice, integer, real, seed_from
-from labelgrove.models._learning import OnlineClassifier
+from labelgrove.models._learning import OnlineClassifier, OnlineStart, Start
 from labelgrove.models._lom_statistics import LOMTreeStatistics, statistics_of
 from labelgrove.models._online_plt_options import FLOATS, LARGEST_STEP, LEARNERS
-from labelgrove.models.engine._learned import Learned
+from labelgrove.models.engine._archive import Format
+from labelgrove.models.engine._learned import Learned, known
 from labelgrove.models.engine._options import SavedOptions, word_for
 
 LOSSES = {"logistic": 0, "squared": 1}
@@ -165,8 +167,8 @@ class LOMTreeClassifier(OnlineClassifier):
     """
 
     algorithm = "lomtree"
-    _engine = _core.LomTree
-    _options = LOMTreeOptions
+    _format = Format(LOMTreeOptions, _core.LomTree.load)
+    _learned: Learned[LOMTreeOptions, _core.LomTree] | None = None
     _kinds = ("multiclass",)
 
     def __init__(
@@ -209,18 +211,22 @@ class LOMTreeClassifier(OnlineClassifier):
         ModelStateError
             If the model was saved for prediction: they are not kept there.
         """
-        with self._reading("statistics_") as learned:
+        with self._reading("statistics_"):
+            learned = known(self._learned)
             if not learned.engine.can_learn:
                 raise ModelStateError(
                     "this model was saved for prediction only, without the statistics of its nodes"
                 )
             return statistics_of(learned.engine.nodes())
 
-    def _start(self, *, named: bool) -> Learned:
-        """A model that has not learnt anything yet, and has no kind of targets."""
+    def _start(self, *, named: bool) -> OnlineStart:
         options = LOMTreeOptions.from_parameters(self.get_params(deep=False))
-        engine = _core.LomTree(options.to_dict())
-        return Learned.start(options, LabelRegistry(), engine, named=named)
+        return Start(
+            options,
+            LabelRegistry(),
+            FeatureNames() if named else None,
+            lambda _: _core.LomTree(options.to_dict()),
+        )
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()

@@ -5,23 +5,22 @@ from __future__ import annotations
 import copy
 import math
 from collections.abc import Mapping
-from dataclasses import replace
+from functools import partial
 from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any, Self
 
-import numpy as np
-import numpy.typing as npt
-
 from labelgrove import _core
 from labelgrove._errors import DataError, ParameterError
+from labelgrove._features import FeatureNames
 from labelgrove._labels import LabelRegistry
-from labelgrove._validation import Rows
 from labelgrove.models._base import LabelTreeClassifier
-from labelgrove.models._learning import OnlineClassifier
+from labelgrove.models._learning import Examples, OnlineClassifier, OnlineStart, Start
 from labelgrove.models._online_plt_options import POLICIES, EngineOptions
 from labelgrove.models._plt_options import HINGES, LINKS, BatchOptions
+from labelgrove.models.batch._engine import BatchEngine
 from labelgrove.models.batch._warm_start import learn_on, start_on_sample
-from labelgrove.models.engine._learned import Learned
+from labelgrove.models.engine._archive import Format
+from labelgrove.models.engine._learned import Learned, known
 from labelgrove.models.engine._trees import engine_tree
 from labelgrove.trees import LabelTree
 
@@ -136,8 +135,8 @@ class OnlinePLTClassifier(OnlineClassifier, LabelTreeClassifier):
     """
 
     algorithm = "online-plt"
-    _engine = _core.OnlinePlt
-    _options = EngineOptions
+    _format = Format(EngineOptions, _core.OnlinePlt.load, _core.CompactPlt.load)
+    _learned: Learned[EngineOptions, _core.OnlinePlt | _core.CompactPlt] | None = None
 
     def __init__(
         self,
@@ -188,46 +187,43 @@ class OnlinePLTClassifier(OnlineClassifier, LabelTreeClassifier):
         self.n_jobs = n_jobs
         self.random_state = random_state
 
-    def _start(self, *, named: bool) -> Learned:
-        """A model that has not learnt anything yet, and has no kind of targets."""
+    def _start(self, *, named: bool) -> OnlineStart:
         options = EngineOptions.from_parameters(self.get_params(deep=False))
         if self.tree is not None and not isinstance(self.tree, LabelTree):
             raise ParameterError(f"tree={self.tree!r}: expected a LabelTree or None")
+        if self.tree is not None and self.warm_start_size is not None:
+            raise ParameterError("warm_start_size: found a tree as well; expected one of them")
+        if options.policy == POLICIES["fixed"] and self.tree is None:
+            raise ParameterError(
+                "policy='fixed' needs a tree; expected tree=LabelTree(…)"
+                if self.warm_start_size is None
+                else "warm_start_size: the sample's tree is to grow; expected a policy other than "
+                "'fixed'"
+            )
+        _check_share(self.warm_start_size)
         labels = LabelRegistry()
-        if self.warm_start_size is not None:
-            if self.tree is not None:
-                raise ParameterError("warm_start_size: found a tree as well; expected one of them")
-            if options.policy == POLICIES["fixed"]:
-                raise ParameterError(
-                    "warm_start_size: the sample's tree is to grow; expected a policy other than "
-                    "'fixed'"
-                )
-            _check_share(self.warm_start_size)
-            engine = _core.OnlinePlt(options.to_dict())  # until the sample is at hand
-        elif self.tree is None:
-            if options.policy == POLICIES["fixed"]:
-                raise ParameterError("policy='fixed' needs a tree; expected tree=LabelTree(…)")
-            engine = _core.OnlinePlt(options.to_dict())
-        else:
-            parents, leaf_labels, names = engine_tree(self.tree)
-            labels.ids_of(names, add=True)
-            engine = _core.OnlinePlt.on_tree(options.to_dict(), parents, leaf_labels, len(names))
-        return Learned.start(options, labels, engine, named=named)
+        if self.tree is not None:
+            labels.ids_of(engine_tree(self.tree)[2], add=True)
+        make = partial(self._make_engine, options)
+        return Start(options, labels, FeatureNames() if named else None, make)
 
-    def _begin(
-        self,
-        learned: Learned,
-        rows: Rows,
-        indptr: npt.NDArray[np.int64],
-        ids: npt.NDArray[np.uint32],
-    ) -> None:
-        if self.warm_start_size is None:
-            return
-        assert isinstance(learned.options, EngineOptions)
-        size = self.warm_start_size
-        n = size if isinstance(size, Integral) else math.ceil(size * rows.n_rows)
-        n_sample = min(max(int(n), 1), rows.n_rows)
-        learned.engine = start_on_sample(learned.options, rows, indptr, ids, n_sample, self.n_jobs)
+    def _make_engine(self, options: EngineOptions, examples: Examples | None) -> _core.OnlinePlt:
+        """An engine that has learnt nothing, on a tree if there is one."""
+        if self.tree is not None:
+            parents, leaf_labels, names = engine_tree(self.tree)
+            return _core.OnlinePlt.on_tree(options.to_dict(), parents, leaf_labels, len(names))
+        if self.warm_start_size is None or examples is None:
+            return _core.OnlinePlt(options.to_dict())
+        size, n_rows = self.warm_start_size, examples.rows.n_rows
+        n = int(size) if isinstance(size, Integral) else math.ceil(size * n_rows)
+        return start_on_sample(
+            options,
+            examples.rows,
+            examples.indptr,
+            examples.ids,
+            min(max(n, 1), n_rows),
+            self.n_jobs,
+        )
 
     @classmethod
     def from_batch(cls, model: PLTClassifier, **parameters: Any) -> Self:
@@ -267,29 +263,31 @@ class OnlinePLTClassifier(OnlineClassifier, LabelTreeClassifier):
         >>> online.partial_fit([[1, 1]], ["bird"]).classes_.tolist()
         ['bird', 'cat', 'dog']
         """
-        model._require_learned()
+        known(model._learned)
         with model._guard.reading():
-            batch = model._require_learned()
-            assert isinstance(batch.options, BatchOptions)
-            if batch.compaction is not None:
+            batch = known(model._learned)
+            if not isinstance(batch.engine, BatchEngine):
                 raise ParameterError(
                     "a compact model predicts only; expected one that is not compact"
                 )
-            if batch.engine.n_trees > 1:
+            if batch.engine.batch.n_trees > 1:
                 raise ParameterError("a model of several trees cannot be learnt on; expected one")
             options = online_options(batch.options, parameters)
-            if options == batch.options.online:
+            if batch.engine.online is not None and options == batch.options.online:
                 saved = batch.engine.online.save(False)
                 engine = _core.OnlinePlt.load(options.to_dict(), saved, False)
             else:
                 engine = learn_on(options, batch.engine.batch, batch.counts)
-            learned = replace(
-                batch,
+            learned = Learned(
                 engine=engine,
                 options=options,
-                labels=copy.deepcopy(batch.labels),
+                labels=batch.labels.copy(),
                 features=copy.deepcopy(batch.features),
+                kind=batch.kind,
+                n_columns=batch.n_columns,
+                n_features=batch.n_features,
                 counts=batch.counts.copy(),
+                tuned=batch.tuned,
             )
             front_end = model.front_end_
             estimator_parameters = online_parameters(batch.options, parameters)
@@ -297,14 +295,11 @@ class OnlinePLTClassifier(OnlineClassifier, LabelTreeClassifier):
         online._learned, online.front_end_ = learned, front_end
         return online
 
-    @staticmethod
-    def _check_labels(learned: Learned, known: int) -> None:
-        assert isinstance(learned.options, EngineOptions)
-        if learned.options.policy == POLICIES["fixed"] and len(learned.labels) > known:
-            new = learned.labels.names[known:].tolist()[0]
+    def _check_new_labels(self, options: EngineOptions, fresh: list[Any]) -> None:
+        if options.policy == POLICIES["fixed"]:
             raise DataError(
-                f"y: label {new!r} is not in the tree, which is fixed; choose another policy for "
-                "it to grow"
+                f"y: label {fresh[0]!r} is not in the tree, which is fixed; choose another policy "
+                "for it to grow"
             )
 
 
@@ -340,7 +335,17 @@ def online_options(batch: BatchOptions, parameters: Mapping[str, Any]) -> Engine
     return EngineOptions.from_parameters(online.get_params(deep=False))
 
 
+def iplt_options(batch: BatchOptions) -> EngineOptions:
+    """What the core is told by passes of the paper's learner over fixed trees."""
+    online = OnlinePLTClassifier(
+        preset="paper", policy="fixed", normalize=batch.normalize, random_state=batch.seed
+    )
+    return EngineOptions.from_parameters(online.get_params(deep=False))
+
+
 def _check_share(size: Any) -> None:
+    if size is None:
+        return
     is_count = isinstance(size, Integral) and not isinstance(size, bool) and int(size) >= 1
     is_share = isinstance(size, Real) and not isinstance(size, Integral) and 0 < float(size) <= 1
     if not (is_count or is_share):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -11,12 +12,12 @@ import numpy.typing as npt
 
 from labelgrove import _core
 from labelgrove._errors import DataError, ParameterError
+from labelgrove._features import FeatureNames
 from labelgrove._labels import LabelRegistry
 from labelgrove._parameters import thread_count
-from labelgrove._validation import Rows
 from labelgrove.models._base import LabelTreeClassifier
-from labelgrove.models._learning import BatchClassifier
-from labelgrove.models._online_plt import online_options
+from labelgrove.models._learning import BatchClassifier, BatchStart, Examples, Start
+from labelgrove.models._online_plt import iplt_options, online_options
 from labelgrove.models._online_plt_options import EngineOptions
 from labelgrove.models._plt_options import LINKS, SOLVERS, BatchOptions
 from labelgrove.models.batch._class_weights import check_class_weight, class_weights
@@ -24,6 +25,7 @@ from labelgrove.models.batch._engine import BatchEngine
 from labelgrove.models.batch._iplt import learn_iplt
 from labelgrove.models.batch._tree_plan import TreePlan
 from labelgrove.models.batch._warm_start import prepare
+from labelgrove.models.engine._archive import Format
 from labelgrove.models.engine._learned import Learned
 from labelgrove.models.engine._trees import engine_tree, engine_tree_of_ids
 from labelgrove.trees import LabelTree
@@ -127,8 +129,8 @@ class PLTClassifier(BatchClassifier, LabelTreeClassifier):
     """
 
     algorithm = "plt"
-    _engine = BatchEngine
-    _options = BatchOptions
+    _format = Format(BatchOptions, BatchEngine.load, _core.CompactPlt.load)
+    _learned: Learned[BatchOptions, BatchEngine | _core.CompactPlt] | None = None
 
     def __init__(
         self,
@@ -173,7 +175,7 @@ class PLTClassifier(BatchClassifier, LabelTreeClassifier):
         self.n_jobs = n_jobs
         self.random_state = random_state
 
-    def _start(self, *, named: bool) -> Learned:
+    def _start(self, *, named: bool) -> BatchStart:
         options = BatchOptions.from_parameters(self.get_params(deep=False))
         if self.online_ready:
             options = replace(options, online=self._online_options(options))
@@ -185,7 +187,8 @@ class PLTClassifier(BatchClassifier, LabelTreeClassifier):
         labels = LabelRegistry()
         if plan.given is not None:
             labels.ids_of(engine_tree(plan.given)[2], add=True)
-        return Learned.start(options, labels, None, named=named)
+        make = partial(self._train, options, plan, labels)
+        return Start(options, labels, FeatureNames() if named else None, make)
 
     def _online_options(self, options: BatchOptions) -> EngineOptions:
         if self.n_trees != 1 or options.link == LINKS["softmax"]:
@@ -197,44 +200,52 @@ class PLTClassifier(BatchClassifier, LabelTreeClassifier):
 
     def _train(
         self,
-        learned: Learned,
-        rows: Rows,
-        indptr: npt.NDArray[np.int64],
-        ids: npt.NDArray[np.uint32],
+        options: BatchOptions,
+        plan: TreePlan,
+        labels: LabelRegistry,
+        examples: Examples,
         weights: npt.NDArray[np.float32] | None,
         progress: _core.Progress,
-    ) -> None:
-        assert isinstance(learned.options, BatchOptions)
-        online = learned.options.solver == SOLVERS.index("adagrad")
+    ) -> BatchEngine:
+        """Build the trees, and learn them."""
+        rows, indptr, ids = examples.rows, examples.indptr, examples.ids
+        online = options.solver == SOLVERS.index("adagrad")
         if online and weights is not None:
             raise DataError("sample_weight: solver='adagrad' has no weights; expected None")
-        if learned.options.link == LINKS["softmax"] and learned.kind != "multiclass":
+        if options.link == LINKS["softmax"] and examples.kind != "multiclass":
             raise DataError(
-                f"y: {learned.kind} targets; with link='softmax', where labels compete, expected "
+                f"y: {examples.kind} targets; with link='softmax', where labels compete, expected "
                 "multiclass ones"
             )
-        plan = TreePlan(self.get_params(deep=False), learned.options.seed)
-        trees = [engine_tree_of_ids(tree) for tree in plan.build(rows, indptr, ids, learned.labels)]
+        trees = [engine_tree_of_ids(tree) for tree in plan.build(rows, indptr, ids, labels)]
         threads = thread_count(self.n_jobs)
         if online:
             arrays = learn_iplt(
-                learned.options, trees, len(learned.labels), rows, indptr, ids, threads
+                iplt_options(options),
+                options.max_passes,
+                options.weight_threshold,
+                trees,
+                len(labels),
+                rows,
+                indptr,
+                ids,
+                threads,
             )
         else:
             arrays = _core.train_batch_plt(
-                learned.options.to_dict(),
+                options.to_dict(),
                 trees,
-                len(learned.labels),
+                len(labels),
                 *rows.arrays,
                 indptr,
                 ids,
                 weights,
-                class_weights(self.class_weight, learned.labels, ids, rows.n_rows),
+                class_weights(self.class_weight, labels, ids, rows.n_rows),
                 threads,
                 progress,
             )
-        batch = _core.CompactPlt.load(learned.options.to_dict(), arrays, True)
+        batch = _core.CompactPlt.load(options.to_dict(), arrays, True)
         prepared = None
-        if learned.options.online is not None:
-            prepared = prepare(learned.options.online, batch, rows, indptr, ids, threads)
-        learned.engine = BatchEngine(batch, prepared)
+        if options.online is not None:
+            prepared = prepare(options.online, batch, rows, indptr, ids, threads)
+        return BatchEngine(batch, prepared)

@@ -16,7 +16,7 @@ from sklearn.utils.metaestimators import available_if
 from labelgrove._errors import NotLearnedError, ParameterError
 from labelgrove._labels import LabelRegistry
 from labelgrove.metrics import f_measure
-from labelgrove.models.engine._results import SearchStats
+from labelgrove.models.engine._predicting import SearchStats
 from labelgrove.models.thresholds._estimates import Estimates, require_probabilities
 from labelgrove.models.thresholds._held_out import Labelled, Split
 from labelgrove.models.thresholds._tuner import DEFAULTS, HeldOutTuning

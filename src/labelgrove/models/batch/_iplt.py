@@ -9,14 +9,14 @@ import numpy.typing as npt
 
 from labelgrove import _core
 from labelgrove._validation import Rows
-from labelgrove.models._online_plt import OnlinePLTClassifier
 from labelgrove.models._online_plt_options import EngineOptions
-from labelgrove.models._plt_options import BatchOptions
 from labelgrove.models.engine._learned import Arrays
 
 
 def learn_iplt(
-    options: BatchOptions,
+    options: EngineOptions,
+    passes: int,
+    weight_threshold: float,
     trees: list[tuple[npt.NDArray[Any], npt.NDArray[Any]]],
     label_count: int,
     rows: Rows,
@@ -31,15 +31,10 @@ def learn_iplt(
     dict of ndarray
         As the core's `CompactPlt` loads them.
     """
-    online = OnlinePLTClassifier(
-        preset="paper", policy="fixed", normalize=options.normalize, random_state=options.seed
-    )
-    engine_options = EngineOptions.from_parameters(online.get_params(deep=False)).to_dict()
     models = []
     for parents, labels in trees:
-        model = _core.OnlinePlt.on_tree(engine_options, parents, labels, label_count)
-        for _ in range(options.max_passes):
+        model = _core.OnlinePlt.on_tree(options.to_dict(), parents, labels, label_count)
+        for _ in range(passes):
             model.learn(*rows.arrays, indptr, ids, 0, rows.n_rows, threads)
         models.append(model)
-    learnt: Arrays = _core.join_online_plts(models, options.weight_threshold)
-    return learnt
+    return _core.join_online_plts(models, weight_threshold)

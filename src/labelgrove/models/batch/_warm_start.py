@@ -35,7 +35,7 @@ def start_on_sample(
     ids: npt.NDArray[np.uint32],
     n_sample: int,
     n_jobs: int | None,
-) -> Any:
+) -> _core.OnlinePlt:
     """An engine on the balanced k-means tree of the first examples' labels; it has learnt nothing.
 
     Learning all examples then is OPLT-W: those of the sample meet a tree that does not grow.

@@ -1,10 +1,14 @@
-"""Models as (header, arrays), for the model file and for pickling: docs/format.md."""
+"""Models as (header, arrays), for the model file and for pickling: docs/format.md.
+
+Nothing of the machine goes in: the same data and parameters give the same bytes, whatever the
+processor and the number of threads.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from os import PathLike
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -13,39 +17,80 @@ from labelgrove._errors import ModelFileError
 from labelgrove._features import FeatureNames
 from labelgrove._labels import LabelRegistry
 from labelgrove.models.engine._compaction_report import CompactionReport
-from labelgrove.models.engine._learned import KINDS, Learned
+from labelgrove.models.engine._learned import KINDS, AnyLearned, Arrays, Engine, Learned
+from labelgrove.models.engine._options import Options
 from labelgrove.models.engine._tuned import thresholds_from_state, thresholds_state
-from labelgrove.persistence import read_model, write_model
 
-if TYPE_CHECKING:
-    from labelgrove.models._base import LabelClassifier
+LoadEngine = Callable[[dict[str, Any], Arrays, bool], Engine]
+State = tuple[dict[str, Any], Arrays]
 
 _FEATURE_PREFIX = "feature."
+_OF_THE_MACHINE = ("n_jobs",)
+"""Parameters that are chosen anew wherever a model is loaded."""
+
+
+@dataclass(frozen=True)
+class Format:
+    """What an estimator's models are made of.
+
+    Attributes
+    ----------
+    options : type of Options
+    load : callable
+        Makes the engine of (options, arrays, for_prediction).
+    load_compact : callable or None
+        Likewise for compact models, if the estimator has them.
+    """
+
+    options: type[Options]
+    load: LoadEngine
+    load_compact: LoadEngine | None = None
+
+
+@dataclass(frozen=True)
+class About:
+    """What a file tells of the estimator, beside what was learnt.
+
+    Attributes
+    ----------
+    algorithm : str
+    parameters : dict
+        All of the estimator's.
+    front_end : dict or None
+    """
+
+    algorithm: str
+    parameters: dict[str, Any]
+    front_end: dict[str, Any] | None
 
 
 def model_state(
-    model: LabelClassifier, *, for_prediction: bool
-) -> tuple[dict[str, Any], dict[str, npt.NDArray[Any]]]:
-    """Everything that makes the model what it is, as a JSON header and named arrays."""
-    learned = model._require_learned()
+    learned: AnyLearned, about: About, *, for_prediction: bool, arrays: Arrays | None = None
+) -> State:
+    """Everything that makes a model what it is, as a JSON header and named arrays.
+
+    ``arrays`` are the engine's, where they are at hand.
+    """
     for_prediction = for_prediction or not learned.engine.can_learn
     header = {
-        "algorithm": model.algorithm,
-        "parameters": _json_parameters(model.get_params(deep=False)),
+        "algorithm": about.algorithm,
+        "parameters": _json_parameters(about.parameters),
         "engine": learned.options.to_dict(),
         "for_prediction": for_prediction,
         "targets": learned.kind,
         "columns": learned.n_columns,
         "features": learned.n_features,
         "named_features": learned.features is not None,
-        "front_end": getattr(model, "front_end_", None),
+        "front_end": about.front_end,
     }
     if learned.compaction is not None:
         header["compact"] = learned.compaction.to_dict()
-    about, thresholds = thresholds_state(learned, for_prediction=for_prediction)
-    if about is not None:
-        header["thresholds"] = about
-    arrays = dict(learned.engine.save(for_prediction)) | thresholds
+    tuned, thresholds = thresholds_state(learned, for_prediction=for_prediction)
+    if tuned is not None:
+        header["thresholds"] = tuned
+    if arrays is None:
+        arrays = learned.engine.save(for_prediction)
+    arrays = arrays | thresholds
     arrays |= learned.labels.to_arrays()
     arrays["label.count"] = learned.counts[: len(learned.labels)]
     if learned.features is not None:
@@ -56,10 +101,8 @@ def model_state(
 
 
 def learned_from_state(
-    estimator: type[LabelClassifier],
-    header: Mapping[str, Any],
-    arrays: Mapping[str, npt.NDArray[Any]],
-) -> Learned:
+    form: Format, header: Mapping[str, Any], arrays: Mapping[str, npt.NDArray[Any]]
+) -> AnyLearned:
     """What :func:`model_state` described.
 
     Raises
@@ -68,18 +111,17 @@ def learned_from_state(
         If anything does not hold that must; the message says what.
     """
     try:
-        return _learned(estimator, header, arrays)
+        return learned_from_file(form, header, arrays)
     except (LookupError, TypeError, ArithmeticError) as error:
         raise ModelFileError(f"the model is damaged: {error!r}") from error
     except ValueError as error:
         raise ModelFileError(f"the model is damaged: {error}") from error
 
 
-def _learned(
-    estimator: type[LabelClassifier],
-    header: Mapping[str, Any],
-    arrays: Mapping[str, npt.NDArray[Any]],
-) -> Learned:
+def learned_from_file(
+    form: Format, header: Mapping[str, Any], arrays: Mapping[str, npt.NDArray[Any]]
+) -> AnyLearned:
+    """The same, where the caller turns errors of other kinds into ModelFileError."""
     labels = LabelRegistry.from_arrays(arrays)
     counts = np.array(arrays["label.count"])
     counters = np.array(arrays["counters"])
@@ -93,14 +135,14 @@ def _learned(
         raise ModelFileError(
             "array 'label.count': a label was seen in more examples than there were"
         )
-    options = estimator._options.from_dict(header["engine"])
+    options = form.options.from_dict(header["engine"])
     for_prediction = header["for_prediction"] is True
     compaction = header.get("compact")
-    engine = estimator._engine if compaction is None else estimator._compact_engine
-    if engine is None or (compaction is not None and not for_prediction):
+    load = form.load if compaction is None else form.load_compact
+    if load is None or (compaction is not None and not for_prediction):
         raise ModelFileError("a compact model of this kind is unknown, or could not learn on")
     learned = Learned(
-        engine=engine.load(options.to_dict(), dict(arrays), for_prediction),
+        engine=load(options.to_dict(), dict(arrays), for_prediction),
         options=options,
         labels=labels,
         features=_feature_names(arrays) if header["named_features"] else None,
@@ -115,7 +157,7 @@ def _learned(
     return learned
 
 
-def _check_labels(learned: Learned) -> None:
+def _check_labels(learned: AnyLearned) -> None:
     labels = learned.labels
     if learned.kind not in KINDS:
         raise ModelFileError(f"unknown kind of targets {learned.kind!r}")
@@ -144,59 +186,16 @@ def _feature_names(arrays: Mapping[str, npt.NDArray[Any]]) -> FeatureNames:
     return FeatureNames(LabelRegistry.from_arrays(stored).names.tolist())
 
 
-def save_model(model: LabelClassifier, path: str | PathLike[str], *, for_prediction: bool) -> None:
-    """Write the model file."""
-    write_model(path, *model_state(model, for_prediction=for_prediction))
-
-
-def load(path: str | PathLike[str]) -> Any:
-    """Read a model that an estimator's ``save`` has written.
-
-    The weights of a model saved for prediction stay where they are, in the mapped file: they are
-    not copied, and processes that load the same file share them.
-
-    Parameters
-    ----------
-    path : path
-
-    Returns
-    -------
-    estimator
-        Of the class that was saved. It predicts, and unless it was saved for prediction learns
-        on, exactly as the saved one.
-
-    Raises
-    ------
-    ModelFileError
-        If the file is no model, is damaged, or is of an unknown version. Nothing in a file can
-        run code.
-    OSError
-        If the file cannot be read.
-    """
-    from labelgrove.models import ESTIMATORS
-
-    stored = read_model(path)
-    algorithm = stored.header.get("algorithm")
-    estimator = next((known for known in ESTIMATORS if known.algorithm == algorithm), None)
-    if estimator is None:
-        raise ModelFileError(f"{path}: unknown algorithm {algorithm!r}")
-    model = estimator()
-    with stored.checking():
-        model._learned = _learned(estimator, stored.header, stored.arrays)
-        model.set_params(**_known_parameters(model, stored.header))
-        model.front_end_ = _front_end(stored.header)
-    return model
-
-
-def _known_parameters(model: LabelClassifier, header: Mapping[str, Any]) -> dict[str, Any]:
+def parameters_from(header: Mapping[str, Any], names: Collection[str]) -> dict[str, Any]:
+    """An estimator's parameters as a file has them; older files lack some, and keep ``n_jobs``."""
     parameters = header.get("parameters")
-    # A file may be older than a parameter, which then has its default.
-    if not isinstance(parameters, dict) or not set(parameters) <= set(model.get_params(deep=False)):
+    if not isinstance(parameters, dict) or not set(parameters) <= set(names):
         raise ModelFileError("the header's parameters are not those of the estimator")
     return _json_parameters(parameters)
 
 
-def _front_end(header: Mapping[str, Any]) -> dict[str, Any] | None:
+def front_end_from(header: Mapping[str, Any]) -> dict[str, Any] | None:
+    """How text becomes features, as the header says."""
     front_end = header.get("front_end")
     if front_end is not None and not isinstance(front_end, dict):
         raise ModelFileError("the header's front_end must be an object or null")
@@ -214,6 +213,8 @@ def _json_parameters(parameters: dict[str, Any]) -> dict[str, Any]:
     """Parameters that JSON can hold; the tree and a generator live on in the engine's state."""
     plain: dict[str, Any] = {}
     for name, given in parameters.items():
+        if name in _OF_THE_MACHINE:
+            continue
         value = given.item() if isinstance(given, np.generic) else given
         is_plain = value is None or isinstance(value, (bool, int, float, str))
         plain[name] = value if is_plain else None

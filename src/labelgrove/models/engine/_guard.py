@@ -1,17 +1,41 @@
-"""Who may use a model while who changes it, and when Ctrl-C is heard."""
+"""Reader–writer rules for a model shared by threads."""
 
 from __future__ import annotations
 
 import os
 import threading
 import weakref
-from collections.abc import Iterator
-from contextlib import AbstractContextManager, contextmanager
+from collections import deque
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from time import monotonic
 
 from labelgrove._errors import ModelStateError
 from labelgrove._interrupts import Interrupts, held_back
 
 _guards: weakref.WeakSet[Guard] = weakref.WeakSet()
+
+# Who waits looks around so often: for Ctrl-C, and for readers that ended without a word.
+_SECONDS = 0.05
+
+
+class Turn:
+    """What a thread is given that may change the model.
+
+    Attributes
+    ----------
+    interrupts : Interrupts
+        Ctrl-C is held back.
+    alone : callable
+        Gives a context manager within which nobody else uses the model. Outside, where the turn
+        was waited for, others may read; what they find must be whole.
+    """
+
+    def __init__(
+        self, interrupts: Interrupts, alone: Callable[[], AbstractContextManager[None]]
+    ) -> None:
+        self.interrupts = interrupts
+        self.alone = alone
 
 
 class _Reading:
@@ -20,80 +44,241 @@ class _Reading:
     Every call that predicts passes here, so Ctrl-C is not held back: that costs more than all else.
     """
 
-    __slots__ = ("__weakref__", "_guard", "thread")
+    __slots__ = ("__weakref__", "_guard", "_patience", "thread")
 
-    def __init__(self, guard: Guard) -> None:
+    def __init__(self, guard: Guard, patience: float | None) -> None:
         self._guard = guard
+        self._patience = patience
         self.thread = threading.get_ident()
 
     def __enter__(self) -> None:
-        self._guard.let_in(self)
+        self._guard.let_in(self, self._patience)
 
     def __exit__(self, *_: object) -> None:
-        self._guard.readers.discard(weakref.ref(self))
+        self._guard.let_out(self)
+
+
+class _Ticket:
+    """A place in a queue; ``go`` can be acquired once it is served."""
+
+    __slots__ = ("go", "reading", "thread")
+
+    def __init__(self, reading: _Reading | None = None) -> None:
+        self.reading = reading
+        self.thread = threading.get_ident()
+        self.go = threading.Lock()
+        self.go.acquire()
 
 
 class Guard:
-    """Any number of readers, or one that changes; whoever may not is told so at once."""
+    """Any number of readers, or one that changes.
+
+    Without ``patience`` whoever may not enter is told so at once. With it, a number of seconds or
+    infinity, they wait, and are served in order of arrival: a thread that changes the model in
+    many steps lets those read between two of them who came meanwhile, and nobody overtakes it.
+    """
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self.readers: set[weakref.ref[_Reading]] = set()
-        self._changing = False
+        self._readers: set[weakref.ref[_Reading]] = set()
+        self._changer: int | None = None  # the thread whose turn it is to change the model
+        self._alone = False  # whether it is changing it now
+        self._line: deque[_Ticket] = deque()  # readers, and the changer once more for each step
+        self._changers: deque[_Ticket] = deque()  # who wait for a turn
+        self._broken = False
         _guards.add(self)
 
-    def reading(self) -> AbstractContextManager[None]:
+    # --- reading -------------------------------------------------------------------------------
+
+    def reading(self, patience: float | None = None) -> AbstractContextManager[None]:
         """While predicting or saving.
 
         Raises
         ------
         ModelStateError
-            On entering, if another thread is learning.
+            On entering, if another thread is learning; with patience, if it goes on too long.
         """
-        return _Reading(self)
+        return _Reading(self, patience)
 
-    def let_in(self, reading: _Reading) -> None:
-        """Count one that reads, unless another thread is learning."""
+    def let_in(self, reading: _Reading, patience: float | None) -> None:
+        """Count one that reads, now or when its turn has come."""
         with self._lock:
-            if self._changing:
+            waits = self._alone or (patience is not None and len(self._line) > 0)
+            if not waits or (not self._alone and self._is_read_by(reading.thread)):
+                self._add(reading)
+                return
+            self._require_whole()
+            if patience is None:
                 raise ModelStateError(
-                    "the model is learning in another thread; predict with a copy of it "
-                    "(copy.deepcopy) and swap the two when it is done"
+                    "the model is learning in another thread; predict through model.shared(), "
+                    "which waits"
                 )
-            self.readers.add(weakref.ref(reading, self.readers.discard))
+            self._refuse_own(reading.thread)
+            ticket = _Ticket(reading)
+            self._line.append(ticket)
+        self._wait(ticket, self._line, patience)
+
+    def let_out(self, reading: _Reading) -> None:
+        """Count one less."""
+        self._readers.discard(weakref.ref(reading))
+        if self._line:
+            with self._lock:
+                self._serve()
+
+    # --- changing ------------------------------------------------------------------------------
 
     @contextmanager
-    def changing(self) -> Iterator[Interrupts]:
+    def changing(self, patience: float | None = None) -> Iterator[Turn]:
         """While learning, or removing or renaming labels.
+
+        Without patience the thread is alone with the model until the end; with it, only within
+        ``turn.alone()``.
 
         Raises
         ------
         ModelStateError
-            If another thread is learning, predicting or saving.
+            If another thread is learning, predicting or saving; with patience, if another one
+            goes on changing the model too long.
         """
         with held_back() as interrupts:
-            with self._lock:
-                if self._changing or self._is_read():
-                    raise ModelStateError(
-                        "the model is in use by another thread and cannot change now; let a copy "
-                        "of it learn (copy.deepcopy) and swap the two when it is done"
-                    )
-                self._changing = True
+            if patience is None:
+                self._seize()
+                alone: Callable[[], AbstractContextManager[None]] = nullcontext
+            else:
+                self._queue_for_turn(patience, interrupts)
+                alone = self._step
             try:
-                yield interrupts
+                yield Turn(interrupts, alone)
             finally:
                 with self._lock:
-                    self._changing = False
+                    self._alone = False
+                    self._changer = None
+                    self._serve()
 
-    def _is_read(self) -> bool:
+    def _seize(self) -> None:
+        me = threading.get_ident()
+        with self._lock:
+            self._require_whole()
+            if self._changer is not None or self._is_read_beside(me):
+                raise ModelStateError(
+                    "the model is in use by another thread and cannot change now; learn and "
+                    "predict through model.shared(), which waits"
+                )
+            self._changer, self._alone = me, True
+
+    def _queue_for_turn(self, patience: float, interrupts: Interrupts) -> None:
+        me = threading.get_ident()
+        with self._lock:
+            self._require_whole()
+            self._refuse_own(me)
+            ticket = _Ticket()
+            self._changers.append(ticket)
+            self._serve()
+        self._wait(ticket, self._changers, patience, interrupts)
+
+    @contextmanager
+    def _step(self) -> Iterator[None]:
+        """Alone with the model, after those who came before."""
+        ticket = _Ticket()
+        with self._lock:
+            self._line.append(ticket)
+            self._serve()
+        self._wait(ticket, self._line, float("inf"))
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._alone = False
+                self._serve()
+
+    # --- who is next ---------------------------------------------------------------------------
+
+    def _serve(self) -> None:
+        """Let in all who need not wait any longer; the lock is held."""
+        if self._changer is None and self._changers:
+            first = self._changers.popleft()
+            self._changer = first.thread
+            first.go.release()
+        while self._line and not self._alone:
+            first = self._line[0]
+            if first.reading is not None:
+                self._add(first.reading)
+            elif self._is_read_beside(first.thread):
+                return
+            else:
+                self._alone = True
+            self._line.popleft()
+            first.go.release()
+
+    def _wait(
+        self,
+        ticket: _Ticket,
+        queue: deque[_Ticket],
+        patience: float,
+        interrupts: Interrupts | None = None,
+    ) -> None:
+        """Until the ticket is served; whoever gives up leaves no trace."""
+        end = monotonic() + patience
+        try:
+            while not ticket.go.acquire(timeout=max(min(_SECONDS, end - monotonic()), 0)):
+                if interrupts is not None and interrupts.pending:
+                    raise KeyboardInterrupt
+                with self._lock:
+                    self._serve()
+                    if monotonic() >= end and ticket in queue:
+                        raise ModelStateError(
+                            f"waited {patience:g} seconds for the model, which other threads use"
+                        )
+        except BaseException:
+            with self._lock:
+                if ticket in queue:
+                    queue.remove(ticket)
+                elif queue is self._changers:
+                    self._changer = None
+                elif ticket.reading is None:
+                    self._alone = False
+                else:
+                    self._readers.discard(weakref.ref(ticket.reading))
+                self._serve()
+            raise
+
+    def _add(self, reading: _Reading) -> None:
+        self._readers.add(weakref.ref(reading, self._readers.discard))
+
+    def _is_read_by(self, thread: int) -> bool:
+        return thread in self._reading_threads()
+
+    def _is_read_beside(self, thread: int) -> bool:
         """Whether another thread reads; what this one has left was interrupted."""
-        reading = [noted() for noted in self.readers.copy()]
-        return any(one is not None and one.thread != threading.get_ident() for one in reading)
+        return any(one != thread for one in self._reading_threads())
+
+    def _reading_threads(self) -> list[int]:
+        reading = [noted() for noted in self._readers.copy()]
+        return [one.thread for one in reading if one is not None]
+
+    def _refuse_own(self, thread: int) -> None:
+        """Nobody waits for itself, as a signal's handler would that meets its thread learning."""
+        if self._changer == thread:
+            raise ModelStateError("this very thread is changing the model")
+
+    # --- processes -----------------------------------------------------------------------------
 
     def after_fork(self) -> None:
-        """The readers of the parent are not here; what it was changing stays half changed."""
+        """The parent's other threads are not here; what one was changing stays half changed."""
         self._lock = threading.Lock()
-        self.readers = set()
+        self._readers = set()
+        self._line.clear()
+        self._changers.clear()
+        self._broken = self._alone and self._changer != threading.get_ident()
+        if not self._alone:
+            self._changer = None
+
+    def _require_whole(self) -> None:
+        if self._broken:
+            raise ModelStateError(
+                "this process was forked while the model was learning in another thread; load it "
+                "from its file"
+            )
 
 
 def _after_fork() -> None:

@@ -1,41 +1,30 @@
-"""What a label-tree model has learnt, apart from the estimator's parameters."""
+"""What a model has learnt, apart from the estimator's parameters."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any, Protocol, Self
+from typing import Any, Generic, Protocol, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
 from labelgrove._cuts import least_scores
-from labelgrove._errors import DataError, ParameterError
+from labelgrove._errors import DataError, NotLearnedError, ParameterError
 from labelgrove._features import FeatureNames
-from labelgrove._labels import LabelRegistry
+from labelgrove._labels import LabelRegistry, Targets
 from labelgrove._validation import Rows, check_rows, require_magnitude
 from labelgrove.models.engine._compaction_report import CompactionReport
+from labelgrove.models.engine._options import Options
 from labelgrove.tuning import Thresholds
 
 KINDS = ("multiclass", "multilabel", "indicator")
 """Kinds of targets."""
 
 Arrays = dict[str, npt.NDArray[Any]]
-
-
-class Options(Protocol):
-    """What an engine was started with, every value checked."""
-
-    @property
-    def normalize(self) -> bool:
-        """Whether rows are scaled to unit length."""
-
-    def to_dict(self) -> dict[str, Any]:
-        """As the core takes it, and as the model file keeps it."""
-
-    @classmethod
-    def from_dict(cls, saved: Mapping[str, Any]) -> Self:
-        """What :meth:`to_dict` gave, checked again."""
+Pointers = npt.NDArray[np.int64]
+Ids = npt.NDArray[np.uint32]
+Floats = npt.NDArray[np.float32]
 
 
 class Engine(Protocol):
@@ -51,18 +40,40 @@ class Engine(Protocol):
 
     @property
     def can_learn(self) -> bool:
-        """Whether more can be learnt."""
+        """Whether it holds all that was learnt, and not only what predicting needs."""
 
-    def top_k(self, *args: Any) -> tuple[Any, ...]:
+    def top_k(
+        self,
+        indptr: Pointers,
+        ids: Ids,
+        values: Floats,
+        k: int,
+        beam_width: int,
+        allowed: Ids | None,
+        threads: int,
+    ) -> tuple[Any, ...]:
         """Labels (n, k), scores (n, k), and what it cost (n, 4): the fields of `SearchStats`."""
 
-    def above_threshold(self, *args: Any) -> tuple[Any, ...]:
+    def above_threshold(
+        self,
+        indptr: Pointers,
+        ids: Ids,
+        values: Floats,
+        thresholds: Floats,
+        allowed: Ids | None,
+        threads: int,
+    ) -> tuple[Any, ...]:
         """Row ends (n + 1,), labels, scores, and what it cost (n, 4), likewise."""
 
-    def labels(self) -> npt.NDArray[np.uint32]:
+    def explain(
+        self, indptr: Pointers, ids: Ids, values: Floats, label: int
+    ) -> dict[str, npt.NDArray[Any]]:
+        """What led to the score of one label, for one row."""
+
+    def labels(self) -> Ids:
         """All labels that may be predicted, increasing."""
 
-    def remove_labels(self, labels: npt.NDArray[np.uint32]) -> None:
+    def remove_labels(self, labels: Ids) -> None:
         """Never predict these again."""
 
     def size(self) -> dict[str, int]:
@@ -72,8 +83,53 @@ class Engine(Protocol):
         """Everything learnt; ``counters`` begins with ``label_count`` and ``examples_seen``."""
 
 
+class OnlineEngine(Engine, Protocol):
+    """An engine that learns from one example after another."""
+
+    def learn(
+        self,
+        indptr: Pointers,
+        ids: Ids,
+        values: Floats,
+        label_indptr: Pointers,
+        labels: Ids,
+        begin: int,
+        end: int,
+        threads: int,
+    ) -> None:
+        """Learn from the rows ``begin`` to ``end``."""
+
+
+class TreeEngine(Engine, Protocol):
+    """An engine that searches a tree with one leaf a label."""
+
+    def tree(self) -> dict[str, npt.NDArray[Any]]:
+        """The tree: ``parent``, ``label`` and ``silent`` of every node."""
+
+    def paths(
+        self,
+        indptr: Pointers,
+        ids: Ids,
+        values: Floats,
+        label_indptr: Pointers,
+        labels: Ids,
+        threads: int,
+    ) -> tuple[Any, ...]:
+        """Ends of the paths to labels, and the probability of every node given its parent."""
+
+    def compact(self, dtype: int, threshold: float) -> Arrays:
+        """What `CompactPlt` loads."""
+
+    def compact_threshold(self, dtype: int, most_bytes: int, threads: int) -> float:
+        """The least threshold with which all blocks take at most so many bytes."""
+
+
+OptionsT_co = TypeVar("OptionsT_co", bound=Options, covariant=True)
+EngineT_co = TypeVar("EngineT_co", bound=Engine, covariant=True)
+
+
 @dataclass
-class Learned:
+class Learned(Generic[OptionsT_co, EngineT_co]):
     """The engine, and what its numbers mean.
 
     Attributes
@@ -96,11 +152,11 @@ class Learned:
     tuned : Thresholds or None
         Thresholds of `predict` by label id, if it was given some; later labels have the default.
     compaction : CompactionReport or None
-        Of a model that was made compact.
+        What making it compact has cost, of a compact model.
     """
 
-    engine: Any
-    options: Options
+    engine: EngineT_co
+    options: OptionsT_co
     labels: LabelRegistry
     features: FeatureNames | None
     kind: str
@@ -109,22 +165,6 @@ class Learned:
     counts: npt.NDArray[np.int64]
     tuned: Thresholds | None = None
     compaction: CompactionReport | None = None
-
-    @classmethod
-    def start(
-        cls, options: Options, labels: LabelRegistry, engine: Engine | None, *, named: bool
-    ) -> Self:
-        """Nothing learnt yet, and no kind of targets; ``named`` tells that features have names."""
-        return cls(
-            engine=engine,
-            options=options,
-            labels=labels,
-            features=FeatureNames() if named else None,
-            kind="",
-            n_columns=0,
-            n_features=0,
-            counts=np.zeros(len(labels), np.int64),
-        )
 
     def columns(self) -> tuple[npt.NDArray[np.integer[Any]], int]:
         """Column of every label id in results, and how many columns there are."""
@@ -152,21 +192,34 @@ class Learned:
             self.counts = room
         np.add.at(self.counts, ids.astype(np.int64), times)
 
-    def check_rows(self, X: Any, *, grow: bool = False) -> Rows:
-        """Validated rows that suit this model.
+    def check_rows(self, X: Any) -> Rows:
+        """Validated rows that suit this model."""
+        return suitable_rows(X, self.features, self.n_features, normalize=self.options.normalize)
 
-        Sparse rows may be as narrow or as wide as they like; a dense row that lacks columns is
-        more likely a mistake and is refused.
-        """
-        rows = check_rows(X, names=self.features, grow=grow)
-        if rows.dense and rows.n_features < self.n_features:
-            raise DataError(
-                f"X has {rows.n_features} features, but LabelGrove is expecting "
-                f"{self.n_features} features as input"
-            )
-        if not self.options.normalize:
-            require_magnitude(rows)
-        return rows
+    def require_same_kind(self, targets: Targets) -> None:
+        """Refuse targets of another kind than those learnt."""
+        if targets.kind != self.kind:
+            raise DataError(f"y: {targets.kind} targets, but the model has learnt {self.kind} ones")
+
+    def remove_labels(self, names: list[Any]) -> None:
+        """Never predict these again; nothing is changed if one is not known."""
+        ids = self.labels.ids_of(names)
+        if (ids < 0).any():
+            raise DataError(f"label {names[int(np.argmin(ids))]!r} is not known; none is removed")
+        ids = np.unique(ids)
+        in_engine = np.isin(ids, self.engine.labels())
+        self.engine.remove_labels(ids[in_engine].view(np.uint32))
+        self.labels.retire(ids)
+
+    def rename_labels(self, names: Mapping[Any, Any]) -> None:
+        """Give labels other names; those of an indicator are columns that there are."""
+        if self.kind == "indicator":
+            for name in names.values():
+                if not isinstance(name, (int, np.integer)) or not 0 <= name < self.n_columns:
+                    raise DataError(
+                        f"new name {name!r}: expected a column from 0 to {self.n_columns - 1}"
+                    )
+        self.labels.rename(names)
 
     def allowed(self, labels: Any) -> npt.NDArray[np.uint32] | None:
         """Ids of the labels that may be predicted; None for all. Unknown names are left out."""
@@ -198,6 +251,49 @@ class Learned:
         by_label = np.full(max(len(active), 2), np.inf, np.float32)  # a single one means: for all
         by_label[: len(active)][active] = least[column_of[active]]
         return by_label
+
+
+AnyLearned = Learned[Options, Engine]
+LearnedT = TypeVar("LearnedT", bound=AnyLearned)
+
+
+def known(learned: LearnedT | None) -> LearnedT:
+    """What was learnt.
+
+    Raises
+    ------
+    NotLearnedError
+        Before the first example.
+    """
+    if learned is None:
+        raise NotLearnedError(
+            "this model has not learnt from any example yet; call fit or partial_fit first"
+        )
+    return learned
+
+
+def suitable_rows(
+    X: Any,
+    features: FeatureNames | None,
+    n_features: int,
+    *,
+    normalize: bool,
+    grow: bool = False,
+) -> Rows:
+    """Validated rows that suit a model with these features; with ``grow`` names may be added.
+
+    Sparse rows may be as narrow or as wide as they like; a dense row that lacks columns is more
+    likely a mistake and is refused.
+    """
+    rows = check_rows(X, names=features, grow=grow)
+    if rows.dense and rows.n_features < n_features:
+        raise DataError(
+            f"X has {rows.n_features} features, but LabelGrove is expecting {n_features} features "
+            "as input"
+        )
+    if not normalize:
+        require_magnitude(rows)
+    return rows
 
 
 def as_collection(labels: Any, name: str) -> list[Any]:

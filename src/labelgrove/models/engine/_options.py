@@ -5,9 +5,24 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields
-from typing import Any, Self
+from typing import Any, Protocol, Self
 
 from labelgrove._errors import ParameterError
+
+
+class Options(Protocol):
+    """What an engine was started with, every value checked."""
+
+    @property
+    def normalize(self) -> bool:
+        """Whether rows are scaled to unit length."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """As the core takes it, and as the model file keeps it."""
+
+    @classmethod
+    def from_dict(cls, saved: Mapping[str, Any]) -> Self:
+        """What :meth:`to_dict` gave, checked again."""
 
 
 @dataclass(frozen=True)

@@ -1,13 +1,14 @@
-"""Label trees as the engines take them."""
+"""Label trees as the engines hold them."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from labelgrove.models.engine._results import MISSING
+from labelgrove.models.engine._predicting import MISSING
 from labelgrove.trees import LabelTree
 
 
@@ -32,3 +33,31 @@ def engine_tree_of_ids(tree: LabelTree) -> tuple[npt.NDArray[Any], npt.NDArray[A
     leaves = leaf_labels != MISSING
     leaf_labels[leaves] = np.array(ids, np.uint32)[leaf_labels[leaves]]
     return parents, leaf_labels
+
+
+def tree_snapshot(arrays: dict[str, Any], names: npt.NDArray[Any]) -> LabelTree:
+    """The core's tree, without the node above the root and without silent leaves."""
+    number = tree_numbers(arrays)
+    kept = np.flatnonzero(number >= 0)
+    parents = number[arrays["parent"][kept].astype(np.int64)]
+    labels = arrays["label"][kept]
+    leaves = np.flatnonzero(labels != MISSING)
+    return LabelTree(parents, {int(v): names[labels[v]] for v in leaves})
+
+
+def tree_numbers(arrays: Mapping[str, Any]) -> npt.NDArray[np.int64]:
+    """The number that each of the core's nodes has in the snapshot; -1 for those left out."""
+    parents = arrays["parent"].astype(np.int64)
+    parents[0] = 0
+    keep = ~arrays["silent"].astype(bool)
+    # An inner node all of whose leaves have gone goes too, from the bottom upwards.
+    children_left = np.bincount(parents[1:], minlength=len(parents))
+    gone = list(np.flatnonzero(~keep))
+    while gone:
+        parent = parents[gone.pop()]
+        children_left[parent] -= 1
+        if children_left[parent] == 0 and parent > 0:
+            keep[parent] = False
+            gone.append(parent)
+    keep[0], keep[1] = False, True
+    return np.where(keep, np.cumsum(keep) - 1, -1)

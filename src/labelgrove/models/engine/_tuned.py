@@ -4,32 +4,31 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from labelgrove import _core
 from labelgrove._errors import ModelFileError
+from labelgrove.models.engine._learned import AnyLearned
 from labelgrove.tuning import Thresholds
-
-if TYPE_CHECKING:
-    from labelgrove.models.engine._learned import Learned
 
 FloatArray = npt.NDArray[np.float64]
 
 _ARRAY = "threshold.value"
 
 
-def tuned_by_label(learned: Learned) -> FloatArray | None:
+def tuned_by_label(learned: AnyLearned) -> FloatArray | None:
     """One threshold for every label id: those given, else those tuned while learning, else None."""
     n_labels = len(learned.labels)
     if learned.tuned is not None:
         return _padded(learned.tuned.values, learned.tuned.default, n_labels)
     start = _online_start(learned)
-    return None if start is None else _padded(learned.engine.thresholds(), start, n_labels)
+    return None if start is None else _padded(_online(learned), start, n_labels)
 
 
-def tuned_by_class(learned: Learned) -> FloatArray | None:
+def tuned_by_class(learned: AnyLearned) -> FloatArray | None:
     """The same for every class; None if there are no thresholds."""
     by_label = tuned_by_label(learned)
     if by_label is None:
@@ -42,11 +41,19 @@ def tuned_by_class(learned: Learned) -> FloatArray | None:
     return values
 
 
-def keep_thresholds(learned: Learned, thresholds: Thresholds | None) -> None:
-    """Give a model thresholds, one for each of its classes, or take them away."""
+def keep_thresholds(
+    learned: AnyLearned, thresholds: Thresholds | npt.ArrayLike | None, *, default: float
+) -> None:
+    """Give a model thresholds, one for each of its classes, or take them away.
+
+    ``default`` is that of labels to come, unless the thresholds bring their own.
+    """
     if thresholds is None:
         learned.tuned = None
         return
+    if not isinstance(thresholds, Thresholds):
+        thresholds = Thresholds(np.asarray(thresholds), default, "given", "macro", math.nan)
+    learned.thresholds(thresholds.values)  # raises unless they fit
     column_of, _ = learned.columns()
     active = learned.labels.active
     values = np.full(len(active), thresholds.default)
@@ -57,15 +64,13 @@ def keep_thresholds(learned: Learned, thresholds: Thresholds | None) -> None:
 
 
 def thresholds_state(
-    learned: Learned, *, for_prediction: bool
+    learned: AnyLearned, *, for_prediction: bool
 ) -> tuple[dict[str, Any] | None, dict[str, npt.NDArray[Any]]]:
     """What the model file keeps: a part of its header, and arrays.
 
     Those tuned while learning are a part of the engine's state, unless it will learn no more.
     """
-    tuned, start = learned.tuned, _online_start(learned)
-    if tuned is None and start is not None and for_prediction:
-        tuned = Thresholds(learned.engine.thresholds(), start, "ofo", "macro", math.nan)
+    tuned = thresholds_for_prediction(learned) if for_prediction else learned.tuned
     if tuned is None:
         return None, {}
     about = {
@@ -75,6 +80,14 @@ def thresholds_state(
         "default": tuned.default,
     }
     return about, {_ARRAY: tuned.values}
+
+
+def thresholds_for_prediction(learned: AnyLearned) -> Thresholds | None:
+    """What a copy that learns no more keeps; those tuned while learning too."""
+    start = _online_start(learned)
+    if learned.tuned is not None or start is None:
+        return learned.tuned
+    return Thresholds(_online(learned), start, "ofo", "macro", math.nan)
 
 
 def thresholds_from_state(
@@ -90,12 +103,18 @@ def thresholds_from_state(
     return Thresholds(values, about["default"], about["method"], about["average"], score)
 
 
-def _online_start(learned: Learned) -> float | None:
+def _online_start(learned: AnyLearned) -> float | None:
     """The threshold of a label not seen yet, where they are tuned while learning; else None."""
     options = learned.options.to_dict()
     if not options.get("ofo_b") or not learned.engine.can_learn:
         return None
     return float(min(options["ofo_a"] / options["ofo_b"], 0.5))
+
+
+def _online(learned: AnyLearned) -> FloatArray:
+    engine = learned.engine
+    assert isinstance(engine, _core.OnlinePlt)
+    return engine.thresholds()
 
 
 def _padded(values: FloatArray, default: float, size: int) -> FloatArray:

@@ -11,8 +11,8 @@ import numpy.typing as npt
 from labelgrove._errors import DataError
 from labelgrove._parameters import integer
 from labelgrove._validation import Rows
-from labelgrove.models.engine._learned import Learned
-from labelgrove.models.engine._results import MISSING
+from labelgrove.models.engine._learned import AnyLearned
+from labelgrove.models.engine._predicting import MISSING
 from labelgrove.models.explanations._explanation import (
     Contribution,
     Explanation,
@@ -26,7 +26,7 @@ FeatureNaming = Mapping[int, str] | Sequence[str]
 
 
 def explain(
-    learned: Learned,
+    learned: AnyLearned,
     X: Any,
     label: Any,
     *,
@@ -121,7 +121,7 @@ def _fall(path: tuple[Step, ...], needed: float) -> FallOut | None:
     return None
 
 
-def _one_row(learned: Learned, x: Any) -> Rows:
+def _one_row(learned: AnyLearned, x: Any) -> Rows:
     """The example to be explained, as the engine takes it.
 
     Raises
@@ -140,7 +140,7 @@ def _one_row(learned: Learned, x: Any) -> Rows:
 
 
 def _best_labels(
-    learned: Learned, rows: Rows, k: int, least: npt.NDArray[np.float32] | None = None
+    learned: AnyLearned, rows: Rows, k: int, least: npt.NDArray[np.float32] | None = None
 ) -> tuple[npt.NDArray[np.uint32], npt.NDArray[np.float32]]:
     """Ids and scores of the k best labels, or of all that are at least so probable, best first."""
     if least is None:
@@ -152,21 +152,21 @@ def _best_labels(
     return ids[order], scores[order]
 
 
-def _probability_of(learned: Learned, rows: Rows, label: int) -> float:
+def _probability_of(learned: AnyLearned, rows: Rows, label: int) -> float:
     """The probability of one label, as a search finds it; 0 where it finds none."""
     only = np.array([label], np.uint32)
     score = learned.engine.top_k(*rows.arrays, 1, 0, only, 1)[1][0, 0]
     return 0.0 if np.isnan(score) else float(score)
 
 
-def _rank_of(learned: Learned, rows: Rows, label: int, probability: float) -> int:
+def _rank_of(learned: AnyLearned, rows: Rows, label: int, probability: float) -> int:
     """Labels that come before, and one: higher probability, or equal and an earlier arrival."""
     ids, _ = _best_labels(learned, rows, 0, np.array([probability], np.float32))
     before = np.flatnonzero(ids == label)
     return int(before[0] if before.size else len(ids)) + 1
 
 
-def _id_of(learned: Learned, label: Any) -> int:
+def _id_of(learned: AnyLearned, label: Any) -> int:
     """The id of a label that may be predicted.
 
     Raises
@@ -180,12 +180,12 @@ def _id_of(learned: Learned, label: Any) -> int:
     return int(found)
 
 
-def _name_of(learned: Learned, label: int) -> Any:
+def _name_of(learned: AnyLearned, label: int) -> Any:
     """The name of a label as a plain value."""
     return learned.labels.names[[label]].tolist()[0]
 
 
-def _feature_naming(learned: Learned, given: FeatureNaming | None) -> FeatureNaming:
+def _feature_naming(learned: AnyLearned, given: FeatureNaming | None) -> FeatureNaming:
     """What was given, else the names that features of dicts have."""
     if given is not None:
         return given

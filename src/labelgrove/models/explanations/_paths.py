@@ -9,9 +9,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from labelgrove._validation import Rows
-from labelgrove.models.engine._learned import Learned
-from labelgrove.models.engine._results import tree_numbers
+from labelgrove._errors import DataError
+from labelgrove.models.engine._learned import Learned, TreeEngine
+from labelgrove.models.engine._options import Options
+from labelgrove.models.engine._trees import tree_numbers
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,10 +34,13 @@ class LabelPaths:
     products: npt.NDArray[np.float32]
 
 
-def follow(
-    learned: Learned, rows: Rows, labels: Sequence[Collection[Any]], threads: int
+def label_paths(
+    learned: Learned[Options, TreeEngine], X: Any, labels: Sequence[Collection[Any]], threads: int
 ) -> LabelPaths:
-    """The paths of the labels of every row; see ``label_paths``."""
+    """Follow the labels of every row: `LabelTreeClassifier.label_paths`."""
+    rows = learned.check_rows(X)
+    if len(labels) != rows.n_rows:
+        raise DataError(f"labels has {len(labels)} rows: expected {rows.n_rows}, as X has")
     ends = np.cumsum([0, *map(len, labels)]).astype(np.int64)
     ids = learned.labels.ids_of([name for row in labels for name in row]).astype(np.int64)
     nowhere = learned.engine.label_count

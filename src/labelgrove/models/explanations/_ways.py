@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import numpy.typing as npt
 
 from labelgrove import _core
 from labelgrove._validation import Rows
-from labelgrove.models.engine._learned import Learned
-from labelgrove.models.engine._results import MISSING, tree_numbers
+from labelgrove.models.engine._learned import AnyLearned, TreeEngine
+from labelgrove.models.engine._predicting import MISSING
+from labelgrove.models.engine._trees import tree_numbers
 from labelgrove.models.explanations._explanation import Leaf
 from labelgrove.models.explanations._paths import products_along
 
@@ -59,7 +60,7 @@ class Ways:
         return products_along(self.probabilities, np.array([0, self.probabilities.size]))
 
 
-def ways_to(learned: Learned, rows: Rows, label: int) -> Ways:
+def ways_to(learned: AnyLearned, rows: Rows, label: int) -> Ways:
     """The ways of the only row to a label, by its id."""
     if isinstance(learned.engine, _core.LomTree):
         return _in_lom_tree(learned, rows, label)
@@ -68,10 +69,11 @@ def ways_to(learned: Learned, rows: Rows, label: int) -> Ways:
     return _in_label_tree(learned, rows, label)
 
 
-def _in_label_tree(learned: Learned, rows: Rows, label: int) -> Ways:
+def _in_label_tree(learned: AnyLearned, rows: Rows, label: int) -> Ways:
     """The path to the label's own leaf, in the first tree."""
     found = learned.engine.explain(*rows.arrays, label)
-    nodes = tree_numbers(learned.engine.tree())[found["node"].astype(np.int64)]
+    tree = cast("TreeEngine", learned.engine).tree()
+    nodes = tree_numbers(tree)[found["node"].astype(np.int64)]
     return Ways(
         values=found["value"],
         bias=found["bias"],
@@ -83,7 +85,7 @@ def _in_label_tree(learned: Learned, rows: Rows, label: int) -> Ways:
     )
 
 
-def _in_lom_tree(learned: Learned, rows: Rows, label: int) -> Ways:
+def _in_lom_tree(learned: AnyLearned, rows: Rows, label: int) -> Ways:
     """The way of the example, and how many of the label's examples have gone it."""
     found = learned.engine.explain(*rows.arrays, label)
     nodes, seen = found["node"].tolist(), found["seen"].astype(np.float64)
@@ -103,7 +105,7 @@ def _in_lom_tree(learned: Learned, rows: Rows, label: int) -> Ways:
     )
 
 
-def _in_forest(learned: Learned, rows: Rows, label: int) -> Ways:
+def _in_forest(learned: AnyLearned, rows: Rows, label: int) -> Ways:
     """The ways to all leaves that count labels; the path leads to the label's largest share."""
     found = learned.engine.explain(*rows.arrays, label)
     before = found["step.before"].tolist()

@@ -16,7 +16,7 @@ from sklearn.utils import _safe_indexing
 from labelgrove._cuts import reaches
 from labelgrove._errors import DataError, ParameterError
 from labelgrove._sparse import triples
-from labelgrove.models.engine._results import SearchStats
+from labelgrove.models.engine._predicting import SearchStats
 
 FloatArray = npt.NDArray[np.float64]
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor, wait
 from contextvars import copy_context
+from typing import TypeVar
 
 from labelgrove import _core
 from labelgrove._interrupts import Interrupts
@@ -13,9 +14,10 @@ _SECONDS = 0.05
 """Between two looks at whether Ctrl-C was pressed."""
 
 
-def run_watched(
-    compute: Callable[[], None], interrupts: Interrupts, progress: _core.Progress
-) -> None:
+T = TypeVar("T")
+
+
+def run_watched(compute: Callable[[], T], interrupts: Interrupts, progress: _core.Progress) -> T:
     """Compute in another thread, while this one listens: a signal is heard in the main one alone.
 
     Parameters
@@ -33,11 +35,10 @@ def run_watched(
         If it has stopped.
     """
     if not interrupts.held:
-        compute()
-        return
+        return compute()
     with ThreadPoolExecutor(1) as helper:
         computed = helper.submit(copy_context().run, compute)
         while not wait([computed], _SECONDS).done:
             if interrupts.pending:
                 progress.stop()
-        computed.result()
+        return computed.result()

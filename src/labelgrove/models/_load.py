@@ -1,0 +1,68 @@
+"""Model files back into estimators."""
+
+from __future__ import annotations
+
+from os import PathLike
+from typing import Any
+
+from labelgrove._errors import ModelFileError
+from labelgrove._parameters import thread_count
+from labelgrove.models._base import LabelClassifier
+from labelgrove.models._ldsm import LdSMClassifier
+from labelgrove.models._lom_tree import LOMTreeClassifier
+from labelgrove.models._online_plt import OnlinePLTClassifier
+from labelgrove.models._plt import PLTClassifier
+from labelgrove.models.engine._archive import front_end_from, learned_from_file, parameters_from
+from labelgrove.persistence import read_model
+
+ESTIMATORS: tuple[type[LabelClassifier], ...] = (
+    OnlinePLTClassifier,
+    PLTClassifier,
+    LOMTreeClassifier,
+    LdSMClassifier,
+)
+"""Every estimator that model files can hold."""
+
+
+def load(path: str | PathLike[str], *, n_jobs: int | None = 1) -> Any:
+    """Read a model that an estimator's ``save`` has written.
+
+    The weights of a model saved for prediction stay where they are, in the mapped file: they are
+    not copied, and processes that load the same file share them.
+
+    Parameters
+    ----------
+    path : path
+    n_jobs : int, optional
+        Threads of the estimator; -1 for all processors. A file does not say how many there were
+        where it was written.
+
+    Returns
+    -------
+    estimator
+        Of the class that was saved. It predicts, and unless it was saved for prediction learns
+        on, exactly as the saved one.
+
+    Raises
+    ------
+    ModelFileError
+        If the file is no model, is damaged, or is of an unknown version. Nothing in a file can
+        run code.
+    OSError
+        If the file cannot be read.
+    ParameterError
+        If n_jobs is not a number of threads.
+    """
+    thread_count(n_jobs)
+    stored = read_model(path)
+    algorithm = stored.header.get("algorithm")
+    estimator = next((known for known in ESTIMATORS if known.algorithm == algorithm), None)
+    if estimator is None:
+        raise ModelFileError(f"{path}: unknown algorithm {algorithm!r}")
+    model = estimator()
+    with stored.checking():
+        model._learned = learned_from_file(estimator._format, stored.header, stored.arrays)
+        parameters = parameters_from(stored.header, list(model.get_params(deep=False)))
+        model.set_params(**parameters, n_jobs=n_jobs)
+        model.front_end_ = front_end_from(stored.header)
+    return model

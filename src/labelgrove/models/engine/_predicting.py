@@ -1,0 +1,192 @@
+"""Predictions: what the engine is asked, and its label ids as names and columns."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import scipy.sparse as sp
+
+from labelgrove._errors import DataError, NotLearnedError
+from labelgrove._labels import Targets, parse_targets
+from labelgrove._parameters import integer, thread_count
+from labelgrove._validation import Rows, require_same_length
+from labelgrove.models.engine._learned import AnyLearned
+
+MISSING = np.uint32(0xFFFFFFFF)
+"""The core's label id of a place that holds no label."""
+
+DENSE_LIMIT = 2**30
+"""Bytes that a dense result may take; beyond, the caller must ask for a sparse one."""
+
+
+_DIGITS = 6
+
+
+@dataclass(frozen=True)
+class SearchStats:
+    """What a prediction cost, one entry an example.
+
+    Attributes
+    ----------
+    classifiers : ndarray of uint64, shape (n,)
+        Node classifiers evaluated: inner products of the example with a weight vector.
+    depth : ndarray of uint64, shape (n,)
+        Depth of the deepest node whose probability was computed; the root has depth 0.
+    blocks : ndarray of uint64, shape (n,)
+        Nodes opened: all classifiers of a node's children are evaluated at once, and this is what
+        time goes into. 0 where the model is no label tree.
+    bytes : ndarray of uint64, shape (n,)
+        Bytes of weights read; 0 where the model is no label tree.
+    """
+
+    classifiers: npt.NDArray[np.uint64]
+    depth: npt.NDArray[np.uint64]
+    blocks: npt.NDArray[np.uint64]
+    bytes: npt.NDArray[np.uint64]
+
+
+def top_k(
+    learned: AnyLearned,
+    rows: Rows,
+    k: int,
+    n_jobs: int | None,
+    *,
+    labels: Any = None,
+    beam_width: int = 0,
+) -> tuple[Any, ...]:
+    """Ids and scores of the k best labels of every row, both (n, k), and what the search cost.
+
+    Parameters
+    ----------
+    labels : collection of labels, optional
+        Find no others.
+    beam_width : int
+        0 for exact search.
+    """
+    k = integer("k", k, 1)
+    refuse_if_too_large(rows.n_rows, k, 8)
+    return learned.engine.top_k(
+        *rows.arrays, k, beam_width, learned.allowed(labels), thread_count(n_jobs)
+    )
+
+
+def best_classes(learned: AnyLearned, rows: Rows, n_jobs: int | None) -> npt.NDArray[Any]:
+    """The name of the most probable class of every row."""
+    ids, scores, *_ = top_k(learned, rows, 1, n_jobs)
+    if np.isnan(scores).any():
+        raise NotLearnedError("all classes have been removed; there is none to predict")
+    return ids_to_names(ids, learned.labels.names)[:, 0]
+
+
+def estimates(
+    learned: AnyLearned, rows: Rows, threshold: Any, n_jobs: int | None, *, labels: Any = None
+) -> tuple[sp.csr_array, SearchStats]:
+    """All probabilities that reach a threshold, one column a class, and what the search cost."""
+    indptr, ids, scores, costs = learned.engine.above_threshold(
+        *rows.arrays, learned.thresholds(threshold), learned.allowed(labels), thread_count(n_jobs)
+    )
+    return found_to_csr(indptr, ids, scores, *learned.columns()), SearchStats(*costs.T)
+
+
+def best_estimates(
+    learned: AnyLearned,
+    rows: Rows,
+    k: int,
+    n_jobs: int | None,
+    *,
+    labels: Any = None,
+    beam_width: int = 0,
+) -> tuple[sp.csr_array, SearchStats]:
+    """The k largest probabilities of every row likewise."""
+    ids, scores, costs = top_k(learned, rows, k, n_jobs, labels=labels, beam_width=beam_width)
+    there = ids != MISSING
+    indptr = np.concatenate([[0], np.cumsum(there.sum(axis=1))])
+    found = found_to_csr(indptr, ids[there], scores[there], *learned.columns())
+    return found, SearchStats(*costs.T)
+
+
+def all_estimates(
+    learned: AnyLearned, rows: Rows, n_jobs: int | None, *, labels: Any = None
+) -> tuple[Any, SearchStats]:
+    """Every probability; dense and scaled to sum to 1 where classes exclude one another."""
+    n_classes = learned.columns()[1]
+    refuse_if_too_large(rows.n_rows, n_classes, 12)
+    found, stats = estimates(learned, rows, 0.0, n_jobs, labels=labels)
+    if learned.kind != "multiclass":
+        return found, stats
+    dense = found.toarray().astype(np.float64)
+    totals = dense.sum(axis=1, keepdims=True)
+    even = np.full_like(dense, 1 / max(n_classes, 1))
+    return np.divide(dense, totals, out=even, where=totals > 0), stats
+
+
+def right_among_best(
+    learned: AnyLearned, rows: Rows, targets: Targets, k: int, n_jobs: int | None
+) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.bool_]]:
+    """For every true label its row, and at which of the k best places it is predicted.
+
+    Labels that the model does not know are at none.
+
+    Raises
+    ------
+    DataError
+        If the targets are of another kind than those learnt, or as many as the rows are not.
+    """
+    learned.require_same_kind(targets)
+    require_same_length(rows, targets.n_rows)
+    best = top_k(learned, rows, k, n_jobs)[0]
+    indptr, ids = learned.labels.ids_for(targets, add=False)
+    row_of = np.repeat(np.arange(targets.n_rows), np.diff(indptr))
+    right = (best[row_of] == ids.view(np.uint32)[:, None]) & (ids >= 0)[:, None]
+    return row_of, right
+
+
+def precision_at(
+    learned: AnyLearned, X: Any, y: Any, places: tuple[int, ...], n_jobs: int | None
+) -> tuple[float, ...]:
+    """P@k for every k of ``places``, rounded; unknown labels count as not predicted."""
+    targets = parse_targets(y)
+    _, right = right_among_best(learned, learned.check_rows(X), targets, max(places), n_jobs)
+    hits = [right[:, :k].sum() / (k * max(targets.n_rows, 1)) for k in places]
+    return tuple(round(float(share), _DIGITS) for share in hits)
+
+
+def ids_to_names(ids: npt.NDArray[np.uint32], names: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """Label names in place of label ids; None, or -1 for integer labels, where there is none."""
+    try:
+        return names[ids]
+    except IndexError:  # MISSING is no place of an array: cheaper than to look for it first
+        missing = ids == MISSING
+    if len(names) == 0:
+        return np.full(ids.shape, None if names.dtype == object else -1, names.dtype)
+    named = names[np.where(missing, 0, ids)]
+    named[missing] = None if names.dtype == object else -1
+    return named
+
+
+def found_to_csr(
+    indptr: npt.NDArray[np.int64],
+    ids: npt.NDArray[np.uint32],
+    scores: npt.NDArray[np.float32],
+    column_of: npt.NDArray[np.integer[Any]],
+    n_columns: int,
+) -> sp.csr_array:
+    """Found labels, in rows, as a sparse array with sorted columns; shape (n, n_columns)."""
+    result = sp.csr_array(
+        (scores, column_of[ids.astype(np.int64)], indptr), shape=(len(indptr) - 1, n_columns)
+    )
+    result.sort_indices()
+    return result
+
+
+def refuse_if_too_large(n_rows: int, n_classes: int, cell_bytes: int) -> None:
+    """Refuse a result that would take more than a GiB; sparse ones are to be asked for."""
+    size = n_rows * n_classes * cell_bytes
+    if size > DENSE_LIMIT:
+        raise DataError(
+            f"scores of {n_classes} labels for {n_rows} rows would take "
+            f"{size / 2**30:.1f} GiB; ask for fewer with top_k=… or threshold=…, or for fewer rows"
+        )
