@@ -1,4 +1,4 @@
-"""What a format module hands to the reader: what the file says of itself, and its rows."""
+"""What the module of a format gives the reader: the file's declarations, and its rows."""
 
 from __future__ import annotations
 

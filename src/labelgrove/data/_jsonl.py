@@ -1,7 +1,7 @@
 """JSON lines: ``{"text": "...", "labels": ["a", "b"]}``, one object a line.
 
 ``title`` may stand in place of ``text``; where both are there the text is the title, a line break,
-and the text. Labels are strings or integers and come as strings. Other keys are left aside.
+and the text. Labels are strings or integers and become strings. Other keys are ignored.
 Empty lines are skipped.
 """
 
@@ -100,7 +100,7 @@ def _labels(row: dict[str, Any]) -> tuple[str, ...]:
 
 
 def _refuse_half_characters(text: str, labels: tuple[str, ...]) -> None:
-    """Half of a surrogate pair, written as an escape, is no text: it could never be stored."""
+    """Refuse half of a surrogate pair, written as an escape: it could never be stored."""
     for part in (text, *labels):
         try:
             part.encode("utf-8")

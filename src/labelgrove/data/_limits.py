@@ -1,4 +1,4 @@
-"""What the formats may hold at most; one place, so that readers and writers agree."""
+"""Limits of the formats, the same for readers and writers."""
 
 from __future__ import annotations
 

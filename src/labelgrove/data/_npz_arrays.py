@@ -1,7 +1,7 @@
-"""The arrays within a .npz file, every size checked against the file before it is believed.
+"""The arrays in a .npz file, every size checked against the file before it is used.
 
-NumPy's own reader allocates what the header of an array claims before it looks whether there is
-as much; this one compares first. Nothing is ever unpickled: only numbers are accepted.
+NumPy's own reader allocates what an array's header claims before it knows whether the file holds
+as much; this one checks first. Nothing is ever unpickled: only numbers are accepted.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Bytes in: plain, gzip or xz, from a file or standard input, never more at once than a block."""
+"""Reading bytes: plain, gzip or xz, from a file or standard input, a block at a time."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def _binary(path: str, resources: ExitStack) -> BinaryIO:
 
 
 def _raw_pieces(stream: BinaryIO) -> Iterator[bytes]:
-    # read1 returns what a pipe has to give; read would wait until a whole block has come.
+    # read1 returns what a pipe has; read would wait for a whole block.
     read: Callable[[int], bytes] = getattr(stream, "read1", stream.read)
     while piece := read(BLOCK_BYTES):
         yield piece
@@ -134,8 +134,8 @@ def _decompressed(
 ) -> Iterator[bytes]:
     """Content of one or more members one after another, zero bytes between them ignored.
 
-    The standard library's file objects are not used: that for xz takes whatever follows the
-    first stream and is no stream for the end of the file, so that damage there goes unnoticed.
+    The standard library's file objects are not used: the one for xz takes anything after the first
+    stream that is no stream for the end of the file, so damage there would go unnoticed.
     """
     data = next(raw, b"")
     while data:

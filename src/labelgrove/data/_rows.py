@@ -1,4 +1,4 @@
-"""Parsing of one sparse row with a reason for everything that is refused: the slow path."""
+"""The slow path: parsing one sparse row, with a reason for everything that is refused."""
 
 from __future__ import annotations
 

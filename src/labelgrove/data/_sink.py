@@ -1,4 +1,4 @@
-"""Bytes out: compressed as the name says, and into place only when all is written."""
+"""Writing bytes: compressed as the name says, and moved into place once complete."""
 
 from __future__ import annotations
 

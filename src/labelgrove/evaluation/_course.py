@@ -111,8 +111,8 @@ class StreamRecord:
     known : collection of labels
         Labels that are not new to the model.
     places : int, default=5
-        P@1 to P@places are counted, and a new label counts as told when it is among the first so
-        many that are predicted.
+        P@1 to P@places are counted, and a new label counts as recognised when it is among the
+        first so many that are predicted.
     window : int, default=1000
         How many of the latest examples the recent figures are about, or as many more as the
         oldest batch among them has.
@@ -168,7 +168,7 @@ class StreamRecord:
         seconds: float = 0.0,
         nodes: int = 0,
     ) -> None:
-        """Take notice of a batch that was predicted, then learnt.
+        """Record a batch that was predicted, then learnt.
 
         Parameters
         ----------
@@ -207,7 +207,7 @@ class StreamRecord:
             self._points.append(self.point())
 
     def point(self) -> ProgressPoint:
-        """Tell where the stream stands; figures are NaN before the first example."""
+        """The figures so far; NaN before the first example."""
         places = np.arange(1, self.places + 1)
         with np.errstate(invalid="ignore"):
             precision = self._hits / (self.examples * places)
@@ -231,11 +231,10 @@ class StreamRecord:
         return [*self._points] if ended else [*self._points, self.point()]
 
     def patience(self) -> npt.NDArray[np.float64]:
-        """The share of new labels that have been told by the time n examples of them were learnt.
+        """The share of new labels recognised by the time n examples of them were learnt.
 
-        Of most labels one knows only that they have not been told *yet*: the share is the product
-        limit of Kaplan and Meier (1958), which takes them into account for as long as they were
-        asked for.
+        Of most labels one knows only that they were not recognised *yet*: the estimate is the
+        product limit of Kaplan and Meier (1958), which takes that into account.
 
         Returns
         -------

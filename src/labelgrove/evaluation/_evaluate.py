@@ -1,4 +1,4 @@
-"""A model against examples that it has not learnt from."""
+"""Evaluation of a model on held-out examples."""
 
 from __future__ import annotations
 
@@ -34,8 +34,8 @@ def evaluate(
 
     The command ``labelgrove eval`` and the reports give the same figures by the same names.
 
-    Labels of `Y` that the model has never seen count as relevant: it cannot predict them, and
-    the figures show it. Their number stands in the result.
+    Labels of `Y` that the model has never seen count as relevant, although it cannot predict them;
+    their number is in the result.
 
     Parameters
     ----------

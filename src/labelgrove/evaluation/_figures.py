@@ -33,7 +33,7 @@ _FEWEST_FOR_PROPENSITY = 3
 
 @dataclass(frozen=True)
 class Training:
-    """What propensities come from: in how many training examples each label was.
+    """What propensities are computed from: how many training examples each label had.
 
     Attributes
     ----------

@@ -1,4 +1,4 @@
-"""What a model answers on labelled examples, and what that costs."""
+"""A model's predictions on labelled examples, and what they cost."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class Observed:
     estimates : csr_array (n, L) or None
         Probabilities, as far down as they were asked for.
     classifiers, depth : float64 array (n,) or None
-        What the search for each ranking evaluated, and how deep it went, if the model tells.
+        What the search for each ranking evaluated, and how deep it went, if the model says.
     seconds : float
         What the rankings took.
     """
@@ -88,7 +88,7 @@ def observe(
     estimates_from: float | None = None,
     labels: Sequence[Hashable] = (),
 ) -> Observed:
-    """Ask a model about labelled examples, batch by batch.
+    """Let a model predict labelled examples, batch by batch.
 
     Parameters
     ----------

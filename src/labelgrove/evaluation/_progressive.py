@@ -51,8 +51,8 @@ def progressive_validation(
     Parameters
     ----------
     clf : estimator with ``predict_topk`` and ``partial_fit``
-        It goes on learning from where it stands; until it has learnt from a label, it may raise
-        NotFittedError, which counts as an empty prediction.
+        It keeps what it has learnt; until it has learnt from a label, it may raise NotFittedError,
+        which counts as an empty prediction.
     stream : pair (X, Y), or iterable of pairs (x, labels)
         A tuple of two is (X, Y): rows, and a sparse 0/1 matrix, a sequence of label collections
         or a 1-D sequence of labels. Anything else is read as a stream of single examples: x is a
@@ -111,7 +111,7 @@ def iter_progressive(
     window: int = 1000,
     every: int | None = None,
 ) -> Iterator[ProgressPoint]:
-    """Let a model predict, then learn, one example at a time, and stop by at every checkpoint.
+    """Let a model predict, then learn, one example at a time, and yield every checkpoint.
 
     The model learns as the iterator is asked for more, up to the checkpoint that it returns.
 

@@ -1,4 +1,4 @@
-"""Single examples out of whatever holds them."""
+"""Single examples from a stream, whatever its form."""
 
 from __future__ import annotations
 

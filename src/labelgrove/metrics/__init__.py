@@ -2,7 +2,7 @@
 
 True labels are a 0/1 sparse matrix of shape (n_rows, n_labels); predictions are ranked label ids,
 (n_rows, k) with -1 in missing places, or a sparse matrix of scores or of 0/1. Nothing of the size
-n_rows × n_labels is ever allocated, and no model is known here.
+n_rows × n_labels is ever allocated, and no model is involved.
 """
 
 from labelgrove.metrics._calibration import (

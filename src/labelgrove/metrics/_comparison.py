@@ -1,4 +1,4 @@
-"""Two models on the same examples: what is better, what is worse, and whether that is chance."""
+"""Comparison of two models on the same examples, with significance."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def compare_rankings(
     """How much better the second of two rankings of the same rows is, metric by metric.
 
     The interval is a paired bootstrap's: rows are drawn with replacement, and both models are
-    measured on the same draw. One that does not hold 0 tells a difference from chance.
+    measured on the same draw. If it does not contain 0, the difference is more than chance.
 
     Parameters
     ----------
@@ -115,7 +115,7 @@ def _differences(before: _Finishes, after: _Finishes, interval: Interval) -> dic
 
 @dataclass(frozen=True, eq=False)
 class Discordance:
-    """Where only one of two models was right, and how likely that is between equals.
+    """Where only one of two models was right, and how likely that is if they are equally good.
 
     Attributes
     ----------

@@ -1,4 +1,4 @@
-"""How far down a label tree the answers lie."""
+"""Depth of the answers in a label tree."""
 
 from __future__ import annotations
 

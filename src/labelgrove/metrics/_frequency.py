@@ -1,4 +1,4 @@
-"""Parting the labels into frequent, middling and rare ones."""
+"""Head, torso and tail: frequent, medium and rare labels."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from labelgrove.metrics._inputs import IntArray, as_indicator
 
 @dataclass(frozen=True)
 class FrequencySplit:
-    """Column ids of the frequent, the middling and the rare labels.
+    """Column ids of the frequent, medium and rare labels.
 
     Attributes
     ----------

@@ -1,4 +1,4 @@
-"""What the hits of rankings are worth when labels have weights, and what the best ones would be."""
+"""Weighted hits of rankings, and those of the best possible rankings."""
 
 from __future__ import annotations
 

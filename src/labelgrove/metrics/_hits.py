@@ -1,4 +1,4 @@
-"""Where the true labels stand in the rankings: found once, used by every ranking metric."""
+"""Hits of rankings: found once, used by every ranking metric."""
 
 from __future__ import annotations
 

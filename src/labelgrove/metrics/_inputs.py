@@ -1,4 +1,4 @@
-"""The one door into the metrics: labels and predictions as users hold them, checked."""
+"""Input of the metrics: labels and predictions in any accepted form, checked."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How much a label's rarity is worth: the propensity model of Jain et al. (2016)."""
+"""Weights of labels by rarity: the propensity model of Jain et al. (2016)."""
 
 from __future__ import annotations
 

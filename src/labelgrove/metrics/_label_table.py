@@ -1,4 +1,4 @@
-"""One line a label: how often it is true, found, missed and wrongly given."""
+"""A table of labels: how often each is true, found, missed and wrongly predicted."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ def label_table(
     names : sequence (n_labels,), optional
         The labels, in column order, such as a model's ``classes_``.
     thresholds : float or array (n_labels,), optional
-        The thresholds that were used, to stand in the table.
+        The thresholds that were used, as a column of the table.
     zero_division : {0, 1, nan}, default=0
         Value of 0/0 in precision, recall and F1.
 

@@ -1,4 +1,4 @@
-"""What a metric returns: a number that may know its bootstrap interval."""
+"""What a metric returns: a number, with a bootstrap interval if one was asked for."""
 
 from __future__ import annotations
 
@@ -72,8 +72,8 @@ class Bootstrap:
         Seed; the same seed gives the same interval.
     method : {"percentile", "centred"}, default="percentile"
         "percentile": the quantiles of the resampled values. "centred": the same, moved by as much
-        as the mean of the resampled values differs from the metric. Macro averages want it: rare
-        labels are missing in many resamples, which all lie to one side of the metric therefore.
+        as the mean of the resampled values differs from the metric. Use it for macro averages:
+        many resamples lack the rare labels, so their values lie to one side of the metric.
 
     Raises
     ------
@@ -128,7 +128,7 @@ def estimate(finish: Finish, n_rows: int, interval: Interval) -> Score:
     if values.size == 0:
         return Score(value, (float("nan"), float("nan")))
     tail = (1.0 - how.level) / 2.0
-    # An observed value, never one between two: infinities of entropy reduction stay harmless.
+    # An observed value, not an interpolated one: entropy reduction may be infinite.
     low, high = np.quantile(values, (tail, 1.0 - tail), method="inverted_cdf")
     shift = value - float(values.mean()) if how.method == "centred" else 0.0
     return Score(value, (float(low) + shift, float(high) + shift))

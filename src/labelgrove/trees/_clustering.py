@@ -36,17 +36,17 @@ def kmeans_tree(
 ) -> LabelTree:
     """Build a tree by balanced spherical k-means, from the top downwards.
 
-    A group of labels is cut into `arity` parts of equal size, so that the labels of a part look
-    alike; and so on, until a group is small enough. With arity 2 that is the tree of Parabel
-    (Prabhu et al. 2018): by turns each label goes to the centre that it resembles more, half of
-    them to either, and the centres move to the middle of their labels. A larger arity is reached
-    by cutting in two repeatedly, each time in the proportion of the parts to come. Wide trees are
-    faster and no less accurate (Bonsai, Khandagale et al. 2020).
+    A group of labels is cut into `arity` parts of equal size whose labels are similar, and these
+    parts again, until a group is small enough. With arity 2 this is the tree of Parabel (Prabhu
+    et al. 2018): in turns, each label goes to the centre that it is more similar to, half of them
+    to either, and the centres move to the mean of their labels. A larger arity is reached by
+    cutting in two repeatedly, each time in proportion to the parts to come. Wide trees are faster
+    and no less accurate (Bonsai, Khandagale et al. 2020).
 
     Parameters
     ----------
     embeddings : sparse array or array-like, shape (n_labels, n_dimensions)
-        What the labels look like, as from `label_embeddings`; only directions count.
+        One vector a label, as from `label_embeddings`; only directions count.
     labels : iterable of str or int, optional
         Names of the rows; 0, 1, 2… when not given.
     arity : int
@@ -57,9 +57,9 @@ def kmeans_tree(
     tolerance : float
         Cutting ends when the mean similarity of labels and centres rises by less.
     max_iterations : int
-        Or after so many turns.
+        Or after so many iterations.
     random_state : int, RandomState or None
-        Decides on the first centres.
+        Seed of the initial centres.
     n_jobs : int, optional
         Threads; -1 for all processors. The tree is the same for any number of them.
 
@@ -87,7 +87,7 @@ def kmeans_tree(
 
 
 class Clustering:
-    """Label vectors, and how they are to be clustered; every parameter is checked.
+    """Label vectors and checked parameters, ready to be clustered.
 
     Parameters
     ----------
@@ -95,7 +95,7 @@ class Clustering:
     labels : iterable of str or int, or None
         Names of the rows; 0, 1, 2… when None.
     parameters : mapping
-        `arity`, `max_leaf_size`, `tolerance`, `max_iterations`, `random_state` and `n_jobs` as of
+        `arity`, `max_leaf_size`, `tolerance`, `max_iterations`, `random_state` and `n_jobs`, as for
         `kmeans_tree`.
 
     Raises
@@ -103,7 +103,7 @@ class Clustering:
     ParameterError
         A parameter outside its domain, or a number of labels other than that of rows.
     DataError
-        Embeddings that hold NaN or an infinity, or are no matrix; labels that are none.
+        Embeddings that hold NaN or an infinity, or are no matrix; labels of the wrong type.
     """
 
     def __init__(
@@ -152,5 +152,5 @@ class Clustering:
         return parents, ids
 
     def named(self, parents: Nodes, ids: npt.NDArray[np.uint32]) -> LabelTree:
-        """Return the tree of such arrays over the labels' names."""
+        """Return the tree that such arrays describe, with the labels' names."""
         return LabelTree(parents, self.names[ids])

@@ -1,4 +1,4 @@
-"""Trees after codes: labels that are frequent stand high up, as short words do in a code."""
+"""Huffman and Fano trees: frequent labels are near the root, as short words are in a code."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ def huffman_tree(
     """Build the tree of least expected depth, after Huffman (1952), from the bottom upwards.
 
     The rarest `arity` nodes become the children of a new one, again and again; the first time
-    only as many as leave a full root. Among equally rare nodes labels go before inner nodes, which
-    also keeps the deepest leaf as high as can be, and of equally rare labels the last one comes
-    first. Frequencies of 0 are welcome.
+    only as many as it takes to leave a full root. Among equally rare nodes labels come before
+    inner nodes, which also keeps the tree as shallow as possible, and of equally rare labels the
+    last comes first. Frequencies may be 0.
 
     Parameters
     ----------
@@ -67,9 +67,9 @@ def huffman_tree(
 
 
 def _merge(weights: list[float], arity: int) -> list[int]:
-    """Return the parent of every node: leaves, as they are given, ascending; then those made.
+    """Return the parent of every node: first the leaves, given in ascending order of weight.
 
-    The nodes made grow heavier and heavier, so two queues stand in for a heap.
+    New nodes never get lighter, so two queues do the work of a heap.
     """
     n_leaves = len(weights)
     parents = [-1] * n_leaves
@@ -105,10 +105,10 @@ def fano_tree(
     cut into `arity` runs: each in turn takes as many labels as bring its sum nearest to an even
     share of what is left (the fewer of two equally near) and leaves one at least for each run to
     come. With arity 2 that is the most balanced split into a front and a rest. Where all that is
-    left has frequency 0, labels count as equally frequent.
+    left has frequency 0, all labels count the same.
 
-    Baharav et al. (2021, section 3.2) give the label in the middle always to the front; that
-    variant is the end λ = 2 of the interpolated trees.
+    Baharav et al. (2021, section 3.2) always give the label in the middle to the front; that
+    variant is the interpolated tree with λ = 2.
 
     Parameters
     ----------
@@ -154,9 +154,9 @@ def fano_tree(
 def _split(values: Frequencies, arity: int, whole: int) -> tuple[Nodes, Nodes]:
     """Return the parents of all nodes and the node of every value; a level at a time.
 
-    Floats hold depth down: a value can be halved some two thousand times.
+    Depth is bounded: a float can be halved some two thousand times.
     """
-    # Sums from the rare end, where a sum from the front would have rounded small values away.
+    # Summed from the rare end: a sum from the front would round small values away.
     rest = np.zeros(values.size + 1)
     rest[:-1] = np.cumsum(values[::-1])[::-1]
     nodes = np.zeros(values.size, np.int64)
@@ -183,7 +183,7 @@ def _runs(
     sizes = ends - starts
     small = np.flatnonzero(sizes <= whole)
     large = np.flatnonzero(sizes > whole)
-    # Small groups come apart altogether.
+    # Small groups are split into single labels.
     group = [np.repeat(small, sizes[small])]
     offsets = np.cumsum(sizes[small]) - sizes[small]
     inside = np.arange(group[0].size) - np.repeat(offsets, sizes[small])
@@ -207,7 +207,7 @@ def _runs(
 def _cut(rest: Frequencies, first: Nodes, last: Nodes, runs_left: int) -> Nodes:
     """Return where the next run of every group ends."""
     total = rest[first] - rest[last]
-    # The first place at which the run has its share or more; the one before may be nearer.
+    # The first cut at which the run has its share or more; the one before may be closer.
     over = np.searchsorted(-rest, -(rest[first] - total / runs_left), side="left")
     least, most = first + 1, last - (runs_left - 1)
     over = np.clip(over, least, most)

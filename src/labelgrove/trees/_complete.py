@@ -1,4 +1,4 @@
-"""Complete trees: as shallow as an arity allows, whatever the labels are."""
+"""Complete trees: as shallow as an arity allows, whatever the labels."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ def complete_tree(
     shuffle: bool = False,
     random_state: Any = 0,
 ) -> LabelTree:
-    """Build a complete tree: every level is full, but for the last, which is filled from the left.
+    """Build a complete tree: every level is full except the last, which is filled from the left.
 
     Parameters
     ----------
     labels : iterable of str or int
-        From left to right the tree's leaves, unless they are shuffled.
+        The tree's leaves from left to right, unless they are shuffled.
     arity : int
-        Children of every inner node; the last one of them may have fewer.
+        Children of every inner node; the last inner node may have fewer.
     max_leaves : int, optional
         Where given, the complete tree's leaves are groups of neighbouring labels, as few as this
         size allows and of sizes that differ by 1 at most. A group of several labels is an inner
@@ -73,7 +73,7 @@ def complete_tree(
     sizes = np.diff(bounds)
     group_of = np.repeat(groups, sizes)
     alone = np.repeat(sizes == 1, sizes)
-    # A label alone in its group is the group's node; all others get nodes behind the rest.
+    # A label alone in its group is the group's node; all others get nodes after the rest.
     nodes = group_of.copy()
     nodes[~alone] = parents.size + np.arange(names.size - int(alone.sum()))
     parents = np.concatenate([parents, group_of[~alone]])
@@ -90,7 +90,7 @@ def _complete(n_leaves: int, arity: int) -> tuple[Nodes, Nodes]:
     while last_level + width < n_nodes:
         last_level += width
         width *= arity
-    # What ends on the level before the last stands to the right of all that goes deeper.
+    # Leaves on the level before the last are to the right of all that is deeper.
     last_level = max(last_level, n_inner)
     leaves = np.concatenate([np.arange(last_level, n_nodes), np.arange(n_inner, last_level)])
     return parents, leaves

@@ -25,7 +25,7 @@ BLOCK_COST = 128.0
 
 @dataclass(frozen=True)
 class SearchCost:
-    """What a search must do at least, on the mean.
+    """The least that a search must do, on average.
 
     Parameters
     ----------
@@ -55,10 +55,10 @@ def search_cost(
     labels: Iterable[Any] | None = None,
     block_cost: float = BLOCK_COST,
 ) -> SearchCost:
-    """Return what searches for labels cost on a tree.
+    """Return what searches for labels cost on a tree, at least.
 
-    That is what no search can do without: a real one also opens blocks in vain. Depth counts the
-    blocks alone; but a block costs the more, the wider it is.
+    A real search also opens blocks in vain. Depth counts the blocks alone; but a wide block costs
+    more than a narrow one.
 
     Parameters
     ----------
@@ -79,7 +79,7 @@ def search_cost(
     Raises
     ------
     ParameterError
-        A negative `block_cost`, a label that the tree has not, or frequencies that are negative,
+        A negative `block_cost`, a label that is not in the tree, or frequencies that are negative,
         not finite, not one for each label, or all zero.
     DataError
         A matrix that holds anything but 0 and 1.
@@ -131,19 +131,18 @@ def cost_tree(
     random_state: Any = 0,
     n_jobs: int | None = 1,
 ) -> LabelTree:
-    """Build the tree that costs a search least, of all that keep alike labels together.
+    """Build the tree on which a search costs least, of those that keep similar labels together.
 
     Labels are first clustered into a binary tree, down to the single label, as by
-    `interpolated_tree`. Then inner nodes are left out, their children becoming their parent's,
-    such that the expected cost of a search (`search_cost`) is the least possible: exactly so, by
-    dynamic programming. Every node gets the width that pays: what is often looked for comes to
-    stand high up and alone, what is rare in wide blocks below. So there is neither an arity to
-    choose nor a size of leaves.
+    `interpolated_tree`. Then inner nodes are left out, their children becoming their parent's, so
+    that the expected cost of a search (`search_cost`) is minimal; dynamic programming finds the
+    exact minimum. Frequent labels end up near the root, rare ones in wide blocks below. So there
+    is neither an arity nor a size of leaves to choose.
 
     Parameters
     ----------
     embeddings : sparse array or array-like, shape (n_labels, n_dimensions)
-        What the labels look like, as from `label_embeddings`; only directions count.
+        One vector a label, as from `label_embeddings`; only directions count.
     frequencies : array-like of shape (n_labels,), or sparse or array of shape (n, n_labels)
         How often each label is looked for. Better, the label matrix of the examples themselves: a
         search for several labels opens a block once, however many of them are below it.
@@ -155,7 +154,7 @@ def cost_tree(
     interpolation : float
         λ of the clustering, from 0 (balanced) to 2 (Fano).
     smoothing : float
-        Part of all searches that are expected to look for labels evenly, whatever their frequency.
+        Share of searches that look for all labels alike, whatever their frequency.
     tolerance, max_iterations, random_state, n_jobs
         As for `kmeans_tree`.
 

@@ -1,4 +1,4 @@
-"""What labels look like: one vector a label, made of the examples that carry it."""
+"""Vectors of labels, made from the examples that have them."""
 
 from __future__ import annotations
 
@@ -99,10 +99,10 @@ def pifa(rows: Rows, examples_of: Any) -> Any:
 
 
 def without_empty_columns(rows: Rows) -> tuple[Rows, npt.NDArray[np.int32]]:
-    """Return sparse rows with their columns numbered anew, and the old numbers.
+    """Return sparse rows with their columns renumbered, and the old numbers.
 
-    What takes memory or time for every column, as products of sparse matrices do, must not see the
-    two thousand million of hashed text.
+    Products of sparse matrices take memory and time for every column, and hashed text may have
+    two thousand million of them.
     """
     columns, ids = np.unique(rows.ids, return_inverse=True)
     width = max(columns.size, 1)

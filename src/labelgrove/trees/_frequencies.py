@@ -1,4 +1,4 @@
-"""How often labels occur: frequencies that are given, or counted, or made for Fano trees."""
+"""How often labels occur: as given, as counted, and as Fano trees want it."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def as_frequencies(
     with np.errstate(over="ignore"):
         total = values.sum()
     if total > np.finfo(np.float64).max / max(values.size, 1):
-        raise ParameterError(f"frequencies: they sum to {total}, too much to reckon with")
+        raise ParameterError(f"frequencies: they sum to {total}, too large to compute with")
     return names, values
 
 
@@ -120,8 +120,8 @@ def fano_frequencies(
 ) -> Frequencies:
     """Return how often a search for one label should end at each: f̃ of Baharav et al. (2021).
 
-    Two frequent labels that always occur together need not both stand high up in the tree: to find
-    one of them is enough. So every example counts for one of its labels only.
+    Two frequent labels that always occur together need not both be near the root: it is enough to
+    find one of them quickly. So every example counts for only one of its labels.
 
     Parameters
     ----------
@@ -129,9 +129,9 @@ def fano_frequencies(
         As from `label_indicator`.
     method : {"marginal", "greedy"}
         `"marginal"` (Algorithm 2): for the label that is most frequent over all. `"greedy"`
-        (Algorithm 1): for the label that is the most frequent among the examples which no label
-        before it has taken; sharper, and worse for the labels that come second (the paper's
-        figure 3). Of equally frequent labels the first one counts.
+        (Algorithm 1): for the label that is most frequent among the examples not counted yet;
+        sharper, and worse for the labels that come second (the paper's figure 3). Of equally
+        frequent labels the first counts.
     softness : float
         Between 0 and 1, of `"marginal"`: the part of an example that each of its other labels
         gets as well. With 1 the result is that of `label_frequencies`.
@@ -224,8 +224,8 @@ def _first_label(indicator: Any, frequencies: Frequencies, contexts: Frequencies
 def _greedy(indicator: Any, contexts: Frequencies) -> Frequencies:
     """Take the most frequent label with all its examples, again and again (Algorithm 1).
 
-    Frequencies only fall, so those in the queue are upper bounds: a label whose frequency is still
-    what the queue says is the most frequent one.
+    Frequencies only fall, so those in the queue are upper bounds: the first label whose frequency
+    is still as in the queue is the most frequent one.
     """
     by_label = indicator.tocsc()
     left = contexts.copy()

@@ -11,10 +11,10 @@ from labelgrove._errors import DataError
 from labelgrove._optional import optional
 from labelgrove.trees._structure import Imported, Nodes
 
-_SHOWN = 8  # names of a cycle that a message holds
+_SHOWN = 8  # names of a cycle in a message
 
-# Graphviz reads backslashes and entities when it draws a label; other control characters cannot
-# stand in its files.
+# Graphviz interprets backslashes and entities when it draws a label; other control characters are
+# not allowed in its files.
 _ESCAPES: Final = {"\\": r"\\", '"': r"\"", "&": "&amp;", "\n": r"\n", "\r": r"\r"} | {
     chr(code): f"&#{code};" for code in [*range(32), 127] if chr(code) not in "\n\r"
 }
@@ -136,7 +136,7 @@ def by_level(roots: Sequence[Any], parent_of: Mapping[Any, Any]) -> list[Any]:
 
 
 def refuse_cycles(what: str, nodes: Iterable[Any], parent_of: Mapping[Any, Any]) -> None:
-    """Raise `DataError`, which names the nodes, if somebody is among his own ancestors."""
+    """Raise `DataError`, which names the nodes, if a node is its own ancestor."""
     cleared = set[Any]()
     for start in nodes:
         path: dict[Any, None] = {}
@@ -153,7 +153,7 @@ def refuse_cycles(what: str, nodes: Iterable[Any], parent_of: Mapping[Any, Any])
 def _cycle(upwards: list[Any]) -> str:
     """Return the nodes of a cycle from parent to child, the first one again at the end.
 
-    It begins with the first of the nodes, unless that only hangs on it.
+    It begins with the node that comes first, if that is on the cycle.
     """
     names = [repr(node) for node in [upwards[0], *reversed(upwards[1:])]]
     if len(names) > _SHOWN:

@@ -1,4 +1,4 @@
-"""Trees after a hierarchy that is given, such as a taxonomy."""
+"""Trees from a given hierarchy, such as a taxonomy."""
 
 from __future__ import annotations
 
@@ -148,7 +148,7 @@ def _tree(order: list[Any], below: dict[Any, Any], chosen: set[Any]) -> LabelTre
         children.setdefault(below.get(name), []).append(name)
     roots = children.get(None, [])
     # What is still to be numbered: a name, the number of its parent, and whether it has children
-    # here; a leaf of a label's own has not. It grows while it is read.
+    # here, which a label's own leaf has not. It grows while it is read.
     parents, labels = list[int](), dict[int, Any]()
     to_do = [(roots[0], -1, True)] if len(roots) == 1 else [(None, -1, True)]
     for name, parent, whole in to_do:

@@ -1,4 +1,4 @@
-"""Interpolated label trees: between labels that look alike and labels that are frequent."""
+"""Interpolated label trees: a trade-off between similarity and frequency of labels."""
 
 from __future__ import annotations
 
@@ -33,16 +33,16 @@ def interpolated_tree(
 ) -> LabelTree:
     """Build an interpolated label tree after Baharav et al. (2021).
 
-    The labels of a node look alike, and frequent labels stand higher up: the parameter λ says
+    Similar labels share nodes, and frequent labels are nearer to the root; the parameter λ says
     which of the two counts more. At 0 the tree is that of `kmeans_tree`; at 1 both children of a
     node are equally *frequent* (weighted 2-means); at 2 only frequency counts (Fano). A group of
-    labels is cut in two by maximising Equation 4: by turns over the sides (Lemma 1; the label that
-    is cut in two goes to the front, as the paper rounds) and over the centres.
+    labels is cut in two by maximising Equation 4, in turns over the sides (Lemma 1; a label that
+    falls on the cut goes to the front, as the paper rounds) and over the centres.
 
     Parameters
     ----------
     embeddings : sparse array or array-like, shape (n_labels, n_dimensions)
-        What the labels look like, v, as from `label_embeddings`; only directions count.
+        One vector v a label, as from `label_embeddings`; only directions count.
     frequencies : array-like of shape (n_labels,)
         How often each label occurs, f, in any unit, as from `label_frequencies`.
     fano_frequencies : array-like of shape (n_labels,), optional
@@ -55,8 +55,8 @@ def interpolated_tree(
     lambda_prime : float, optional
         λ' ≥ 0, the paper's other scale; given, it decides: λ = 2λ'/(1 + λ').
     smoothing : float
-        γ: what is added to all frequencies together, relative to their sum, against frequencies
-        that are not those of tomorrow. It keeps trees from growing too deep.
+        γ: how much is added to all frequencies together, relative to their sum, since future
+        frequencies may differ. It keeps trees from growing too deep.
     weighted_intermediate : bool
         False goes straight from balanced 2-means to Fano, past weighted 2-means (the green curve
         of the paper's figure 3): f(λ) is then (2 - λ)/L + λf̃, smoothed and scaled to sum 1, and

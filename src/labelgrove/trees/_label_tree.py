@@ -1,4 +1,4 @@
-"""The structure of a label tree."""
+"""Label trees."""
 
 from __future__ import annotations
 
@@ -227,10 +227,9 @@ class LabelTree:
         return replace(found, expected_depth=self.expected_depth(frequencies, labels))
 
     def plot(self, ax: Any = None, *, max_nodes: int = 300) -> Any:
-        """Draw the tree from left to right, or its outline when it is too large to be read.
+        """Draw the tree from left to right, or a summary of it when it is too large to be read.
 
-        Needs Matplotlib. What is too large is summarised: how many inner nodes and labels there
-        are at each depth.
+        Needs Matplotlib. The summary is how many inner nodes and labels there are at each depth.
 
         Parameters
         ----------

@@ -24,7 +24,7 @@ def plot_tree(
     ax: Any,
     max_nodes: int,
 ) -> Any:
-    """Draw a tree, or its outline; see `LabelTree.plot`."""
+    """Draw a tree, or a summary of it; see `LabelTree.plot`."""
     whole = parents.size <= integer("max_nodes", max_nodes, 1)
     if ax is None:
         pyplot = optional("matplotlib.pyplot", "LabelTree.plot")
@@ -39,9 +39,9 @@ def plot_tree(
 
 
 def heights_of(parents: Nodes) -> tuple[Any, list[int]]:
-    """Return where every node stands: leaves at 0, 1, 2..., inner nodes amid their children.
+    """Return the height of every node: leaves at 0, 1, 2..., inner nodes amid their children.
 
-    The second value is the leaves from the first to the last place.
+    The second value is the leaves in order of height.
     """
     starts, children = children_of(parents)
     order, to_do = [], [0]

@@ -1,4 +1,4 @@
-"""Trees after a thesaurus in SKOS."""
+"""Trees from a thesaurus in SKOS."""
 
 from __future__ import annotations
 
@@ -96,11 +96,11 @@ def _read(path: str | PathLike[str]) -> tuple[Any, Any]:
     content = Path(path).read_bytes()
     graph = rdflib.Graph()
     try:
-        # As bytes, never by name: rdflib would fetch what looks like an address.
+        # As bytes, never by name: rdflib would fetch a name that looks like an address.
         graph.parse(data=content, format=_FORMATS[ending], publicID=_BASE)
     except MemoryError:
         raise
-    except Exception as error:  # rdflib's parsers raise whatever they trip over
+    except Exception as error:  # rdflib's parsers may raise anything
         # The offset, known for Turtle; rdflib's own count of lines counts some of them twice.
         offset = getattr(error, "_i", None)
         known = isinstance(error, SyntaxError) and isinstance(offset, int)

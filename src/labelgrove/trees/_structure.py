@@ -1,4 +1,4 @@
-"""Arrays of parents: their checks, and what follows from them, without a loop over nodes."""
+"""Arrays of parents: checks, depths, leaves and children, without a loop over nodes."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from labelgrove._errors import ParameterError
 Nodes = npt.NDArray[np.int64]
 
 Imported = tuple[str, list[int], dict[int, Any]]
-"""What a reader finds: what a message calls it, the parent of every node, the leaves' labels."""
+"""What a reader returns: a name for messages, the parent of every node, the leaves' labels."""
 
 
 def as_parents(parents: Any) -> Nodes:
@@ -46,10 +46,10 @@ def as_parents(parents: Any) -> Nodes:
 
 
 def sum_to_root(parents: Nodes, values: npt.NDArray[Any]) -> npt.NDArray[Any]:
-    """Return for every node the sum of a value over its path from below the root.
+    """Return for every node the sum of a value over its path, without the root.
 
-    Every round doubles the part of the path that is summed, so that a chain of a million nodes
-    takes twenty rounds and not a million.
+    Every round doubles the part of the path that is summed, so a chain of a million nodes takes
+    twenty rounds.
 
     Parameters
     ----------

@@ -1,7 +1,6 @@
 """Label trees as text: JSON, and lists of edges.
 
-Readers return what a message calls the text, the parent of every node and the label of every leaf.
-Whether these form a tree is for `LabelTree` to say.
+Readers check the form of the text; whether its nodes form a tree is checked by `LabelTree`.
 """
 
 from __future__ import annotations
@@ -17,7 +16,7 @@ FORMAT: Final = "labelgrove-tree"
 VERSION: Final = 1
 KEYS: Final = ("format", "version", "parents", "labels")
 
-_DIGITS = 18  # what surely fits into 64 bits
+_DIGITS = 18  # that many always fit into 64 bits
 
 
 def write_json(parents: Nodes, labels: Mapping[int, Any]) -> str:

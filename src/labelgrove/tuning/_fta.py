@@ -21,8 +21,8 @@ CANDIDATES = (10000, 1000, 200, 100, 50, 20, 10, 7, 5, 4, 3, 2)
 class FTA(ThresholdSearch):
     """Try a few thresholds: one pass over the data, and no score is kept.
 
-    Candidate t stands for the threshold max(t, lower_j) of label j. What is counted takes memory
-    proportional to the labels times the candidates; for micro- and instance-averaged F to the
+    Candidate t stands for the threshold max(t, lower_j) of label j. Memory is proportional to the
+    number of labels times that of candidates; for micro- and instance-averaged F to the number of
     candidates alone.
 
     Parameters

@@ -51,8 +51,8 @@ class OFO:
 
     Notes
     -----
-    b_j grows by at least 2 whenever a_j grows by 1, so that tau_j never passes 1/2 if it begins
-    below. The upper bound matters only to what begins above.
+    b_j grows by at least 2 whenever a_j grows by 1, so tau_j never exceeds 1/2 if it begins below.
+    The upper bound matters only to thresholds that begin above.
 
     Examples
     --------
@@ -99,7 +99,7 @@ class OFO:
         return self._rule.b + (self._counts.positives + self._counts.predicted)
 
     def update(self, Y: Any, scores: Any) -> Self:
-        """Predict every row with the thresholds of its time, then learn how right that was.
+        """Predict every row with the thresholds as they then are, and count how right that was.
 
         Parameters
         ----------

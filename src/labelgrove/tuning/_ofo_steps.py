@@ -66,9 +66,9 @@ class Rule:
 
 @dataclass
 class Counts:
-    """All that OFO remembers, by label: a_j = a + hits and b_j = b + positives + predicted.
+    """OFO's state, by label: a_j = a + hits and b_j = b + positives + predicted.
 
-    Counted in whole numbers, so that no order of adding shows in the result.
+    Whole numbers, so that the result does not depend on the order of addition.
     """
 
     hits: IntArray
@@ -97,7 +97,7 @@ class Counts:
 def step_through(pairs: Pairs, counts: Counts, rule: Rule, rows_before: int) -> None:
     """Let every label see its pairs in order of row; `counts` is changed in place.
 
-    No label looks at another, so the r-th pairs of all labels are taken together, round by round;
+    Labels are independent, so the r-th pairs of all labels are processed together, round by round;
     labels with many pairs are finished one by one.
     """
     order, starts = grouped(pairs.label, len(counts.hits))

@@ -1,4 +1,4 @@
-"""The pairs of example and label that tuning looks at: those with a score and the true ones."""
+"""The pairs of example and label that matter to tuning: those with a score, and the true ones."""
 
 from __future__ import annotations
 
@@ -144,7 +144,7 @@ def _runs(
 ) -> Iterator[Pairs]:
     y_ends, y_label = truth
     s_ends, s_label, score = scored
-    # A row counts as one, so that empty rows do not make a run endless.
+    # Each row counts as one more, so that a run of empty rows ends too.
     ends = y_ends + s_ends + np.arange(len(y_ends))
     first, n_rows = 0, len(ends) - 1
     while first < n_rows:

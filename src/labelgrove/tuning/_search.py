@@ -49,7 +49,7 @@ class ThresholdSearch(ABC):
         Parameters
         ----------
         n_rows : int
-            How many rows are to come before this is asked again; of no matter here.
+            Ignored: it matters to `OFO` only.
 
         Returns
         -------

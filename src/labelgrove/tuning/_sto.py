@@ -16,10 +16,10 @@ from labelgrove.tuning._thresholds import Thresholds
 
 
 class STO(ThresholdSearch):
-    """Find the best thresholds there are on the data: every score is tried.
+    """Find the best thresholds on the data: every score is tried.
 
-    Scores above the lower bound are kept until the end and sorted then. The best on the data may
-    be far from the best on other data where a label is rare; `FTA` and `OFO` vary less.
+    Scores above the lower bound are kept and sorted at the end. Where a label is rare, the best
+    threshold on these data may be far from the best on others; `FTA` and `OFO` vary less.
 
     Parameters
     ----------
@@ -62,7 +62,7 @@ class STO(ThresholdSearch):
         group = {"macro": pairs.label, "micro": np.zeros_like(row), "instance": row}[self._average]
         self._positives.append(group[pairs.truth])
         there = self._above_lower(pairs)
-        # What lies above the upper bound is always predicted, as if it lay there.
+        # Scores above the upper bound are always predicted, like those at the bound.
         score = np.minimum(pairs.score[there].astype(np.float64), self._upper)
         self._kept.append(_Scored(group[there], score, pairs.truth[there]))
 
@@ -91,7 +91,7 @@ class STO(ThresholdSearch):
         gained = np.cumsum((f_of - before)[order]) / max(len(nothing), 1)
         start = float(nothing.mean()) if len(nothing) else 0.0
         ends = _run_ends(falling)
-        # Nothing at all cannot be had where a score reaches the upper bound itself.
+        # To predict nothing is impossible where a score reaches the upper bound.
         nothing_at_all = -1.0 if len(falling) and falling[0] >= self._upper else start
         reached = np.concatenate(([nothing_at_all], start + gained[ends]))
         best = int(np.argmax(reached))
@@ -151,7 +151,7 @@ def _best_of_each(
     group, score, f_of = sweep.group[ends], sweep.score[ends], f_of[ends]
     begins = np.flatnonzero(np.diff(group, prepend=-1))
     present = group[begins]
-    # Where the upper bound itself is reached by a score, that much is predicted in any case.
+    # Scores that reach the upper bound are predicted in any case.
     forced = score[begins] >= upper
     best[present[forced]] = -1.0
     greatest = np.maximum.reduceat(f_of, begins)
