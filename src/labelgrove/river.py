@@ -1,0 +1,213 @@
+"""Label trees as classifiers of river: one example at a time, labels and features as they come."""
+
+from __future__ import annotations
+
+import math
+from collections import ChainMap
+from collections.abc import Hashable, Iterable, Mapping
+from itertools import count
+from operator import itemgetter
+from typing import Any
+
+from sklearn.base import clone
+
+from labelgrove._errors import MissingDependencyError
+from labelgrove.models import OnlinePLTClassifier
+
+try:
+    from river import base
+except ImportError as error:
+    raise MissingDependencyError(
+        "labelgrove.river needs the package river; install it with: pip install labelgrove[river]"
+    ) from error
+
+__all__ = ["Classifier", "MultiLabelClassifier"]
+
+
+class _OneByOne:
+    """What both have in common: the online estimator, and the numbers that it knows labels by.
+
+    Labels of river may be anything that can be hashed, and several types at once; the estimator
+    learns their numbers, in order of arrival.
+    """
+
+    def __init__(self, estimator: Any = None) -> None:
+        self.estimator = estimator
+        self._model = OnlinePLTClassifier() if estimator is None else clone(estimator)
+        self._names: list[Hashable] = []
+        self._numbers: dict[Hashable, int] = {}
+
+    @property
+    def fitted(self) -> Any:
+        """The estimator that learns, for all that river has no word for.
+
+        Its labels are numbers, which count those of the stream in order of arrival, from 0.
+        """
+        return self._model
+
+    def _learn(
+        self, x: Mapping[Any, Any], named: Iterable[Hashable], target: Any, w: float
+    ) -> None:
+        """Learn from an example that names these labels; its target is made of their numbers."""
+        new = (label for label in named if label not in self._numbers)
+        arrived = dict(zip(new, count(len(self._names))))
+        numbers = ChainMap(arrived, self._numbers)
+        weights = {} if w == 1.0 else {"sample_weight": [w]}
+        self._model.partial_fit([_row(x)], [target(numbers)], **weights)
+        self._names.extend(arrived)
+        self._numbers |= arrived
+
+    def _probabilities(self, x: Mapping[Any, Any]) -> dict[int, float]:
+        """Probability of each label that an example has had, by its number."""
+        if not self._model.__sklearn_is_fitted__() or self._model.n_classes_ == 0:
+            return {}
+        row = [_row(x)]
+        numbers, found = self._model.predict_topk(row, self._model.n_classes_)
+        return {
+            number: p
+            for number, p in zip(numbers[0].tolist(), found[0].tolist(), strict=True)
+            if not math.isnan(p)
+        }
+
+
+class Classifier(_OneByOne, base.Classifier):
+    """A multi-class classifier of river; new classes and features may come at any time.
+
+    Parameters
+    ----------
+    estimator : classifier with ``partial_fit``, optional
+        An `OnlinePLTClassifier`, as it comes by default, or a `LOMTreeClassifier`. It is cloned.
+
+    Examples
+    --------
+    >>> from labelgrove.river import Classifier
+    >>> from river import datasets, evaluate, metrics, preprocessing
+    >>> model = preprocessing.StandardScaler() | Classifier()
+    >>> metric = evaluate.progressive_val_score(datasets.Phishing(), model, metrics.Accuracy())
+    >>> metric.get() > 0.85
+    True
+    """
+
+    def learn_one(self, x: dict[Any, Any], y: Any, w: float = 1.0) -> None:
+        """Learn from one example.
+
+        Parameters
+        ----------
+        x : dict of feature to number or string
+            A string stands for a category.
+        y : label
+            Anything that can be hashed.
+        w : float
+            How much the example counts.
+
+        Raises
+        ------
+        DataError
+            If x or w cannot be used; nothing is learnt then.
+        """
+        self._learn(x, [y], lambda numbers: numbers[y], w)
+
+    def predict_one(self, x: dict[Any, Any], **_: Any) -> Any:
+        """The most probable class; None before the first example.
+
+        Parameters
+        ----------
+        x : dict of feature to number or string
+        """
+        if not self._model.__sklearn_is_fitted__():
+            return None
+        return self._names[self._model.predict([_row(x)])[0]]
+
+    def predict_proba_one(self, x: dict[Any, Any], **_: Any) -> dict[Any, float]:
+        """The probability of every class seen so far; they sum to 1.
+
+        Parameters
+        ----------
+        x : dict of feature to number or string
+        """
+        found = self._probabilities(x)
+        total = math.fsum(found.values())
+        even = 1.0 / max(len(self._names), 1)
+        return {
+            label: found.get(number, 0.0) / total if total > 0 else even
+            for label, number in self._numbers.items()
+        }
+
+    @property
+    def _multiclass(self) -> bool:
+        return True
+
+
+class MultiLabelClassifier(_OneByOne, base.MultiLabelClassifier):
+    """A multi-label classifier of river, in which targets are dicts of label to truth value.
+
+    Parameters
+    ----------
+    estimator : classifier with ``partial_fit`` that learns sets of labels, optional
+        An `OnlinePLTClassifier`, by default as it comes. It is cloned.
+
+    Examples
+    --------
+    >>> from labelgrove.river import MultiLabelClassifier
+    >>> model = MultiLabelClassifier()
+    >>> for _ in range(10):
+    ...     model.learn_one({"fur": 1.0}, {"cat": True, "small": True})
+    ...     model.learn_one({"fins": 1.0}, {"fish": True, "small": True})
+    >>> model.predict_one({"fur": 1.0})
+    {'cat': True, 'small': True, 'fish': False}
+    """
+
+    def learn_one(self, x: dict[Any, Any], y: dict[Any, bool], w: float = 1.0) -> None:
+        """Learn from one example.
+
+        Parameters
+        ----------
+        x : dict of feature to number or string
+            A string stands for a category.
+        y : dict of label to bool
+            Labels that are left out are taken to be false.
+        w : float
+            How much the example counts.
+
+        Raises
+        ------
+        DataError
+            If x or w cannot be used; nothing is learnt then.
+        """
+        there = [label for label, is_there in y.items() if is_there]
+        self._learn(x, y, lambda numbers: [numbers[label] for label in there], w)
+
+    def predict_one(self, x: dict[Any, Any], **_: Any) -> dict[Any, bool]:
+        """Whether each label seen so far is there, by the estimator's thresholds.
+
+        Parameters
+        ----------
+        x : dict of feature to number or string
+        """
+        if not self._model.__sklearn_is_fitted__():
+            return {}
+        found = self._model.predict([_row(x)])
+        there = set(self._model.classes_[found.indices].tolist())
+        return {label: number in there for label, number in self._numbers.items()}
+
+    def predict_proba_one(self, x: dict[Any, Any], **_: Any) -> dict[Any, dict[bool, float]]:
+        """The probability of every label seen so far, and of its absence.
+
+        Parameters
+        ----------
+        x : dict of feature to number or string
+        """
+        found = self._probabilities(x)
+        return {
+            label: {False: 1.0 - found.get(number, 0.0), True: found.get(number, 0.0)}
+            for label, number in self._numbers.items()
+        }
+
+
+def _row(x: Mapping[Any, Any]) -> dict[str, Any]:
+    """Features by name; those that are no strings, such as numbers of columns, by what they print.
+
+    In sorted order, so that the order within a dict cannot decide on the last bits of a sum.
+    """
+    named = ((name if isinstance(name, str) else repr(name), value) for name, value in x.items())
+    return dict(sorted(named, key=itemgetter(0)))

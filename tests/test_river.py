@@ -1,0 +1,150 @@
+"""river's classifiers over label trees: its own checks, and what the estimators say themselves."""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+
+pytest.importorskip("river")
+
+from river import checks, compose, datasets, evaluate, metrics, preprocessing, stream
+from sklearn.datasets import load_digits
+
+from labelgrove import DataError, LOMTreeClassifier, OnlinePLTClassifier
+from labelgrove.river import Classifier, MultiLabelClassifier
+
+MODELS = {
+    "online plt": Classifier(),
+    "narrow": Classifier(OnlinePLTClassifier(arity=2, max_leaves=3)),
+    "lomtree": Classifier(LOMTreeClassifier()),
+    "sets": MultiLabelClassifier(),
+}
+
+
+class Music:
+    """In place of river's data set of that name, which it would download."""
+
+    def take(self, n: int) -> Iterator[tuple[dict[str, float], dict[str, bool]]]:
+        rng = np.random.default_rng(0)
+        for _ in range(n):
+            x = rng.normal(size=8).round(3).tolist()
+            yield (
+                {f"f{j}": value for j, value in enumerate(x)},
+                {f"mood {j}": x[j] + x[j + 4] > 0.5 for j in range(4)},
+            )
+
+
+datasets.Music = Music
+
+
+def every_check() -> list[Any]:
+    return [
+        pytest.param(model, check, id=f"{name}-{check.__name__}-{number}")
+        for name, model in MODELS.items()
+        for number, check in enumerate(checks.yield_checks(model))
+    ]
+
+
+@pytest.mark.parametrize(("model", "check"), every_check())
+def test_checks_of_river(model: Any, check: Any) -> None:
+    assert not model._unit_test_skips()
+    check(model.clone())
+
+
+def digits() -> list[tuple[dict[str, float], int]]:
+    X, y = load_digits(return_X_y=True)
+    return [
+        ({f"pixel {j}": v for j, v in enumerate(row)}, int(c))
+        for row, c in zip((X[:500] / 16).tolist(), y[:500], strict=True)
+    ]
+
+
+def test_it_is_what_the_estimator_says_row_by_row() -> None:
+    model, plain = Classifier(), OnlinePLTClassifier()
+    arrived: list[int] = []
+    for x, y in digits()[:200]:
+        model.learn_one(x, f"digit {y}")
+        arrived += [y] * (y not in arrived)
+        plain.partial_fit([dict(sorted(x.items()))], [arrived.index(y)])
+    for x, _ in digits()[200:240]:
+        [label], [scores] = plain.predict_topk([x], len(arrived))
+        assert model.predict_one(x) == f"digit {arrived[label[0]]}"
+        found = model.predict_proba_one(x)
+        assert list(found) == [f"digit {y}" for y in arrived]
+        of = dict(zip(label.tolist(), scores.tolist(), strict=True))
+        expected = np.array([of[i] for i in range(len(arrived))]) / sum(of.values())
+        np.testing.assert_allclose(list(found.values()), expected, rtol=1e-6)
+
+
+def test_a_stream_of_many_classes() -> None:
+    model = Classifier()
+    metric = evaluate.progressive_val_score(digits(), model, metrics.Accuracy())
+    assert metric.get() > 0.6  # ten classes, 500 examples
+    model = preprocessing.StandardScaler() | Classifier()
+    segments = datasets.ImageSegments().take(500)
+    assert evaluate.progressive_val_score(segments, model, metrics.Accuracy()).get() > 0.5
+
+
+def test_a_stream_of_label_sets() -> None:
+    model = preprocessing.StandardScaler() | MultiLabelClassifier()
+    metric = metrics.multioutput.MicroAverage(metrics.F1())
+    found = evaluate.progressive_val_score(Music().take(300), model, metric)
+    assert found.get() > 0.4
+
+
+def test_labels_of_any_type_come_back_as_they_were() -> None:
+    labels = [True, "oak", 7, (1, 2), None, frozenset({"a"})]
+    model = Classifier()
+    for _ in range(20):
+        for i, label in enumerate(labels):
+            model.learn_one({f"f{i}": 1.0, "all": 0.1}, label)
+    for i, label in enumerate(labels):
+        found = model.predict_one({f"f{i}": 1.0, "all": 0.1})
+        assert found == label and type(found) is type(label)
+    twin = pickle.loads(pickle.dumps(model))
+    assert twin.predict_proba_one({"f1": 1.0}) == model.predict_proba_one({"f1": 1.0})
+
+
+def test_features_may_be_numbers_and_categories() -> None:
+    model = Classifier()
+    for x, y in stream.iter_array(np.eye(3), ["a", "b", "c"]):
+        for _ in range(10):
+            model.learn_one({**x, "colour": "red"}, y)
+    assert model.predict_one({0: 1.0}) == "a" and model.predict_one({2: 1.0}) == "c"
+
+
+def test_what_is_refused_leaves_no_label_behind() -> None:
+    model, sets = Classifier(), MultiLabelClassifier()
+    model.learn_one({"f": 1.0}, "a")
+    sets.learn_one({"f": 1.0}, {"a": True, "b": False})
+    for bad in ({"f": float("nan")}, {"f": None}):
+        with pytest.raises(DataError):
+            model.learn_one(bad, "z")
+        with pytest.raises(DataError):
+            sets.learn_one(bad, {"z": True})
+    assert list(model.predict_proba_one({"f": 1.0})) == ["a"]
+    assert list(sets.predict_proba_one({"f": 1.0})) == ["a", "b"]
+    assert sets.predict_one({"f": 1.0})["b"] is False
+    assert sets.predict_proba_one({"f": 1.0})["b"] == {False: 1.0, True: 0.0}
+
+
+def test_before_the_first_example() -> None:
+    assert Classifier().predict_one({"f": 1.0}) is None
+    assert Classifier().predict_proba_one({"f": 1.0}) == {}
+    assert MultiLabelClassifier().predict_one({}) == {}
+    none = MultiLabelClassifier()
+    none.learn_one({"f": 1.0}, {"a": False})
+    assert none.predict_one({"f": 1.0}) == {"a": False}
+
+
+def test_in_a_pipeline_of_river() -> None:
+    model = compose.Discard("noise") | Classifier()
+    for _ in range(10):
+        model.learn_one({"f0": 1.0, "noise": 3.0}, "zero")
+        model.learn_one({"f1": 1.0, "noise": 3.0}, "one")
+    assert model.predict_one({"f0": 1.0}) == "zero"
+    assert model["Classifier"].fitted.n_features_in_ == 2
