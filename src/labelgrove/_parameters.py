@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping
 from numbers import Integral, Real
 from typing import Any
 
+import numpy as np
 from sklearn.utils import check_random_state
 
 from labelgrove._errors import ParameterError
@@ -53,6 +54,19 @@ def choice(parameters: Mapping[str, Any], name: str, domain: Iterable[str]) -> s
     if not isinstance(value, str) or value not in words:
         raise ParameterError(f"{name}={value!r}: expected one of {', '.join(map(repr, words))}")
     return value
+
+
+def flag(name: str, value: Any) -> bool:
+    """The value as a bool.
+
+    Raises
+    ------
+    ParameterError
+        If it is neither, nor 1 or 0.
+    """
+    if not isinstance(value, bool | np.bool_ | Integral) or value not in (0, 1):
+        raise ParameterError(f"{name}={value!r}: expected True or False")
+    return bool(value)
 
 
 def integer(name: str, value: Any, least: int, most: int = 2**31 - 1) -> int:

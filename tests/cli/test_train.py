@@ -154,10 +154,10 @@ def test_a_model_for_prediction_is_smaller_and_predicts_the_same(
     [
         (["--algorithm", "online-plz"], "no such algorithm; did you mean online-plt?"),
         (["--set", "alfa=1"], "did you mean alpha?"),
-        (["--set", "alpha=2"], "alpha=2.0: expected"),
+        (["--set", "alpha=2"], "alpha=2: expected"),
         (["--set", "learner=magic"], "learner='magic': expected one of"),
         (["--set", "text.n_features=0"], "n_features=0: expected"),
-        (["--set", "tree=oak"], "can only be set from Python"),
+        (["--set", "tree=oak"], "tree='oak': expected a LabelTree"),
         (["--set", "n_jobs=2"], "option --jobs"),
         (["--format", "csv"], "csv"),
         (["--jobs", "0"], "n_jobs=0"),

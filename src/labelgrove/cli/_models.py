@@ -13,9 +13,11 @@ from typing import Any
 
 import labelgrove
 from labelgrove._errors import DataError, ModelFileError, ParameterError
-from labelgrove.cli._settings import parse_settings, settable_types
+from labelgrove.cli._settings import parse_settings, settable
+from labelgrove.cli._tree_views import read_tree
 from labelgrove.data import Examples
 from labelgrove.models import ESTIMATORS
+from labelgrove.models._learning import check_parameters
 from labelgrove.models._online_plt_options import PRESETS
 from labelgrove.text import HashedText
 
@@ -114,19 +116,23 @@ def create_model(
         hint = f"; did you mean {close[0]}?" if close else ""
         names = ", ".join(ALGORITHMS)
         raise ParameterError(f"--algorithm {algorithm}: no such algorithm{hint} (there is {names})")
-    settings = parse_settings(assignments, estimator, HashedText, OPTIONS)
+    settings = parse_settings(assignments, settable(estimator), settable(HashedText), OPTIONS)
+    tree = settings.estimator.get("tree")
+    if isinstance(tree, str) and Path(tree).is_file():
+        settings.estimator["tree"] = read_tree(tree)
     if settings.text and not reads_text:
         name = next(iter(settings.text))
         raise ParameterError(f"--set text.{name}: the data holds numbered features, not text")
     options = {"n_jobs": jobs, "random_state": seed}
-    if "epochs" in settable_types(estimator):
+    if "epochs" in settable(estimator):
         options["epochs"] = passes
     elif passes > 1:
         raise ParameterError(
             f"--passes {passes}: {algorithm} has no passes; it learns from all examples at once"
         )
     classifier = estimator(**settings.estimator, **options)
-    return Model(classifier, HashedText(**settings.text) if reads_text else None)
+    check_parameters(classifier)
+    return Model(classifier, HashedText.from_dict(settings.text) if reads_text else None)
 
 
 def load_model(path: str, *, jobs: int | None = None) -> Model:
@@ -204,7 +210,7 @@ def parameters_of(classifier: Any) -> dict[str, Any]:
     given: dict[str, Any] = classifier.get_params(deep=False)
     return {
         name: preset.get(name) if given[name] is None else given[name]
-        for name in settable_types(type(classifier)) | OPTIONS
+        for name in settable(type(classifier))
         if name in given
     }
 

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from labelgrove._errors import DataError, FileFormatError
+from labelgrove.cli._settings import settable
 from labelgrove.cli.streams._numbers import counted
 from labelgrove.cli.streams._source import Source, joined
 from labelgrove.data import Examples
@@ -126,6 +127,12 @@ class Builder:
     function: Callable[..., LabelTree]
     build: Callable[[Given, Parameters], LabelTree]
     reads: str = "examples"
+
+    @property
+    def settable(self) -> list[str]:
+        """Parameters that are not found in the file."""
+        found = ("labels", "fano_frequencies") if self.reads == "examples" else ()
+        return [name for name in settable(self.function) if name not in found]
 
 
 def _interpolated(given: Given, parameters: Parameters) -> LabelTree:

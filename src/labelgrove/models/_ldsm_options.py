@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Self
 
-from labelgrove._parameters import choice, integer, real, seed_from
+from labelgrove._parameters import choice, flag, integer, real, seed_from
 from labelgrove.models.engine._options import SavedOptions, word_for
 
 LEARNERS = {"adagrad": 0, "sgd": 1, "nag": 3}
@@ -53,8 +53,8 @@ class LdsmOptions(SavedOptions):
             share=SHARES[choice(p, "leaf_share", SHARES)],
             tail_weight=real(p, "tail_weight", 0.0, 1.0),
             tail_gamma=real(p, "tail_gamma", 0.0, 1e6),
-            shuffle=bool(p["shuffle"]),
-            normalize=bool(p["normalize"]),
+            shuffle=flag("shuffle", p["shuffle"]),
+            normalize=flag("normalize", p["normalize"]),
             seed=seed_from(p["random_state"]),
         )
 

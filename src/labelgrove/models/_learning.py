@@ -440,3 +440,13 @@ def _require_among(targets: Targets, classes: Any) -> None:
     unknown = [name for name in np.unique(targets.labels).tolist() if name not in known]
     if unknown:
         raise DataError(f"y: label {unknown[0]!r} is not among the classes given")
+
+
+def check_parameters(model: OnlineClassifier | BatchClassifier) -> None:
+    """Refuse a parameter outside its domain before any data is read.
+
+    Raises
+    ------
+    ParameterError
+    """
+    model._start(named=False)

@@ -12,7 +12,7 @@ from labelgrove import _core
 from labelgrove._errors import ModelStateError
 from labelgrove._features import FeatureNames
 from labelgrove._labels import LabelRegistry
-from labelgrove._parameters import choice, integer, real, seed_from
+from labelgrove._parameters import choice, flag, integer, real, seed_from
 from labelgrove.models._learning import OnlineClassifier, OnlineStart, Start
 from labelgrove.models._lom_statistics import LOMTreeStatistics, statistics_of
 from labelgrove.models._online_plt_options import FLOATS, LARGEST_STEP, LEARNERS
@@ -61,7 +61,7 @@ class LOMTreeOptions(SavedOptions):
             nodes_per_class=_NODES_PER_CLASS,
             swap_resistance=integer("swap_resistance", p["swap_resistance"], 1),
             leaves=integer("leaves", p["leaves"], 1),
-            normalize=bool(p["normalize"]),
+            normalize=flag("normalize", p["normalize"]),
         )
 
     @classmethod

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Self
 
-from labelgrove._parameters import choice, integer, real, seed_from
+from labelgrove._parameters import choice, flag, integer, real, seed_from
 from labelgrove.models.engine._options import SavedOptions, word_for
 
 LEARNERS = {"adagrad": 0, "sgd": 1, "arow": 2}
@@ -78,7 +78,7 @@ class EngineOptions(SavedOptions):
             max_leaves=integer("max_leaves", p["max_leaves"], arity),
             replay=integer("replay", p["replay"], 0, 1000),
             replay_memory=integer("replay_memory", p["replay_memory"], 0),
-            normalize=bool(p["normalize"]),
+            normalize=flag("normalize", p["normalize"]),
             seed=seed_from(p["random_state"]),
             ofo_a=a if tunes else 0.0,
             ofo_b=b if tunes else 0.0,

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Self
 
 from labelgrove._errors import ParameterError
-from labelgrove._parameters import choice, integer, real, seed_from
+from labelgrove._parameters import choice, flag, integer, real, seed_from
 from labelgrove.models._online_plt_options import EngineOptions
 from labelgrove.models.engine._options import SavedOptions, word_for
 
@@ -80,7 +80,7 @@ class BatchOptions(SavedOptions):
             tolerance=real(p, "tol", 1e-6, 1.0),
             max_passes=integer("max_iter", p["max_iter"], 1, 10**6),
             weight_threshold=real(p, "weight_threshold", 0.0, _LARGEST),
-            normalize=bool(p["normalize"]),
+            normalize=flag("normalize", p["normalize"]),
             seed=seed_from(p["random_state"]),
             online=p.get("online"),
         )

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from labelgrove._parameters import integer, seed_from
+from labelgrove._parameters import flag, integer, seed_from
 from labelgrove.trees._frequencies import as_labels
 from labelgrove.trees._label_tree import LabelTree
 from labelgrove.trees._structure import Nodes
@@ -62,7 +62,7 @@ def complete_tree(
     arity = integer("arity", arity, 2)
     size = 1 if max_leaves is None else integer("max_leaves", max_leaves, 1)
     seed = seed_from(random_state)
-    if shuffle:
+    if flag("shuffle", shuffle):
         names = names[np.random.default_rng(seed).permutation(names.size)]
     n_groups = -(-names.size // size)
     if n_groups == 0:

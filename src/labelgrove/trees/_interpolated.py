@@ -8,7 +8,7 @@ from numbers import Real
 from typing import Any
 
 from labelgrove._errors import ParameterError
-from labelgrove._parameters import real
+from labelgrove._parameters import flag, real
 from labelgrove.trees._clustering import Clustering
 from labelgrove.trees._frequencies import Frequencies, as_frequencies
 from labelgrove.trees._label_tree import LabelTree
@@ -100,7 +100,7 @@ def interpolated_tree(
     options = {
         "lambda": as_lambda(interpolation, lambda_prime),
         "smoothing": real({"smoothing": smoothing}, "smoothing", 0.0, 1e6),
-        "weighted_intermediate": bool(weighted_intermediate),
+        "weighted_intermediate": flag("weighted_intermediate", weighted_intermediate),
     }
     return clustering.named(*clustering.arrays(f, fano, options))
 

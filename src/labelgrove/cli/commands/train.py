@@ -20,16 +20,16 @@ from labelgrove.cli._options import (
     SeedOption,
     SetOption,
 )
-from labelgrove.cli._settings import settable_types
+from labelgrove.cli._settings import settable
 from labelgrove.cli.streams._output import refuse_inputs
 from labelgrove.cli.streams._source import CHUNK_ROWS, Source
 from labelgrove.text import HashedText
 
 _SETTABLE = "\n\n".join(
-    f"{name}: {', '.join(sorted(set(settable_types(estimator)) - set(OPTIONS)))}."
+    f"{name}: {', '.join(sorted(set(settable(estimator)) - set(OPTIONS)))}."
     for name, estimator in ALGORITHMS.items()
 )
-_SETTABLE_TEXT = sorted(f"text.{name}" for name in settable_types(HashedText))
+_SETTABLE_TEXT = sorted(f"text.{name}" for name in settable(HashedText))
 
 #: What stands below the options in ``--help``.
 EPILOG = (

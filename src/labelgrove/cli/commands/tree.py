@@ -19,7 +19,7 @@ from labelgrove.cli._options import (
     SeedOption,
     SetOption,
 )
-from labelgrove.cli._settings import parse_settings, settable_types
+from labelgrove.cli._settings import parse_settings, settable
 from labelgrove.cli._tree_builders import BUILDERS, Given
 from labelgrove.cli._tree_views import as_pairs, figures, outline, read_tree, tree_as_bytes
 from labelgrove.cli.streams import _numbers
@@ -28,7 +28,7 @@ from labelgrove.cli.streams._output import Output, refuse_inputs
 from labelgrove.cli.streams._progress import ProgressLine, shown
 from labelgrove.text import HashedText
 
-_RESERVED = {"n_jobs": "--jobs", "random_state": "--seed", "path": "DATA"}
+_RESERVED = {"n_jobs": "--jobs", "random_state": "--seed"}
 
 tree_app = typer.Typer(help="Build label trees from data, and look at them.", no_args_is_help=True)
 
@@ -39,7 +39,7 @@ TreeArgument = Annotated[
 
 
 def _settable(kind: str) -> str:
-    names = [name for name in settable_types(BUILDERS[kind].function) if name not in _RESERVED]
+    names = [name for name in BUILDERS[kind].settable if name not in _RESERVED]
     return f"{kind}: {', '.join(names)}" if names else kind
 
 
@@ -92,7 +92,7 @@ def build(
         refuse_inputs(output, data)
     if json and output == "-":
         raise ParameterError("--json: the tree itself goes to standard output (-o -)")
-    chosen = parse_settings(settings or [], builder.function, HashedText, _RESERVED)
+    chosen = parse_settings(settings or [], builder.settable, settable(HashedText), _RESERVED)
     taken = inspect.signature(builder.function).parameters
     options = {"n_jobs": jobs, "random_state": seed}
     parameters = {name: value for name, value in options.items() if name in taken}
