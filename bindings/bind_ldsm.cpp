@@ -129,6 +129,11 @@ nb::tuple above_threshold(const Model& model, const In<std::int64_t>& indptr, co
   });
 }
 
+nb::tuple above_prepared(const Model& model, const In<std::int64_t>& indptr, const In<FeatureId>& ids,
+                         const In<float>& values, const In<float>& thresholds, unsigned threads) {
+  return above_threshold(model, indptr, ids, values, thresholds, nb::none(), threads);
+}
+
 nb::ndarray<LabelId, nb::numpy> labels_of(const Model& model) {
   std::vector<LabelId> labels;
   for (LabelId label = 0; label < model.engine.label_count(); ++label) {
@@ -205,6 +210,11 @@ void register_ldsm(nb::module_& module) {
           nb::arg("labels").noconvert())
       .def("top_k", &top_k, nb::arg("indptr").noconvert(), nb::arg("ids").noconvert(), nb::arg("values").noconvert(),
            nb::arg("k"), nb::arg("beam_width"), nb::arg("allowed").none(), nb::arg("threads"))
+      .def(
+          "prepare_thresholds", [](const Model&, const In<float>& thresholds) { return thresholds; },
+          nb::arg("thresholds").noconvert())
+      .def("above_prepared", &above_prepared, nb::arg("indptr").noconvert(), nb::arg("ids").noconvert(),
+           nb::arg("values").noconvert(), nb::arg("thresholds").noconvert(), nb::arg("threads"))
       .def("above_threshold", &above_threshold, nb::arg("indptr").noconvert(), nb::arg("ids").noconvert(),
            nb::arg("values").noconvert(), nb::arg("thresholds").noconvert(), nb::arg("allowed").none(),
            nb::arg("threads"))

@@ -77,6 +77,11 @@ nb::tuple above_threshold(const Model& model, const In<std::int64_t>& indptr, co
   return collected(Rows(indptr, ids, values), model.engine.options().normalize, threads, make, find);
 }
 
+nb::tuple above_prepared(const Model& model, const In<std::int64_t>& indptr, const In<FeatureId>& ids,
+                         const In<float>& values, const In<float>& thresholds, unsigned threads) {
+  return above_threshold(model, indptr, ids, values, thresholds, nb::none(), threads);
+}
+
 // The way of the only row (see LomRoute): its values, nodes with the examples that reached them, and those of a label.
 nb::dict explain(const Model& model, const In<std::int64_t>& indptr, const In<FeatureId>& ids, const In<float>& values,
                  LabelId label) {
@@ -131,6 +136,11 @@ void register_lom_tree(nb::module_& module) {
           nb::arg("labels").noconvert())
       .def("top_k", &top_k, nb::arg("indptr").noconvert(), nb::arg("ids").noconvert(), nb::arg("values").noconvert(),
            nb::arg("k"), nb::arg("beam_width"), nb::arg("allowed").none(), nb::arg("threads"))
+      .def(
+          "prepare_thresholds", [](const Model&, const In<float>& thresholds) { return thresholds; },
+          nb::arg("thresholds").noconvert())
+      .def("above_prepared", &above_prepared, nb::arg("indptr").noconvert(), nb::arg("ids").noconvert(),
+           nb::arg("values").noconvert(), nb::arg("thresholds").noconvert(), nb::arg("threads"))
       .def("above_threshold", &above_threshold, nb::arg("indptr").noconvert(), nb::arg("ids").noconvert(),
            nb::arg("values").noconvert(), nb::arg("thresholds").noconvert(), nb::arg("allowed").none(),
            nb::arg("threads"))

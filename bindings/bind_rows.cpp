@@ -13,12 +13,10 @@ void register_rows(nb::module_& module) {
           const nb::gil_scoped_release no_gil;
           found = check_rows(view(indptr), view(ids), view(values), columns);
         }
-        return nb::make_tuple(static_cast<int>(found.fault), found.row, found.position);
+        return nb::make_tuple(found.fault, found.row, found.position);
       },
       nb::arg("indptr").noconvert(), nb::arg("ids").noconvert(), nb::arg("values").noconvert(), nb::arg("columns"),
-      "(fault, row, position) of the first fault: 0 none, 1 row pointers, 2 id out of range, 3 ids not increasing, 4 "
-      "value "
-      "not finite.");
+      "(fault, row, position) of the first fault.");
 }
 
 }  // namespace labelgrove::bindings

@@ -3,7 +3,9 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <optional>
 #include <span>
+#include <stdexcept>
 #include <vector>
 
 #include "arrays.hpp"
@@ -26,9 +28,20 @@ template <typename Engine>
 class Searching {
  public:
   Searching(const Engine& engine, const nb::object& allowed)
-      : views_(views_of(engine)), normalize_(engine.options().normalize), scope_(make_scope(views_, allowed)) {}
+      : views_(views_of(engine)),
+        normalize_(engine.options().normalize),
+        own_(make_scope(views_, allowed)),
+        scope_(&*own_) {}
+  // In a scope that was made before for this engine.
+  Searching(const Engine& engine, const GroveScope& scope)
+      : views_(views_of(engine)), normalize_(engine.options().normalize), scope_(&scope) {
+    if (!scope.fits(views_))
+      throw std::invalid_argument("these thresholds are not of this model, or it has grown since");
+  }
+  Searching(const Searching&) = delete;
+  Searching& operator=(const Searching&) = delete;
 
-  GroveScope& scope() { return scope_; }
+  void set_thresholds(std::span<const float> by_label) { own_->set_thresholds(by_label); }
 
   // Calls take(row, stats, found) for every row.
   template <typename Take>
@@ -37,7 +50,7 @@ class Searching {
       together(rows, query, threads, take);
       return;
     }
-    const auto make = [&] { return GroveSearcher(views_, scope_); };
+    const auto make = [&] { return GroveSearcher(views_, *scope_); };
     const auto find = [&](GroveSearcher& searcher, const Features& x, std::vector<Scored>& found) {
       searcher.find(query, x, found);
     };
@@ -59,7 +72,7 @@ class Searching {
       std::vector<std::vector<float>> unit(n);
       std::vector<Features> examples(n);
       for (std::size_t i = 0; i < n; ++i) examples[i] = rows.as_learnt(first + i, normalize_, unit[i]);
-      Searcher searcher(views_[0].tree(), views_[0].blocks(), scope_.of_tree(0));
+      Searcher searcher(views_[0].tree(), views_[0].blocks(), scope_->of_tree(0));
       const auto searches = searcher.find_together(query, examples);
       for (std::size_t i = 0; i < n; ++i) take(first + i, searches[i].stats(), searches[i].found());
     });
@@ -67,7 +80,8 @@ class Searching {
 
   std::vector<TreeView> views_;
   bool normalize_;
-  GroveScope scope_;
+  std::optional<GroveScope> own_;
+  const GroveScope* scope_;
 };
 
 template <typename Engine>
@@ -86,12 +100,33 @@ nb::tuple above_threshold(const Held<Engine>& model, const In<std::int64_t>& ind
                           unsigned threads) {
   const Rows rows(indptr, ids, values);
   Searching<Engine> searching(model.whole(), allowed);
-  searching.scope().set_thresholds(view(thresholds));
+  searching.set_thresholds(view(thresholds));
   const Query query{Query::Kind::above_threshold};
   return collected_by(rows.size(), [&](auto&& take) { searching.run(rows, query, threads, take); });
 }
 
-// Adds `top_k` and `above_threshold`.
+// Thresholds with what a search derives from them, once for many calls.
+struct PreparedThresholds {
+  GroveScope scope;
+};
+
+template <typename Engine>
+PreparedThresholds prepare_thresholds(const Held<Engine>& model, const In<float>& thresholds) {
+  PreparedThresholds prepared{GroveScope(views_of(model.whole()))};
+  prepared.scope.set_thresholds(view(thresholds));
+  return prepared;
+}
+
+template <typename Engine>
+nb::tuple above_prepared(const Held<Engine>& model, const In<std::int64_t>& indptr, const In<FeatureId>& ids,
+                         const In<float>& values, const PreparedThresholds& thresholds, unsigned threads) {
+  const Rows rows(indptr, ids, values);
+  const Searching<Engine> searching(model.whole(), thresholds.scope);
+  const Query query{Query::Kind::above_threshold};
+  return collected_by(rows.size(), [&](auto&& take) { searching.run(rows, query, threads, take); });
+}
+
+// Adds `top_k` and `above_threshold`, the latter also with thresholds from `prepare_thresholds`.
 template <typename Engine>
 void bind_search(nb::class_<Held<Engine>>& engine) {
   engine
@@ -100,7 +135,10 @@ void bind_search(nb::class_<Held<Engine>>& engine) {
            nb::arg("threads"))
       .def("above_threshold", &above_threshold<Engine>, nb::arg("indptr").noconvert(), nb::arg("ids").noconvert(),
            nb::arg("values").noconvert(), nb::arg("thresholds").noconvert(), nb::arg("allowed").none(),
-           nb::arg("threads"));
+           nb::arg("threads"))
+      .def("prepare_thresholds", &prepare_thresholds<Engine>, nb::keep_alive<0, 1>(), nb::arg("thresholds").noconvert())
+      .def("above_prepared", &above_prepared<Engine>, nb::arg("indptr").noconvert(), nb::arg("ids").noconvert(),
+           nb::arg("values").noconvert(), nb::arg("thresholds"), nb::arg("threads"));
 }
 
 // Adds what is to be known about the tree and its labels.

@@ -4,6 +4,8 @@
 
 NB_MODULE(_core, module) {
   module.doc() = "The compiled engine of LabelGrove; private.";
+  labelgrove::bindings::register_enumerations(module);
+  labelgrove::bindings::register_search(module);
   labelgrove::bindings::register_lom_tree(module);
   labelgrove::bindings::register_ldsm(module);
   labelgrove::bindings::register_online_plt(module);

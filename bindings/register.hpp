@@ -5,11 +5,13 @@
 
 namespace labelgrove::bindings {
 
+void register_search(nanobind::module_& module);
 void register_lom_tree(nanobind::module_& module);
 void register_ldsm(nanobind::module_& module);
 void register_online_plt(nanobind::module_& module);
 void register_batch_plt(nanobind::module_& module);
 void register_compact_plt(nanobind::module_& module);
+void register_enumerations(nanobind::module_& module);
 void register_rows(nanobind::module_& module);
 void register_trees(nanobind::module_& module);
 void register_machine(nanobind::module_& module);

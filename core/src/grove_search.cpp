@@ -29,6 +29,11 @@ void GroveScope::set_thresholds(std::span<const float> by_label) {
   for (Scope& scope : scopes_) scope.set_thresholds(by_label);
 }
 
+bool GroveScope::fits(std::span<const TreeView> trees) const {
+  return std::ranges::equal(scopes_, trees,
+                            [](const Scope& scope, const TreeView& one) { return scope.fits(one.tree()); });
+}
+
 GroveSearcher::GroveSearcher(std::span<const TreeView> trees, const GroveScope& scope)
     : trees_(trees), scope_(scope), fronts_(trees.size()), named_(trees.front().tree().label_count()) {
   for (std::size_t t = 0; t < trees.size(); ++t) {

@@ -1,10 +1,80 @@
 """The compiled engine of LabelGrove; private."""
 
+import enum
 from typing import Annotated
 
 import numpy
 from numpy.typing import NDArray
 
+
+class LearnerKind(enum.Enum):
+    adagrad = 0
+
+    sgd = 1
+
+    arow = 2
+
+    nag = 3
+
+class Loss(enum.Enum):
+    logistic = 0
+
+    squared = 1
+
+class Policy(enum.Enum):
+    fixed = 0
+
+    best_greedy = 1
+
+    random = 2
+
+    cpet = 3
+
+    complete = 4
+
+class BatchLoss(enum.Enum):
+    squared_hinge = 0
+
+    log = 1
+
+    softmax = 2
+
+class Link(enum.Enum):
+    logistic = 0
+
+    squared_hinge = 1
+
+    softmax = 2
+
+    cubic_hinge = 3
+
+class LeafShare(enum.Enum):
+    examples = 0
+
+    labels = 1
+
+class WeightType(enum.Enum):
+    float32 = 0
+
+    float16 = 1
+
+    int8 = 2
+
+class RowFault(enum.Enum):
+    none = 0
+
+    indptr = 1
+
+    range = 2
+
+    order = 3
+
+    not_finite = 4
+
+class PreparedThresholds:
+    """
+    Thresholds of one engine with what a search derives from them; void once it changes.
+    """
 
 class LomTree:
     """LOMtree; see core/include/labelgrove/lom_tree.hpp."""
@@ -26,6 +96,10 @@ class LomTree:
     def remove_labels(self, labels: Annotated[NDArray[numpy.uint32], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> None: ...
 
     def top_k(self, indptr: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], ids: Annotated[NDArray[numpy.uint32], dict(shape=(None,), order='C', device='cpu', writable=False)], values: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu', writable=False)], k: int, beam_width: int, allowed: object | None, threads: int) -> tuple: ...
+
+    def prepare_thresholds(self, thresholds: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu', writable=False)]: ...
+
+    def above_prepared(self, indptr: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], ids: Annotated[NDArray[numpy.uint32], dict(shape=(None,), order='C', device='cpu', writable=False)], values: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu', writable=False)], thresholds: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu', writable=False)], threads: int) -> tuple: ...
 
     def above_threshold(self, indptr: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], ids: Annotated[NDArray[numpy.uint32], dict(shape=(None,), order='C', device='cpu', writable=False)], values: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu', writable=False)], thresholds: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu', writable=False)], allowed: object | None, threads: int) -> tuple: ...
 
@@ -63,6 +137,10 @@ class Ldsm:
 
     def top_k(self, indptr: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], ids: Annotated[NDArray[numpy.uint32], dict(shape=(None,), order='C', device='cpu', writable=False)], values: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu', writable=False)], k: int, beam_width: int, allowed: object | None, threads: int) -> tuple: ...
 
+    def prepare_thresholds(self, thresholds: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu', writable=False)]: ...
+
+    def above_prepared(self, indptr: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], ids: Annotated[NDArray[numpy.uint32], dict(shape=(None,), order='C', device='cpu', writable=False)], values: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu', writable=False)], thresholds: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu', writable=False)], threads: int) -> tuple: ...
+
     def above_threshold(self, indptr: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], ids: Annotated[NDArray[numpy.uint32], dict(shape=(None,), order='C', device='cpu', writable=False)], values: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu', writable=False)], thresholds: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu', writable=False)], allowed: object | None, threads: int) -> tuple: ...
 
     def explain(self, indptr: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], ids: Annotated[NDArray[numpy.uint32], dict(shape=(None,), order='C', device='cpu', writable=False)], values: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu', writable=False)], label: int) -> dict: ...
@@ -86,6 +164,10 @@ class OnlinePlt:
     def top_k(self, indptr: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], ids: Annotated[NDArray[numpy.uint32], dict(shape=(None,), order='C', device='cpu', writable=False)], values: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu', writable=False)], k: int, beam_width: int, allowed: object | None, threads: int) -> tuple: ...
 
     def above_threshold(self, indptr: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], ids: Annotated[NDArray[numpy.uint32], dict(shape=(None,), order='C', device='cpu', writable=False)], values: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu', writable=False)], thresholds: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu', writable=False)], allowed: object | None, threads: int) -> tuple: ...
+
+    def prepare_thresholds(self, thresholds: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> PreparedThresholds: ...
+
+    def above_prepared(self, indptr: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], ids: Annotated[NDArray[numpy.uint32], dict(shape=(None,), order='C', device='cpu', writable=False)], values: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu', writable=False)], thresholds: PreparedThresholds, threads: int) -> tuple: ...
 
     def remove_labels(self, labels: Annotated[NDArray[numpy.uint32], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> None: ...
 
@@ -157,6 +239,10 @@ class CompactPlt:
 
     def above_threshold(self, indptr: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], ids: Annotated[NDArray[numpy.uint32], dict(shape=(None,), order='C', device='cpu', writable=False)], values: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu', writable=False)], thresholds: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu', writable=False)], allowed: object | None, threads: int) -> tuple: ...
 
+    def prepare_thresholds(self, thresholds: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> PreparedThresholds: ...
+
+    def above_prepared(self, indptr: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], ids: Annotated[NDArray[numpy.uint32], dict(shape=(None,), order='C', device='cpu', writable=False)], values: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu', writable=False)], thresholds: PreparedThresholds, threads: int) -> tuple: ...
+
     def remove_labels(self, labels: Annotated[NDArray[numpy.uint32], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> None: ...
 
     def tree(self) -> dict: ...
@@ -199,9 +285,7 @@ class CompactPlt:
     def can_learn(self) -> bool: ...
 
 def check_rows(indptr: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], ids: Annotated[NDArray[numpy.uint32], dict(shape=(None,), order='C', device='cpu', writable=False)], values: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu', writable=False)], columns: int) -> tuple:
-    """
-    (fault, row, position) of the first fault: 0 none, 1 row pointers, 2 id out of range, 3 ids not increasing, 4 value not finite.
-    """
+    """(fault, row, position) of the first fault."""
 
 def cluster_labels(indptr: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], ids: Annotated[NDArray[numpy.uint32], dict(shape=(None,), order='C', device='cpu', writable=False)], values: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu', writable=False)], dimension: int, frequencies: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], fano_frequencies: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], options: dict, threads: int) -> tuple:
     """

@@ -19,8 +19,6 @@ from labelgrove._sparse import triples
 MAX_FEATURE = 2**31 - 2
 """Largest feature id: ids are 31-bit, and one is kept free."""
 
-_FAULT_INDPTR, _FAULT_RANGE, _FAULT_ORDER, _FAULT_NOT_FINITE = 1, 2, 3, 4
-
 
 @dataclass(frozen=True)
 class Rows:
@@ -206,19 +204,19 @@ def _check_arrays(indptr: Any, indices: Any, data: Any, n_features: int) -> Rows
     values = _as_float32(data)
     columns = min(n_features, MAX_FEATURE + 1)
     fault, row, position = _core.check_rows(indptr, ids, values, columns)
-    if fault == _FAULT_ORDER:
+    if fault == _core.RowFault.order:
         matrix = sp.csr_array(
             (values.copy(), ids.astype(np.int64), indptr), shape=(len(indptr) - 1, n_features)
         )
         matrix.sum_duplicates()
         return _check_arrays(matrix.indptr, matrix.indices, matrix.data, n_features)
-    if fault == _FAULT_INDPTR:
+    if fault == _core.RowFault.indptr:
         raise DataError(f"X: row {row}: the row pointers of the sparse array are damaged")
-    if fault == _FAULT_RANGE:
+    if fault == _core.RowFault.range:
         raise DataError(
             f"X: row {row}: column {indices[position]} is out of range; expected 0 to {columns - 1}"
         )
-    if fault == _FAULT_NOT_FINITE:
+    if fault == _core.RowFault.not_finite:
         raise _not_finite(row, int(ids[position]), values[position], data[position])
     return Rows(indptr, ids, values, len(indptr) - 1, n_features, dense=False)
 

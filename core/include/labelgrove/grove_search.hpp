@@ -28,6 +28,9 @@ class GroveScope {
   const Scope& of_tree(std::size_t t) const { return scopes_[t]; }
   float threshold(LabelId label) const { return thresholds_.size() == 1 ? thresholds_[0] : thresholds_[label]; }
   float lowest_threshold() const { return lowest_; }
+  std::span<const float> thresholds() const { return thresholds_; }
+  // Whether this is those trees', which have not grown since.
+  bool fits(std::span<const TreeView> trees) const;
 
  private:
   std::vector<Scope> scopes_;

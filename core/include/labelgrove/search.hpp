@@ -40,6 +40,11 @@ class Scope {
 
   bool open(NodeId v) const { return restricted_ ? open_[v] != 0 : tree_[v].live > 0; }
   float threshold(NodeId v) const { return thresholds_.size() == 1 ? thresholds_[0] : thresholds_[v]; }
+  // Whether this is that tree's, which has not grown since.
+  bool fits(const LabelTree& tree) const {
+    return &tree == &tree_ && (!restricted_ || open_.size() == tree.size()) &&
+           (thresholds_.size() <= 1 || thresholds_.size() == tree.size());
+  }
 
  private:
   const LabelTree& tree_;

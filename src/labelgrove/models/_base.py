@@ -38,6 +38,7 @@ from labelgrove.models.engine._predicting import (
     best_estimates,
     estimates,
     ids_to_names,
+    indicator_of,
     precision_at,
     right_among_best,
 )
@@ -236,11 +237,7 @@ class LabelClassifier(ClassifierMixin, BaseEstimator):
             rows = learned.check_rows(X)
             if learned.kind == "multiclass":
                 return best_classes(learned, rows, self.n_jobs)
-            tuned = tuned_by_class(learned)
-            least = self._checked_threshold() if tuned is None else tuned
-            found, _ = estimates(learned, rows, least, self.n_jobs)
-        found.data = np.ones(len(found.data), np.int8)
-        return found
+            return indicator_of(learned, rows, self._checked_threshold(), self.n_jobs)
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """Accuracy for multi-class targets, precision at 1 for multi-label ones.

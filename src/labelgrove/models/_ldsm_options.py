@@ -6,11 +6,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Self
 
+from labelgrove import _core
 from labelgrove._parameters import choice, flag, integer, real, seed_from
-from labelgrove.models.engine._options import SavedOptions, word_for
+from labelgrove.models.engine._options import SavedOptions, word_for, words_of
 
-LEARNERS = {"adagrad": 0, "sgd": 1, "nag": 3}
-SHARES = {"examples": 0, "labels": 1}
+LEARNERS = words_of(_core.LearnerKind)
+del LEARNERS["arow"]  # which has no squared loss
+SHARES = words_of(_core.LeafShare)
 
 
 @dataclass(frozen=True)

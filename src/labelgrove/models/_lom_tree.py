@@ -18,9 +18,9 @@ from labelgrove.models._lom_statistics import LOMTreeStatistics, statistics_of
 from labelgrove.models._online_plt_options import FLOATS, LARGEST_STEP, LEARNERS
 from labelgrove.models.engine._archive import Format
 from labelgrove.models.engine._learned import Learned, known
-from labelgrove.models.engine._options import SavedOptions, word_for
+from labelgrove.models.engine._options import SavedOptions, word_for, words_of
 
-LOSSES = {"logistic": 0, "squared": 1}
+LOSSES = words_of(_core.Loss)
 
 # Inner nodes for every class seen, where the user names no number: docs/decisions/lomtree.md.
 _NODES_PER_CLASS = 4

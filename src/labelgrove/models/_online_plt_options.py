@@ -6,11 +6,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Self
 
+from labelgrove import _core
 from labelgrove._parameters import choice, flag, integer, real, seed_from
-from labelgrove.models.engine._options import SavedOptions, word_for
+from labelgrove.models.engine._options import SavedOptions, word_for, words_of
 
-LEARNERS = {"adagrad": 0, "sgd": 1, "arow": 2}
-POLICIES = {"fixed": 0, "best-greedy": 1, "random": 2, "cpet": 3, "complete": 4}
+LEARNERS = words_of(_core.LearnerKind)
+del LEARNERS["nag"]  # LdSM's alone
+POLICIES = words_of(_core.Policy)
 
 # What the core's 32-bit floats can multiply without becoming 0 or infinite.
 FLOATS = (1e-30, 1e30)

@@ -6,16 +6,17 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Self
 
+from labelgrove import _core
 from labelgrove._errors import ParameterError
 from labelgrove._parameters import choice, flag, integer, real, seed_from
 from labelgrove.models._online_plt_options import EngineOptions
 from labelgrove.models.engine._options import SavedOptions, word_for
 
 SOLVERS = ("dual", "adagrad")
-LOSSES = {"squared_hinge": 0, "log": 1}
-LINKS = {"logistic": 0, "squared_hinge": 1, "softmax": 2, "cubic_hinge": 3}
+LOSSES = {loss.name: loss.value for loss in (_core.BatchLoss.squared_hinge, _core.BatchLoss.log)}
+LINKS = {link.name: link.value for link in _core.Link}
 HINGES = (LINKS["squared_hinge"], LINKS["cubic_hinge"])
-_SOFTMAX_LOSS = 2
+_SOFTMAX_LOSS = _core.BatchLoss.softmax.value
 
 # What measured best: docs/decisions/batch-solver.md.
 _COSTS = {"squared_hinge": 1.0, "log": 10.0, "softmax": 10.0}

@@ -6,9 +6,10 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any, Self
 
+from labelgrove import _core
 from labelgrove._errors import ModelFileError
 
-DTYPES = {"float32": 0, "float16": 1, "int8": 2}
+DTYPES = {dtype.name: dtype.value for dtype in _core.WeightType}
 """Types of weights, and the core's numbers for them."""
 
 PLACES = (1, 3, 5)

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
-from typing import Any, Generic, Protocol, TypeVar
+from dataclasses import dataclass, field
+from typing import Any, Generic, NamedTuple, Protocol, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -70,6 +70,14 @@ class Engine(Protocol):
     ) -> dict[str, npt.NDArray[Any]]:
         """What led to the score of one label, for one row."""
 
+    def prepare_thresholds(self, thresholds: Floats) -> Any:
+        """Thresholds by label id, with all that a search derives from them."""
+
+    def above_prepared(
+        self, indptr: Pointers, ids: Ids, values: Floats, thresholds: Any, threads: int
+    ) -> tuple[Any, ...]:
+        """As `above_threshold`, with thresholds from `prepare_thresholds` of the same state."""
+
     def labels(self) -> Ids:
         """All labels that may be predicted, increasing."""
 
@@ -128,6 +136,15 @@ OptionsT_co = TypeVar("OptionsT_co", bound=Options, covariant=True)
 EngineT_co = TypeVar("EngineT_co", bound=Engine, covariant=True)
 
 
+class Prepared(NamedTuple):
+    """Thresholds as the engine takes them, and of which state they are."""
+
+    thresholds: Any
+    engine: Any
+    tuned: Thresholds | None
+    state: tuple[int, ...]
+
+
 @dataclass
 class Learned(Generic[OptionsT_co, EngineT_co]):
     """The engine, and what its numbers mean.
@@ -153,6 +170,8 @@ class Learned(Generic[OptionsT_co, EngineT_co]):
         Thresholds of `predict` by label id, if it was given some; later labels have the default.
     compaction : CompactionReport or None
         What making it compact has cost, of a compact model.
+    prepared : Prepared or None
+        The thresholds of `predict` as the engine last took them.
     """
 
     engine: EngineT_co
@@ -165,6 +184,7 @@ class Learned(Generic[OptionsT_co, EngineT_co]):
     counts: npt.NDArray[np.int64]
     tuned: Thresholds | None = None
     compaction: CompactionReport | None = None
+    prepared: Prepared | None = field(default=None, init=False, repr=False, compare=False)
 
     def columns(self) -> tuple[npt.NDArray[np.integer[Any]], int]:
         """Column of every label id in results, and how many columns there are."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields
+from enum import Enum
 from typing import Any, Protocol, Self
 
 from labelgrove._errors import ParameterError
@@ -64,6 +65,11 @@ class SavedOptions(ABC):
     @abstractmethod
     def _parameters_of(cls, saved: Mapping[str, Any]) -> dict[str, Any]:
         """The parameters that give these options; None for a value that none gives."""
+
+
+def words_of(enumeration: type[Enum]) -> dict[str, int]:
+    """The words that parameters know a core's enumeration by, and the numbers that files hold."""
+    return {one.name.replace("_", "-"): one.value for one in enumeration}
 
 
 def word_for(value: Any, words: Mapping[str, int]) -> str | None:

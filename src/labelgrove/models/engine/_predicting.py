@@ -14,6 +14,7 @@ from labelgrove._labels import Targets, parse_targets
 from labelgrove._parameters import integer, thread_count
 from labelgrove._validation import Rows, require_same_length
 from labelgrove.models.engine._learned import AnyLearned
+from labelgrove.models.engine._tuned import prepared_thresholds
 
 MISSING = np.uint32(0xFFFFFFFF)
 """The core's label id of a place that holds no label."""
@@ -89,6 +90,19 @@ def estimates(
         *rows.arrays, learned.thresholds(threshold), learned.allowed(labels), thread_count(n_jobs)
     )
     return found_to_csr(indptr, ids, scores, *learned.columns()), SearchStats(*costs.T)
+
+
+def indicator_of(
+    learned: AnyLearned, rows: Rows, otherwise: float, n_jobs: int | None
+) -> sp.csr_array:
+    """The labels from their tuned thresholds on, or from ``otherwise`` if none are tuned; int8."""
+    threads, tuned = thread_count(n_jobs), prepared_thresholds(learned)
+    if tuned is None:
+        cut = learned.thresholds(otherwise)
+        indptr, ids, *_ = learned.engine.above_threshold(*rows.arrays, cut, None, threads)
+    else:
+        indptr, ids, *_ = learned.engine.above_prepared(*rows.arrays, tuned, threads)
+    return found_to_csr(indptr, ids, np.ones(len(ids), np.int8), *learned.columns())
 
 
 def best_estimates(
@@ -170,7 +184,7 @@ def ids_to_names(ids: npt.NDArray[np.uint32], names: npt.NDArray[Any]) -> npt.ND
 def found_to_csr(
     indptr: npt.NDArray[np.int64],
     ids: npt.NDArray[np.uint32],
-    scores: npt.NDArray[np.float32],
+    scores: npt.NDArray[Any],
     column_of: npt.NDArray[np.integer[Any]],
     n_columns: int,
 ) -> sp.csr_array:

@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from labelgrove import _core
 from labelgrove._errors import ModelFileError
-from labelgrove.models.engine._learned import AnyLearned
+from labelgrove.models.engine._learned import AnyLearned, Prepared
 from labelgrove.tuning import Thresholds
 
 FloatArray = npt.NDArray[np.float64]
@@ -26,6 +26,21 @@ def tuned_by_label(learned: AnyLearned) -> FloatArray | None:
         return _padded(learned.tuned.values, learned.tuned.default, n_labels)
     start = _online_start(learned)
     return None if start is None else _padded(_online(learned), start, n_labels)
+
+
+def prepared_thresholds(learned: AnyLearned) -> Any | None:
+    """What the engine predicts by, derived once for each state of the model; None without any."""
+    labels, engine = learned.labels, learned.engine
+    state = (engine.examples_seen, len(labels), labels.n_active, learned.n_columns)
+    kept = learned.prepared
+    same = kept is not None and kept.engine is engine and kept.tuned is learned.tuned
+    if kept is None or not same or kept.state != state:
+        values = tuned_by_class(learned)
+        if values is None:
+            return None
+        thresholds = engine.prepare_thresholds(learned.thresholds(values))
+        kept = learned.prepared = Prepared(thresholds, engine, learned.tuned, state)
+    return kept.thresholds
 
 
 def tuned_by_class(learned: AnyLearned) -> FloatArray | None:
