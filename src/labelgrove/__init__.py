@@ -11,6 +11,7 @@ from labelgrove._errors import (
     NotLearnedError,
     ParameterError,
 )
+from labelgrove._version import __version__
 from labelgrove.evaluation import evaluate, progressive_validation
 from labelgrove.models import (
     CompactionReport,
@@ -27,8 +28,6 @@ from labelgrove.models import (
     load,
 )
 from labelgrove.trees import LabelTree
-
-__version__ = "0.1.0"
 
 __all__ = [
     "CompactionReport",

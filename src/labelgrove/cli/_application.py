@@ -19,8 +19,8 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperGroup
 
-from labelgrove import __version__
 from labelgrove._errors import LabelGroveError
+from labelgrove._version import __version__
 from labelgrove.cli.streams._console import say_error
 
 FAILURE = 1

@@ -11,8 +11,8 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, BinaryIO
 
-import labelgrove
 from labelgrove._errors import ModelFileError
+from labelgrove._version import __version__
 from labelgrove.persistence._container import (
     FORMAT_VERSION,
     check_version,
@@ -105,7 +105,7 @@ def model_bytes(header: Mapping[str, Any], arrays: Mapping[str, AnyArray]) -> in
 
 
 def _full(header: Mapping[str, Any]) -> dict[str, Any]:
-    return {"format": FORMAT_VERSION, "library": labelgrove.__version__, **header}
+    return {"format": FORMAT_VERSION, "library": __version__, **header}
 
 
 def _write(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from scipy.sparse import csr_array
@@ -12,8 +12,10 @@ from scipy.sparse import csr_array
 from labelgrove._cuts import reaches
 from labelgrove.metrics._inputs import IntArray
 from labelgrove.metrics._score import FloatArray
-from labelgrove.models import LabelPaths
 from labelgrove.reporting._measured import Measured
+
+if TYPE_CHECKING:
+    from labelgrove.models import LabelPaths
 
 
 @dataclass(frozen=True)

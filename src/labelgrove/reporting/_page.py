@@ -8,8 +8,8 @@ from os import PathLike
 from pathlib import Path
 from typing import Any
 
-import labelgrove
 from labelgrove._optional import optional
+from labelgrove._version import __version__
 from labelgrove.reporting import _vega
 
 _SCRIPTS = ("format.js", "charts.js", "table.js", "tree.js", "page.js")
@@ -51,7 +51,7 @@ def write_page(path: str | PathLike[str], template: str, content: dict[str, Any]
         ),
         vega=jinja.utils.markupsafe.Markup(_vega.runtime()),
         vega_version=_vega.version(),
-        version=labelgrove.__version__,
+        version=__version__,
     )
     Path(path).write_text(html, encoding="utf-8")
 
