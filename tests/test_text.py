@@ -126,7 +126,10 @@ def test_parameters_outside_their_domain_are_named(name: str, value: Any) -> Non
 
 def test_json_and_back() -> None:
     text = HashedText(99, ngram_range=(1, 3), lowercase=False, token_pattern=r"\S+")
-    again = HashedText.from_dict(json.loads(json.dumps(text.to_dict())))
+    saved = json.loads(json.dumps(text.to_dict()))
+    again = HashedText.from_dict(saved, trust_pattern=True)
+    with pytest.raises(ParameterError, match=r"^token_pattern='.*only from those one trusts"):
+        HashedText.from_dict(saved)
     assert again.get_params() == text.get_params()
     assert HashedText.from_dict({}).get_params() == HashedText().get_params()
     with pytest.raises(ParameterError, match="'analyzer' is not a parameter of HashedText"):

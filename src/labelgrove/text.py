@@ -19,6 +19,7 @@ from labelgrove._errors import DataError, ParameterError
 
 _MOST_FEATURES = 2**31 - 1  # ids of columns are 32-bit
 _LONGEST_NGRAM = 8
+_TWO_WORD_CHARACTERS = r"(?u)\b\w\w+\b"
 
 
 class HashedText(TransformerMixin, BaseEstimator):
@@ -58,7 +59,7 @@ class HashedText(TransformerMixin, BaseEstimator):
         *,
         ngram_range: tuple[int, int] = (1, 1),
         lowercase: bool = True,
-        token_pattern: str = r"(?u)\b\w\w+\b",  # noqa: S107 (a word, not a password)
+        token_pattern: str = _TWO_WORD_CHARACTERS,
     ) -> None:
         self.n_features = n_features
         self.ngram_range = ngram_range
@@ -203,13 +204,17 @@ class HashedText(TransformerMixin, BaseEstimator):
         }
 
     @classmethod
-    def from_dict(cls, parameters: Mapping[str, Any]) -> HashedText:
+    def from_dict(cls, parameters: Mapping[str, Any], *, trust_pattern: bool = False) -> HashedText:
         """Build the transformer that `to_dict` described.
 
         Parameters
         ----------
         parameters : mapping of str to value
             What `to_dict` gave, perhaps by way of JSON. Parameters left out have their defaults.
+        trust_pattern : bool
+            Whether a `token_pattern` other than the default is taken. A regular expression can
+            take for ever to match a short text, so that one in the model file of a stranger could
+            hang whoever predicts with it.
 
         Returns
         -------
@@ -218,14 +223,20 @@ class HashedText(TransformerMixin, BaseEstimator):
         Raises
         ------
         ParameterError
-            When a parameter is unknown, of the wrong type or outside its domain. Values are
-            checked before anything is done with them; yet a regular expression can be slow to
-            match by its very making, so look at the `token_pattern` of a stranger.
+            When a parameter is unknown, of the wrong type or outside its domain, or a pattern is
+            not trusted. Values are checked before anything is done with them.
         """
         unknown = sorted(set(parameters) - set(cls().get_params()))
         if unknown:
             raise ParameterError(f"{unknown[0]!r} is not a parameter of {cls.__name__}")
         values = dict(parameters)
+        pattern = values.get("token_pattern", _TWO_WORD_CHARACTERS)
+        if pattern != _TWO_WORD_CHARACTERS and not trust_pattern:
+            raise ParameterError(
+                f"token_pattern={pattern!r}: a pattern other than the default is taken only from "
+                "those one trusts, as it can take for ever to match; expected the default, or "
+                "trust_pattern=True"
+            )
         if isinstance(values.get("ngram_range"), list):
             values["ngram_range"] = tuple(values["ngram_range"])
         text = cls(**values)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 from pathlib import Path
 from typing import Any
@@ -47,3 +48,38 @@ def test_a_model_does_not_take_the_place_of_a_pipe(
     words = (texts,) if command == "train" else (text_model, texts)
     assert "no ordinary file" in run(command, *words, "-o", pipe, status=1).stderr
     assert pipe.is_fifo()
+
+
+HOSTILE = "\x1b[31mred \x07\x9b\u202e\x7f"
+
+
+def test_no_label_commands_the_terminal(run: Any, tmp_path: Path) -> None:
+    texts, model, tree = tmp_path / "texts.jsonl", tmp_path / "model.lg", tmp_path / "tree.json"
+    row = {"text": f"word {HOSTILE}", "labels": [HOSTILE, "plain"]}
+    texts.write_text((json.dumps(row) + "\n") * 20, encoding="utf-8")
+    run("train", texts, "-o", model)
+    run("tree", "build", texts, "-o", tree, "--kind", "huffman")
+    pages = [
+        run("info", model),
+        run("info", model, "--json"),
+        run("explain", model, "--text", f"word {HOSTILE}"),
+        run("predict", model, texts),
+        run("eval", model, texts),
+        run("tree", "show", tree),
+        run("predict", model, tmp_path / f"{HOSTILE}.jsonl", status=1),
+    ]
+    for page in pages:
+        unseen = [sign for sign in page.output if sign in HOSTILE and not sign.isprintable()]
+        assert not unseen, page.output
+    assert "␛[31mred" in pages[5].output
+    assert json.loads(pages[3].stdout.splitlines()[0])["labels"][0] in {HOSTILE, "plain"}
+
+
+def test_the_pattern_of_a_stranger_is_not_run(run: Any, texts: Path, tmp_path: Path) -> None:
+    model, query = tmp_path / "model.lg", tmp_path / "query.jsonl"
+    run("train", texts, "-o", model, "--set", r"text.token_pattern=(?:(?:\w+)+)+!")
+    query.write_text('{"text": "' + 40 * "a" + '"}\n')
+    refused = run("predict", model, query, status=1)
+    assert r"'(?:(?:\\w+)+)+!'" in refused.stderr and "--trust-pattern" in refused.stderr
+    assert run("--trust-pattern", "predict", model, texts, "--limit", "1")
+    assert run("predict", model, texts, "--limit", "1", "--trust-pattern")

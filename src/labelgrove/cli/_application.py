@@ -30,6 +30,9 @@ BROKEN_PIPE = 141
 #: True when ``--debug`` asks for the traceback of a failure.
 debugging: ContextVar[bool] = ContextVar("debugging", default=False)
 
+#: True when ``--trust-pattern`` vouches for the regular expressions in model files.
+trusting: ContextVar[bool] = ContextVar("trusting", default=False)
+
 
 @contextmanager
 def reported_failures() -> Iterator[None]:
@@ -125,16 +128,18 @@ class Application(TyperGroup):
             Always; status 0 after success.
         """
         words = args[0] if args else kwargs.pop("args", None)
-        words, debug = _without_debug(sys.argv[1:] if words is None else list(words))
+        words, debug = _without("--debug", sys.argv[1:] if words is None else list(words))
+        words, trust = _without("--trust-pattern", words)
         _mend_streams()
-        token = debugging.set(debug)
+        before = debugging.set(debug), trusting.set(trust)
         try:
             with reported_failures():
                 # Without standalone mode failures come through to us, in our own words.
                 kwargs["standalone_mode"] = False
                 status = super().main(words, *args[1:], **kwargs)
         finally:
-            debugging.reset(token)
+            debugging.reset(before[0])
+            trusting.reset(before[1])
         raise SystemExit(status if isinstance(status, int) else 0)
 
     def invoke(self, ctx: typer.Context) -> Any:  # type: ignore[override]
@@ -153,10 +158,10 @@ def _mend_streams() -> None:
             stream.reconfigure(errors="replace")
 
 
-def _without_debug(words: list[str]) -> tuple[list[str], bool]:
-    """Take ``--debug`` out of the words: it may stand anywhere before a ``--``."""
+def _without(flag: str, words: list[str]) -> tuple[list[str], bool]:
+    """Take a flag out of the words: it may stand anywhere before a ``--``."""
     end = words.index("--") if "--" in words else len(words)
-    kept = [word for word in words[:end] if word != "--debug"]
+    kept = [word for word in words[:end] if word != flag]
     return kept + words[end:], len(kept) < end
 
 
@@ -193,6 +198,14 @@ def begin(
     ] = False,
     debug: Annotated[
         bool, typer.Option("--debug", help="Show the traceback of a failure (anywhere in a line).")
+    ] = False,
+    trust_pattern: Annotated[
+        bool,
+        typer.Option(
+            "--trust-pattern",
+            help="Take the text.token_pattern of a model's file, which can take for ever to match "
+            "(anywhere in a line).",
+        ),
     ] = False,
 ) -> None:
     if context.invoked_subcommand is None:

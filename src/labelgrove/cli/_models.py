@@ -13,6 +13,7 @@ from typing import Any
 
 import labelgrove
 from labelgrove._errors import DataError, ModelFileError, ParameterError
+from labelgrove.cli._application import trusting
 from labelgrove.cli._settings import parse_settings, settable
 from labelgrove.cli._tree_views import read_tree
 from labelgrove.data import Examples
@@ -171,8 +172,15 @@ def load_model(path: str, *, jobs: int | None = None) -> Model:
     parameters = dict(stored)
     if parameters.pop("kind", None) != _FRONT_END:
         raise ModelFileError(f"{path}: its text front-end is of a kind unknown to this version")
+    default = HashedText().token_pattern
+    pattern = parameters.get("token_pattern", default)
+    if pattern != default and not trusting.get():
+        raise ModelFileError(
+            f"{path}: it finds words by the pattern {pattern!r:.200}, and a pattern can take for "
+            "ever to match; add --trust-pattern if you trust whoever made the file"
+        )
     try:
-        return Model(classifier, HashedText.from_dict(parameters))
+        return Model(classifier, HashedText.from_dict(parameters, trust_pattern=True))
     except ParameterError as failure:
         raise ModelFileError(f"{path}: its text front-end is damaged ({failure})") from None
 

@@ -23,7 +23,7 @@ from labelgrove.cli._settings import parse_settings, settable
 from labelgrove.cli._tree_builders import BUILDERS, Given
 from labelgrove.cli._tree_views import as_pairs, figures, outline, read_tree, tree_as_bytes
 from labelgrove.cli.streams import _numbers
-from labelgrove.cli.streams._console import show_pairs, write_json
+from labelgrove.cli.streams._console import show_pairs, visible, write_json
 from labelgrove.cli.streams._output import Output, refuse_inputs
 from labelgrove.cli.streams._progress import ProgressLine, shown
 from labelgrove.text import HashedText
@@ -127,7 +127,7 @@ def show(
 ) -> None:
     """Print TREE as an outline."""
     for line in outline(read_tree(tree), levels=levels, width=children, samples=labels):
-        typer.echo(line)
+        typer.echo(visible(line))
 
 
 @tree_app.command()

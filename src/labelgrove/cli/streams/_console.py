@@ -5,11 +5,13 @@ from __future__ import annotations
 import json
 import math
 import os
+import re
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, TextIO
 
-from rich.console import Console, RenderableType
+from rich.console import Console, ConsoleOptions, RenderableType
+from rich.segment import Segment
 from rich.table import Table
 from rich.text import Text
 
@@ -30,14 +32,52 @@ def is_terminal(stream: TextIO) -> bool:
     return stream.isatty() and os.environ.get("TERM", "") not in ("dumb", "unknown")
 
 
+# What moves a cursor, colours, rings or turns the direction of writing: control characters but for
+# line end and tab, and Unicode's separators of lines and marks of direction.
+_UNSEEN = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]")
+_PICTURES = {character: 0x2400 + character for character in range(32)} | {0x7F: 0x2421}
+
+
+def visible(text: str) -> str:
+    r"""Put signs that can be seen in place of characters that would command the terminal.
+
+    Labels, feature names and file names may come from strangers.
+
+    Parameters
+    ----------
+    text : str
+
+    Returns
+    -------
+    str
+        With a picture of each control character, and U+FFFD for those that have none.
+
+    Examples
+    --------
+    >>> visible("\x1b[31mred\x9b")
+    '␛[31mred�'
+    """
+    return _UNSEEN.sub(lambda found: chr(_PICTURES.get(ord(found[0]), 0xFFFD)), text)
+
+
+class _VisibleConsole(Console):
+    """Commands the terminal by itself alone: no text that it shows does."""
+
+    def render(
+        self, renderable: RenderableType, options: ConsoleOptions | None = None
+    ) -> Iterable[Segment]:
+        for segment in super().render(renderable, options):
+            yield segment if segment.control else segment._replace(text=visible(segment.text))
+
+
 def output_console() -> Console:
     """Give a console on standard output (a new one: tests exchange the streams)."""
-    return Console(file=sys.stdout, highlight=False, soft_wrap=not is_terminal(sys.stdout))
+    return _VisibleConsole(file=sys.stdout, highlight=False, soft_wrap=not is_terminal(sys.stdout))
 
 
 def message_console() -> Console:
     """Give a console on standard error."""
-    return Console(file=sys.stderr, highlight=False, soft_wrap=not is_terminal(sys.stderr))
+    return _VisibleConsole(file=sys.stderr, highlight=False, soft_wrap=not is_terminal(sys.stderr))
 
 
 def say_error(sentence: str) -> None:
@@ -94,7 +134,7 @@ def write_json(result: Mapping[str, Any]) -> None:
 
 
 def encode(result: Mapping[str, Any]) -> bytes:
-    """Encode an object as one line of JSON.
+    """Encode an object as one line of JSON, in which escapes stand for what cannot be seen.
 
     Parameters
     ----------
@@ -108,6 +148,7 @@ def encode(result: Mapping[str, Any]) -> bytes:
     """
     plain = {name: _plain(value) for name, value in result.items()}
     text = json.dumps(plain, ensure_ascii=False, allow_nan=False)
+    text = _UNSEEN.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
     # A lone surrogate (from a file name) has no UTF-8: JSON's own escape stands for it.
     return text.encode("utf-8", errors="backslashreplace") + b"\n"
 
