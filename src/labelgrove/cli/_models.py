@@ -133,7 +133,9 @@ def create_model(
         )
     classifier = estimator(**settings.estimator, **options)
     check_parameters(classifier)
-    return Model(classifier, HashedText.from_dict(settings.text) if reads_text else None)
+    return Model(
+        classifier, HashedText.from_dict(settings.text, trust_pattern=True) if reads_text else None
+    )
 
 
 def load_model(path: str, *, jobs: int | None = None) -> Model:
