@@ -26,7 +26,7 @@ import scipy.sparse as sp
 from contract.kit import Make, needs, noise, state
 from labelgrove import ModelStateError
 from labelgrove._core import Progress
-from labelgrove.models import _predicting
+from labelgrove.models import _base
 from labelgrove.models.engine._guard import Guard
 
 
@@ -261,7 +261,7 @@ def check_a_fork_beside_a_thread_that_makes_estimators(make: Make) -> None:
             go_on.wait(60)
 
     with pytest.MonkeyPatch.context() as patch, ThreadPoolExecutor(1) as pool:
-        patch.setattr(_predicting, "Guard", Slow)
+        patch.setattr(_base, "Guard", Slow)
         other = pool.submit(make().fit, X, Y)
         assert amid.wait(60)
         patch.undo()

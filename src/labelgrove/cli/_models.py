@@ -138,15 +138,15 @@ def create_model(
     )
 
 
-def load_model(path: str, *, jobs: int | None = None) -> Model:
+def load_model(path: str, *, jobs: int = 1) -> Model:
     """Open a model file.
 
     Parameters
     ----------
     path : str
         The file.
-    jobs : int, optional
-        Threads to use from now on; by default as many as when it was trained.
+    jobs : int
+        Threads to use; a file does not say.
 
     Returns
     -------
@@ -165,9 +165,7 @@ def load_model(path: str, *, jobs: int | None = None) -> Model:
         )
     if Path(path).is_dir():
         raise ModelFileError(f"{path}: this is a directory, not a model file")
-    classifier = labelgrove.load(path)
-    if jobs is not None:
-        classifier.set_params(n_jobs=jobs)
+    classifier = labelgrove.load(path, n_jobs=jobs)
     stored = classifier.front_end_
     if stored is None:
         return Model(classifier, None)

@@ -39,16 +39,6 @@ JobsOption = Annotated[
     typer.Option("--jobs", metavar="N", help="Threads; -1 for all. The result is the same."),
 ]
 
-SameJobsOption = Annotated[
-    int | None,
-    typer.Option(
-        "--jobs",
-        metavar="N",
-        show_default=False,
-        help="Threads; -1 for all. The result is the same. Default: as when it was trained.",
-    ),
-]
-
 SetOption = Annotated[
     list[str] | None,
     typer.Option(

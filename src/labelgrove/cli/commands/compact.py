@@ -12,10 +12,10 @@ from labelgrove._errors import DataError, ParameterError
 from labelgrove.cli._models import Model, algorithm_of, check_can_write, load_model, save_model
 from labelgrove.cli._options import (
     FormatOption,
+    JobsOption,
     JsonOption,
     LimitOption,
     ModelArgument,
-    SameJobsOption,
 )
 from labelgrove.cli.streams import _numbers
 from labelgrove.cli.streams._console import show_pairs, write_json
@@ -65,7 +65,7 @@ def compact(
     ] = None,
     format: FormatOption = None,
     limit: LimitOption = None,
-    jobs: SameJobsOption = None,
+    jobs: JobsOption = 1,
     json: JsonOption = False,
 ) -> None:
     """Write a small copy of MODEL that predicts and cannot learn on.

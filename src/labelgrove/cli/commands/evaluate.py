@@ -19,10 +19,10 @@ from labelgrove.cli._options import (
     BeamOption,
     DataArgument,
     FormatOption,
+    JobsOption,
     JsonOption,
     LimitOption,
     ModelArgument,
-    SameJobsOption,
     ThresholdsOption,
 )
 from labelgrove.cli._search import chosen_cut
@@ -61,7 +61,7 @@ def evaluate(
         ),
     ] = None,
     beam: BeamOption = None,
-    jobs: SameJobsOption = None,
+    jobs: JobsOption = 1,
     format: FormatOption = None,
     limit: LimitOption = None,
 ) -> None:

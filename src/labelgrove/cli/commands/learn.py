@@ -10,12 +10,12 @@ from labelgrove.cli._options import (
     DataArgument,
     FormatOption,
     ForPredictionOption,
+    JobsOption,
     JsonOption,
     LimitOption,
     ModelArgument,
     NewModelOption,
     ProgressiveOption,
-    SameJobsOption,
 )
 from labelgrove.cli.streams._output import refuse_inputs
 from labelgrove.cli.streams._source import Source
@@ -26,7 +26,7 @@ def learn(
     model_file: ModelArgument,
     data: DataArgument,
     output: NewModelOption = None,
-    jobs: SameJobsOption = None,
+    jobs: JobsOption = 1,
     format: FormatOption = None,
     limit: LimitOption = None,
     for_prediction: ForPredictionOption = False,

@@ -15,9 +15,9 @@ from labelgrove.cli._options import (
     BeamOption,
     DataArgument,
     FormatOption,
+    JobsOption,
     LimitOption,
     ModelArgument,
-    SameJobsOption,
     ThresholdsOption,
 )
 from labelgrove.cli._search import Search, chosen_cut
@@ -65,7 +65,7 @@ def predict(
             help="Where to write (.gz and .xz compress); - is standard output.",
         ),
     ] = "-",
-    jobs: SameJobsOption = None,
+    jobs: JobsOption = 1,
     format: FormatOption = None,
     limit: LimitOption = None,
 ) -> None:

@@ -13,9 +13,9 @@ from labelgrove.cli._models import Model, check_can_write, load_model
 from labelgrove.cli._options import (
     DataArgument,
     FormatOption,
+    JobsOption,
     LimitOption,
     ModelArgument,
-    SameJobsOption,
 )
 from labelgrove.cli.streams import _numbers
 from labelgrove.cli.streams._console import show_pairs
@@ -37,7 +37,7 @@ def report(
             "--compare", metavar="MODEL2", help="Also say what MODEL does better and worse than it."
         ),
     ] = None,
-    jobs: SameJobsOption = None,
+    jobs: JobsOption = 1,
     format: FormatOption = None,
     limit: LimitOption = None,
 ) -> None:

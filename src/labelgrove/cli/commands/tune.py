@@ -13,11 +13,11 @@ from labelgrove.cli._models import Model, check_can_write, load_model, save_mode
 from labelgrove.cli._options import (
     DataArgument,
     FormatOption,
+    JobsOption,
     JsonOption,
     LimitOption,
     ModelArgument,
     NewModelOption,
-    SameJobsOption,
 )
 from labelgrove.cli._search import distribution, in_words
 from labelgrove.cli.streams import _numbers
@@ -50,7 +50,7 @@ def tune(
     ] = "macro",
     output: NewModelOption = None,
     json: JsonOption = False,
-    jobs: SameJobsOption = None,
+    jobs: JobsOption = 1,
     format: FormatOption = None,
     limit: LimitOption = None,
 ) -> None:

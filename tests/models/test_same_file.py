@@ -1,0 +1,93 @@
+"""The same data and parameters give the same file, byte for byte, for any number of threads."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner
+
+import labelgrove
+from cli.conftest import text_examples, write_jsonl
+from contract.kit import noise
+from labelgrove import LdSMClassifier, LOMTreeClassifier, OnlinePLTClassifier, PLTClassifier
+from labelgrove.cli.commands import app
+
+THREADS = (1, 2, 3)
+
+X, Y = noise(n=400, d=60)
+ONE_EACH = [row[0] if row else "none" for row in Y]
+
+Fit = Callable[[int], Any]
+
+FITS: dict[str, Fit] = {
+    "online": lambda jobs: OnlinePLTClassifier(n_jobs=jobs, epochs=2).fit(X, Y),
+    "online-twice": lambda jobs: (
+        OnlinePLTClassifier(arity=2, max_leaves=4, n_jobs=jobs).fit(X, Y).partial_fit(X, Y)
+    ),
+    "online-tuned": lambda jobs: OnlinePLTClassifier(thresholds="ofo", n_jobs=jobs).fit(X, Y),
+    "online-warm": lambda jobs: OnlinePLTClassifier(warm_start_size=0.5, n_jobs=jobs).fit(X, Y),
+    "batch": lambda jobs: PLTClassifier(n_jobs=jobs).fit(X, Y),
+    "three-trees": lambda jobs: PLTClassifier(n_trees=3, n_jobs=jobs).fit(X, Y),
+    "online-ready": lambda jobs: PLTClassifier(online_ready=True, n_jobs=jobs).fit(X, Y),
+    "iplt": lambda jobs: PLTClassifier(solver="adagrad", n_jobs=jobs).fit(X, Y),
+    "lomtree": lambda jobs: LOMTreeClassifier(n_jobs=jobs).fit(X, ONE_EACH),
+    "ldsm": lambda jobs: LdSMClassifier(n_estimators=5, n_jobs=jobs).fit(X, Y),
+    "compact": lambda jobs: (
+        PLTClassifier(n_trees=2, n_jobs=jobs).fit(X, Y).compact(dtype="int8", X=X, y=Y)
+    ),
+    "compact-to-fit": lambda jobs: (
+        OnlinePLTClassifier(n_jobs=jobs).fit(X, Y).compact(dtype="float16", max_bytes=30_000)
+    ),
+    "held-out-tuned": lambda jobs: PLTClassifier(n_jobs=jobs).fit(X, Y).tune_thresholds(X, Y),
+}
+
+
+@pytest.mark.parametrize("for_prediction", [False, True])
+@pytest.mark.parametrize("name", FITS)
+def test_from_python(name: str, for_prediction: bool, tmp_path: Path) -> None:
+    files = []
+    for jobs in THREADS:
+        path = tmp_path / f"{jobs}.lg"
+        FITS[name](jobs).save(path, for_prediction=for_prediction)
+        files.append(path.read_bytes())
+    assert files == files[:1] * len(THREADS)
+
+
+COMMANDS: dict[str, list[list[str]]] = {
+    "online": [["train", "DATA", "-o", "MODEL"], ["learn", "MODEL", "DATA"]],
+    "batch": [["train", "DATA", "-o", "MODEL", "--algorithm", "plt", "--set", "n_trees=3"]],
+    "ldsm": [["train", "DATA", "-o", "MODEL", "--algorithm", "ldsm", "--set", "n_estimators=5"]],
+    "tuned": [["train", "DATA", "-o", "MODEL", "--algorithm", "plt"], ["tune", "MODEL", "DATA"]],
+    "compact": [
+        ["train", "DATA", "-o", "MODEL"],
+        ["compact", "MODEL", "-o", "SMALL", "--dtype", "int8", "--threshold", "0.01"],
+    ],
+}
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_from_the_command_line(name: str, tmp_path: Path) -> None:
+    data = write_jsonl(tmp_path / "texts.jsonl", text_examples(300))
+    files = []
+    for jobs in THREADS:
+        folder = tmp_path / str(jobs)
+        folder.mkdir()
+        names = {"DATA": data, "MODEL": folder / "model.lg", "SMALL": folder / "small.lg"}
+        for words in COMMANDS[name]:
+            command = [str(names.get(word, word)) for word in words]
+            result = CliRunner().invoke(app, [*command, "--jobs", str(jobs)])
+            assert result.exit_code == 0, result.output
+        files.append({path.name: path.read_bytes() for path in folder.iterdir()})
+    assert files == files[:1] * len(THREADS)
+
+
+def test_threads_are_the_loaders_choice(tmp_path: Path) -> None:
+    OnlinePLTClassifier(n_jobs=3, arity=2).fit(X, Y).save(tmp_path / "model.lg")
+    assert labelgrove.load(tmp_path / "model.lg").n_jobs == 1
+    loaded = labelgrove.load(tmp_path / "model.lg", n_jobs=2)
+    assert (loaded.n_jobs, loaded.arity) == (2, 2)
+    with pytest.raises(labelgrove.ParameterError, match="n_jobs=0"):
+        labelgrove.load(tmp_path / "model.lg", n_jobs=0)
