@@ -15,7 +15,7 @@ def test_training_leaves_a_page_and_the_same_model(run: Any, texts: Path, tmp_pa
     assert after["progressive_p@1"] == pytest.approx(before["progressive_p@1"])
     assert told.read_bytes() == plain.read_bytes()
     html = page.read_text()
-    assert "told, learning texts.jsonl" in html and "A new label is told" in html
+    assert "told, learning texts.jsonl" in html and "A new label is recognised" in html
 
 
 @pytest.mark.slow

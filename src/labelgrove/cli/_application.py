@@ -1,4 +1,4 @@
-"""The Typer application, and its one door out for whatever goes wrong.
+"""The Typer application, and how every failure is reported.
 
 A failure is one sentence on standard error and an exit status: 0 is success, 1 a failure, 2 a
 wrong command line, 130 a stop by Ctrl-C, 141 a reader of our output that went away (the status
@@ -92,7 +92,7 @@ def _about_os_error(failure: OSError) -> str:
 
 
 def _about_usage(failure: BaseException, message: str) -> str:
-    """Complete the parser's words with the command whose help says more."""
+    """Add to the parser's message which command's help says more."""
     message = message.rstrip(".")
     context = getattr(failure, "ctx", None)
     if context is None:
@@ -149,7 +149,7 @@ class Application(TyperGroup):
 
 
 def _mend_streams() -> None:
-    """Let no message fail for want of a stream or of a sign in an old code page."""
+    """Keep messages from failing: no stream, or a character that its encoding lacks."""
     for name in ("stdout", "stderr"):
         stream = getattr(sys, name)
         if stream is None:  # closed by whoever started us
@@ -176,7 +176,7 @@ app = typer.Typer(
     cls=Application,
     help=(
         "Learn to pick the few right labels out of very many, from examples that arrive one "
-        "after another; new labels are welcome at any time."
+        "after another, with new labels at any time."
     ),
     epilog="Start with: labelgrove demo",
     no_args_is_help=False,

@@ -1,4 +1,4 @@
-"""What the demo says before it learns and after: predictions, figures, what to type next."""
+"""What the demo prints before and after learning: predictions, figures, what to type next."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _TO_TRY = "Return the eigenvalues of a symmetric matrix"
 
 
 def show_heading(console: Console) -> None:
-    """Say what is about to happen.
+    """Explain what is about to happen.
 
     Parameters
     ----------
@@ -36,9 +36,9 @@ def show_heading(console: Console) -> None:
                 "LabelGrove reads the documentation of your Python, docstring after docstring.\n",
                 "bold",
             ),
-            "From each text, its own name and path masked, it tells the packages, modules and "
-            "classes that it belongs to; then it learns them, and new ones come all the time. "
-            "P@1 is how often the first one told was right, so far and over the recent 1,000.\n",
+            "From each text, its own name and path masked, it predicts the packages, modules and "
+            "classes that the text belongs to, then learns them; new ones keep coming. "
+            "P@1 is how often the first one was right, so far and over the last 1,000.\n",
         )
     )
 
@@ -69,7 +69,7 @@ def show_samples(console: Console, model: Model, docs: Sequence[PythonDoc]) -> N
 
 
 def _print_part(console: Console, name: str, pieces: Sequence[Text], gap: int) -> None:
-    """Print a name and, beside it, pieces that are never broken themselves."""
+    """Print a name and, beside it, pieces that are not broken across lines."""
     room = max(20, console.width - _NAME - 1)
     line = Text().append(name.ljust(_NAME), "dim")
     used = 0

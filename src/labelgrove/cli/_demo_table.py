@@ -1,4 +1,4 @@
-"""The demo's table: a line each time the number of examples doubles, the last line alive."""
+"""The demo's table: a line each time the number of examples doubles; the last one is updated."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ class LearningTable:
 
     @contextmanager
     def shown(self) -> Iterator[None]:
-        """Show the table while the body runs: alive on a terminal, else line after line.
+        """Show the table while the body runs: updated on a terminal, else line after line.
 
         Yields
         ------
@@ -100,7 +100,7 @@ class LearningTable:
             self._print(self._last.cells())
 
     def add(self, state: Learning, name: str) -> None:
-        """Take notice of a batch.
+        """Add a batch.
 
         Parameters
         ----------

@@ -26,7 +26,7 @@ ALL_PREDICTED = 16_384
 
 @dataclass
 class Learning:
-    """What a run of learning has come to.
+    """The state of a run of learning.
 
     Parameters
     ----------
@@ -79,7 +79,7 @@ def learn_from(
     Returns
     -------
     Learning
-        Ctrl-C ends learning early, with ``stopped`` set; the model then stands at a whole
+        Ctrl-C ends learning early, with ``stopped`` set; the model has then learnt a whole
         number of examples.
 
     Raises
@@ -195,7 +195,7 @@ def _targets(model: Model, batch: Examples, path: str) -> Any:
 
 
 def facts(state: Learning) -> list[str]:
-    """Say in short how a run goes, the most important first."""
+    """How a run goes, in a few words, the most important first."""
     return [
         f"P@1 {_numbers.percent(state.record.point().accuracy)}",
         _numbers.counted(state.n_labels, "label"),
@@ -217,7 +217,7 @@ def _batches(source: Source, first_pass: bool, all_predicted: bool) -> Iterator[
 
 
 def _batch_size(seen: int, all_predicted: bool) -> int:
-    """1, 2, 4, … rows at first: without them a whole chunk would be missed, nothing being known."""
+    """1, 2, 4, … rows at first, or every label of the first chunk would be unknown."""
     return min(seen + 1, SAMPLE) if all_predicted or seen < ALL_PREDICTED else CHUNK_ROWS
 
 

@@ -1,4 +1,4 @@
-"""Models as the command line sees them: an estimator and, for text, the front-end before it."""
+"""Models of the command line: an estimator and, for text, the front-end before it."""
 
 from __future__ import annotations
 

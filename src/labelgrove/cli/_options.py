@@ -25,7 +25,7 @@ FormatOption = Annotated[
     typer.Option(
         "--format",
         metavar="NAME",
-        help=f"Format of DATA where its name does not tell: {_FORMATS}.",
+        help=f"Format of DATA if its name does not tell: {_FORMATS}.",
     ),
 ]
 

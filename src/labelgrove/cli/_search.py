@@ -1,4 +1,4 @@
-"""What is asked of a model: its k best labels, or all that reach a threshold."""
+"""Queries to a model: its k best labels, or all that reach a threshold."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _NAMES = ("least", "lower_quartile", "median", "upper_quartile", "greatest")
 
 
 def chosen_cut(model: Model, threshold: float | None, thresholds: bool) -> Cut | None:
-    """What ``--threshold`` and ``--thresholds`` say together.
+    """The threshold or thresholds that ``--threshold`` and ``--thresholds`` ask for.
 
     Parameters
     ----------
@@ -66,18 +66,18 @@ def in_words(found: Mapping[str, float]) -> str:
     return f"{found['least']:.3g} to {found['greatest']:.3g}, the median {found['median']:.3g}"
 
 
-#: How many labels are given where nothing is said.
+#: How many labels are returned by default.
 DEFAULT_K = 5
 
 
 @dataclass(frozen=True)
 class Search:
-    """A way of asking for labels.
+    """A query for labels.
 
     Parameters
     ----------
     model : Model
-        Who is asked.
+        The model.
     k : int or None
         Labels at most; None means ``DEFAULT_K`` where no threshold is given, else any number.
     threshold : float, ndarray or None

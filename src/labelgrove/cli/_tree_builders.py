@@ -44,7 +44,7 @@ class Given:
     embeddings, fano_frequencies : str
         The kind of the one, the method of the other.
     format : str, optional
-        Of examples; by default told from the name.
+        Of examples; by default recognised by the name.
     limit : int, optional
         Look at the first so many examples only.
     text : dict

@@ -22,7 +22,7 @@ def read_tree(path: str) -> LabelTree:
     Parameters
     ----------
     path : str
-        The file; what its name does not tell its first byte does.
+        The file; its format is recognised by its name or its first byte.
 
     Returns
     -------

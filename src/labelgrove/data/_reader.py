@@ -136,7 +136,7 @@ def open_examples(
         what begins like such a file. For .npz see `labelgrove.data` in the reference: the name
         stands for a pair of files.
     format : str, optional
-        One of `labelgrove.data.FORMATS`. By default it is told from the name (.xmlc, .svm,
+        One of `labelgrove.data.FORMATS`. By default it is recognised by the name (.xmlc, .svm,
         .svmlight, .libsvm, .ft, .fasttext, .jsonl, .ndjson, .npz) or else from the first lines.
     chunk_size : int
         Rows in a chunk; only the last one, and those cut by `max_chunk_nnz`, have fewer.
@@ -156,7 +156,7 @@ def open_examples(
     OSError
         If the file cannot be opened.
     FileFormatError
-        If the file is empty, its header malformed or its format not to be told.
+        If the file is empty, its header malformed or its format unknown.
     ParameterError
         If a parameter is out of its domain.
 

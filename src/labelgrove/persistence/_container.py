@@ -1,4 +1,4 @@
-"""Layout of a model file: what stands at which byte, and every check of it.
+"""Layout of a model file, byte by byte, and every check of it.
 
 The container is safetensors: eight bytes with the length N of the header (little-endian), N bytes
 of JSON, then the bytes of the arrays without a gap. Our additions keep within that format: JSON of
@@ -32,7 +32,7 @@ METADATA: Final = "__metadata__"
 HEADER_KEY: Final = "labelgrove"
 CHECKSUM_KEY: Final = "labelgrove.crc32"
 
-# The longest side of an array: 128 TiB of bytes, so that no product of two overflows unseen.
+# The longest side of an array: 128 TiB of bytes, so that no product of two overflows.
 _MAX_SIDE = 2**47
 
 

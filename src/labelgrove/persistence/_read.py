@@ -1,4 +1,4 @@
-"""Open a model file that may come from a stranger: nothing in it is used before it is checked."""
+"""Read a model file that may come from a stranger: nothing in it is used unchecked."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ class StoredArrays(Mapping[str, AnyArray]):
 
 @dataclass(frozen=True)
 class StoredModel:
-    """A model file that was opened and whose frame was found sound.
+    """An open model file whose header and layout have been checked.
 
     Attributes
     ----------
@@ -196,7 +196,7 @@ def read_model(
     place = Path(path)
     name = os.fspath(path)
     with naming(name):
-        if not stat.S_ISREG(place.stat().st_mode):  # opening a pipe would wait for ever
+        if not stat.S_ISREG(place.stat().st_mode):  # opening a pipe would block forever
             raise ModelFileError("this is no ordinary file")
         with place.open("rb") as file:
             return _read(file, name, mapped=mapped, verify=verify)

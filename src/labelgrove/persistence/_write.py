@@ -23,7 +23,7 @@ from labelgrove.persistence._entry import AnyArray, array_checksum, checksum, pi
 from labelgrove.persistence._json import naming
 from labelgrove.persistence._read import FAULTS, StoredModel, read_model
 
-# Not every file system can flush a folder; then the rename itself is all that can be had.
+# Not every file system can flush a folder; then the rename itself has to do.
 _UNSUPPORTED = {errno.EINVAL, errno.ENOTSUP, errno.EBADF, errno.EACCES, errno.EPERM, errno.EISDIR}
 
 
@@ -36,7 +36,7 @@ def write_model(
     """Save a model as one file, replacing an older one in one step.
 
     The bytes go to a temporary file in the same folder, which is flushed to the disk and then
-    renamed over `path`. When anything fails, or the program is stopped, the older file stands as
+    renamed over `path`. When anything fails, or the program is stopped, the older file stays as
     it was. Equal input gives equal bytes. Arrays are written from where they lie, without a copy.
 
     Parameters
@@ -82,7 +82,7 @@ def write_model(
     except OSError as error:
         if error.errno is None:
             raise
-        # The temporary file's name would puzzle: name the one that was asked for.
+        # Name the file that was asked for, not the temporary one.
         raise OSError(error.errno, error.strerror, name) from error
 
 

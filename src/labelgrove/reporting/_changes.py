@@ -1,4 +1,4 @@
-"""What got better and what got worse from one model to another, and whether it is chance."""
+"""What one model does better and worse than another, with significance."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def changed_labels(
     after: Measured,
     f1: tuple[list[Any], list[Any]],
 ) -> dict[str, Any]:
-    """The labels on which the models ever differ, column by column, the surest change first."""
+    """The labels on which the models ever differ, column by column, by significance."""
     found = label_changes(after.truth, before.answer, after.answer)
     gain = found.only_after - found.only_before
     differ = np.flatnonzero(found.only_after + found.only_before > 0)

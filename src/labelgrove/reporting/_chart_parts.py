@@ -1,4 +1,4 @@
-"""What the charts of the reports are made of, in Vega-Lite.
+"""Parts of the reports' charts, in Vega-Lite.
 
 The page gives charts their data, by name, and their colours.
 
@@ -66,7 +66,7 @@ def chart(
     data : str
         The name of its data.
     description : str
-        What it shows, for who cannot see it.
+        What it shows, for those who cannot see it.
     layers : list of dict
         Vega-Lite layers.
     encoding : dict, optional

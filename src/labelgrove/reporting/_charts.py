@@ -208,10 +208,10 @@ def frequency() -> Spec:
 
 
 def lost_by_depth() -> Spec:
-    """At which depth of the tree the missed labels fall out."""
+    """The depth of the tree at which missed labels are lost."""
     return chart(
         "lost_by_depth",
-        "Depth of the tree at which missed labels fall out",
+        "Depth of the tree at which missed labels are lost",
         [
             {
                 "mark": {"type": "bar", "cornerRadiusEnd": 2},

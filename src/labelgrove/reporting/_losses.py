@@ -1,4 +1,4 @@
-"""Where the labels that were missed fell out of the tree."""
+"""Where in the tree the missed labels were lost."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ class Losses:
     labels : int64 array
         Which label was missed.
     nodes : int64 array
-        The node of the tree where it fell out: the first on its path whose probability is below
+        The node of the tree where it was lost: the first on its path whose probability is below
         what the label needed, which is its threshold, or the probability of the best class.
     depths : int64 array
         Depth of that node; the root has depth 0.
     at_leaf : bool array
         Whether it is the label's own leaf.
     unknown : int
-        Missed labels beside these that the model has never seen.
+        Further missed labels, which the model has never seen.
     """
 
     labels: IntArray
@@ -44,11 +44,11 @@ class Losses:
     unknown: int
 
     def by_node(self, n_nodes: int) -> IntArray:
-        """How many fell out at each node."""
+        """How many were lost at each node."""
         return np.bincount(self.nodes, minlength=n_nodes).astype(np.int64)
 
     def main_nodes(self, n_labels: int) -> tuple[IntArray, FloatArray]:
-        """By label, the node where it falls out most often (-1: nowhere) and the share there."""
+        """By label, the node where it is lost most often (-1: nowhere) and the share there."""
         pairs, counts = np.unique(np.stack([self.labels, self.nodes]), axis=1, return_counts=True)
         order = np.lexsort((pairs[1], -counts, pairs[0]))
         labels, first = np.unique(pairs[0][order], return_index=True)
@@ -61,7 +61,7 @@ class Losses:
 
 
 def find_losses(model: Any, X: Any, measured: Measured) -> Losses:
-    """Follow every missed label from the root to where it fell out."""
+    """Follow every missed label from the root to where it was lost."""
     names, truth = measured.labels, measured.truth
     missed = csr_array(truth - truth.multiply(measured.answer))
     missed.eliminate_zeros()

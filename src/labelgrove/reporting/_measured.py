@@ -85,7 +85,7 @@ class Measured:
 def measure(
     model: Any, X: Any, Y: Any, *, labels: Sequence[Hashable] = (), interval: Interval = None
 ) -> Measured:
-    """Ask the model for everything that the report needs.
+    """Measure everything that the report needs.
 
     Parameters
     ----------
@@ -106,7 +106,7 @@ def measure(
     error = expected_calibration_error(observed.truth, observed.estimates, interval=interval)
     found = figures(observed, PLACES, training=training, interval=interval)
     columns = {label: i for i, label in enumerate(observed.labels)}
-    # The curves go further than the figures, whose search is for the best 5.
+    # The curves need more places than the figures, which are about the best 5.
     best: tuple[Any, FloatArray] = model.predict_topk(X, _LONGEST_RANKING)
     ranking = as_columns(*best, columns, (observed.n_rows, _LONGEST_RANKING))
     classes = np.array([columns[label] for label in model.classes_.tolist()], np.int64)

@@ -1,4 +1,4 @@
-"""Arrays as lists of numbers that JSON holds in few signs."""
+"""Arrays as lists of numbers that are short in JSON."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 
 def plain(values: npt.ArrayLike, digits: int = 4) -> list[Any]:
-    """Whole numbers as they are, others rounded; what is not finite becomes None."""
+    """Whole numbers as they are, others rounded; None for what is not finite."""
     array = np.asarray(values)
     if array.dtype.kind != "f":
         return list(array.tolist())

@@ -57,7 +57,7 @@ def write_page(path: str | PathLike[str], template: str, content: dict[str, Any]
 
 
 def _json(value: Any) -> str:
-    """JSON that may stand within a script element, whatever the labels are."""
+    """JSON that is safe in a script element, whatever the labels are."""
     text = json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
     # Lone surrogates have no UTF-8, and "<" could end the element.
     return text.replace("<", "\\u003c").encode("utf-8", "backslashreplace").decode("utf-8")

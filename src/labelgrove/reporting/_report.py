@@ -31,7 +31,7 @@ def write_report(
     data_name: str = "the examples",
     level: float = 0.95,
 ) -> None:
-    """Measure a model on labelled examples that it has not learnt, and write it down as a page.
+    """Measure a model on held-out examples and write a page about it.
 
     The page shows the headline metrics with bootstrap intervals, P@k and R@k, F1 against the
     threshold, the reliability of the probabilities, a table of all labels, F1 against label
@@ -78,7 +78,7 @@ def write_report(
     """
     interval = Bootstrap(level=level, n_resamples=_RESAMPLES, method="centred")
     models = [model] if compare is None else [model, compare]
-    # Both models get the same columns: first the labels that either knows, then what else is true.
+    # Both models get the same columns: first the labels that either knows, then other true ones.
     labels = list(dict.fromkeys(label for one in models for label in one.classes_.tolist()))
     measured = measure(model, X, Y, labels=labels, interval=interval)
     losses = find_losses(model, X, measured) if hasattr(model, "label_paths") else None

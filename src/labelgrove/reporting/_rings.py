@@ -1,4 +1,4 @@
-"""The label tree as rings: one ring a depth, every label as wide as it is frequent. In Vega."""
+"""The label tree as rings, in Vega: a ring for each depth, labels as wide as they are frequent."""
 
 from __future__ import annotations
 

@@ -80,7 +80,7 @@ def threshold_curve(measured: Measured) -> list[dict[str, Any]]:
 
 
 def reliability(measured: Measured, model: str) -> list[dict[str, Any]]:
-    """The reliability curve over the estimates that were looked at."""
+    """The reliability curve over the estimates that were kept."""
     curve = reliability_curve(measured.truth, measured.estimates)
     there = curve.count > 0
     rows = records(
@@ -110,7 +110,7 @@ def label_columns(measured: Measured, losses: Losses | None) -> dict[str, Any]:
         measured.truth, measured.answer, names=measured.labels, thresholds=measured.thresholds
     )
     f1 = table.f1.copy()
-    f1[table.support == 0] = np.nan  # of a label that is not in the test nothing can be said
+    f1[table.support == 0] = np.nan  # unknown for a label that is not in the test set
     columns: dict[str, Any] = {
         "label": [str(name) for name in table.name],
         "seen": plain(measured.counts),
@@ -154,7 +154,7 @@ def frequency(columns: Mapping[str, Any]) -> tuple[list[dict[str, Any]], list[di
 
 
 def lost_by_depth(losses: Losses) -> list[dict[str, Any]]:
-    """Misses by the depth at which they fell out, inner nodes and leaves apart."""
+    """Misses by the depth at which they were lost, inner nodes and leaves apart."""
     total = max(losses.depths.size, 1)
     rows = []
     for depth in np.unique(losses.depths).tolist():

@@ -57,10 +57,10 @@ def over_time(
 
 
 def patience() -> Spec:
-    """The share of new labels told, by how many examples of them were learnt."""
+    """The share of new labels recognised, by how many examples of them were learnt."""
     return chart(
         "patience",
-        "Share of new labels told by the number of examples learnt of them",
+        "Share of new labels recognised, by the number of their examples learnt",
         [
             {
                 "mark": {
@@ -69,7 +69,7 @@ def patience() -> Spec:
                     "color": GREEN,
                     "opacity": 0.14,
                 },
-                "encoding": {"y": share("share", "told")},
+                "encoding": {"y": share("share", "recognised")},
             },
             {
                 "mark": {
@@ -78,13 +78,13 @@ def patience() -> Spec:
                     "color": GREEN,
                     "strokeWidth": 2.5,
                 },
-                "encoding": {"y": share("share", "told")},
+                "encoding": {"y": share("share", "recognised")},
             },
             {
                 "mark": {"type": "point", "opacity": 0, "size": 160, "filled": True},
                 "encoding": {
-                    "y": share("share", "told"),
-                    "tooltip": tooltip(examples="learnt|,d", told="share|.1%"),
+                    "y": share("share", "recognised"),
+                    "tooltip": tooltip(examples="learnt|,d", recognised="share|.1%"),
                 },
             },
         ],

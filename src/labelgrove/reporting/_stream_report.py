@@ -16,7 +16,7 @@ from labelgrove.reporting import _stream_charts
 from labelgrove.reporting._numbers import plain
 from labelgrove.reporting._page import write_page
 
-_NOISE = 200  # the first of so many parts of a stream is too short to tell precision or speed
+_NOISE = 200  # the first of so many parts of a stream is too short to measure precision or speed
 
 
 def write_stream_report(
@@ -26,11 +26,11 @@ def write_stream_report(
     name: str = "the model",
     data_name: str = "the stream",
 ) -> None:
-    """Write down how a model did while it learnt, as a page.
+    """Write a page on how a model did while it learnt.
 
-    It shows progressive P@1 over time, how labels and nodes of the tree grew, how many examples
-    of a new label are learnt until it is told, and the examples a second. The page is one file
-    and needs no network.
+    It shows progressive P@1 over time, the growing numbers of labels and nodes, how many examples
+    of a new label are learnt until it is recognised, and the examples a second. The page is one
+    file and needs no network.
 
     Parameters
     ----------
@@ -56,7 +56,7 @@ def write_stream_report(
     patience = record.patience()
     page = {"data": _data(points, patience), "charts": _charts(has_tree=points[-1].nodes > 0)}
     page["charts"] = {name: spec for name, spec in page["charts"].items() if page["data"][name]}
-    told = np.flatnonzero(patience >= 0.5)
+    half = np.flatnonzero(patience >= 0.5)
     last = points[-1]
     write_page(
         path,
@@ -74,7 +74,7 @@ def write_stream_report(
             "recent": last.recent_accuracy,
             "window": min(record.window, last.examples),
             "speed": last.examples / max(last.seconds, 1e-9),
-            "half": int(told[0]) if told.size else None,
+            "half": int(half[0]) if half.size else None,
             "ever": float(patience[-1]) if patience.size else None,
             "places": record.places,
         },
@@ -104,7 +104,7 @@ def _data(points: Sequence[ProgressPoint], patience: npt.NDArray[np.float64]) ->
 
 
 def _speeds(points: Sequence[ProgressPoint]) -> list[dict[str, Any]]:
-    """Examples a second between points that lie far enough apart to tell."""
+    """Examples a second, between points that are far enough apart."""
     kept = [points[0]]
     for point in points[1:]:
         if point.examples >= kept[-1].examples * 1.1:

@@ -1,4 +1,4 @@
-"""Vega, which draws the charts, as a script that stands within the page."""
+"""Vega, which draws the charts, as a script within the page."""
 
 from __future__ import annotations
 

@@ -35,9 +35,9 @@ def demo(
     """Watch a model learn from the documentation of Python; no download.
 
     Every docstring in the Python sources installed here (standard library, NumPy, SciPy,
-    scikit-learn) comes once, file after file, its own name and path masked; the labels to be told
-    are the packages, modules and classes that it belongs to. One name in ten is held out for the
-    test at the end.
+    scikit-learn) comes once, file after file, its own name and path masked; its labels are the
+    packages, modules and classes that it belongs to. One name in ten is held out for the test at
+    the end.
     """
     check_can_write(output)
     console = output_console()
@@ -67,7 +67,7 @@ def demo(
 
 
 def _batches(limit: int | None, held_out: list[PythonDoc]) -> Iterator[list[PythonDoc]]:
-    """Give docstrings to learn from in batches of 1, 2, 4, … and put those held out aside."""
+    """Yield docstrings to learn from in batches of 1, 2, 4, …, and set the held-out ones aside."""
     size, batch = 1, list[PythonDoc]()
     for doc in islice(iter_python_docs(), limit):
         if doc.held_out:

@@ -58,7 +58,7 @@ def explain(
     format: FormatOption = None,
     json: JsonOption = False,
 ) -> None:
-    """Show how MODEL comes to the labels that it predicts for one example.
+    """Show why MODEL predicts labels for one example, or why not.
 
     For every step of the way through the tree: its probability, and the features that speak for
     and against it. In a label tree the product of the probabilities is that of the label. For a

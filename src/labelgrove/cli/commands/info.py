@@ -22,7 +22,7 @@ _MOST_FREQUENT = 5
 
 
 def info(model_file: ModelArgument, json: JsonOption = False) -> None:
-    """Tell what MODEL is and what it has seen."""
+    """Show what MODEL is and what it has learnt from."""
     facts = describe(load_model(model_file), model_file)
     if json:
         write_json(facts)
@@ -31,7 +31,7 @@ def info(model_file: ModelArgument, json: JsonOption = False) -> None:
 
 
 def describe(model: Model, path: str) -> dict[str, Any]:
-    """Collect what there is to know about a model.
+    """Collect the facts about a model.
 
     Parameters
     ----------

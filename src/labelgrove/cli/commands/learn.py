@@ -1,4 +1,4 @@
-"""``labelgrove learn``: go on learning with a model that is there."""
+"""``labelgrove learn``: go on learning with an existing model."""
 
 from __future__ import annotations
 
@@ -33,9 +33,9 @@ def learn(
     progressive: ProgressiveOption = None,
     json: JsonOption = False,
 ) -> None:
-    """Go on learning with MODEL from DATA; new labels are welcome.
+    """Go on learning with MODEL from DATA, new labels included.
 
-    The result is the same as if MODEL had never been put aside. The old file stays as it is
+    The result is the same as if learning had never stopped. The old file stays as it is
     until the new one is complete. A model of the batch algorithm plt becomes one of online-plt,
     with the same tree and weights (best after --set online_ready=true). Ctrl-C ends the learning
     early: what has been learnt so far is written.

@@ -71,8 +71,8 @@ def predict(
 ) -> None:
     """Predict labels, with their probabilities, for the examples of DATA.
 
-    One line of JSON an example, in the order of DATA: {"labels": [...], "scores": [...]}, best
-    first. Labels that DATA may have are not looked at.
+    One line of JSON for each example, in the order of DATA: {"labels": [...], "scores": [...]},
+    best first. Labels in DATA are ignored.
     """
     refuse_inputs(output, model_file, data)
     model = load_model(model_file, jobs=jobs)

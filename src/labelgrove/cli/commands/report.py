@@ -1,4 +1,4 @@
-"""``labelgrove report``: all there is to know about a model's quality, as a page to look at."""
+"""``labelgrove report``: a page on the quality of a model."""
 
 from __future__ import annotations
 

@@ -31,7 +31,7 @@ _SETTABLE = "\n\n".join(
 )
 _SETTABLE_TEXT = sorted(f"text.{name}" for name in settable(HashedText))
 
-#: What stands below the options in ``--help``.
+#: Shown below the options in ``--help``.
 EPILOG = (
     "Parameters for --set, by algorithm; the reference of the estimators and of HashedText says "
     f"what they mean.\n\n{_SETTABLE}\n\nText: {', '.join(_SETTABLE_TEXT)}.\n\n"

@@ -43,7 +43,7 @@ def _settable(kind: str) -> str:
     return f"{kind}: {', '.join(names)}" if names else kind
 
 
-#: What stands below the options in ``--help``.
+#: Shown below the options in ``--help``.
 BUILD_EPILOG = (
     f"Parameters for --set by kind: {'; '.join(map(_settable, BUILDERS))}. The reference of "
     "labelgrove.trees says what they mean. A hierarchy has a line for each pair: parent, tab, "
@@ -69,7 +69,7 @@ def build(
     settings: SetOption = None,
     embeddings: Annotated[
         Literal["pifa", "cooccurrence"],
-        typer.Option("--embeddings", help="What tells which labels are alike."),
+        typer.Option("--embeddings", help="How labels are compared."),
     ] = "pifa",
     fano_frequencies: Annotated[
         Literal["marginal", "greedy", "all"],
@@ -146,7 +146,7 @@ def plot(
         ),
     ] = 300,
 ) -> None:
-    """Draw TREE; a large one in outline. Needs Matplotlib."""
+    """Draw TREE, or a summary of a large one. Needs Matplotlib."""
     refuse_inputs(output, tree)
     if Path(output).suffix.lower() not in {".svg", ".png", ".pdf"}:
         raise ParameterError(f"{output}: expected a name that ends in .svg, .png or .pdf")
@@ -169,7 +169,7 @@ def stats(
     limit: LimitOption = None,
     json: JsonOption = False,
 ) -> None:
-    """Say how large TREE is, how deep and how even; and what searches on it cost."""
+    """Show size, depth and balance of TREE, and what searches on it cost."""
     found = read_tree(tree)
     searches = None if data is None else Given(data, format=format, limit=limit)
     facts = {"tree": tree, **figures(found, searches)}

@@ -45,7 +45,7 @@ def tune(
         typer.Option(
             "--average",
             metavar="NAME",
-            help="The F-measure to be high: macro, micro or instance (by fta or sto).",
+            help="The F-measure to maximise: macro; with fta or sto also micro, instance.",
         ),
     ] = "macro",
     output: NewModelOption = None,
@@ -54,10 +54,10 @@ def tune(
     format: FormatOption = None,
     limit: LimitOption = None,
 ) -> None:
-    """Find, and keep in the model, from which probability on each label is to be predicted.
+    """Find the probability from which each label should be predicted, and keep it in the model.
 
-    DATA are examples that MODEL has not learnt from: of others its probabilities are too good.
-    `predict` and `eval` go by the thresholds with --thresholds.
+    DATA are examples that MODEL has not learnt from: on others its probabilities are too good.
+    With --thresholds, `predict` and `eval` use what was found.
     """
     target = model_file if output is None else output
     model = load_model(model_file, jobs=jobs)

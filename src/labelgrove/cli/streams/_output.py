@@ -33,7 +33,7 @@ class Output:
         self._stream: IO[bytes] = sys.stdout.buffer if path == "-" else _open_file(path)
 
     def write(self, content: bytes) -> None:
-        """Write and hand on at once, so that a reader of a pipe need not wait.
+        """Write and flush, so that a reader of a pipe need not wait.
 
         Parameters
         ----------
@@ -60,7 +60,7 @@ class Output:
         try:
             yield
         except OSError as failure:
-            # The system does not say by itself which file a failing write was for.
+            # The system does not say which file a failed write was for.
             if failure.filename is None:
                 failure.filename = self._name
             raise

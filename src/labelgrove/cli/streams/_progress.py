@@ -1,4 +1,4 @@
-"""A line that says how far a command is; it exists on terminals only and fits their width."""
+"""A progress line, shown on terminals only and no wider than they are."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _BAR = (8, 40)  # least and greatest width of the bar
 
 
 class ProgressLine:
-    """How far, how fast and how good, as one line; what does not fit is left out.
+    """Progress, speed and quality on one line; what does not fit is left out.
 
     Parameters
     ----------
@@ -88,7 +88,7 @@ class ProgressLine:
         yield row
 
     def _cells(self) -> list[str]:
-        """All there is to say, in the order of the line, the most important first."""
+        """All facts, in the order of the line, the most important first."""
         cells = [self.title]
         if self.total:
             cells.append(f"{_numbers.count(self.done)}/{_numbers.count(self.total)}")

@@ -28,7 +28,7 @@ class Source:
     path : str
         The file; ``-`` is standard input.
     format : str, optional
-        Its format; by default told from its name.
+        Its format; by default recognised by its name.
     limit : int, optional
         Use the first so many examples only.
     shuffle_seed : int, optional
