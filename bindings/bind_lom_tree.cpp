@@ -38,10 +38,11 @@ void learn(Model& model, const In<std::int64_t>& indptr, const In<FeatureId>& id
            const In<std::int64_t>& label_indptr, const In<LabelId>& labels, std::size_t begin, std::size_t end,
            unsigned, const nb::object& weights) {
   const Rows rows(indptr, ids, values);
-  const RowLabels row_labels(label_indptr, labels, rows.size());
-  const RowWeights row_weights(weights, rows.size());
-  if (end > rows.size() || begin > end) throw std::invalid_argument("there are no such examples");
-  if (labels.size() != rows.size()) throw std::invalid_argument("an example has no class, or several");
+  const RowLabels row_labels(label_indptr, labels, rows.size(), begin, end);
+  const RowWeights row_weights(weights, rows.size(), begin, end);
+  for (std::size_t row = begin; row < end; ++row) {
+    if (row_labels[row].size() != 1) throw std::invalid_argument("an example has no class, or several");
+  }
   if (!model.whole().can_learn()) throw std::runtime_error("this model was loaded for prediction only");
   const nb::gil_scoped_release no_gil;
   for (std::size_t row = begin; row < end; ++row) {

@@ -20,7 +20,7 @@ from engine.driver import (
     rows,
     save_bytes,
 )
-from labelgrove import _core
+from labelgrove import LOMTreeClassifier, OnlinePLTClassifier, _core
 from naive.learners import instance
 
 # The core takes examples in by windows of 512 while helpers work off the window before.
@@ -106,3 +106,18 @@ def test_the_seed_decides() -> None:
     }
     assert by_seed[1]["tree.parent"] != by_seed[2]["tree.parent"]
     assert by_seed[1] == learnt(options(policy="random", max_leaves=4, replay=1, random_state=1), 0)
+
+
+@pytest.mark.parametrize("engine", ["OnlinePlt", "LomTree"])
+def test_a_call_looks_at_no_other_rows_than_its_own(engine: str) -> None:
+    """Else what a stream of n rows costs, cut into runs, would grow with n times n."""
+    estimator = {"OnlinePlt": OnlinePLTClassifier, "LomTree": LOMTreeClassifier}[engine]
+    model = estimator().fit([[1.0, 0.0], [0.0, 1.0]], ["a", "b"])
+    learned = model._learned
+    arrays = learned.check_rows([[1.0, 0.0]] * 3).arrays
+    indptr, labels = np.array([0, 1, 2, 3]), np.array([1, 2**31, 0], np.uint32)
+    for begin, end in ((0, 1), (2, 3), (3, 3)):
+        learned.engine.learn(*arrays, indptr, labels, begin, end, 1)
+    for begin, end in ((1, 2), (0, 3), (2, 4), (2, 1)):
+        with pytest.raises(ValueError, match="do not fit together|no such examples"):
+            learned.engine.learn(*arrays, indptr, labels, begin, end, 1)
