@@ -6,13 +6,15 @@ import copy
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import labelgrove
-from engine.changed import KINDS, data, exercise, model
+from engine.changed import KINDS, Arrays, Header, data, exercise, model
 from labelgrove import ModelFileError
-from labelgrove.persistence import write_model
+from labelgrove.persistence import read_model, write_model
 
 junk = st.recursive(
     st.none()
@@ -72,7 +74,69 @@ def test_changed_header(
         clf = labelgrove.load(path)
     except ModelFileError:
         return
-    try:
-        exercise(clf, data(2)[0])
-    except labelgrove.LabelGroveError:
-        assert name == "parameters"  # such as n_jobs: checked when it is used
+    exercise(clf, data(2)[0])
+    clf.save(path)
+    exercise(labelgrove.load(path), data(2)[0])
+
+
+def named_model(folder: Path) -> tuple[Header, Arrays]:
+    rows = [{"x": 1.0}, {"y": 1.0}, {"z": 1.0}] * 3
+    path = folder / "named.lg"
+    labelgrove.OnlinePLTClassifier().fit(rows, [["a"], ["b"], ["c"]] * 3).save(path)
+    stored = read_model(path)
+    return dict(stored.header), {name: np.array(array) for name, array in stored.arrays.items()}
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"text": b"xyx", "retired": [0, 0, 1]}, "none retired"),
+        ({"retired": [1, 1, 1]}, "none retired"),
+        ({"text": b"xxz"}, "two labels in use are named 'x'"),
+        ({"text": b"x", "offsets": [0, 1], "retired": [0]}, "1 names for 3 features"),
+        ({"text": None, "offsets": None, "ints": [0, 1, 2]}, "must be text"),
+        ({"text": None, "offsets": None, "retired": []}, "0 names for 3 features"),
+    ],
+)
+def test_names_of_features_are_all_there(
+    changes: dict[str, Any], message: str, tmp_path: Path
+) -> None:
+    header, arrays = named_model(tmp_path)
+    dtypes = {"text": np.uint8, "offsets": np.uint64, "retired": np.uint8, "ints": np.int64}
+    for part, value in changes.items():
+        plain = list(value) if isinstance(value, bytes) else value
+        arrays.pop(f"feature.labels.{part}", None)
+        if plain is not None:
+            arrays[f"feature.labels.{part}"] = np.array(plain, dtypes[part])
+    path = tmp_path / "changed.lg"
+    write_model(path, header, arrays)
+    with pytest.raises(ModelFileError, match=message):
+        labelgrove.load(path)
+
+
+@pytest.mark.parametrize(
+    ("place", "name", "value"),
+    [
+        ("parameters", "ofo_b", 0),
+        ("parameters", "epochs", 0),
+        ("parameters", "threshold", "high"),
+        ("parameters", "arity", -1),
+        ("parameters", "warm_start_size", 0),
+        ("parameters", "learner", "best"),
+        ("compact", "bytes_after", 0),
+        ("compact", "threshold", -1),
+        ("compact", "precision_before", [0.5]),
+        ("compact", "precision_after", [0.1, 0.2, 7]),
+        (None, "columns", 2**31 - 1),
+        (None, "named_features", 0),
+    ],
+)
+def test_what_is_out_of_its_range_is_refused(
+    place: str | None, name: str, value: Any, tmp_path: Path
+) -> None:
+    header, arrays = model("compact int8" if place == "compact" else "all", tmp_path)
+    header = copy.deepcopy(header)
+    (header if place is None else header[place])[name] = value
+    write_model(tmp_path / "changed.lg", header, arrays)
+    with pytest.raises(ModelFileError):
+        labelgrove.load(tmp_path / "changed.lg")

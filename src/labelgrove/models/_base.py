@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
@@ -18,7 +19,15 @@ from labelgrove._errors import DataError, ParameterError
 from labelgrove._labels import parse_targets
 from labelgrove._parameters import finite, integer, thread_count
 from labelgrove._validation import check_weights
-from labelgrove.models.engine._archive import About, Format, learned_from_state, model_state
+from labelgrove.models.engine._archive import (
+    About,
+    Format,
+    front_end_from,
+    learned_from_file,
+    learned_from_state,
+    model_state,
+    parameters_from,
+)
 from labelgrove.models.engine._compacting import checked_compaction, compact_copy
 from labelgrove.models.engine._compaction_report import PLACES, CompactionReport
 from labelgrove.models.engine._guard import Guard, Turn
@@ -52,7 +61,7 @@ from labelgrove.models.explanations._explanation import Explanation
 from labelgrove.models.explanations._paths import LabelPaths, label_paths
 from labelgrove.models.thresholds._estimates import n_rows_of
 from labelgrove.models.thresholds._tuner import HeldOutTuning
-from labelgrove.persistence import write_model
+from labelgrove.persistence import StoredModel, write_model
 from labelgrove.trees import LabelTree
 from labelgrove.tuning import Thresholds
 
@@ -587,13 +596,53 @@ class LabelClassifier(ClassifierMixin, BaseEstimator):
         ------
         NotLearnedError
             Before the first example.
+        ModelFileError
+            If what was written could not be loaded again, such as for a parameter that was set to
+            what cannot be.
         OSError
-            If the file cannot be written; a file that was there before stays as it was.
+            If the file cannot be written.
+
+        Whatever is raised, a file that was there before stays as it was.
         """
         known(self._learned)
         with self._guard.reading():
-            state = model_state(known(self._learned), self._about(), for_prediction=for_prediction)
-            write_model(path, *state)
+            header, arrays = model_state(
+                known(self._learned), self._about(), for_prediction=for_prediction
+            )
+
+            def check(stored: StoredModel) -> None:
+                arrays.clear()  # they are in the file now: no third copy of the model
+                type(self)()._restore(stored)
+
+            write_model(path, header, arrays, check)
+
+    def _restore(self, stored: StoredModel) -> None:
+        """Become the model of a file.
+
+        Raises
+        ------
+        ValueError, LookupError, TypeError, ArithmeticError
+            If anything does not hold that must; the message says what.
+        """
+        learned = learned_from_file(self._format, stored.header, stored.arrays)
+        parameters = parameters_from(stored.header, list(self.get_params(deep=False)))
+        self.set_params(**parameters)
+        self._check_parameters()
+        self._learned, self.front_end_ = learned, front_end_from(stored.header)
+
+    def _check_parameters(self) -> None:
+        """Refuse parameters outside their domains, but for the tree, which no file keeps."""
+        probe = clone(self)
+        if getattr(probe, "tree", "") is None and getattr(probe, "warm_start_size", None) is None:
+            probe.set_params(tree=LabelTree.flat(["any"]))
+        probe._start(named=False)
+        probe._checked_threshold()
+        if hasattr(probe, "epochs"):
+            integer("epochs", probe.epochs, 1)
+
+    @abstractmethod
+    def _start(self, *, named: bool) -> Any:
+        """The parameters, checked; ``named`` tells that features have names."""
 
     def _about(self) -> About:
         return About(self.algorithm, self.get_params(deep=False), self.front_end_)

@@ -12,7 +12,6 @@ from labelgrove.models._ldsm import LdSMClassifier
 from labelgrove.models._lom_tree import LOMTreeClassifier
 from labelgrove.models._online_plt import OnlinePLTClassifier
 from labelgrove.models._plt import PLTClassifier
-from labelgrove.models.engine._archive import front_end_from, learned_from_file, parameters_from
 from labelgrove.persistence import read_model
 
 ESTIMATORS: tuple[type[LabelClassifier], ...] = (
@@ -61,8 +60,6 @@ def load(path: str | PathLike[str], *, n_jobs: int | None = 1) -> Any:
         raise ModelFileError(f"{path}: unknown algorithm {algorithm!r}")
     model = estimator()
     with stored.checking():
-        model._learned = learned_from_file(estimator._format, stored.header, stored.arrays)
-        parameters = parameters_from(stored.header, list(model.get_params(deep=False)))
-        model.set_params(**parameters, n_jobs=n_jobs)
-        model.front_end_ = front_end_from(stored.header)
+        model._restore(stored)
+    model.set_params(n_jobs=n_jobs)
     return model

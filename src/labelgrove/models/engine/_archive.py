@@ -145,7 +145,7 @@ def learned_from_file(
         engine=load(options.to_dict(), dict(arrays), for_prediction),
         options=options,
         labels=labels,
-        features=_feature_names(arrays) if header["named_features"] else None,
+        features=_feature_names(header, arrays),
         kind=header["targets"],
         n_columns=_natural(header, "columns"),
         n_features=_natural(header, "features"),
@@ -161,6 +161,8 @@ def _check_labels(learned: AnyLearned) -> None:
     labels = learned.labels
     if learned.kind not in KINDS:
         raise ModelFileError(f"unknown kind of targets {learned.kind!r}")
+    if learned.n_columns > (len(labels) if learned.kind == "indicator" else 0):
+        raise ModelFileError("the header's 'columns' are more than the labels that there are")
     known, active = learned.engine.labels().astype(np.int64), np.flatnonzero(labels.active)
     expected = active
     if learned.kind == "indicator":
@@ -177,13 +179,22 @@ def _check_labels(learned: AnyLearned) -> None:
         raise ModelFileError("the labels that were learnt and their names do not match")
 
 
-def _feature_names(arrays: Mapping[str, npt.NDArray[Any]]) -> FeatureNames:
+def _feature_names(
+    header: Mapping[str, Any], arrays: Mapping[str, npt.NDArray[Any]]
+) -> FeatureNames | None:
+    if header["named_features"] is False:
+        return None
     stored = {
         name.removeprefix(_FEATURE_PREFIX): array
         for name, array in arrays.items()
         if name.startswith(_FEATURE_PREFIX)
     }
-    return FeatureNames(LabelRegistry.from_arrays(stored).names.tolist())
+    names = LabelRegistry.from_arrays(stored)
+    if names.label_type == "int" or not names.active.all():
+        raise ModelFileError("the names of features must be text, and none retired")
+    if max(len(names), 1) != header["features"]:
+        raise ModelFileError(f"there are {len(names)} names for {header['features']!r} features")
+    return FeatureNames(names.names.tolist())
 
 
 def parameters_from(header: Mapping[str, Any], names: Collection[str]) -> dict[str, Any]:

@@ -65,15 +65,22 @@ class CompactionReport:
         except TypeError as error:
             raise ModelFileError(f"the header's 'compact': {error}") from error
         if not report._is_sound():
-            raise ModelFileError("the header's 'compact' holds a value of the wrong type")
+            raise ModelFileError("the header's 'compact' holds a value that cannot be")
         return report
 
     def _is_sound(self) -> bool:
-        counts = (self.weights_before, self.weights_after, self.bytes_before, self.bytes_after)
-        measured = (*(self.precision_before or ()), *(self.precision_after or ()))
+        weights, sizes = (
+            (self.weights_before, self.weights_after),
+            (self.bytes_before, self.bytes_after),
+        )
+        measured = [one for one in (self.precision_before, self.precision_after) if one is not None]
         return (
             isinstance(self.dtype, str)
             and self.dtype in DTYPES
-            and all(type(count) is int and count >= 0 for count in counts)
-            and all(type(value) in {int, float} for value in (self.threshold, *measured))
+            and all(type(count) is int and count >= 0 for count in weights)
+            and all(type(size) is int and size >= 1 for size in sizes)
+            and type(self.threshold) in {int, float}
+            and self.threshold >= 0
+            and all(len(one) == len(PLACES) for one in measured)
+            and all(type(p) in {int, float} and 0 <= p <= 1 for one in measured for p in one)
         )
