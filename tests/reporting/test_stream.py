@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from labelgrove import DataError
 from labelgrove.evaluation import StreamRecord
 from labelgrove.reporting import write_stream_report
-from reporting.browser import Browser
+from reporting.browser import Show
 
 ROWS = st.lists(
     st.tuples(st.sets(st.integers(0, 5), max_size=3), st.permutations(range(6))), max_size=6
@@ -87,28 +87,28 @@ def test_recent_is_the_last_thousand_and_points_stay_few() -> None:
 
 
 @pytest.mark.slow
-def test_the_page_renders(browser: Browser, tmp_path: Path) -> None:
+def test_the_page_renders(show: Show, tmp_path: Path) -> None:
     page = tmp_path / "stream.html"
     record = StreamRecord()
     for number in range(300):
         true = [[f"label {number * i // 7}"] for i in range(1, 5)]
         record.add(true, [["label 1", "label 7"]] * 4, nodes=number, seconds=0.01)
     write_stream_report(record, page, name="a model", data_name="</title>")
-    browser.open(page, width=390)
-    assert browser.errors == [] and browser.requests == [page.as_uri()]
-    assert browser.run("document.title") == "a model, learning </title> · LabelGrove"
-    assert browser.run("document.documentElement.scrollWidth") == 390
-    assert browser.run("document.querySelectorAll('[data-chart] svg').length") == 4
+    screen = show(page, width=390)
+    assert screen.errors == [] and screen.requests == [page.as_uri()]
+    assert screen.run("document.title") == "a model, learning </title> · LabelGrove"
+    assert screen.run("document.documentElement.scrollWidth") == 390
+    assert screen.run("document.querySelectorAll('[data-chart] svg').length") == 4
 
 
 @pytest.mark.slow
-def test_nothing_new_and_no_tree(browser: Browser, tmp_path: Path) -> None:
+def test_nothing_new_and_no_tree(show: Show, tmp_path: Path) -> None:
     page, record = tmp_path / "stream.html", StreamRecord(["a"])
     record.add([["a"]], [["a"]], seconds=0.1)
     write_stream_report(record, page)
-    browser.open(page)
-    assert browser.errors == []
-    assert browser.run("document.querySelectorAll('[data-chart] svg').length") == 2
+    screen = show(page)
+    assert screen.errors == []
+    assert screen.run("document.querySelectorAll('[data-chart] svg').length") == 2
 
 
 def test_what_cannot_be_reported_is_refused(tmp_path: Path) -> None:
