@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -16,6 +17,9 @@ FENCE = re.compile(r"^```.*?^```$", re.MULTILINE | re.DOTALL)
 CODE = re.compile(r"`[^`\n]*`")
 HEADING = re.compile(r"^#{1,6} +(.+?) *#*$", re.MULTILINE)
 SCHEME = re.compile(r"[a-z][a-z0-9+.-]*:", re.IGNORECASE)
+# The README is shown by package indices, too, where only whole addresses lead somewhere.
+HOME = "https://github.com/labelgrove/labelgrove/blob/main/"
+EXTRA = re.compile(r"labelgrove\[([\w,]+)\]")
 
 
 def prose(page: Path) -> str:
@@ -23,7 +27,7 @@ def prose(page: Path) -> str:
 
 
 def links(page: Path) -> list[str]:
-    found = LINK.findall(CODE.sub("", prose(page)))
+    found = [link.removeprefix(HOME) for link in LINK.findall(CODE.sub("", prose(page)))]
     return [target for target in found if not SCHEME.match(target)]
 
 
@@ -57,3 +61,22 @@ def test_links_and_anchors_are_found(tmp_path: Path) -> None:
     )
     assert links(page) == ["b.md#c", "e.svg", "l.md"]
     assert anchors(page) == {"the-c-of-pi_t-and-why"}
+
+
+def test_links_of_the_readme_hold_wherever_it_is_shown() -> None:
+    found = LINK.findall(CODE.sub("", prose(ROOT / "README.md")))
+    assert [target for target in found if not SCHEME.match(target)] == []
+
+
+def test_every_extra_that_is_named_is_there() -> None:
+    """In pages, docstrings and messages alike."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    sources = [*PAGES, *(ROOT / "src").rglob("*.py")]
+    named = {
+        extra
+        for source in sources
+        for extras in EXTRA.findall(source.read_text(encoding="utf-8"))
+        for extra in extras.split(",")
+    }
+    assert {"plot", "report"} <= named <= set(project["optional-dependencies"])
+    assert HOME.startswith(project["urls"]["Homepage"])
