@@ -11,18 +11,25 @@ export PATH := $(CURDIR)/$(BIN):$(PATH)
 help:  ## this menu
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
 
+# What `demo` and `test` need is compiled while pip installs the rest.
 .PHONY: demo
-demo: build  ## learn from a stream of real text and watch it
+demo:  ## learn from a stream of real text and watch it
+	@$(MAKE) --no-print-directory -j 2 extension $(VENV)/.package
 	@$(BIN)/labelgrove demo
 
 .PHONY: test
-test: build  ## the tests of the core, then those of the package
+test:  ## the tests of the core, then those of the package
+	@$(MAKE) --no-print-directory -j 2 build $(VENV)/.ready
 	$(BIN)/ctest --preset dev
 	$(BIN)/python -m pytest -n auto --dist worksteal $(PYTEST)
 
 .PHONY: build
 build: build/dev/.configured  ## compile what changed, straight into src/labelgrove
 	@$(BIN)/cmake --build --preset dev
+
+.PHONY: extension
+extension: build/dev/.configured
+	@$(BIN)/cmake --build --preset dev --target _core
 
 .PHONY: lint
 lint: $(VENV)/.ready  ## style and likely mistakes
@@ -37,11 +44,11 @@ format: $(VENV)/.ready  ## rewrite the sources in the house's style
 	$(BIN)/clang-format -i $(CPP)
 
 .PHONY: types
-types: build  ## the strict type checker
+types: build $(VENV)/.ready  ## the strict type checker
 	$(BIN)/mypy
 
 .PHONY: asan
-asan: build/asan/.configured  ## the tests under AddressSanitizer and UndefinedBehaviorSanitizer
+asan: build/asan/.configured $(VENV)/.ready  ## the tests under AddressSanitizer and UndefinedBehaviorSanitizer
 	$(BIN)/cmake --build --preset asan
 	$(BIN)/ctest --preset asan
 	scripts/pytest-asan
@@ -51,47 +58,50 @@ tsan: build/tsan/.configured  ## the tests of the core under ThreadSanitizer
 	$(BIN)/cmake --build --preset tsan
 	scripts/fixed-addresses $(BIN)/ctest --preset tsan
 
-.PHONY: tidy
-tidy: build/tidy/.configured  ## clang-tidy over the core and the bindings
-	$(BIN)/cmake --build --preset tidy -- -k 0
-
 .PHONY: bench
-bench: build  ## measure, and write docs/benchmarks.md
+bench: build $(VENV)/.ready  ## measure, and write docs/benchmarks.md
 	$(BIN)/python -m benchmarks --peer
 
 .PHONY: docs
-docs: build  ## the documentation, into docs/_build/html
+docs: build $(VENV)/.ready  ## the documentation, into docs/_build/html
 	$(BIN)/sphinx-build -q -E -W --keep-going -b html docs docs/_build/html
 
 .PHONY: wheel
-wheel: $(VENV)/.ready  ## source archive and wheel, into dist, tried in an environment of their own
+wheel: $(VENV)/.ready  ## source archive and wheel, into dist; the wheel tested from another folder
 	rm -rf dist build/wheel
 	$(BIN)/python -m build --outdir dist
 	$(BIN)/python -m venv build/wheel
-	build/wheel/bin/pip install -q dist/*.whl
-	cd build/wheel && bin/python -c "import labelgrove, labelgrove._core; print(labelgrove.__version__, labelgrove.__file__)"
+	build/wheel/bin/pip install -q --no-compile --disable-pip-version-check "$$(echo dist/*.whl)[test]"
+	$(BIN)/python scripts/test-wheel build/wheel/bin
 
 .PHONY: clean
 clean:  ## remove everything that was built, the environment included
 	rm -rf $(VENV) build dist docs/_build src/labelgrove/_core.*.so
 	rm -rf .hypothesis .mypy_cache .pytest_cache .ruff_cache
 
-# The environment: made once, and again when what it needs changes. The package is installed
-# without its extension, in place; the extension is the business of `build`.
-$(VENV)/.ready: pyproject.toml
+# The environment: made once, and again when what it needs changes; first what compiles, then what
+# the package needs, then what tests, linters and documentation need. The package is installed
+# without its extension, in place; the extension is the business of `build`. Python compiles what it
+# imports, so pip need not compile everything.
+PIP := $(BIN)/pip install -q --no-compile --disable-pip-version-check
+EDITABLE := --no-build-isolation -C wheel.cmake=false -C wheel.py-api=py3 -C editable.mode=inplace
+
+$(VENV)/.tools: pyproject.toml
 	@$(PYTHON) -c "import sys; sys.exit(sys.version_info < (3, 11))" || \
 	    { echo "LabelGrove needs Python 3.11 or newer: make PYTHON=python3.12 ..." >&2; exit 1; }
 	test -x $(BIN)/pip || $(PYTHON) -m venv $(VENV) || \
 	    { echo "No virtual environment can be made; on Debian: apt install python3-venv" >&2; exit 1; }
-	$(BIN)/pip install -q "scikit-build-core>=1.1" "nanobind>=3.1" cmake ninja
-	$(BIN)/pip install -q --no-build-isolation -e ".[bench,dev,docs,test]" \
-	    -C wheel.cmake=false -C wheel.py-api=py3 -C editable.mode=inplace
+	$(PIP) "scikit-build-core>=1.1" "nanobind>=3.1" cmake ninja
 	@touch $@
 
-build/tidy/.configured: | $(VENV)/bin/clang-tidy
-$(VENV)/bin/clang-tidy: | $(VENV)/.ready
-	$(BIN)/pip install -q "clang-tidy>=20"
+$(VENV)/.package: $(VENV)/.tools
+	$(PIP) $(EDITABLE) -e .
+	@touch $@
 
-build/%/.configured: CMakePresets.json $(VENV)/.ready
+$(VENV)/.ready: $(VENV)/.package
+	$(PIP) $(EDITABLE) -e ".[bench,dev,docs,test]"
+	@touch $@
+
+build/%/.configured: CMakePresets.json $(VENV)/.tools
 	$(BIN)/cmake --preset $* -DPython_EXECUTABLE=$(CURDIR)/$(BIN)/python
 	@touch $@

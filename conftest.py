@@ -1,8 +1,13 @@
 """What holds for every test, those in docstrings included."""
 
-import signal
-from importlib.util import find_spec
+from __future__ import annotations
 
+import signal
+from fnmatch import fnmatch
+from importlib.util import find_spec
+from pathlib import Path
+
+import pytest
 from hypothesis import settings
 
 # The only module that cannot be imported without an optional package.
@@ -16,3 +21,42 @@ settings.load_profile("labelgrove")
 # interrupt something would fail there.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--skips", type=Path, help="a file of the tests that may be skipped")
+
+
+class SkipsInBounds:
+    """Fails the run if a test is skipped that the file does not name."""
+
+    def __init__(self, path: Path) -> None:
+        lines = path.read_text(encoding="utf-8").splitlines()
+        self.allowed = [line for line in lines if line and not line.startswith("#")]
+        self.others: list[str] = []
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        if report.skipped and not hasattr(report, "wasxfail"):
+            self._note(report.nodeid)
+
+    def pytest_collectreport(self, report: pytest.CollectReport) -> None:
+        if report.skipped:
+            self._note(report.nodeid)
+
+    def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
+        for test in self.others:
+            terminalreporter.write_line(f"SKIPPED, which may not be: {test}", red=True)
+
+    def pytest_sessionfinish(self, session: pytest.Session) -> None:
+        if self.others and session.exitstatus == pytest.ExitCode.OK:
+            session.exitstatus = pytest.ExitCode.TESTS_FAILED
+
+    def _note(self, test: str) -> None:
+        if not any(fnmatch(test, pattern.replace("[", "[[]")) for pattern in self.allowed):
+            self.others.append(test)
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    path = config.getoption("--skips")
+    if path is not None and not hasattr(config, "workerinput"):
+        config.pluginmanager.register(SkipsInBounds(path))

@@ -9,8 +9,8 @@ execute_process(
 find_package(nanobind 3.1 CONFIG REQUIRED)
 
 file(GLOB binding_sources CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/bindings/*.cpp")
-nanobind_add_module(_core NB_STATIC STABLE_ABI FREE_THREADED NB_SUPPRESS_WARNINGS
-                    NB_DOMAIN labelgrove ${binding_sources})
+nanobind_add_module(_core NB_STATIC STABLE_ABI NB_SUPPRESS_WARNINGS NB_DOMAIN labelgrove
+                    ${binding_sources})
 target_link_libraries(_core PRIVATE labelgrove_core labelgrove_flags)
 target_precompile_headers(_core PRIVATE <nanobind/nanobind.h> <nanobind/ndarray.h>
   <algorithm> <cstdint> <span> <string> <vector>)

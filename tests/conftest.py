@@ -1,4 +1,4 @@
-"""What tests share; this directory on the import path, for ``from naive import ...``."""
+"""What tests share; on the import path are this folder and the one above, of `benchmarks`."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-sys.path.insert(0, str(Path(__file__).parent))
+sys.path[:0] = [str(folder) for folder in Path(__file__).parents[:2]]
 
 
 @pytest.fixture(scope="session")

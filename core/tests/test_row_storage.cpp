@@ -56,7 +56,7 @@ TEST("row storage: moving takes the floats along, on the heap and in pages") {
     RowStorage source(floats);
     count_on(source.data(), 0, floats);
     RowStorage target(std::move(source));
-    CHECK(source.data() == nullptr);  // NOLINT(bugprone-use-after-move)
+    CHECK(source.data() == nullptr);
     CHECK_EQ(source.capacity(), 0U);
     source.reserve(floats / 2);  // as good as new
     RowStorage assigned(7);
