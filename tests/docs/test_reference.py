@@ -1,0 +1,34 @@
+"""The reference names everything public, and gives every estimator a page with all its methods."""
+
+from __future__ import annotations
+
+import re
+from importlib import import_module
+from pathlib import Path
+
+import pytest
+
+import labelgrove
+from labelgrove import models
+from labelgrove.models import ESTIMATORS
+
+REFERENCE = Path(__file__).parents[2] / "docs" / "reference"
+PAGES = {page: page.read_text(encoding="utf-8") for page in REFERENCE.rglob("*.md")}
+ENTRY = re.compile(r"^\.\. auto(?:class|exception|function):: (\w+)$", re.MULTILINE)
+PACKAGE = re.compile(r"^\.\. automodule:: labelgrove\.(\w+)$", re.MULTILINE)
+
+
+def test_every_public_name_has_an_entry() -> None:
+    entries = {name for text in PAGES.values() for name in ENTRY.findall(text)}
+    for text in PAGES.values():
+        for package in PACKAGE.findall(text):
+            entries |= set(dir(import_module(f"labelgrove.{package}")))
+    public = {*labelgrove.__all__, *models.__all__} - {"ESTIMATORS", "__version__"}
+    assert sorted(public - entries) == []
+
+
+@pytest.mark.parametrize("name", [*(one.__name__ for one in ESTIMATORS), "ThresholdedClassifier"])
+def test_an_estimator_has_a_page_with_what_it_inherits(name: str) -> None:
+    [page] = [page for page, text in PAGES.items() if f"autoclass:: {name}\n" in text]
+    assert PAGES[page].startswith(f"# {name}\n")
+    assert re.search(rf"autoclass:: {name}\n   :members:\n   :inherited-members: ", PAGES[page])
