@@ -40,7 +40,7 @@ def dense_indicator(Y: npt.NDArray[Any]) -> Indicator:
     return _by_rows(rows, columns, Y.shape)
 
 
-def sparse_indicator(Y: Any) -> Indicator:
+def sparse_indicator(Y: Any, name: str = "Y") -> Indicator:
     """Return the ones of a SciPy sparse matrix or array of any format; a repeated one counts once.
 
     The caller's matrix is never changed.
@@ -51,30 +51,30 @@ def sparse_indicator(Y: Any) -> Indicator:
         A stored value that is neither 0 nor 1, or an entry outside the matrix.
     """
     if Y.ndim != 2:
-        raise DataError(f"Y is sparse with {Y.ndim} dimension(s): expected (n_rows, n_labels)")
+        raise DataError(f"{name} is sparse with {Y.ndim} dimension(s): expected (n_rows, n_labels)")
     if Y.dtype.kind not in "biuf":
-        raise DataError(f"Y is sparse with values of type {Y.dtype}: expected 0 and 1")
-    rows, columns, values = triples(Y, "Y")
-    for name, ids, size in (("row", rows, Y.shape[0]), ("column", columns, Y.shape[1])):
+        raise DataError(f"{name} is sparse with values of type {Y.dtype}: expected 0 and 1")
+    rows, columns, values = triples(Y, name)
+    for axis, ids, size in (("row", rows, Y.shape[0]), ("column", columns, Y.shape[1])):
         outside = np.flatnonzero((ids < 0) | (ids >= size))
         if outside.size:
             raise DataError(
-                f"Y is damaged: it stores an entry in {name} {ids[outside[0]]} and has {size}"
+                f"{name} is damaged: it stores an entry in {axis} {ids[outside[0]]} and has {size}"
             )
     wrong = np.flatnonzero((values != 0) & (values != 1))
     if wrong.size:
         first = wrong[0]
-        raise _not_an_indicator(int(rows[first]), int(columns[first]), values[first])
+        raise _not_an_indicator(int(rows[first]), int(columns[first]), values[first], name)
     ones = values != 0
-    return _by_rows(rows[ones], columns[ones], Y.shape)
+    return _by_rows(rows[ones], columns[ones], Y.shape, name)
 
 
 def _by_rows(
-    rows: npt.NDArray[Any], columns: npt.NDArray[Any], shape: tuple[int, int]
+    rows: npt.NDArray[Any], columns: npt.NDArray[Any], shape: tuple[int, int], name: str = "Y"
 ) -> Indicator:
     n_rows, n_columns = shape
     if n_columns > _MAX_COLUMNS:
-        raise DataError(f"Y has {n_columns} columns: expected at most {_MAX_COLUMNS} labels")
+        raise DataError(f"{name} has {n_columns} columns: expected at most {_MAX_COLUMNS} labels")
     columns = columns.astype(np.int64)
     later = (rows[1:] > rows[:-1]) | ((rows[1:] == rows[:-1]) & (columns[1:] > columns[:-1]))
     if not later.all():
@@ -92,8 +92,11 @@ def _is_zero_or_one(cell: Any) -> bool:
     return isinstance(cell, int | float | np.bool_ | np.number) and cell in {0, 1}
 
 
-def _not_an_indicator(row: int, column: int, value: Any) -> DataError:
+def _not_an_indicator(row: int, column: int, value: Any, name: str = "Y") -> DataError:
+    hint = (
+        "; a 2-D Y is an indicator with one column a label (labels themselves are given as a list "
+        "with a collection a row)"
+    )
     return DataError(
-        f"Y, row {row}, column {column}: {value}, expected 0 or 1; a 2-D Y is an indicator with "
-        "one column a label (labels themselves are given as a list with a collection a row)"
+        f"{name}, row {row}, column {column}: {value}, expected 0 or 1{hint if name == 'Y' else ''}"
     )

@@ -170,8 +170,8 @@ GOOD_Y = csr_array([[1, 0, 1], [0, 1, 0]])
     [
         (np.eye(2), [[0], [1]], "Y_true is a ndarray: expected a SciPy sparse matrix"),
         (csr_array((0, 3)), [[0]], "Y_true has shape (0, 3): there is nothing to measure"),
-        (csr_array([[1, 2]]), [[0]], "Y_true, row 0, column 1: 2 found where 0 or 1"),
-        (csr_array([[0, np.nan]]), [[0]], "Y_true, row 0, column 1: nan found where a finite"),
+        (csr_array([[1, 2]]), [[0]], "Y_true, row 0, column 1: 2, expected 0 or 1"),
+        (csr_array([[0, np.nan]]), [[0]], "Y_true, row 0, column 1: nan, expected 0 or 1"),
         (GOOD_Y, csr_array([[0, 0, 1.0]]), "prediction has shape (1, 3): expected (2, 3)"),
         (GOOD_Y, csr_array([[0, 0, 1], [0, np.inf, 0]]), "prediction, row 1, column 1: inf"),
         (GOOD_Y, [[0.5, 0.1], [0.2, 0.1]], "type float64: expected integer label ids"),
@@ -198,7 +198,9 @@ def test_a_label_ranked_twice_is_an_error_but_missing_places_may_repeat() -> Non
 def test_columns_beyond_the_matrix_are_an_error_not_a_crash() -> None:
     broken = csr_array((np.ones(1), np.array([0]), np.array([0, 1, 1])), shape=(2, 3))
     broken.indices = np.array([7])
-    with pytest.raises(DataError, match="row 0: column 7 is not one of the 3 columns"):
+    with pytest.raises(
+        DataError, match="Y_true is damaged: it stores an entry in column 7 and has 3"
+    ):
         metrics.precision_at_k(broken, [[0], [0]], 1)
 
 

@@ -91,7 +91,7 @@ def test_a_ranking_is_read_as_a_set() -> None:
 
 
 def test_scores_are_not_taken_for_sets() -> None:
-    with pytest.raises(DataError, match=r"Y_pred, row 0, column 1: 0.5 found where 0 or 1"):
+    with pytest.raises(DataError, match=r"Y_pred, row 0, column 1: 0.5, expected 0 or 1"):
         metrics.f_measure(csr_array([[1, 0]]), csr_array([[0, 0.5]]))
 
 

@@ -12,6 +12,7 @@ import pytest
 
 from labelgrove import DataError, MissingDependencyError
 from labelgrove.reporting import write_report
+from labelgrove.reporting._page import vega_script
 from reporting.kit import HOSTILE, examples
 
 pytestmark = (
@@ -59,9 +60,8 @@ def test_what_cannot_be_reported_is_refused(models: Any, tmp_path: Path) -> None
 def test_without_the_optional_packages(
     models: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, module: str
 ) -> None:
-    from labelgrove.reporting import _vega
 
-    _vega.runtime.cache_clear()
+    vega_script.cache_clear()
     monkeypatch.setitem(sys.modules, module, None)
     X, labels = examples(3, 6)
     package = {"jinja2": "jinja2", "vl_convert": "vl-convert-python"}[module]

@@ -1,4 +1,4 @@
-"""From pieces (what one block of a file gave) to chunks of the size that was asked for."""
+"""What files give: the pieces that a format is read in, and chunks of rows cut from them."""
 
 from __future__ import annotations
 
@@ -134,3 +134,15 @@ def _width(pieces: list[Piece]) -> int:
         if piece.features is not None and len(piece.features.indices)
     )
     return max(largest, default=-1) + 1
+
+
+@dataclass(frozen=True, eq=False)
+class Contents:
+    """An opened file: its declarations are read, its rows come as the pieces are asked for."""
+
+    pieces: Iterator[Piece]
+    is_text: bool
+    labels_are_int: bool
+    declared_rows: int | None = None
+    declared_features: int | None = None
+    declared_labels: int | None = None

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 
-from labelgrove.data._contents import Contents
+from labelgrove.data._chunks import Contents
 from labelgrove.data._lines import LineSource
 from labelgrove.data._rows import RowError
 from labelgrove.data._text_rows import text_pieces

@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from labelgrove.data._contents import Contents
+from labelgrove.data._chunks import Contents
 from labelgrove.data._lines import LineSource
 from labelgrove.data._rows import RowError, shown
 from labelgrove.data._text_rows import text_pieces

@@ -17,8 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from labelgrove._errors import FileFormatError
-from labelgrove.data._chunks import Piece, SparseRows
-from labelgrove.data._contents import Contents
+from labelgrove.data._chunks import Contents, Piece, SparseRows
 from labelgrove.data._limits import MAX_ID
 from labelgrove.data._npz_arrays import StoredCsr, load_csr
 from labelgrove.data._rows import shown

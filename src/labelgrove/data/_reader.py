@@ -8,8 +8,7 @@ from contextlib import ExitStack
 from types import TracebackType
 
 from labelgrove._errors import DataError, FileFormatError, ParameterError
-from labelgrove.data._chunks import rechunk
-from labelgrove.data._contents import Contents
+from labelgrove.data._chunks import Contents, rechunk
 from labelgrove.data._examples import Examples
 from labelgrove.data._fasttext import read_fasttext
 from labelgrove.data._jsonl import read_jsonl

@@ -13,8 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from labelgrove.data._chunks import Piece
-from labelgrove.data._contents import Contents
+from labelgrove.data._chunks import Contents, Piece
 from labelgrove.data._lines import LineSource
 from labelgrove.data._rows import Bounds
 from labelgrove.data._sparse_text import Dialect, Lines, numbered, parse_lines

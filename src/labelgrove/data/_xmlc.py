@@ -16,8 +16,7 @@ import re
 from collections.abc import Iterator
 
 from labelgrove._errors import FileFormatError
-from labelgrove.data._chunks import Piece
-from labelgrove.data._contents import Contents
+from labelgrove.data._chunks import Contents, Piece
 from labelgrove.data._limits import MAX_ID
 from labelgrove.data._lines import LineSource
 from labelgrove.data._rows import Bounds, RowError, shown

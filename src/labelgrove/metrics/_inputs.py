@@ -10,6 +10,7 @@ import numpy.typing as npt
 from scipy.sparse import csr_array, issparse
 
 from labelgrove._errors import DataError, ParameterError
+from labelgrove._indicator import sparse_indicator
 
 IntArray = npt.NDArray[np.int64]
 
@@ -23,6 +24,17 @@ def canonical_csr(matrix: Any, name: str) -> csr_array:
     A zero that happens to be stored means the same as one that is not, and is dropped. The
     caller's arrays are never changed.
     """
+    _require_sparse(matrix, name)
+    csr = csr_array(matrix)
+    _check_columns(csr, name)
+    _check_finite(csr, name)
+    if not csr.has_canonical_format:
+        csr = csr_array(csr, copy=True)
+        csr.sum_duplicates()
+    return keep_entries(csr, csr.data != 0)
+
+
+def _require_sparse(matrix: Any, name: str) -> None:
     if not issparse(matrix):
         raise DataError(
             f"{name} is a {type(matrix).__name__}: expected a SciPy sparse matrix of shape "
@@ -30,15 +42,8 @@ def canonical_csr(matrix: Any, name: str) -> csr_array:
         )
     if matrix.ndim != 2:
         raise DataError(f"{name} has {matrix.ndim} dimension(s): expected (n_rows, n_labels)")
-    csr = csr_array(matrix)
-    if 0 in csr.shape:
-        raise DataError(f"{name} has shape {csr.shape}: there is nothing to measure")
-    _check_columns(csr, name)
-    _check_finite(csr, name)
-    if not csr.has_canonical_format:
-        csr = csr_array(csr, copy=True)
-        csr.sum_duplicates()
-    return keep_entries(csr, csr.data != 0)
+    if 0 in matrix.shape:
+        raise DataError(f"{name} has shape {matrix.shape}: there is nothing to measure")
 
 
 def _check_columns(csr: csr_array, name: str) -> None:
@@ -84,15 +89,9 @@ def keep_entries(csr: csr_array, keep: npt.NDArray[np.bool_]) -> csr_array:
 
 def as_indicator(matrix: Any, name: str) -> csr_array:
     """Return a 0/1 sparse matrix as canonical CSR whose stored values are all float64 ones."""
-    csr = canonical_csr(matrix, name)
-    wrong = csr.data != 1
-    if wrong.any():
-        entry = int(np.argmax(wrong))
-        raise DataError(
-            f"{name}, row {row_of(csr, entry)}, column {csr.indices[entry]}: "
-            f"{csr.data[entry]} found where 0 or 1 was expected"
-        )
-    return csr_array((np.ones(csr.nnz), csr.indices, csr.indptr), shape=csr.shape)
+    _require_sparse(matrix, name)
+    indptr, columns, n_columns = sparse_indicator(matrix, name)
+    return csr_array((np.ones(columns.size), columns, indptr), shape=(matrix.shape[0], n_columns))
 
 
 def restrict(csr: csr_array, labels: npt.ArrayLike | None) -> csr_array:

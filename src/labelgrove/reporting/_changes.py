@@ -9,8 +9,8 @@ import numpy as np
 from labelgrove.evaluation._figures import f1_finishes
 from labelgrove.metrics import compare_rankings, label_changes, mcnemar
 from labelgrove.metrics._score import Finish, Interval, estimate
+from labelgrove.reporting._chart_parts import plain
 from labelgrove.reporting._measured import PLACES, Measured
-from labelgrove.reporting._numbers import plain
 from labelgrove.reporting._sections import NAMES, headline
 
 SIGNIFICANT = 0.05

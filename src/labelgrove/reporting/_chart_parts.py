@@ -9,6 +9,9 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+import numpy.typing as npt
+
 Spec = dict[str, Any]
 
 INK, MUTED, LINE = "var(--ink)", "var(--muted)", "var(--line)"
@@ -118,3 +121,18 @@ def colours(field: str, names: list[str], values: list[str]) -> Spec:
     legend: Spec | None = {} if len(names) > 1 else None
     scale = {"domain": names, "range": values[: len(names)]}
     return {"field": field, "type": "nominal", "scale": scale, "legend": legend, "sort": names}
+
+
+def plain(values: npt.ArrayLike, digits: int = 4) -> list[Any]:
+    """Whole numbers as they are, others rounded; None for what is not finite."""
+    array = np.asarray(values)
+    if array.dtype.kind != "f":
+        return list(array.tolist())
+    rounded = np.round(array.astype(np.float64), digits).tolist()
+    return [value if np.isfinite(value) else None for value in rounded]
+
+
+def records(**columns: npt.ArrayLike) -> list[dict[str, Any]]:
+    """Columns as one dict a row, as Vega takes them."""
+    lists = [plain(values) for values in columns.values()]
+    return [dict(zip(columns, row, strict=True)) for row in zip(*lists, strict=True)]

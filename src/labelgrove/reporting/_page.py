@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from functools import cache
 from importlib.resources import files
 from os import PathLike
 from pathlib import Path
@@ -10,7 +11,6 @@ from typing import Any
 
 from labelgrove._optional import optional
 from labelgrove._version import __version__
-from labelgrove.reporting import _vega
 
 _SCRIPTS = ("format.js", "charts.js", "table.js", "tree.js", "page.js")
 
@@ -49,8 +49,8 @@ def write_page(path: str | PathLike[str], template: str, content: dict[str, Any]
         script=jinja.utils.markupsafe.Markup(
             "\n".join(folder.joinpath(name).read_text("utf-8") for name in _SCRIPTS)
         ),
-        vega=jinja.utils.markupsafe.Markup(_vega.runtime()),
-        vega_version=_vega.version(),
+        vega=jinja.utils.markupsafe.Markup(vega_script()),
+        vega_version=str(_vega().get_vega_version()),
         version=__version__,
     )
     Path(path).write_text(html, encoding="utf-8")
@@ -61,3 +61,20 @@ def _json(value: Any) -> str:
     text = json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
     # Lone surrogates have no UTF-8, and "<" could end the element.
     return text.replace("<", "\\u003c").encode("utf-8", "backslashreplace").decode("utf-8")
+
+
+@cache
+def vega_script() -> str:
+    """Vega-Lite and Vega in one script, which defines ``vegaEmbed``.
+
+    Raises
+    ------
+    MissingDependencyError
+        Without the package that holds Vega.
+    """
+    script: str = _vega().javascript_bundle("window.vegaEmbed = vegaEmbed;")
+    return script.replace("</script", "<\\/script")
+
+
+def _vega() -> Any:
+    return optional("vl_convert", "a report", "vl-convert-python")

@@ -14,7 +14,6 @@ from labelgrove.reporting import _changes, _chart_parts, _charts, _sections
 from labelgrove.reporting._losses import Losses, find_losses
 from labelgrove.reporting._measured import Measured, measure
 from labelgrove.reporting._page import write_page
-from labelgrove.reporting._rings import rings
 
 _RESAMPLES = 300
 
@@ -172,7 +171,7 @@ def _add_charts(page: dict[str, Any], measured: Measured, names: Sequence[str]) 
     }
     page["charts"] = {name: make() for name, make in makers.items() if name in page["data"]}
     if "tree" in page:
-        page["charts"]["rings"] = rings()
+        page["charts"]["rings"] = _charts.rings()
 
 
 def _facts(model: Any, measured: Measured, data_name: str) -> list[tuple[str, str]]:

@@ -14,9 +14,9 @@ from labelgrove.metrics import label_table, reliability_curve
 from labelgrove.metrics._inputs import IntArray, keep_entries
 from labelgrove.metrics._score import FloatArray, Interval, Score, estimate
 from labelgrove.metrics._summary import ranking_finishes
+from labelgrove.reporting._chart_parts import plain, records
 from labelgrove.reporting._losses import Losses
 from labelgrove.reporting._measured import Measured
-from labelgrove.reporting._numbers import plain, records
 
 NAMES = {
     "accuracy": "accuracy",

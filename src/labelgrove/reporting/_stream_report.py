@@ -12,8 +12,18 @@ import numpy.typing as npt
 
 from labelgrove._errors import DataError
 from labelgrove.evaluation import ProgressPoint, StreamRecord
-from labelgrove.reporting import _stream_charts
-from labelgrove.reporting._numbers import plain
+from labelgrove.reporting._chart_parts import (
+    BLUE,
+    GREEN,
+    OCHRE,
+    Spec,
+    chart,
+    colours,
+    plain,
+    share,
+    tooltip,
+    x,
+)
 from labelgrove.reporting._page import write_page
 
 _NOISE = 200  # the first of so many parts of a stream is too short to measure precision or speed
@@ -119,12 +129,98 @@ def _speeds(points: Sequence[ProgressPoint]) -> list[dict[str, Any]]:
 def _charts(*, has_tree: bool) -> dict[str, Any]:
     grown = ["labels", "nodes"] if has_tree else ["labels"]
     return {
-        "precision": _stream_charts.over_time(
+        "precision": _over_time(
             "precision", "Progressive P@1", "P@1", ["so far", "recent"], shares=True, height=300
         ),
-        "growth": _stream_charts.over_time("growth", "Labels and nodes over time", "number", grown),
-        "patience": _stream_charts.patience(),
-        "speed": _stream_charts.over_time(
+        "growth": _over_time("growth", "Labels and nodes over time", "number", grown),
+        "patience": _patience(),
+        "speed": _over_time(
             "speed", "Examples a second over time", "a second", ["examples a second"]
         ),
     }
+
+
+_STEPS = [0, *(digit * 10**zeros for zeros in range(7) for digit in (1, 2, 5))]
+
+
+def _over_time(
+    data: str,
+    description: str,
+    title: str,
+    names: list[str],
+    *,
+    shares: bool = False,
+    height: int = 220,
+) -> Spec:
+    """Lines over the examples of a stream."""
+    axis = (
+        {"y": share("value", title, scale={"zero": True})}
+        if shares
+        else {"y": x("value", title, axis={"format": "~s", "tickCount": 5})}
+    )
+    form = ".1%" if shares else ",.4~r"
+    seen = tooltip(after="examples|,d", what="name", value=f"value|{form}")
+    return chart(
+        data,
+        description,
+        [
+            {
+                "mark": {"type": "line", "strokeWidth": 2.5},
+                "encoding": {**axis, "color": colours("name", names, [GREEN, OCHRE, BLUE])},
+            },
+            {
+                "mark": {"type": "point", "opacity": 0, "size": 120, "filled": True},
+                "encoding": {**axis, "tooltip": seen},
+            },
+        ],
+        encoding={
+            "x": x(
+                "examples", "examples", axis={"format": "~s", "tickCount": 6}, scale={"nice": False}
+            ),
+        },
+        height=height,
+    )
+
+
+def _patience() -> Spec:
+    """The share of new labels recognised, by how many examples of them were learnt."""
+    return chart(
+        "patience",
+        "Share of new labels recognised, by the number of their examples learnt",
+        [
+            {
+                "mark": {
+                    "type": "area",
+                    "interpolate": "step-after",
+                    "color": GREEN,
+                    "opacity": 0.14,
+                },
+                "encoding": {"y": share("share", "recognised")},
+            },
+            {
+                "mark": {
+                    "type": "line",
+                    "interpolate": "step-after",
+                    "color": GREEN,
+                    "strokeWidth": 2.5,
+                },
+                "encoding": {"y": share("share", "recognised")},
+            },
+            {
+                "mark": {"type": "point", "opacity": 0, "size": 160, "filled": True},
+                "encoding": {
+                    "y": share("share", "recognised"),
+                    "tooltip": tooltip(examples="learnt|,d", recognised="share|.1%"),
+                },
+            },
+        ],
+        encoding={
+            "x": x(
+                "learnt",
+                "examples learnt of the label",
+                scale={"type": "symlog", "nice": False},
+                axis={"values": _STEPS, "format": "~s"},
+            )
+        },
+        height=220,
+    )

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from scipy.sparse import csr_array
 
+from labelgrove._cuts import reaches
 from labelgrove._errors import DataError, ParameterError
 from labelgrove._parameters import finite
 from labelgrove.tuning._measure import Average, check_average
@@ -96,7 +97,7 @@ class Thresholds:
                 f"scores has shape {shape}: expected {len(self.values)} columns, one a threshold"
             )
         ends, label, value = read_scores(scores, shape)
-        reached = value >= self.values[label]
+        reached = reaches(value, self.values[label])
         before = np.concatenate(([0], np.cumsum(reached)))
         parts = (np.ones(before[-1], np.int8), label[reached], before[ends])
         return csr_array(parts, shape=shape)

@@ -88,8 +88,8 @@ def tune_on(model: Model, source: Source, method: str, average: str) -> dict[str
     Returns
     -------
     dict
-        ``method``, ``average``, ``f1`` (on these examples), ``examples``, ``seconds``,
-        ``classifiers_per_example``, ``thresholds`` (their distribution).
+        ``method``, ``average``, ``f1`` (what was tuned for, over all labels of the model),
+        ``examples``, ``seconds``, ``classifiers_per_example``, ``thresholds`` (their distribution).
 
     Raises
     ------
@@ -123,11 +123,11 @@ def tune_on(model: Model, source: Source, method: str, average: str) -> dict[str
 
 def _for_people(result: dict[str, Any]) -> list[tuple[str, str]]:
     examples = f"{_numbers.count(result['examples'])} in {_numbers.duration(result['seconds'])}"
-    path = result["model"]
+    path, f1 = result["model"], _numbers.percent(result["f1"])
     return [
         ("examples", examples),
         ("thresholds", in_words(result["thresholds"])),
-        (f"{result['average']} F1", f"{_numbers.percent(result['f1'])} on these examples"),
+        ("tuned for", f"{result['average']} F1 over all labels of MODEL: {f1} on these examples"),
         ("classifiers", f"{result['classifiers_per_example']:,.1f} evaluated an example"),
         ("model", f"{path} ({_numbers.size(Path(path).stat().st_size)})"),
     ]
