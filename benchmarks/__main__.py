@@ -76,6 +76,7 @@ BENCHMARKS = {
         peer_minutes=1,
         peer="--peer",
     ),
+    "sharing": Benchmark(4, quick=(QUICK_DATA, "--readers=1")),
     "thresholds": Benchmark(8),
     "batch": Benchmark(5, quick=(QUICK_DATA, "--threads=1", "--repetitions=1"), peer_minutes=60),
     "calibration": Benchmark(1),

@@ -37,6 +37,9 @@ ACCURACY: dict[tuple[str, str, bool], tuple[float, ...]] = {
 }
 """P@1, P@3 and P@5 in per cent by data set, preset and whether the stream is shuffled."""
 
+SHARED_P99_MS = 10
+"""Milliseconds that 99 of 100 predictions of one row take at most while the model learns."""
+
 BATCH_LEARNING_TIMES = 4
 """How many times faster than the fastest peer of equal accuracy a batch tree is to be learnt."""
 

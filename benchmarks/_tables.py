@@ -144,6 +144,28 @@ def _batch(result: dict[str, Any], predictor: tuple[str, str]) -> float:
     return 1e6 * _median([one for batch in runs for one in batch], "cpu") / int(result["rows"])
 
 
+def sharing(found: Results) -> str:
+    """Milliseconds of a prediction beside a learner, and what either costs the other."""
+    rows = []
+    for result in found:
+        for run in result["runs"]:
+            speed = run["rows_per_second"]
+            for who, learns in (("alone", ""), ("beside", f"{speed['shared']:,.0f}")):
+                asked = run[who]
+                rows.append(
+                    [
+                        result["subject"],
+                        str(run["readers"]),
+                        "a learner" if learns else "nobody",
+                        *(f"{asked[p]:.2f}" for p in ("p50", "p99", "worst")),
+                        learns,
+                    ]
+                )
+            rows.append([result["subject"], "0", "a learner", "", "", "", f"{speed['plain']:,.0f}"])
+    header = ["data", "readers", "beside", "ms, p50", f"p99 (aim: {_aims.SHARED_P99_MS})"]
+    return table([*header, "worst", "rows learnt a second"], rows)
+
+
 def memory(found: Results) -> str:
     """Bytes for a weight, as the process grew and as the model counts itself."""
     rows = []

@@ -34,6 +34,7 @@ FIGURES = "figures"
 TABLES: dict[str, Callable[[Results], str]] = {
     "learning": _tables.learning,
     "prediction": _tables.prediction,
+    "sharing": _tables.sharing,
     "memory": _tables.memory,
     "accuracy": _tables.accuracy,
     "progress": _tables.progress,

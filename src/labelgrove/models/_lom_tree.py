@@ -152,6 +152,8 @@ class LOMTreeClassifier(OnlineClassifier):
     probability sigma(s m), of its margin m and of a slope s that the node has learnt.
     ``beam_width`` of a prediction stands in for ``leaves``.
 
+    Any number of threads may predict at once. To learn meanwhile, use :meth:`shared`.
+
     Examples
     --------
     >>> import numpy as np

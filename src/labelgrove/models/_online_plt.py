@@ -116,9 +116,9 @@ class OnlinePLTClassifier(OnlineClassifier, LabelTreeClassifier):
 
     Notes
     -----
-    Predicting may run in any number of threads at once. Learning, or removing labels, while
-    another thread uses the same model raises :class:`ModelStateError`: let the learner work on a
-    ``copy.deepcopy`` and swap the two.
+    Any number of threads may predict at once. Learning, or removing labels, while another thread
+    uses the same model raises :class:`ModelStateError`; through :meth:`shared` they wait for each
+    other, and predictions go on while the model learns.
 
     Examples
     --------

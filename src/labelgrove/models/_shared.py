@@ -51,9 +51,11 @@ class SharedModel:
     >>> model = OnlinePLTClassifier().partial_fit([[1, 0], [0, 1]], ["cat", "dog"]).shared()
     >>> learner = Thread(target=model.partial_fit, args=([[1, 1]] * 100, ["bird"] * 100))
     >>> learner.start()
-    >>> model.predict_topk([[1, 0]], k=1)[0].tolist()
-    [['cat']]
+    >>> model.predict_topk([[1, 0]], k=1)[0].shape  # waits for a step, not for all
+    (1, 1)
     >>> learner.join()
+    >>> model.predict_topk([[1, 1]], k=1)[0].tolist()
+    [['bird']]
     """
 
     def __init__(self, model: OnlineClassifier, timeout: float | None = None) -> None:
