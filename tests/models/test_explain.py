@@ -9,6 +9,8 @@ import pytest
 
 from labelgrove import (
     DataError,
+    LdSMClassifier,
+    LOMTreeClassifier,
     NotLearnedError,
     OnlinePLTClassifier,
     ParameterError,
@@ -179,6 +181,27 @@ def test_several_trees_show_the_first_and_the_probability_of_all() -> None:
         found = clf.predict_topk(X, 1, labels=[label])[1][0, 0]
         assert one.probability == pytest.approx(float(found))
         assert one.path[0].node == 0
+        [last] = clf.explain(X, label, k=1).labels
+        if (fall := last.fallen_out) is not None:  # other trees may have decided
+            assert not last.predicted and last.path[fall.step].product < fall.needed
+
+
+def test_every_model_answers_in_one_form() -> None:
+    X, y = HASHED.transform(TEXTS), SUBJECTS * 6
+    shapes = set()
+    for clf in (OnlinePLTClassifier(), PLTClassifier(), LOMTreeClassifier(), LdSMClassifier()):
+        found = clf.fit(X, y).explain(X[[7]], k=1).to_dict()
+        [one] = found["labels"]
+        [*_, last] = one["path"]
+        [heaviest, *_] = last["contributions"]
+        shapes.add((*found, *one, *last, *heaviest))
+        for step in one["path"]:
+            parts = sum(part["contribution"] for part in step["contributions"])
+            assert step["margin"] == pytest.approx(step["bias"] + parts + step["others"])
+        if last["probability"] is not None:
+            parts = np.cumprod([step["probability"] for step in one["path"]])
+            assert [step["product"] for step in one["path"]] == pytest.approx(parts)
+    assert len(shapes) == 1
 
 
 def test_what_cannot_be_used_is_named(model: OnlinePLTClassifier) -> None:
