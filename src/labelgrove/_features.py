@@ -1,4 +1,4 @@
-"""Names of features for examples given as dicts."""
+"""Names of features: of examples given as dicts, and of the columns of data frames."""
 
 from __future__ import annotations
 
@@ -8,9 +8,12 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from scipy.sparse import issparse
+from sklearn.base import BaseEstimator
+from sklearn.utils.validation import validate_data
 
 from labelgrove._errors import DataError
-from labelgrove._names import check_savable
+from labelgrove._names import Names, check_savable
 
 
 class FeatureNames:
@@ -98,6 +101,59 @@ def _first_row(rows: Sequence[Mapping[str, Any]], name: str) -> int:
         for i, row in enumerate(rows)
         if any(_feature(i, *item)[0] == name for item in row.items())
     )
+
+
+class Classifier(BaseEstimator):
+    """Stands for any of ours where scikit-learn looks at the columns of a data frame."""
+
+    feature_names_in_: Names
+
+
+def column_names(X: Any) -> Names | None:
+    """Names of a data frame's columns where all are strings, as scikit-learn keeps them; or None.
+
+    Raises
+    ------
+    DataError
+        Some names are strings and some are not, or one cannot be saved.
+    """
+    if _has_no_names(X):
+        return None
+    fitted = Classifier()
+    _validate(fitted, X, reset=True)
+    names = getattr(fitted, "feature_names_in_", None)
+    if names is not None:
+        check_savable(names.tolist(), lambda _: "X: the name of a column")
+    return names
+
+
+def check_column_names(X: Any, expected: Names | None) -> None:
+    """Hold the columns of a data frame to the names, in the order, that were there in learning.
+
+    Where only one of the two has names, scikit-learn's warning is given.
+
+    Raises
+    ------
+    DataError
+        Other names, or another order; with scikit-learn's message.
+    """
+    if expected is None and _has_no_names(X):
+        return
+    fitted = Classifier()
+    if expected is not None:
+        fitted.feature_names_in_ = expected
+    _validate(fitted, X, reset=False)
+
+
+def _has_no_names(X: Any) -> bool:
+    return isinstance(X, np.ndarray | Sequence) or issparse(X)
+
+
+def _validate(fitted: Classifier, X: Any, *, reset: bool) -> None:
+    try:
+        validate_data(fitted, X, reset=reset, skip_check_array=True, ensure_2d=False)
+    except (TypeError, ValueError) as error:
+        raise DataError(f"X: {error}") from error
 
 
 def _feature(row: int, name: object, value: object) -> tuple[str, float]:

@@ -31,15 +31,19 @@ def labels_to_arrays(names: Names, active: npt.NDArray[np.bool_]) -> dict[str, N
     active : ndarray of bool, shape (n,)
         Whether a label is in use.
     """
-    arrays: dict[str, Names] = {RETIRED: (~active).astype(np.uint8)}
+    return {RETIRED: (~active).astype(np.uint8)} | names_to_arrays(names)
+
+
+def names_to_arrays(names: Names) -> dict[str, Names]:
+    """Return names, in their order, as arrays that a model file can hold."""
     if not names.size:
-        return arrays
+        return {}
     if names.dtype != object:
-        return arrays | {INTS: names.copy()}
+        return {INTS: names.copy()}
     encoded = [name.encode() for name in names.tolist()]
     offsets = np.zeros(len(encoded) + 1, np.uint64)
     np.cumsum(np.fromiter(map(len, encoded), np.uint64, len(encoded)), out=offsets[1:])
-    return arrays | {TEXT: np.frombuffer(b"".join(encoded), np.uint8), OFFSETS: offsets}
+    return {TEXT: np.frombuffer(b"".join(encoded), np.uint8), OFFSETS: offsets}
 
 
 def labels_from_arrays(
@@ -58,7 +62,7 @@ def labels_from_arrays(
     if retired.size and retired.max() > 1:
         wrong = int(np.argmax(retired > 1))
         raise ModelFileError(f"{RETIRED}[{wrong}] is {retired[wrong]}: expected 0 or 1")
-    names = _read_names(arrays)
+    names = names_from_arrays(arrays)
     if len(names) != len(retired):
         raise ModelFileError(f"there are {len(names)} labels, but {RETIRED} has {len(retired)}")
     active = retired == 0
@@ -73,7 +77,14 @@ def labels_from_arrays(
     return names, active, index
 
 
-def _read_names(arrays: Mapping[str, Names]) -> Names:
+def names_from_arrays(arrays: Mapping[str, Names]) -> Names:
+    """Return what `names_to_arrays` was given.
+
+    Raises
+    ------
+    ModelFileError
+        Arrays of the wrong type or shape, or whose content cannot be.
+    """
     if INTS in arrays:
         if TEXT in arrays or OFFSETS in arrays:
             raise ModelFileError(f"there are both {INTS} and {TEXT}: expected one of them")

@@ -178,18 +178,22 @@ class LabelRegistry:
         """
         targets = Y if isinstance(Y, Targets) else parse_targets(Y)
         if add:
-            indptr, ids, fresh = self.foresee(targets)
+            indptr, ids, fresh, _ = self.foresee(targets)
             self.arrive(fresh, targets.n_columns)
             return indptr, ids
         ids = self._ids(targets.labels, place_in_rows(targets.indptr), add=False)
         return targets.indptr, _sorted_in_rows(targets.indptr, ids)
 
-    def foresee(self, targets: Targets) -> tuple[npt.NDArray[np.int64], Ids, list[Any]]:
+    def foresee(
+        self, targets: Targets, announced: Names | None = None
+    ) -> tuple[npt.NDArray[np.int64], Ids, list[Any], int]:
         """Return what `ids_for` would, and the labels that it would add; nothing is added yet.
 
         Parameters
         ----------
         targets : Targets
+        announced : ndarray of object (str) or int64, optional
+            Labels that come before those of the rows; of an indicator the columns do.
 
         Returns
         -------
@@ -197,17 +201,21 @@ class LabelRegistry:
             As of `ids_for`.
         fresh : list
             New labels in the order of their ids, which count on from ``len(self)``.
+        n_announced : int
+            How many of them, the first ones, are there whatever rows are learnt.
 
         Raises
         ------
         DataError
             As `ids_for`.
         """
-        columns = self._new_columns(targets.n_columns)
-        wanted = targets.labels if columns is None else np.concatenate((columns, targets.labels))
+        if targets.n_columns is not None:
+            announced = self._new_columns(targets.n_columns)
+        first = 0 if announced is None else len(announced)
+        wanted = targets.labels if announced is None else _joined(announced, targets.labels)
         ids, fresh = self._foresee(wanted, place_in_rows(targets.indptr))
-        ids = ids[len(wanted) - len(targets.labels) :]
-        return targets.indptr, _sorted_in_rows(targets.indptr, ids), fresh
+        n_announced = max(int(ids[:first].max(initial=-1)) + 1 - self._size, 0)
+        return targets.indptr, _sorted_in_rows(targets.indptr, ids[first:]), fresh, n_announced
 
     def arrive(self, fresh: list[Any], n_columns: int | None = None) -> None:
         """Add labels that are new.
@@ -435,6 +443,18 @@ def _grown(array: npt.NDArray[Any], room: int) -> npt.NDArray[Any]:
     grown = np.empty(room, array.dtype)
     grown[: len(array)] = array
     return grown
+
+
+def _joined(announced: Names, labels: Names) -> Names:
+    if not (announced.size and labels.size):
+        return announced if announced.size else labels
+    if announced.dtype != labels.dtype:
+        first, other = announced[:1].tolist()[0], labels[:1].tolist()[0]
+        raise DataError(
+            f"classes: label {first!r} is {type_name(first)}, but y holds {type_name(other)}, "
+            f"{other!r}; expected labels of one type"
+        )
+    return np.concatenate((announced, labels))
 
 
 def _read_only(array: npt.NDArray[Any]) -> npt.NDArray[Any]:

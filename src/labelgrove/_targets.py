@@ -40,12 +40,15 @@ class Targets:
         Labels in the row's order, none twice in a row; for an indicator its columns, ascending.
     n_columns : int or None
         Width of the indicator, else None.
+    dense : bool
+        Whether it is an indicator that was given as an array, not sparse.
     """
 
     kind: TargetKind
     indptr: npt.NDArray[np.int64]
     labels: Names
     n_columns: int | None = None
+    dense: bool = False
 
     @property
     def n_rows(self) -> int:
@@ -133,7 +136,7 @@ def _from_array(Y: npt.NDArray[Any]) -> Targets:
         )
         Y = Y[:, 0]
     if Y.ndim == 2:
-        return Targets("indicator", *dense_indicator(Y))
+        return Targets("indicator", *dense_indicator(Y), dense=True)
     if Y.ndim != 1:
         raise DataError(f"Y has {Y.ndim} dimensions: expected {_EXPECTED}")
     if Y.dtype.kind == "O":

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -75,8 +76,19 @@ def require_magnitude(rows: Rows) -> None:
         )
 
 
-def check_weights(sample_weight: Any, n_rows: int) -> npt.NDArray[np.float32] | None:
+def check_weights(
+    sample_weight: Any, n_rows: int, *, most: float = math.inf, some: bool = True
+) -> npt.NDArray[np.float32] | None:
     """Weights of examples as an array; None where all count alike.
+
+    Parameters
+    ----------
+    sample_weight : array-like of shape (n_rows,), or None
+    n_rows : int
+    most : float
+        The largest weight that is allowed.
+    some : bool
+        Whether some row must count.
 
     Raises
     ------
@@ -103,7 +115,12 @@ def check_weights(sample_weight: Any, n_rows: int) -> npt.NDArray[np.float32] | 
         raise DataError(
             f"sample_weight, row {row}: found {weights[row]}; expected a finite number from 0 on"
         )
-    if not weights.any():
+    if weights.max(initial=0.0) > most:
+        row = int(np.argmax(weights))
+        raise DataError(
+            f"sample_weight, row {row}: found {weights[row]:g}; expected at most {most:g}"
+        )
+    if some and not weights.any():
         raise DataError("sample_weight: every weight is zero; expected some that count")
     return weights
 
@@ -221,6 +238,10 @@ def _check_arrays(indptr: Any, indices: Any, data: Any, n_features: int) -> Rows
     return Rows(indptr, ids, values, len(indptr) - 1, n_features, dense=False)
 
 
+class _NotNumbers(DataError, TypeError):
+    """X holds what is no number: scikit-learn expects a TypeError there."""
+
+
 def _check_dense(X: Any) -> Rows:
     if np.ma.is_masked(X):
         raise DataError("X has masked entries: expected a number in each, such as X.filled(0)")
@@ -228,7 +249,9 @@ def _check_dense(X: Any) -> Rows:
         array = check_array(
             X, dtype="numeric", ensure_all_finite=False, ensure_min_features=1, estimator=None
         )
-    except (TypeError, ValueError) as error:
+    except TypeError as error:
+        raise _NotNumbers(f"X: {error}") from error
+    except ValueError as error:
         raise DataError(f"X: {error}") from error
     values = np.ascontiguousarray(_as_float32(array))
     if not np.isfinite(values).all():

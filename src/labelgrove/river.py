@@ -52,8 +52,7 @@ class _OneByOne:
         new = (label for label in named if label not in self._numbers)
         arrived = dict(zip(new, count(len(self._names))))
         numbers = ChainMap(arrived, self._numbers)
-        weights = {} if w == 1.0 else {"sample_weight": [w]}
-        self._model.partial_fit([_row(x)], [target(numbers)], **weights)
+        self._model.partial_fit([_row(x)], [target(numbers)], sample_weight=[w])
         self._names.extend(arrived)
         self._numbers |= arrived
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import importlib.util
 from collections import OrderedDict, UserDict
 from collections.abc import Callable
@@ -191,10 +192,55 @@ def check_data_frames(make: Make) -> None:
     import pandas as pd
 
     X, y = checkerboard(2)
-    frame = pd.DataFrame(X, columns=[f"f{i}" for i in range(X.shape[1])])
+    names = [f"f{i}" for i in range(X.shape[1])]
     plain = make().fit(X, y)
-    assert same_answers(make().fit(frame, pd.Series(y)), plain, X)
-    assert same_answers(plain, plain, frame)
+    frames: list[Any] = [pd.DataFrame(X, columns=names)]
+    if importlib.util.find_spec("polars") is not None:
+        import polars as pl
+
+        frames.append(pl.DataFrame(X, schema=names))
+    for frame in frames:
+        clf = make().fit(frame, pd.Series(y))
+        for model in (clf, copy.deepcopy(clf)):
+            assert model.feature_names_in_.tolist() == names
+            assert all(np.array_equal(model.predict(f), plain.predict(X)) for f in frames)
+            before = state(model)
+            for columns, message in (
+                (names[::-1], "must be in the same order"),
+                ([*names[:-1], "other"], "unseen at fit time:\n- other"),
+                (names[:-1], f"now missing:\n- {names[-1]}"),
+            ):
+                other = frame[columns] if "other" not in columns else renamed(frame, columns)
+                for use in uses(model):
+                    with pytest.raises(DataError, match=message):
+                        use(other, y)
+            assert state(model) == before
+            with pytest.warns(UserWarning, match="does not have valid feature names"):
+                assert same_answers(model, plain, X)
+        with pytest.warns(UserWarning, match="fitted without feature names"):
+            plain.predict(frame)
+        assert not hasattr(clf.fit(X, y), "feature_names_in_")
+    numbered = pd.DataFrame(X)  # whose columns are numbers: as without names
+    assert not hasattr(make().fit(numbered, y), "feature_names_in_")
+    half = pd.DataFrame(X, columns=["a", *range(1, X.shape[1])])
+    with pytest.raises(DataError, match="string names"):
+        make().fit(half, y)
+
+
+def renamed(frame: Any, columns: list[str]) -> Any:
+    frame = frame.clone() if hasattr(frame, "clone") else frame.copy()
+    frame.columns = columns
+    return frame
+
+
+def uses(model: Any) -> list[Callable[[Any, Any], Any]]:
+    found: list[Callable[[Any, Any], Any]] = [
+        lambda X, _: model.predict(X),
+        lambda X, _: model.predict_proba(X),
+        lambda X, _: model.predict_topk(X),
+        model.score,
+    ]
+    return [*found, model.partial_fit] if hasattr(model, "partial_fit") else found
 
 
 def check_values_of_any_magnitude(make: Make) -> None:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import copy
+
 import numpy as np
+import pytest
 import scipy.sparse as sp
 
 from contract.kit import (
@@ -16,6 +19,7 @@ from contract.kit import (
     same_answers,
     state,
 )
+from labelgrove import DataError
 
 
 def check_learns_classes_that_can_be_told_apart(make: Make) -> None:
@@ -195,3 +199,82 @@ def check_what_is_given_stays_as_it_was(make: Make) -> None:
     after = X.indices, X.data, X.indptr
     assert all(np.array_equal(a, b) for a, b in zip(before, after, strict=True))
     assert names == Y
+
+
+def check_weights_of_one_change_nothing(make: Make) -> None:
+    X, Y = make.noise()
+    assert state(make().fit(X, Y, sample_weight=np.ones(len(Y)))) == state(make().fit(X, Y))
+
+
+@needs("online")
+def check_rows_without_weight_teach_nothing(make: Make) -> None:
+    """They are seen and counted, and their labels are known; everything else is as without them."""
+    X, Y = make.noise()
+    alone = make().fit(X, Y)
+    extra = ["other"] if "sets" in make.kind.traits else "other"
+    mixed_X = sp.csr_array(sp.vstack([X, X]))[np.arange(2 * len(Y)).reshape(2, -1).T.ravel()]
+    mixed_Y = [row for pair in zip(Y, [extra] * len(Y), strict=True) for row in pair]
+    weights = np.tile([1.0, 0.0], len(Y))
+    clf = make().fit(mixed_X, mixed_Y, sample_weight=weights)
+    assert "other" in clf.classes_ and clf.label_counts_[clf.classes_ == "other"] == 0
+    assert clf.examples_seen_ == 2 * alone.examples_seen_
+    in_two = (
+        make().partial_fit(X, Y).partial_fit(X, [extra] * len(Y), sample_weight=np.zeros(len(Y)))
+    )
+    if "n_jobs" in make().get_params():
+        threaded = make(n_jobs=2).fit(mixed_X, mixed_Y, sample_weight=weights)
+        assert same_answers(threaded, clf, X)
+    assert same_answers(in_two, make().partial_fit(X, Y), X)
+    assert state(copy.deepcopy(in_two)) == state(in_two)
+    assert same_answers(in_two.partial_fit(X, Y), copy.deepcopy(in_two), X)
+
+
+@needs("online")
+def check_a_weight_moves_the_answer(make: Make) -> None:
+    """Where rows contradict each other, those that weigh more have their way."""
+    X, y = checkerboard()
+    twice, wrong = np.repeat(X, 2, axis=0), np.repeat(y, 2)
+    wrong[1::2] = (wrong[1::2] + 1) % N_CLASSES
+    for right, weights in ((y, [50.0, 0.02]), ((y + 1) % N_CLASSES, [0.02, 50.0])):
+        clf = make(passes=3).fit(twice, wrong, sample_weight=np.tile(weights, len(X)))
+        assert clf.score(X, right) > 0.8
+
+
+@needs("online")
+def check_weights_and_calls(make: Make) -> None:
+    """A call of n rows with weights is n calls of one; saved and loaded, it goes on alike."""
+    X, Y = make.noise()
+    weights = np.random.default_rng(0).integers(0, 4, len(Y)) / 2
+    at_once, one_by_one = make().partial_fit(X, Y, sample_weight=weights), make()
+    for i in range(len(Y)):
+        one_by_one.partial_fit(X[[i]], [Y[i]], sample_weight=weights[[i]])
+    assert state(one_by_one) == state(at_once)
+    loaded = copy.deepcopy(at_once)
+    assert state(loaded.partial_fit(X, Y)) == state(at_once.partial_fit(X, Y))
+
+
+def check_weights_are_checked(make: Make) -> None:
+    X, Y = make.noise(n=6)
+    clf = make()
+    bad = [
+        [1.0] * 5,
+        [[1.0]] * 6,
+        3.0,
+        "heavy",
+        [1, 2, -1, 1, 1, 1],
+        [np.nan, 1, 1, 1, 1, 1],
+        [np.inf, 1, 1, 1, 1, 1],
+        [None, 1, 1, 1, 1, 1],
+        ["a"] * 6,
+        [0.0] * 6,
+    ]
+    for weights in bad:
+        with pytest.raises(DataError, match="sample_weight"):
+            clf.fit(X, Y, sample_weight=weights)
+    if hasattr(clf, "partial_fit"):
+        clf.fit(X, Y)
+        before = state(clf)
+        for weights in [*bad[:-1], [2e6, 1, 1, 1, 1, 1]]:
+            with pytest.raises(DataError, match="sample_weight"):
+                clf.partial_fit(X, Y, sample_weight=weights)
+            assert state(clf) == before

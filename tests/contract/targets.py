@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import importlib.util
 import warnings
 from typing import Any
@@ -11,7 +12,16 @@ import pytest
 import scipy.sparse as sp
 from sklearn.exceptions import DataConversionWarning
 
-from contract.kit import Make, checkerboard, label_sets, needs, noise, same_answers, state
+from contract.kit import (
+    N_CLASSES,
+    Make,
+    checkerboard,
+    label_sets,
+    needs,
+    noise,
+    same_answers,
+    state,
+)
 from labelgrove import DataError
 
 
@@ -112,11 +122,26 @@ def check_indicators(make: Make) -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", sp.SparseEfficiencyWarning)
         explicit[0, 5] = explicit[0, 5]  # perhaps a zero that is stored
-    forms: dict[str, Any] = {
+    dense: dict[str, Any] = {
         "dense": Y.toarray(),
         "truth values": Y.toarray().astype(bool),
         "floats": Y.toarray().astype(np.float64),
         "columns first": np.asfortranarray(Y.toarray()),
+    }
+    as_array = make().fit(X, Y.toarray())
+    for name, given in dense.items():
+        assert state(make().fit(X, given)) == state(as_array), name
+    assert same_answers(as_array, plain, X)
+    for found, sparse in (
+        (as_array.predict(X), plain.predict(X)),
+        (as_array.predict_proba(X), plain.predict_proba(X)),
+    ):
+        assert isinstance(found, np.ndarray)  # as the targets were
+        assert np.array_equal(found, sparse.toarray())
+    assert sp.issparse(as_array.predict_proba(X, top_k=2))
+    loaded = copy.deepcopy(as_array)
+    assert np.array_equal(loaded.predict(X), as_array.predict(X))
+    forms: dict[str, Any] = {
         "csc": Y.tocsc(),
         "coo matrix": sp.coo_matrix(Y),
         "lil": sp.lil_array(Y),
@@ -175,15 +200,52 @@ def check_targets_stay_of_one_kind(make: Make) -> None:
 
 
 @needs("online")
-def check_classes_may_be_declared(make: Make) -> None:
-    """As scikit-learn has it; nothing comes of it but a check."""
+def check_classes_may_be_announced(make: Make) -> None:
+    """As scikit-learn has it: by the first call, and again by those that come after."""
     X, y = checkerboard(2)
-    clf = make().partial_fit(X, y, classes=np.arange(20))
-    assert same_answers(clf, make().partial_fit(X, y), X)
+    announced = np.arange(20)[::-1]
+    clf = make().partial_fit(X, y, classes=announced)
+    plain = make().partial_fit(X, y)
+    assert np.array_equal(clf.predict_topk(X, 1)[0], clf.predict(X)[:, None])
+    assert clf.classes_.tolist() == list(range(20)) and plain.n_classes_ == 12
+    assert clf.label_counts_.tolist() == [2] * 12 + [0] * 8
+    P = clf.predict_proba(X)
+    assert P.shape == (len(X), 20) and not P[:, 12:].any()
+    np.testing.assert_allclose(P.sum(axis=1), 1.0)
+    each = clf.predict_proba(X, threshold=np.linspace(0, 1, 20))
+    assert each.shape == P.shape
     before = state(clf)
+    for bad in ([0, 1], np.arange(12), np.arange(21), ["a"], 3, [None], announced.astype(str)):
+        with pytest.raises(DataError, match=r"classes|label"):
+            clf.partial_fit(X, y, classes=bad)
+        assert state(clf) == before
     with pytest.raises(DataError, match="among the classes"):
-        clf.partial_fit(X, y, classes=[0, 1])
-    assert state(clf) == before
+        make().partial_fit(X, y, classes=[0, 1])
+    with pytest.raises(DataError, match="one type|among the classes"):
+        make().partial_fit(X, y, classes=["a", "b"])
+    again = copy.deepcopy(clf)
+    assert state(again) == before
+    for model in (clf, again):
+        model.partial_fit(X[:1], [15], classes=np.arange(20)).partial_fit(X[:1], [99])
+        assert model.classes_.tolist() == [*range(20), 99] and model.label_counts_[15] == 1
+    assert state(clf) == state(again)
+    clf.remove_labels([19, 3])
+    assert clf.n_classes_ == 19 and clf.predict_proba(X).shape == (len(X), 19)
+
+
+@needs("online", "sets")
+def check_label_sets_may_be_announced(make: Make) -> None:
+    X, y = checkerboard(2)
+    sets = label_sets(y)
+    names = sorted({name for row in sets for name in row})
+    clf = make().partial_fit(X, sets, classes=["never", *names])
+    assert clf.classes_.tolist() == sorted(["never", *names])
+    assert clf.predict_proba(X).shape == (len(X), len(names) + 1)
+    columns = np.eye(N_CLASSES, dtype=int)[y]
+    clf = make().partial_fit(X, columns, classes=np.arange(N_CLASSES))
+    assert state(clf) == state(make().partial_fit(X, columns))
+    with pytest.raises(DataError, match="columns of y"):
+        make().partial_fit(X, columns, classes=np.arange(N_CLASSES + 1))
 
 
 @needs("sets")

@@ -15,10 +15,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pytest
-from scipy.sparse import csr_array
+import sklearn
+from scipy.sparse import csr_array, issparse
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.ensemble import (
+    AdaBoostClassifier,
     BaggingClassifier,
     StackingClassifier,
     VotingClassifier,
@@ -41,13 +43,14 @@ from sklearn.model_selection import (
     StratifiedKFold,
     TunedThresholdClassifierCV,
     cross_val_predict,
+    cross_validate,
     learning_curve,
     validation_curve,
 )
 from sklearn.multiclass import OneVsOneClassifier, OneVsRestClassifier, OutputCodeClassifier
 from sklearn.multioutput import ClassifierChain, MultiOutputClassifier
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import MaxAbsScaler
+from sklearn.preprocessing import MaxAbsScaler, MultiLabelBinarizer, StandardScaler
 from sklearn.semi_supervised import SelfTrainingClassifier
 
 from labelgrove import LdSMClassifier, LOMTreeClassifier, OnlinePLTClassifier, PLTClassifier
@@ -169,6 +172,18 @@ def test_every_scorer_of_two_classes(clf: Any, names: list[Any]) -> None:
         assert get_scorer(scoring)(clone(clf).fit(X, y), X, y) > RIGHT
 
 
+@each_for_sets
+def test_every_scorer_of_label_sets(clf: Any) -> None:
+    X, Y = label_sets(spread=0.4)
+    plain = OneVsRestClassifier(LogisticRegression()).fit(X, Y)
+    found = require_same_figures(clone(clf).fit(X, Y), X, Y, plain)
+    some = {"accuracy", "f1_micro", "f1_samples", "precision_macro", "jaccard_samples"}
+    assert some | {"roc_auc", "roc_auc_ovr", "average_precision"} <= set(found)
+    X, Y = label_sets()
+    for scoring in ("roc_auc", "average_precision"):
+        assert get_scorer(scoring)(clone(clf).fit(X, Y), X, Y) > RIGHT
+
+
 # --- meta-estimators --------------------------------------------------------------------------
 
 
@@ -250,6 +265,13 @@ def test_probabilities_of_a_cross_validation(clf: Any) -> None:
     assert log_loss(y, P) < np.log(len(NAMES))
 
 
+@each_for_sets
+def test_probabilities_of_a_cross_validation_of_label_sets(clf: Any) -> None:
+    X, Y = label_sets()
+    P = cross_val_predict(clone(clf), X, Y, cv=3, method="predict_proba")
+    assert roc_auc_score(Y, P) > RIGHT
+
+
 @each
 def test_importance_of_columns(clf: Any) -> None:
     X, y = far_apart(NAMES)
@@ -291,10 +313,97 @@ def test_curves(clf: Any) -> None:
         assert kept[2][-1].min() > 0.8  # a single pass
 
 
+@pytest.mark.parametrize("name", ["online plt", "lomtree"])
+def test_online_learners_inside_online_meta_estimators(name: str) -> None:
+    X, y = far_apart([30, 20, 10, -5])  # partial_fit of OneVsOneClassifier takes numbers only
+    classes = np.unique(y)
+    for model in (OneVsRestClassifier(CLASSIFIERS[name]), OneVsOneClassifier(CLASSIFIERS[name])):
+        for _ in range(10):
+            for part in np.array_split(np.arange(len(X)), 3):
+                model.partial_fit(X[part], y[part], classes=classes)
+        assert accuracy_score(y, model.predict(X)) > RIGHT
+
+
 # --- labels in and out ------------------------------------------------------------------------
 
 
+@each_for_sets
+@pytest.mark.parametrize("sparse", [False, True])
+def test_label_sets_by_way_of_a_binarizer(clf: Any, sparse: bool) -> None:
+    X, Y = label_sets()
+    sets = [tuple(NAMES[j] for j in np.flatnonzero(row)) for row in Y]
+    binarizer = MultiLabelBinarizer(sparse_output=sparse)
+    model = clone(clf).set_params(threshold=0.4).fit(X, binarizer.fit_transform(sets))
+    found = model.predict(X)
+    assert issparse(found) == sparse  # as the targets were
+    named = binarizer.inverse_transform(found)
+    assert np.mean([set(a) == set(b) for a, b in zip(named, sets, strict=True)]) > 0.7
+    P = model.predict_proba(X)
+    assert issparse(P) == sparse and P.shape == Y.shape
+    by_name = clone(clf).set_params(threshold=0.4).fit(X, [list(labels) for labels in sets])
+    assert by_name.classes_.tolist() == binarizer.classes_.tolist()
+
+
 # --- weights, frames, and the rest ------------------------------------------------------------
+
+
+def weighted() -> tuple[Rows, Any, npt.NDArray[np.float64]]:
+    """Every row twice, the second time with the next class; only one of the two counts."""
+    X, y = far_apart(NAMES)
+    wrong = np.roll(y, 1)
+    order = np.argsort(np.tile(np.arange(len(X)), 2), kind="stable")
+    weights = np.repeat([1.0, 0.0], len(X))[order]
+    return np.vstack([X, X])[order], np.concatenate([y, wrong])[order], weights
+
+
+@each
+def test_weights_are_routed(clf: Any) -> None:
+    X, y, weights = weighted()
+    counted = weights > 0
+    with sklearn.config_context(enable_metadata_routing=True):
+        asked = clone(clf).set_fit_request(sample_weight=True)
+        grid = GridSearchCV(
+            make_pipeline(MaxAbsScaler(), asked.set_score_request(sample_weight=True)),
+            {f"{type(clf).__name__.lower()}__random_state": [0, 1]},
+            cv=3,
+        ).fit(X, y, sample_weight=weights)
+        assert accuracy_score(y[counted], grid.predict(X[counted])) > RIGHT
+        assert grid.best_score_ > RIGHT  # the rows without weight do not count in it
+        scores = cross_validate(
+            asked,
+            X,
+            y,
+            cv=3,
+            scoring=get_scorer("accuracy").set_score_request(sample_weight=True),
+            params={"sample_weight": weights},
+        )
+        assert scores["test_score"].min() > RIGHT
+
+
+@each
+def test_weights_through_ensembles(clf: Any) -> None:
+    X, y, weights = weighted()
+    counted = weights > 0
+    for model in (
+        BaggingClassifier(clone(clf), n_estimators=3, random_state=0),
+        AdaBoostClassifier(clone(clf), n_estimators=3, random_state=0),
+        CalibratedClassifierCV(clone(clf), cv=3),
+        VotingClassifier([("a", clone(clf)), ("b", LogisticRegression())], voting="soft"),
+    ):
+        found = model.fit(X, y, sample_weight=weights).predict(X[counted])
+        assert accuracy_score(y[counted], found) > RIGHT, type(model).__name__
+
+
+@each
+def test_frames_from_a_transformer(clf: Any) -> None:
+    pytest.importorskip("pandas")
+    X, y = far_apart(NAMES)
+    for library in ("pandas", "polars"):
+        pytest.importorskip(library)
+        scale = StandardScaler(with_mean=False).set_output(transform=library)
+        model = make_pipeline(scale, clone(clf)).fit(X, y)
+        assert model[-1].feature_names_in_.tolist() == [f"x{j}" for j in range(X.shape[1])]
+        assert accuracy_score(y, model.predict(X)) > RIGHT
 
 
 def test_sparse_rows_through_other_estimators() -> None:

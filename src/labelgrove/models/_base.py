@@ -233,8 +233,9 @@ class LabelClassifier(ClassifierMixin, BaseEstimator):
 
         Returns
         -------
-        ndarray of shape (n,) or csr_array of shape (n, n_classes)
-            Multi-class: labels. Multi-label: a 0/1 indicator (int8), columns as in ``classes_``.
+        ndarray of shape (n,), or csr_array or ndarray of shape (n, n_classes)
+            Multi-class: labels. Multi-label: a 0/1 indicator, columns as in ``classes_``; sparse
+            (int8), unless the model has learnt from an indicator that was an array.
 
         Raises
         ------
@@ -514,6 +515,14 @@ class LabelClassifier(ClassifierMixin, BaseEstimator):
         """Number of classes."""
         with self._reading("n_classes_") as learned:
             return learned.columns()[1]
+
+    @property
+    def feature_names_in_(self) -> npt.NDArray[Any]:
+        """Names of the columns of X; only where it was a data frame whose columns have names."""
+        names = None if self._learned is None else self._learned.column_names
+        if names is None:
+            raise AttributeError("feature_names_in_ is there once a data frame has been learnt")
+        return names
 
     @property
     def n_features_in_(self) -> int:

@@ -15,8 +15,9 @@ import numpy.typing as npt
 
 from labelgrove import _core
 from labelgrove._errors import DataError, LearningInterrupted, ModelStateError
-from labelgrove._features import FeatureNames
+from labelgrove._features import FeatureNames, check_column_names, column_names
 from labelgrove._labels import LabelRegistry, Targets, parse_targets
+from labelgrove._names import as_names, as_vector, place_in_list
 from labelgrove._parameters import integer, thread_count
 from labelgrove._validation import Rows, check_weights, is_dict_rows, require_same_length
 from labelgrove.models._base import LabelClassifier
@@ -42,6 +43,11 @@ _RUN_ROWS = 4096
 _STEP_SECONDS = 0.003
 _STEP_NONZEROS = 200
 
+_MOST_WEIGHT = 1e6
+"""Of an example that is learnt online."""
+
+Weigh = Callable[[int], "npt.NDArray[np.float32] | None"]
+
 MakeT_co = TypeVar("MakeT_co", bound=Callable[..., Engine], covariant=True)
 
 
@@ -54,27 +60,45 @@ class Examples:
     rows : Rows
     indptr, ids : ndarray
         The labels of row i are ``ids[indptr[i]:indptr[i + 1]]``.
+    weights : ndarray of float32, or None
+        How much each row counts; None where all count once.
     kind : {"multiclass", "multilabel", "indicator"}
     n_columns : int
         Of the indicator.
+    dense : bool
+        Whether the indicator was an array.
+    column_names : ndarray of object, or None
+        Of a data frame.
     fresh : list
         Names of the labels that are new; ids count on from ``first``.
     first : int
+    n_announced : int
+        So many of the new labels are known as soon as a row is learnt, others as rows have them.
     """
 
     rows: Rows
     indptr: npt.NDArray[np.int64]
     ids: npt.NDArray[np.uint32]
+    weights: npt.NDArray[np.float32] | None
     kind: str
     n_columns: int
+    dense: bool
+    column_names: npt.NDArray[Any] | None
     fresh: list[Any]
     first: int
+    n_announced: int
 
     def make_known(self, labels: LabelRegistry, n_labels: int) -> None:
-        """Add new labels, until there are so many; an indicator's columns come all at once."""
-        if self.kind == "indicator":
-            n_labels = self.first + len(self.fresh)
+        """Add new labels until there are so many, and at least those that were announced."""
+        n_labels = max(n_labels, self.first + self.n_announced)
         labels.arrive(self.fresh[len(labels) - self.first : n_labels - self.first], self.n_columns)
+
+    def counted(self, begin: int, end: int) -> npt.NDArray[np.uint32]:
+        """The labels of the rows from ``begin`` to ``end`` that have a weight."""
+        labels = self.ids[self.indptr[begin] : self.indptr[end]]
+        if self.weights is None:
+            return labels
+        return labels[np.repeat(self.weights[begin:end] > 0, np.diff(self.indptr[begin : end + 1]))]
 
 
 @dataclass(frozen=True)
@@ -108,6 +132,8 @@ class Start(Generic[MakeT_co]):
             n_columns=examples.n_columns,
             n_features=examples.rows.n_features,
             counts=np.zeros(len(self.labels), np.int64),
+            dense=examples.dense,
+            column_names=examples.column_names,
         )
 
 
@@ -120,15 +146,18 @@ class OnlineClassifier(LabelClassifier):
 
     epochs: int
 
-    def fit(self, X: Any, y: Any) -> Self:
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Forget everything, then learn from X and y in ``epochs`` passes, in the given order.
 
         Parameters
         ----------
-        X : sparse array or matrix, array-like of shape (n, d), or list of dicts
+        X : sparse array or matrix, array-like or data frame (n, d), or list of dicts
             Features; dicts map names to numbers, or to strings for categories.
         y : array-like of shape (n,), sequence of n collections of labels, or indicator (n, L)
             Multi-class targets, or multi-label targets by name or as a 0/1 array.
+        sample_weight : array-like of shape (n,), optional
+            How much each example counts, 0 to a million; 1 by default. A step goes so much
+            further, which is not the same as so many steps; 0 teaches nothing.
 
         Returns
         -------
@@ -137,7 +166,8 @@ class OnlineClassifier(LabelClassifier):
         Raises
         ------
         DataError
-            If X or y cannot be used; the message names the place. The model stays as it was.
+            If X, y or sample_weight cannot be used; the message names the place. The model stays
+            as it was.
         ParameterError
             If a parameter lies outside its domain.
         LearningInterrupted
@@ -146,12 +176,19 @@ class OnlineClassifier(LabelClassifier):
         passes, threads = integer("epochs", self.epochs, 1), thread_count(self.n_jobs)
         with self._guard.changing() as turn:
             start = self._start(named=is_dict_rows(X))
-            examples = take(start, X, y, self._kinds, check=self._check_new_labels)
+            examples = take(
+                start,
+                X,
+                y,
+                self._kinds,
+                partial(check_weights, sample_weight, most=_MOST_WEIGHT),
+                check=self._check_new_labels,
+            )
             self._adopt(start.learned(start.make(examples), examples), turn)
             self._run(examples, passes, turn, threads, Pace.of_runs(threads))
         return self
 
-    def partial_fit(self, X: Any, y: Any, classes: Any = None) -> Self:
+    def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
         """Go on learning from X and y, in the given order; new labels and features are welcome.
 
         Parameters
@@ -159,7 +196,11 @@ class OnlineClassifier(LabelClassifier):
         X, y
             As for :meth:`fit`. A call of n rows is the same as n calls of one.
         classes : array-like, optional
-            Not needed. Where it is given, y must hold no other labels.
+            Not needed. As scikit-learn has it, the first call may announce all labels: they are
+            in ``classes_`` at once, with probability 0 until an example has them. Later calls may
+            repeat ``classes_``. Where it is given, y must hold no other labels.
+        sample_weight
+            As for :meth:`fit`.
 
         Returns
         -------
@@ -172,7 +213,7 @@ class OnlineClassifier(LabelClassifier):
         LearningInterrupted
             On Ctrl-C; ``examples_learned`` tells how many rows of this call have been learnt.
         """
-        return self._partial_fit(X, y, classes, None)
+        return self._partial_fit(X, y, classes, sample_weight, None)
 
     def shared(self, timeout: float | None = None) -> SharedModel:
         """Give threads a handle to this model, through which one learns while others predict.
@@ -199,21 +240,24 @@ class OnlineClassifier(LabelClassifier):
         """
         return SharedModel(self, timeout)
 
-    def _partial_fit(self, X: Any, y: Any, classes: Any, patience: float | None) -> Self:
+    def _partial_fit(
+        self, X: Any, y: Any, classes: Any, sample_weight: Any, patience: float | None
+    ) -> Self:
         """Learn at once or not at all; with patience, in steps that let others in between."""
         threads = thread_count(self.n_jobs)
         pace = Pace.of_runs(threads) if patience is None else Pace.of_steps()
         with self._guard.changing(patience) as turn:
-            examples = self._take_more(X, y, classes, turn)
+            weigh = partial(check_weights, sample_weight, most=_MOST_WEIGHT, some=False)
+            examples = self._take_more(X, y, classes, weigh, turn)
             self._run(examples, 1, turn, threads, pace)
         return self
 
-    def _take_more(self, X: Any, y: Any, classes: Any, turn: Turn) -> Examples:
+    def _take_more(self, X: Any, y: Any, classes: Any, weigh: Weigh, turn: Turn) -> Examples:
         """Validate a call's examples; a model that has learnt nothing is started."""
         into = self._learned or self._start(named=is_dict_rows(X))
         if isinstance(into, Learned) and not into.engine.can_learn:
             raise ModelStateError("this model was saved for prediction only; it cannot learn on")
-        examples = take(into, X, y, self._kinds, classes, self._check_new_labels)
+        examples = take(into, X, y, self._kinds, weigh, classes, self._check_new_labels)
         if isinstance(into, Start):
             self._adopt(into.learned(into.make(None), examples), turn)
         return examples
@@ -264,7 +308,7 @@ class BatchClassifier(LabelClassifier):
 
         Parameters
         ----------
-        X : sparse array or matrix, array-like of shape (n, d), or list of dicts
+        X : sparse array or matrix, array-like or data frame (n, d), or list of dicts
             Features; dicts map names to numbers, or to strings for categories.
         y : array-like of shape (n,), sequence of n collections of labels, or indicator (n, L)
             Multi-class targets, or multi-label targets by name or as a 0/1 array.
@@ -287,17 +331,16 @@ class BatchClassifier(LabelClassifier):
         """
         with self._guard.changing() as turn:
             start = self._start(named=is_dict_rows(X))
-            examples = take(start, X, y, self._kinds)
+            examples = take(start, X, y, self._kinds, partial(check_weights, sample_weight))
             examples.make_known(start.labels, examples.first + len(examples.fresh))
-            weights = check_weights(sample_weight, examples.rows.n_rows)
             self._progress = _core.Progress()
             try:
-                train = partial(start.make, examples, weights, self._progress)
+                train = partial(start.make, examples, examples.weights, self._progress)
                 engine = run_watched(train, turn.interrupts, self._progress)
             finally:
                 del self._progress
             learned = start.learned(engine, examples)
-            learned.count(examples.ids, 1)
+            learned.count(examples.counted(0, examples.rows.n_rows), 1)
             if not turn.interrupts.pending:
                 self._adopt(learned, turn)
         return self
@@ -366,12 +409,14 @@ def learn_run(
     learned.n_features = max(learned.n_features, examples.rows.n_features)
     learned.n_columns = max(learned.n_columns, examples.n_columns)
     try:
-        engine.learn(*examples.rows.arrays, label_indptr, ids, begin, end, threads)
+        engine.learn(
+            *examples.rows.arrays, label_indptr, ids, begin, end, threads, examples.weights
+        )
     except BaseException:
-        if examples.kind != "indicator":  # whose columns are labels before they are in the tree
-            learned.labels.truncate(max(engine.label_count, before))
+        announced = examples.first + examples.n_announced
+        learned.labels.truncate(max(engine.label_count, before, announced))
         raise
-    learned.count(labels, 1)
+    learned.count(examples.counted(begin, end), 1)
 
 
 def take(
@@ -379,12 +424,13 @@ def take(
     X: Any,
     y: Any,
     kinds: Collection[str] = KINDS,
+    weigh: Weigh | None = None,
     classes: Any = None,
     check: Callable[[Any, list[Any]], None] | None = None,
 ) -> Examples:
     """Validate a call's examples. Labels that are new are not added yet.
 
-    ``check(options, names)`` may refuse new labels.
+    ``weigh(n_rows)`` gives their weights; ``check(options, names)`` may refuse new labels.
 
     Raises
     ------
@@ -394,7 +440,9 @@ def take(
     learned = into if isinstance(into, Learned) else None
     n_features = 0 if learned is None else learned.n_features
     named_features = len(into.features or ())
+    names = column_names(X) if learned is None else learned.column_names
     try:
+        check_column_names(X, names)
         rows = suitable_rows(
             X, into.features, n_features, normalize=into.options.normalize, grow=True
         )
@@ -403,21 +451,30 @@ def take(
             targets = _as_classes(targets)
         if targets.kind not in kinds:
             raise DataError(f"y: {targets.kind} targets; expected {' or '.join(kinds)} ones")
-        if classes is not None:
-            _require_among(targets, classes)
         require_same_length(rows, targets.n_rows)
         if learned is not None:
             learned.require_same_kind(targets)
-        indptr, ids, fresh = into.labels.foresee(targets)
+        weights = None if weigh is None else weigh(rows.n_rows)
+        announced = None if classes is None else _announced(classes, targets, learned)
+        indptr, ids, fresh, n_announced = into.labels.foresee(targets, announced)
         if fresh and check is not None:
             check(into.options, fresh)
     except BaseException:
         if into.features is not None:
             into.features.truncate(named_features)
         raise
-    n_columns = targets.n_columns or 0
     return Examples(
-        rows, indptr, ids.view(np.uint32), targets.kind, n_columns, fresh, len(into.labels)
+        rows=rows,
+        indptr=indptr,
+        ids=ids.view(np.uint32),
+        weights=weights,
+        kind=targets.kind,
+        n_columns=targets.n_columns or 0,
+        dense=targets.dense,
+        column_names=names,
+        fresh=fresh,
+        first=len(into.labels),
+        n_announced=n_announced,
     )
 
 
@@ -435,11 +492,26 @@ def _as_classes(targets: Targets) -> Targets:
     return replace(targets, kind="multiclass")
 
 
-def _require_among(targets: Targets, classes: Any) -> None:
-    known = set(np.asarray(classes).ravel().tolist())
-    unknown = [name for name in np.unique(targets.labels).tolist() if name not in known]
+def _announced(classes: Any, targets: Targets, learned: AnyLearned | None) -> npt.NDArray[Any]:
+    """The labels that a call announces: all of a first call's, no others than those later on."""
+    where = "classes: {}".format
+    names = as_names(as_vector(classes), place=lambda i: where(place_in_list(i)), classes=True)
+    listed = set(names.tolist())
+    unknown = [name for name in targets.labels.tolist() if name not in listed]
     if unknown:
         raise DataError(f"y: label {unknown[0]!r} is not among the classes given")
+    if learned is not None:
+        expected, whose = learned.classes(), "classes_"
+    elif targets.n_columns is not None:
+        expected, whose = np.arange(targets.n_columns), "the columns of y"
+    else:
+        return names
+    if listed != set(expected.tolist()):
+        raise DataError(
+            f"classes: found {len(listed)} labels that are not those of {whose}; expected the same "
+            f"{len(expected)}, or None"
+        )
+    return names
 
 
 def check_parameters(model: OnlineClassifier | BatchClassifier) -> None:

@@ -112,7 +112,7 @@ class SharedModel:
 
     # --- changing ------------------------------------------------------------------------------
 
-    def partial_fit(self, X: Any, y: Any, classes: Any = None) -> Self:
+    def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
         """Go on learning, as the model's own ``partial_fit``, while others predict.
 
         Everything is validated before the first example is learnt. Calls of several threads are
@@ -120,7 +120,7 @@ class SharedModel:
 
         Parameters
         ----------
-        X, y, classes
+        X, y, classes, sample_weight
             As for the model's ``partial_fit``.
 
         Returns
@@ -134,7 +134,7 @@ class SharedModel:
         ModelStateError
             If the wait was too long; then nothing has been learnt.
         """
-        self.model._partial_fit(X, y, classes, self._patience)
+        self.model._partial_fit(X, y, classes, sample_weight, self._patience)
         return self
 
     def remove_labels(self, labels: Iterable[Any]) -> Self:

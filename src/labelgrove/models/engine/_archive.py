@@ -15,6 +15,7 @@ import numpy.typing as npt
 
 from labelgrove._errors import ModelFileError
 from labelgrove._features import FeatureNames
+from labelgrove._label_arrays import names_from_arrays, names_to_arrays
 from labelgrove._labels import LabelRegistry
 from labelgrove.models.engine._compaction_report import CompactionReport
 from labelgrove.models.engine._learned import KINDS, AnyLearned, Arrays, Engine, Learned
@@ -25,6 +26,7 @@ LoadEngine = Callable[[dict[str, Any], Arrays, bool], Engine]
 State = tuple[dict[str, Any], Arrays]
 
 _FEATURE_PREFIX = "feature."
+_COLUMN_PREFIX = "column."
 _OF_THE_MACHINE = ("n_jobs",)
 """Parameters that are chosen anew wherever a model is loaded."""
 
@@ -81,6 +83,8 @@ def model_state(
         "columns": learned.n_columns,
         "features": learned.n_features,
         "named_features": learned.features is not None,
+        "named_columns": learned.column_names is not None,
+        "dense_targets": learned.dense,
         "front_end": about.front_end,
     }
     if learned.compaction is not None:
@@ -97,6 +101,9 @@ def model_state(
         names = LabelRegistry()
         names.ids_of(learned.features.names(), add=True)
         arrays |= {_FEATURE_PREFIX + name: array for name, array in names.to_arrays().items()}
+    if learned.column_names is not None:
+        columns = names_to_arrays(learned.column_names)
+        arrays |= {_COLUMN_PREFIX + name: array for name, array in columns.items()}
     return header, arrays
 
 
@@ -150,6 +157,8 @@ def learned_from_file(
         n_columns=_natural(header, "columns"),
         n_features=_natural(header, "features"),
         counts=counts,
+        dense=header.get("dense_targets") is True,
+        column_names=_column_names(header, arrays),
         compaction=None if compaction is None else CompactionReport.from_dict(compaction),
         tuned=thresholds_from_state(header.get("thresholds"), arrays, len(labels)),
     )
@@ -164,10 +173,7 @@ def _check_labels(learned: AnyLearned) -> None:
     if learned.n_columns > (len(labels) if learned.kind == "indicator" else 0):
         raise ModelFileError("the header's 'columns' are more than the labels that there are")
     known, active = learned.engine.labels().astype(np.int64), np.flatnonzero(labels.active)
-    expected = active
     if learned.kind == "indicator":
-        # Columns are labels before they are learnt.
-        expected = np.intersect1d(known, active)
         names = labels.names
         outside = len(names) > 0 and (
             names.dtype != np.int64
@@ -175,7 +181,9 @@ def _check_labels(learned: AnyLearned) -> None:
         )
         if outside:
             raise ModelFileError("a label of the indicator lies outside its columns")
-    if not np.array_equal(known, expected):
+    # Columns and announced classes have names before an example has them.
+    unlearned = np.setdiff1d(active, known, assume_unique=True)
+    if len(known) + len(unlearned) != len(active) or learned.counts[unlearned].any():
         raise ModelFileError("the labels that were learnt and their names do not match")
 
 
@@ -184,17 +192,33 @@ def _feature_names(
 ) -> FeatureNames | None:
     if header["named_features"] is False:
         return None
-    stored = {
-        name.removeprefix(_FEATURE_PREFIX): array
-        for name, array in arrays.items()
-        if name.startswith(_FEATURE_PREFIX)
-    }
-    names = LabelRegistry.from_arrays(stored)
+    names = LabelRegistry.from_arrays(_without_prefix(_FEATURE_PREFIX, arrays))
     if names.label_type == "int" or not names.active.all():
         raise ModelFileError("the names of features must be text, and none retired")
     if max(len(names), 1) != header["features"]:
         raise ModelFileError(f"there are {len(names)} names for {header['features']!r} features")
     return FeatureNames(names.names.tolist())
+
+
+def _column_names(
+    header: Mapping[str, Any], arrays: Mapping[str, npt.NDArray[Any]]
+) -> npt.NDArray[Any] | None:
+    if header.get("named_columns", False) is False:
+        return None
+    names = names_from_arrays(_without_prefix(_COLUMN_PREFIX, arrays))
+    if names.dtype != object or not 0 < len(names) <= header["features"]:
+        raise ModelFileError(
+            f"there are {len(names)} names of columns for {header['features']!r} features"
+        )
+    return names
+
+
+def _without_prefix(prefix: str, arrays: Mapping[str, npt.NDArray[Any]]) -> Arrays:
+    return {
+        name.removeprefix(prefix): array
+        for name, array in arrays.items()
+        if name.startswith(prefix)
+    }
 
 
 def parameters_from(header: Mapping[str, Any], names: Collection[str]) -> dict[str, Any]:

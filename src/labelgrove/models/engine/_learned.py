@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from labelgrove._cuts import least_scores
 from labelgrove._errors import DataError, NotLearnedError, ParameterError
-from labelgrove._features import FeatureNames
+from labelgrove._features import FeatureNames, check_column_names
 from labelgrove._labels import LabelRegistry, Targets
 from labelgrove._validation import Rows, check_rows, require_magnitude
 from labelgrove.models.engine._compaction_report import CompactionReport
@@ -104,6 +104,7 @@ class OnlineEngine(Engine, Protocol):
         begin: int,
         end: int,
         threads: int,
+        weights: Floats | None,
     ) -> None:
         """Learn from the rows ``begin`` to ``end``."""
 
@@ -166,6 +167,10 @@ class Learned(Generic[OptionsT_co, EngineT_co]):
         Columns of X seen so far.
     counts : ndarray of int64
         By label id, how many examples had it; there may be room for more labels.
+    dense : bool
+        Whether the indicator was given as an array: then results are, too.
+    column_names : ndarray of object (str), or None
+        Names of the columns of X where examples are data frames.
     tuned : Thresholds or None
         Thresholds of `predict` by label id, if it was given some; later labels have the default.
     compaction : CompactionReport or None
@@ -182,6 +187,8 @@ class Learned(Generic[OptionsT_co, EngineT_co]):
     n_columns: int
     n_features: int
     counts: npt.NDArray[np.int64]
+    dense: bool = False
+    column_names: npt.NDArray[Any] | None = None
     tuned: Thresholds | None = None
     compaction: CompactionReport | None = None
     prepared: Prepared | None = field(default=None, init=False, repr=False, compare=False)
@@ -214,6 +221,7 @@ class Learned(Generic[OptionsT_co, EngineT_co]):
 
     def check_rows(self, X: Any) -> Rows:
         """Validated rows that suit this model."""
+        check_column_names(X, self.column_names)
         return suitable_rows(X, self.features, self.n_features, normalize=self.options.normalize)
 
     def require_same_kind(self, targets: Targets) -> None:

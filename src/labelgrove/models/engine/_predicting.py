@@ -78,7 +78,9 @@ def best_classes(learned: AnyLearned, rows: Rows, n_jobs: int | None) -> npt.NDA
     """The name of the most probable class of every row."""
     ids, scores, *_ = top_k(learned, rows, 1, n_jobs)
     if np.isnan(scores).any():
-        raise NotLearnedError("all classes have been removed; there is none to predict")
+        raise NotLearnedError(
+            "no class has been learnt, or all have been removed; there is none to predict"
+        )
     return ids_to_names(ids, learned.labels.names)[:, 0]
 
 
@@ -94,15 +96,19 @@ def estimates(
 
 def indicator_of(
     learned: AnyLearned, rows: Rows, otherwise: float, n_jobs: int | None
-) -> sp.csr_array:
-    """The labels from their tuned thresholds on, or from ``otherwise`` if none are tuned; int8."""
+) -> sp.csr_array | npt.NDArray[np.int64]:
+    """The labels from their tuned thresholds on, or from ``otherwise`` if none are tuned.
+
+    Sparse (int8), unless the targets were dense.
+    """
     threads, tuned = thread_count(n_jobs), prepared_thresholds(learned)
     if tuned is None:
         cut = learned.thresholds(otherwise)
         indptr, ids, *_ = learned.engine.above_threshold(*rows.arrays, cut, None, threads)
     else:
         indptr, ids, *_ = learned.engine.above_prepared(*rows.arrays, tuned, threads)
-    return found_to_csr(indptr, ids, np.ones(len(ids), np.int8), *learned.columns())
+    found = found_to_csr(indptr, ids, np.ones(len(ids), np.int8), *learned.columns())
+    return found.toarray().astype(np.int64) if learned.dense else found
 
 
 def best_estimates(
@@ -125,12 +131,15 @@ def best_estimates(
 def all_estimates(
     learned: AnyLearned, rows: Rows, n_jobs: int | None, *, labels: Any = None
 ) -> tuple[Any, SearchStats]:
-    """Every probability; dense and scaled to sum to 1 where classes exclude one another."""
+    """Every probability; dense where targets were, and where classes exclude one another.
+
+    Then those of a row are scaled to sum to 1.
+    """
     n_classes = learned.columns()[1]
     refuse_if_too_large(rows.n_rows, n_classes, 12)
     found, stats = estimates(learned, rows, 0.0, n_jobs, labels=labels)
     if learned.kind != "multiclass":
-        return found, stats
+        return found.toarray() if learned.dense else found, stats
     dense = found.toarray().astype(np.float64)
     totals = dense.sum(axis=1, keepdims=True)
     even = np.full_like(dense, 1 / max(n_classes, 1))
