@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from labelgrove.cli._models import ALGORITHMS
-from labelgrove.models._base import LabelTreeClassifier
+from labelgrove.models._label_tree import LabelTreeClassifier
 
 
 @pytest.mark.parametrize("algorithm", ALGORITHMS)

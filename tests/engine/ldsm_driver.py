@@ -10,8 +10,7 @@ import numpy as np
 from engine.driver import Array, labels_of, rows
 from engine.driver import example as engine_example
 from labelgrove import _core
-from labelgrove.models._ldsm import LdSMClassifier
-from labelgrove.models._ldsm_options import LdsmOptions
+from labelgrove.models._ldsm import LdSMClassifier, LdsmOptions
 from naive.ldsm import Example, Node, Settings, Tree
 from naive.learners import BIAS, Instance
 

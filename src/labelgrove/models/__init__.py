@@ -1,13 +1,12 @@
 """Estimators, one a file."""
 
 from labelgrove.models._ldsm import LdSMClassifier
-from labelgrove.models._ldsm_statistics import LdSMStatistics
 from labelgrove.models._load import ESTIMATORS, load
-from labelgrove.models._lom_statistics import LOMTreeStatistics
 from labelgrove.models._lom_tree import LOMTreeClassifier
 from labelgrove.models._online_plt import OnlinePLTClassifier
 from labelgrove.models._plt import PLTClassifier
 from labelgrove.models._shared import SharedModel
+from labelgrove.models._statistics import LdSMStatistics, LOMTreeStatistics
 from labelgrove.models._thresholded import ThresholdedClassifier
 from labelgrove.models.engine._compaction_report import CompactionReport
 from labelgrove.models.engine._predicting import SearchStats

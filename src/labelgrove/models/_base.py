@@ -3,21 +3,19 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from functools import partial
 from os import PathLike
 from typing import Any, ClassVar, Literal, Self, overload
 
 import numpy as np
 import numpy.typing as npt
-from scipy.sparse import csr_array
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.utils import Tags
 
 from labelgrove._errors import DataError, ParameterError
 from labelgrove._labels import parse_targets
-from labelgrove._parameters import finite, integer, thread_count
+from labelgrove._parameters import finite, integer
 from labelgrove._validation import check_weights
 from labelgrove.models.engine._archive import (
     About,
@@ -28,18 +26,13 @@ from labelgrove.models.engine._archive import (
     model_state,
     parameters_from,
 )
-from labelgrove.models.engine._compacting import checked_compaction, compact_copy
-from labelgrove.models.engine._compaction_report import PLACES, CompactionReport
 from labelgrove.models.engine._guard import Guard, Turn
 from labelgrove.models.engine._learned import (
     KINDS,
     AnyLearned,
-    Learned,
-    TreeEngine,
     as_collection,
     known,
 )
-from labelgrove.models.engine._options import Options
 from labelgrove.models.engine._predicting import (
     SearchStats,
     all_estimates,
@@ -48,19 +41,15 @@ from labelgrove.models.engine._predicting import (
     estimates,
     ids_to_names,
     indicator_of,
-    precision_at,
     right_among_best,
 )
 from labelgrove.models.engine._predicting import (
     top_k as best_labels,
 )
-from labelgrove.models.engine._trees import tree_snapshot
 from labelgrove.models.engine._tuned import keep_thresholds, tuned_by_class
 from labelgrove.models.explanations._explain import FeatureNaming, explain
 from labelgrove.models.explanations._explanation import Explanation
-from labelgrove.models.explanations._paths import LabelPaths, label_paths
-from labelgrove.models.thresholds._estimates import n_rows_of
-from labelgrove.models.thresholds._tuner import HeldOutTuning
+from labelgrove.models.thresholds._tuner import show_examples, tuning_of
 from labelgrove.persistence import StoredModel, write_model
 from labelgrove.trees import LabelTree
 from labelgrove.tuning import Thresholds
@@ -668,172 +657,3 @@ class LabelClassifier(ClassifierMixin, BaseEstimator):
         super().__setstate__(state)
         if state.get("_learned") is not None:
             self._learned = learned_from_state(self._format, *state["_learned"])
-
-
-class LabelTreeClassifier(LabelClassifier):
-    """Base of the estimators whose engine searches a tree with one leaf a label."""
-
-    _learned: Learned[Options, TreeEngine] | None = None
-
-    @property
-    def tree_(self) -> LabelTree:
-        """The tree as it stands, without the leaves of labels that were removed."""
-        with self._reading("tree_"):
-            learned = known(self._learned)
-            return tree_snapshot(learned.engine.tree(), learned.labels.names)
-
-    def compact(
-        self,
-        *,
-        dtype: str = "float32",
-        threshold: float | None = None,
-        max_bytes: int | None = None,
-        X: Any = None,
-        y: Any = None,
-    ) -> Self:
-        """Make a copy that takes few bytes, predicts, and cannot learn on.
-
-        Weights may be dropped and rounded; each row of weights is written in the way that takes
-        the fewest bytes. A copy with ``dtype="float32"`` and no threshold predicts exactly what
-        this model does. Saved and loaded, the weights stay in the mapped file, and processes that
-        load the same file share them.
-
-        Parameters
-        ----------
-        dtype : {"float32", "float16", "int8"}
-            How weights are held: in 4, 2 or 1 bytes. With "int8" every classifier has a scale of
-            its own. The bias is always a float32.
-        threshold : float, optional
-            Drop weights that add less than this to the linear score of a feature of value 1.
-        max_bytes : int, optional
-            In place of ``threshold``: how large the model's file may be. The least threshold that
-            makes it fit is taken.
-        X, y : optional
-            As for ``fit``, better not learnt from: the report then holds P@1, P@3 and P@5 on them,
-            of this model and of the copy.
-
-        Returns
-        -------
-        estimator
-            Of the same class; its ``compaction_`` tells what it has cost.
-
-        Raises
-        ------
-        NotLearnedError
-            Before the first example.
-        ParameterError
-            If a parameter lies outside its domain, or no threshold makes the model fit.
-        DataError
-            If X and y cannot be used.
-
-        Examples
-        --------
-        >>> from labelgrove import OnlinePLTClassifier
-        >>> X, y = [[1.0, 0.0], [0.0, 1.0]], [["a"], ["b"]]
-        >>> small = OnlinePLTClassifier().fit(X, y).compact(dtype="float16", X=X, y=y)
-        >>> small.predict_topk(X, k=1)[0].tolist(), small.compaction_.precision_after[0]
-        ([['a'], ['b']], 1.0)
-        """
-        least, most = checked_compaction(dtype, threshold, max_bytes)
-        if (X is None) != (y is None):
-            raise ParameterError("X and y go together; expected both or none")
-        measure = None
-        if X is not None:
-            measure = partial(precision_at, X=X, y=y, places=PLACES, n_jobs=self.n_jobs)
-        with self._guard.reading():
-            learned, about = known(self._learned), self._about()
-            compacted = compact_copy(learned, about, dtype, least, most, measure, self.n_jobs)
-        copy: Self = clone(self)
-        copy._learned, copy.front_end_ = compacted, self.front_end_
-        return copy
-
-    @property
-    def compaction_(self) -> CompactionReport:
-        """What :meth:`compact` has cost, on the copy that it gave."""
-        if self._learned is None or self._learned.compaction is None:
-            raise AttributeError("compaction_ is there on the copies that compact() gives")
-        return self._learned.compaction
-
-    def label_paths(self, X: Any, labels: Sequence[Collection[Any]]) -> LabelPaths:
-        """Follow given labels of many rows through the tree.
-
-        Parameters
-        ----------
-        X
-            As for :meth:`predict_topk`.
-        labels : sequence of n collections of labels
-            Whose paths, for every row; labels that the model does not know have empty ones.
-
-        Returns
-        -------
-        LabelPaths
-
-        Raises
-        ------
-        NotLearnedError
-            Before the first example.
-        DataError
-            If X cannot be used or there are not as many collections as rows.
-
-        Examples
-        --------
-        >>> from labelgrove import OnlinePLTClassifier
-        >>> clf = OnlinePLTClassifier().fit([[1, 0], [0, 1]] * 9, ["ebb", "flow"] * 9)
-        >>> paths = clf.label_paths([[1, 0], [0, 1]], [["ebb"], ["flow", "flood"]])
-        >>> paths.indptr.tolist(), paths.nodes[[0, 2]].tolist()
-        ([0, 2, 4, 4], [0, 0])
-        """
-        with self._guard.reading():
-            return label_paths(known(self._learned), X, labels, thread_count(self.n_jobs))
-
-
-def tuning_of(model: LabelClassifier, method: str, **options: Any) -> HeldOutTuning:
-    """A tuning of a model's thresholds, to be shown examples that it has not learnt from.
-
-    Raises
-    ------
-    NotLearnedError, ParameterError
-        As `LabelClassifier.tune_thresholds`.
-    """
-    with model._guard.reading():
-        learned = known(model._learned)
-        if learned.kind == "multiclass":
-            raise ParameterError(
-                "this model has learnt classes that exclude one another, of which predict returns "
-                "the best; thresholds are for multi-label targets"
-            )
-        counts, n_examples = learned.label_counts(), learned.engine.examples_seen
-    return HeldOutTuning(method, counts, n_examples, **options)
-
-
-def show_examples(tuning: HeldOutTuning, model: LabelClassifier, X: Any, y: Any) -> None:
-    """Show a tuning examples and what the model makes of them; unknown labels are left out.
-
-    Raises
-    ------
-    DataError
-        If X or y cannot be used.
-    """
-    targets = parse_targets(y)
-    with model._guard.reading():
-        learned = known(model._learned)
-        learned.require_same_kind(targets)
-        n_rows = n_rows_of(X)
-        if n_rows != targets.n_rows:
-            raise DataError(f"X has {n_rows} rows, y has {targets.n_rows}; expected as many")
-        column_of, n_columns = learned.columns()
-        indptr, ids = learned.labels.ids_for(targets, add=False)
-        is_label = ids >= 0
-        before = np.concatenate(([0], np.cumsum(is_label)))
-        parts = (np.ones(before[-1], np.int8), column_of[ids[is_label]], before[indptr])
-        truth = csr_array(parts, shape=(n_rows, n_columns))
-        truth.sort_indices()
-        tuning.show(model, np.arange(n_columns), X, truth)
-
-
-def about_thresholds(model: LabelClassifier) -> dict[str, str]:
-    """Say by which method, and for which F-measure, a model's thresholds were tuned."""
-    tuned = known(model._learned).tuned
-    if tuned is None:
-        return {"method": "ofo while learning", "average": "macro"}
-    return {"method": tuned.method, "average": tuned.average}

@@ -14,8 +14,8 @@ from labelgrove._features import FeatureNames
 from labelgrove._labels import LabelRegistry
 from labelgrove._parameters import choice, flag, integer, real, seed_from
 from labelgrove.models._learning import OnlineClassifier, OnlineStart, Start
-from labelgrove.models._lom_statistics import LOMTreeStatistics, statistics_of
 from labelgrove.models._online_plt_options import FLOATS, LARGEST_STEP, LEARNERS
+from labelgrove.models._statistics import LOMTreeStatistics, statistics_of_lom_tree
 from labelgrove.models.engine._archive import Format
 from labelgrove.models.engine._learned import Learned, known
 from labelgrove.models.engine._options import SavedOptions, word_for, words_of
@@ -219,7 +219,7 @@ class LOMTreeClassifier(OnlineClassifier):
                 raise ModelStateError(
                     "this model was saved for prediction only, without the statistics of its nodes"
                 )
-            return statistics_of(learned.engine.nodes())
+            return statistics_of_lom_tree(learned.engine.nodes())
 
     def _start(self, *, named: bool) -> OnlineStart:
         options = LOMTreeOptions.from_parameters(self.get_params(deep=False))

@@ -13,7 +13,7 @@ from labelgrove import _core
 from labelgrove._errors import DataError, ParameterError
 from labelgrove._features import FeatureNames
 from labelgrove._labels import LabelRegistry
-from labelgrove.models._base import LabelTreeClassifier
+from labelgrove.models._label_tree import LabelTreeClassifier
 from labelgrove.models._learning import Examples, OnlineClassifier, OnlineStart, Start
 from labelgrove.models._online_plt_options import POLICIES, EngineOptions
 from labelgrove.models._plt_options import HINGES, LINKS, BatchOptions

@@ -15,7 +15,7 @@ from labelgrove._errors import DataError, ParameterError
 from labelgrove._features import FeatureNames
 from labelgrove._labels import LabelRegistry
 from labelgrove._parameters import thread_count
-from labelgrove.models._base import LabelTreeClassifier
+from labelgrove.models._label_tree import LabelTreeClassifier
 from labelgrove.models._learning import BatchClassifier, BatchStart, Examples, Start
 from labelgrove.models._online_plt import iplt_options, online_options
 from labelgrove.models._online_plt_options import EngineOptions

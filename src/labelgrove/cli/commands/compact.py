@@ -22,7 +22,7 @@ from labelgrove.cli.streams._console import show_pairs, write_json
 from labelgrove.cli.streams._output import refuse_inputs
 from labelgrove.cli.streams._source import Source, joined
 from labelgrove.models import CompactionReport
-from labelgrove.models._base import LabelTreeClassifier
+from labelgrove.models._label_tree import LabelTreeClassifier
 from labelgrove.models.engine._compaction_report import PLACES
 
 _UNITS = {"": 1, "b": 1, "kb": 10**3, "mb": 10**6, "gb": 10**9}

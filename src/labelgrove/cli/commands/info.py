@@ -16,7 +16,8 @@ from labelgrove.cli._search import distribution, in_words
 from labelgrove.cli.streams import _numbers
 from labelgrove.cli.streams._console import show_pairs, write_json
 from labelgrove.models import LdSMClassifier, LOMTreeClassifier
-from labelgrove.models._base import LabelTreeClassifier, about_thresholds
+from labelgrove.models._label_tree import LabelTreeClassifier
+from labelgrove.models.thresholds._tuner import about_thresholds
 
 _MOST_FREQUENT = 5
 

@@ -25,7 +25,7 @@ from labelgrove.cli.streams._console import show_pairs, write_json
 from labelgrove.cli.streams._output import refuse_inputs
 from labelgrove.cli.streams._progress import ProgressLine, shown
 from labelgrove.cli.streams._source import Source
-from labelgrove.models._base import show_examples, tuning_of
+from labelgrove.models.thresholds._tuner import show_examples, tuning_of
 
 
 def tune(

@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 from numbers import Real
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
 from scipy.sparse import csr_array
 
-from labelgrove._errors import ParameterError
+from labelgrove._errors import DataError, ParameterError
+from labelgrove._labels import parse_targets
+from labelgrove.models.engine._learned import known
 from labelgrove.models.thresholds._estimates import Estimates, batches, n_rows_of
 from labelgrove.tuning import FTA, OFO, STO, Thresholds, lower_bounds
 from labelgrove.tuning._bounds import prior_lower
 from labelgrove.tuning._two_passes import TwoPassOFO
+
+if TYPE_CHECKING:
+    from labelgrove.models._base import LabelClassifier
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
@@ -119,6 +124,58 @@ class HeldOutTuning:
     def finish(self) -> Thresholds:
         """Return the thresholds, by label id."""
         return self._tuner.finish()
+
+
+def tuning_of(model: LabelClassifier, method: str, **options: Any) -> HeldOutTuning:
+    """A tuning of a model's thresholds, to be shown examples that it has not learnt from.
+
+    Raises
+    ------
+    NotLearnedError, ParameterError
+        As `LabelClassifier.tune_thresholds`.
+    """
+    with model._guard.reading():
+        learned = known(model._learned)
+        if learned.kind == "multiclass":
+            raise ParameterError(
+                "this model has learnt classes that exclude one another, of which predict returns "
+                "the best; thresholds are for multi-label targets"
+            )
+        counts, n_examples = learned.label_counts(), learned.engine.examples_seen
+    return HeldOutTuning(method, counts, n_examples, **options)
+
+
+def show_examples(tuning: HeldOutTuning, model: LabelClassifier, X: Any, y: Any) -> None:
+    """Show a tuning examples and what the model makes of them; unknown labels are left out.
+
+    Raises
+    ------
+    DataError
+        If X or y cannot be used.
+    """
+    targets = parse_targets(y)
+    with model._guard.reading():
+        learned = known(model._learned)
+        learned.require_same_kind(targets)
+        n_rows = n_rows_of(X)
+        if n_rows != targets.n_rows:
+            raise DataError(f"X has {n_rows} rows, y has {targets.n_rows}; expected as many")
+        column_of, n_columns = learned.columns()
+        indptr, ids = learned.labels.ids_for(targets, add=False)
+        is_label = ids >= 0
+        before = np.concatenate(([0], np.cumsum(is_label)))
+        parts = (np.ones(before[-1], np.int8), column_of[ids[is_label]], before[indptr])
+        truth = csr_array(parts, shape=(n_rows, n_columns))
+        truth.sort_indices()
+        tuning.show(model, np.arange(n_columns), X, truth)
+
+
+def about_thresholds(model: LabelClassifier) -> dict[str, str]:
+    """Say by which method, and for which F-measure, a model's thresholds were tuned."""
+    tuned = known(model._learned).tuned
+    if tuned is None:
+        return {"method": "ofo while learning", "average": "macro"}
+    return {"method": tuned.method, "average": tuned.average}
 
 
 def _make(method: str, n_labels: int, lower: FloatArray, chosen: dict[str, Any]) -> _Tuner:

@@ -1,0 +1,138 @@
+"""What only label trees offer: their tree, paths through it, and small copies for prediction."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from functools import partial
+from typing import Any, Self
+
+from sklearn.base import clone
+
+from labelgrove._errors import ParameterError
+from labelgrove._parameters import thread_count
+from labelgrove.models._base import LabelClassifier
+from labelgrove.models.engine._compacting import checked_compaction, compact_copy
+from labelgrove.models.engine._compaction_report import PLACES, CompactionReport
+from labelgrove.models.engine._learned import Learned, TreeEngine, known
+from labelgrove.models.engine._options import Options
+from labelgrove.models.engine._predicting import precision_at
+from labelgrove.models.engine._trees import tree_snapshot
+from labelgrove.models.explanations._paths import LabelPaths, label_paths
+from labelgrove.trees import LabelTree
+
+
+class LabelTreeClassifier(LabelClassifier):
+    """Base of the estimators whose engine searches a tree with one leaf a label."""
+
+    _learned: Learned[Options, TreeEngine] | None = None
+
+    @property
+    def tree_(self) -> LabelTree:
+        """The tree as it stands, without the leaves of labels that were removed."""
+        with self._reading("tree_"):
+            learned = known(self._learned)
+            return tree_snapshot(learned.engine.tree(), learned.labels.names)
+
+    def compact(
+        self,
+        *,
+        dtype: str = "float32",
+        threshold: float | None = None,
+        max_bytes: int | None = None,
+        X: Any = None,
+        y: Any = None,
+    ) -> Self:
+        """Make a copy that takes few bytes, predicts, and cannot learn on.
+
+        Weights may be dropped and rounded; each row of weights is written in the way that takes
+        the fewest bytes. A copy with ``dtype="float32"`` and no threshold predicts exactly what
+        this model does. Saved and loaded, the weights stay in the mapped file, and processes that
+        load the same file share them.
+
+        Parameters
+        ----------
+        dtype : {"float32", "float16", "int8"}
+            How weights are held: in 4, 2 or 1 bytes. With "int8" every classifier has a scale of
+            its own. The bias is always a float32.
+        threshold : float, optional
+            Drop weights that add less than this to the linear score of a feature of value 1.
+        max_bytes : int, optional
+            In place of ``threshold``: how large the model's file may be. The least threshold that
+            makes it fit is taken.
+        X, y : optional
+            As for ``fit``, better not learnt from: the report then holds P@1, P@3 and P@5 on them,
+            of this model and of the copy.
+
+        Returns
+        -------
+        estimator
+            Of the same class; its ``compaction_`` tells what it has cost.
+
+        Raises
+        ------
+        NotLearnedError
+            Before the first example.
+        ParameterError
+            If a parameter lies outside its domain, or no threshold makes the model fit.
+        DataError
+            If X and y cannot be used.
+
+        Examples
+        --------
+        >>> from labelgrove import OnlinePLTClassifier
+        >>> X, y = [[1.0, 0.0], [0.0, 1.0]], [["a"], ["b"]]
+        >>> small = OnlinePLTClassifier().fit(X, y).compact(dtype="float16", X=X, y=y)
+        >>> small.predict_topk(X, k=1)[0].tolist(), small.compaction_.precision_after[0]
+        ([['a'], ['b']], 1.0)
+        """
+        least, most = checked_compaction(dtype, threshold, max_bytes)
+        if (X is None) != (y is None):
+            raise ParameterError("X and y go together; expected both or none")
+        measure = None
+        if X is not None:
+            measure = partial(precision_at, X=X, y=y, places=PLACES, n_jobs=self.n_jobs)
+        with self._guard.reading():
+            learned, about = known(self._learned), self._about()
+            compacted = compact_copy(learned, about, dtype, least, most, measure, self.n_jobs)
+        copy: Self = clone(self)
+        copy._learned, copy.front_end_ = compacted, self.front_end_
+        return copy
+
+    @property
+    def compaction_(self) -> CompactionReport:
+        """What :meth:`compact` has cost, on the copy that it gave."""
+        if self._learned is None or self._learned.compaction is None:
+            raise AttributeError("compaction_ is there on the copies that compact() gives")
+        return self._learned.compaction
+
+    def label_paths(self, X: Any, labels: Sequence[Collection[Any]]) -> LabelPaths:
+        """Follow given labels of many rows through the tree.
+
+        Parameters
+        ----------
+        X
+            As for :meth:`predict_topk`.
+        labels : sequence of n collections of labels
+            Whose paths, for every row; labels that the model does not know have empty ones.
+
+        Returns
+        -------
+        LabelPaths
+
+        Raises
+        ------
+        NotLearnedError
+            Before the first example.
+        DataError
+            If X cannot be used or there are not as many collections as rows.
+
+        Examples
+        --------
+        >>> from labelgrove import OnlinePLTClassifier
+        >>> clf = OnlinePLTClassifier().fit([[1, 0], [0, 1]] * 9, ["ebb", "flow"] * 9)
+        >>> paths = clf.label_paths([[1, 0], [0, 1]], [["ebb"], ["flow", "flood"]])
+        >>> paths.indptr.tolist(), paths.nodes[[0, 2]].tolist()
+        ([0, 2, 4, 4], [0, 0])
+        """
+        with self._guard.reading():
+            return label_paths(known(self._learned), X, labels, thread_count(self.n_jobs))
