@@ -27,6 +27,17 @@ def test_every_public_name_has_an_entry() -> None:
     assert sorted(public - entries) == []
 
 
+def test_nothing_has_two_entries() -> None:
+    entries = [
+        (module, name)
+        for text in PAGES.values()
+        for part in text.split(".. currentmodule:: ")[1:]
+        for module in [part.split("\n", 1)[0]]
+        for name in ENTRY.findall(part)
+    ]
+    assert sorted(entry for entry in set(entries) if entries.count(entry) > 1) == []
+
+
 @pytest.mark.parametrize("name", [*(one.__name__ for one in ESTIMATORS), "ThresholdedClassifier"])
 def test_an_estimator_has_a_page_with_what_it_inherits(name: str) -> None:
     [page] = [page for page, text in PAGES.items() if f"autoclass:: {name}\n" in text]
