@@ -1,4 +1,6 @@
 #include <cstdint>
+#include <memory>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -7,6 +9,7 @@
 #include "explanations.hpp"
 #include "held.hpp"
 #include "label_tree_search.hpp"
+#include "labelgrove/compact_plt.hpp"
 #include "labelgrove/online_plt.hpp"
 #include "model_archive.hpp"
 #include "register.hpp"
@@ -53,6 +56,17 @@ void learn(Model& model, const In<std::int64_t>& indptr, const In<FeatureId>& id
   model.engine.learn(example, begin, end, threads);
 }
 
+// What goes on from a batch model of one tree; by label, how many examples had each, or None: see OnlinePlt::Past.
+std::unique_ptr<Model> from_batch(const nb::dict& options, const Held<CompactPlt>& batch, const nb::object& counts) {
+  std::optional<OnlinePlt::Past> past;
+  In<std::uint64_t> of_labels;
+  if (!counts.is_none()) {
+    of_labels = nb::cast<In<std::uint64_t>>(counts, false);
+    past = OnlinePlt::Past{batch.engine.examples_seen(), view(of_labels)};
+  }
+  return std::make_unique<Model>(nb::none(), options_from(options), views_of(batch.engine).front(), past);
+}
+
 // By label id; empty if none are tuned.
 nb::ndarray<double, nb::numpy> thresholds(const Model& model) {
   const OnlineThresholds* tuned = model.whole().thresholds();
@@ -82,6 +96,11 @@ void register_online_plt(nb::module_& module) {
                                            LabelTree(view(parents), view(labels), silent, label_count));
           },
           nb::arg("options"), nb::arg("parents").noconvert(), nb::arg("labels").noconvert(), nb::arg("label_count"))
+      .def_static("from_batch", &from_batch, nb::arg("options"), nb::arg("batch"), nb::arg("label_counts").none())
+      .def(
+          "put_weights",
+          [](Model& self, const Held<CompactPlt>& batch) { self.whole().put_weights(views_of(batch.engine).front()); },
+          nb::arg("batch"))
       .def("learn", &learn, nb::arg("indptr").noconvert(), nb::arg("ids").noconvert(), nb::arg("values").noconvert(),
            nb::arg("label_indptr").noconvert(), nb::arg("labels").noconvert(), nb::arg("begin"), nb::arg("end"),
            nb::arg("threads"), nb::arg("weights").none() = nb::none())

@@ -60,14 +60,13 @@ LdsmNodeTrainer::Split LdsmNodeTrainer::split(const LdsmDraft& node) {
   Split split;
   number_labels(node.histogram);
   number_features(node.examples);
-  SiblingBlock block(options_.learner, options_.arity, false, node.key);
-  block.number_features(static_cast<std::uint32_t>(features_.size()));
+  RegressorBlock block(options_.learner, options_.arity, static_cast<std::uint32_t>(features_.size()), node.key);
   train(node, block, split.outcome);
-  block.finish();
-  // Steps that are too large end in numbers that are none.
-  if (block.is_finite() && send(node, block, split.children)) {
+  LdsmRegressors learnt(block, features_);
+  // Steps that are too large can lead beyond all numbers.
+  if (learnt.is_finite() && send(node, learnt, split.children)) {
     measure(node, split.outcome);
-    split.regressors.emplace(block, features_);
+    split.regressors.emplace(std::move(learnt));
   } else {
     split.children.clear();
   }
@@ -122,7 +121,7 @@ void LdsmNodeTrainer::take(const LdsmExamples::Example& example, double scale) {
   for (const LabelId label : example.labels) slots_.push_back(slot_[label]);
 }
 
-void LdsmNodeTrainer::train(const LdsmDraft& node, SiblingBlock& block, LdsmSplit& outcome) {
+void LdsmNodeTrainer::train(const LdsmDraft& node, RegressorBlock& block, LdsmSplit& outcome) {
   objective_.start(node.histogram.size());
   order_ = node.examples;
   for (std::uint32_t epoch = 0; epoch < options_.epochs; ++epoch) {
@@ -134,7 +133,7 @@ void LdsmNodeTrainer::train(const LdsmDraft& node, SiblingBlock& block, LdsmSpli
       take(example, data_.scale(i));
       const std::uint32_t directions = objective_.choose(slots_, weight);
       for (std::uint32_t m = 0; m < options_.arity; ++m) targets_[m] = (directions >> m & 1U) != 0 ? 1.0F : 0.0F;
-      block.regress(x_, targets_, static_cast<float>(weight), work_, margins_.data());
+      block.learn(x_, targets_, static_cast<float>(weight), work_, margins_.data());
       objective_.record(slots_, weight, margins_);
     }
     outcome.course.push_back(static_cast<float>(objective_.value()));
@@ -146,12 +145,12 @@ void LdsmNodeTrainer::shuffle(std::uint64_t key) {
 }
 
 // Whether anything was moved: a child holds some of the examples and not all.
-bool LdsmNodeTrainer::send(const LdsmDraft& node, const SiblingBlock& block, std::vector<LdsmDraft>& children) {
+bool LdsmNodeTrainer::send(const LdsmDraft& node, const LdsmRegressors& regressors, std::vector<LdsmDraft>& children) {
   children.resize(options_.arity);
   counts_.assign(node.histogram.size() * options_.arity, 0.0);
   for (const std::uint32_t i : node.examples) {
     take(data_.examples().example(i), data_.scale(i));
-    block.margins(x_, work_, margins_.data());
+    regressors.margins_by_place(x_, work_, margins_.data());
     for (std::uint32_t left = directions_of(margins_); left != 0; left &= left - 1) {
       const auto m = static_cast<std::uint32_t>(std::countr_zero(left));
       children[m].examples.push_back(i);

@@ -16,13 +16,11 @@ void OnlinePlt::tune_thresholds(const Features& x, std::span<const LabelId> labe
   while (!open_.empty()) {
     const auto [v, probability] = open_.back();
     open_.pop_back();
-    bring_up_to_date(v);
     const auto& children = tree_[v].children;
-    probabilities_.resize(children.size());
-    nodes_[v]->block.predict(x, work_, probabilities_.data());
+    const auto of_children = probabilities(x, v);
     for (std::size_t i = 0; i < children.size(); ++i) {
       const TreeNode& child = tree_[children[i]];
-      const float product = probability * probabilities_[i];
+      const float product = probability * of_children[i];
       if (child.live == 0 || !(static_cast<double>(product) >= thresholds_->least_below(children[i]))) continue;
       if (!child.is_leaf()) open_.emplace_back(children[i], product);
       else if (product > 0.0F && static_cast<double>(product) >= thresholds_->threshold(child.label))

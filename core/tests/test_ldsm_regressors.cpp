@@ -2,6 +2,7 @@
 
 #include "harness.hpp"
 #include "labelgrove/ldsm_regressors.hpp"
+#include "support.hpp"
 
 namespace labelgrove::testing {
 namespace {
@@ -41,19 +42,19 @@ TEST("ldsm regressors: keep what a block has learnt of numbered features") {
   options.kind = LearnerKind::adagrad;
   options.loss = Loss::squared;
   options.spread = 0.1F;
-  SiblingBlock block(options, 3, false, 7);
-  block.number_features(2);
+  RegressorBlock block(options, 3, 2, 7);
   const std::vector<FeatureId> ids{0, 1};
   const std::vector<float> values{1.0F, -2.0F};
   const std::vector<float> targets{0.0F, 1.0F, 0.5F};
   std::vector<float> margins(3);
   Workspace work;
   const Features x{ids.data(), values.data(), 2};
-  block.regress(x, targets, 1.0F, work, margins.data());
-  block.finish();
+  block.learn(x, targets, 1.0F, work, margins.data());
   const std::vector<FeatureId> names{5, 900};
   const LdsmRegressors node(block, names);
-  block.margins(x, work, margins.data());
+  std::vector<float> again(3);
+  node.margins_by_place(x, work, again.data());
+  CHECK(same_bits(again, margins));
   for (std::uint32_t m = 0; m < 3; ++m)
     CHECK_NEAR(node.bias()[m] + node.row(0)[m] - 2.0F * node.row(1)[m], margins[m], 1e-6);
 }

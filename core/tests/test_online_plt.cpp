@@ -22,7 +22,7 @@ LabelTree copy_of(const LabelTree& tree) {
 
 // The classifiers of v's children, without an auxiliary one: by feature, then by child.
 std::vector<float> classifiers(const OnlinePlt& model, NodeId v) {
-  const SiblingBlock& block = *model.block(v);
+  const RowBlock& block = *model.block(v);
   std::vector<float> weights(std::size_t{block.rows()} * block.children());
   block.copy_weights(block.children(), weights.data());
   return weights;
@@ -299,7 +299,7 @@ TEST("online plt: size says what is held") {
   learn(remembering, stream);
   std::uint64_t weights = 0;
   for (NodeId v = 0; v < forgetful.tree().size(); ++v) {
-    const SiblingBlock* block = forgetful.block(v);
+    const RowBlock* block = forgetful.block(v);
     if (block != nullptr) weights += std::uint64_t{block->rows()} * block->columns();
   }
   CHECK_EQ(forgetful.size().weights, weights);

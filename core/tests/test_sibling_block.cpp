@@ -1,6 +1,7 @@
 #include <cmath>
 #include <limits>
 #include <map>
+#include <stdexcept>
 
 #include "harness.hpp"
 #include "labelgrove/sibling_block.hpp"
@@ -29,7 +30,7 @@ struct Contents {
   std::vector<float> weights;
   std::vector<float> state;
 
-  Contents(const SiblingBlock& block, bool with_state)
+  Contents(const RowBlock& block, bool with_state)
       : children(block.children()),
         theta(block.has_theta()),
         updates(block.updates()),
@@ -116,7 +117,7 @@ class PlainStep {
         break;
       }
       case LearnerKind::nag:
-        break;  // only regresses
+        break;  // LdSM's alone
       case LearnerKind::arow: {
         const double r = double{options_.r} / weight * (fresh ? 1.0 : 2.0);  // docs/decisions/arow.md
         double variance = 0.0;
@@ -470,7 +471,7 @@ TEST("sibling block: any history of columns leaves rows as good as new") {
       }
       if (random.chance(0.5) && block.children() > 0) block.drop_theta();
       const Contents stored = contents(block, options);
-      SiblingBlock loaded(options, stored.view(), false);
+      SiblingBlock loaded(options, stored.view());
       CHECK(same(contents(loaded, options), stored));
       const std::vector<Lesson> late = lessons(random, 20, block.children());
       teach(block, late, work);
@@ -522,7 +523,7 @@ TEST("sibling block: weights that are read where they lie predict the same") {
       SiblingBlock block(options, children, false);
       teach(block, lessons(random, 30, children), work);
       const Contents stored = contents(block, options);
-      const SiblingBlock borrowing(options, stored.view(), true);
+      const StoredBlock borrowing(options, stored.view());
       for (int i = 0; i < 10; ++i) {
         const Example x = random_example(random, 40, 0.3);
         std::vector<float> owned(children);
@@ -537,11 +538,41 @@ TEST("sibling block: weights that are read where they lie predict the same") {
   }
 }
 
+TEST("sibling block: the children's weights can be put back, and nothing else changes") {
+  Workspace work;
+  Random random(5);
+  const LearnerOptions options = options_for(LearnerKind::arow);
+  SiblingBlock block(options, 3, true);
+  teach(block, lessons(random, 20, 3), work);
+  const LinearBlock before = block.linear();
+  const std::uint32_t rows = block.rows();
+  teach(block, lessons(random, 20, 3), work);
+  const Example new_feature{{500}, {1.0F}};
+  block.learn(new_feature.view(), {}, 1.0F, true, work);
+  const Contents learnt = contents(block, options);
+  block.put_weights(before.weights);
+  const Contents found = contents(block, options);
+  CHECK(same_bits(found.state, learnt.state));
+  CHECK(same_column(found, 3, learnt, 3));
+  for (std::size_t row = 0; row < found.rows(); ++row) {
+    for (std::uint32_t c = 0; c < 3; ++c) {
+      CHECK_EQ(found.weight(row, c), row < rows ? before.weights[row * 3 + c] : 0.0F);
+    }
+  }
+}
+
+TEST("sibling block: learners of other losses are refused") {
+  CHECK_THROWS(std::invalid_argument, SiblingBlock(options_for(LearnerKind::nag), 2, false));
+  LearnerOptions squared = options_for(LearnerKind::sgd);
+  squared.loss = Loss::squared;
+  CHECK_THROWS(std::invalid_argument, SiblingBlock(squared, 2, false));
+}
+
 TEST("sibling block: a feature that is stored twice shows in the number of rows") {
   const LearnerOptions options = options_for(LearnerKind::sgd);
   const std::vector<FeatureId> features{4, 9, 4};
   const std::vector<float> weights(4);
-  const SiblingBlock block(options, {1, false, 0, features, weights.data(), nullptr}, true);
+  const StoredBlock block(options, {1, false, 0, features, weights.data(), nullptr});
   CHECK_EQ(block.features().size(), 2U);  // which is how a damaged file is found
 }
 

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "labelgrove/ldsm_tree.hpp"
-#include "labelgrove/sibling_block.hpp"
+#include "labelgrove/regressor_block.hpp"
 
 namespace labelgrove {
 
@@ -43,9 +43,9 @@ class LdsmNodeTrainer {
   void number_features(std::span<const std::uint32_t> examples);
   // The example as the node at hand sees it, until the next one is taken.
   void take(const LdsmExamples::Example& example, double scale);
-  void train(const LdsmDraft& node, SiblingBlock& block, LdsmSplit& outcome);
+  void train(const LdsmDraft& node, RegressorBlock& block, LdsmSplit& outcome);
   void shuffle(std::uint64_t key);
-  bool send(const LdsmDraft& node, const SiblingBlock& block, std::vector<LdsmDraft>& children);
+  bool send(const LdsmDraft& node, const LdsmRegressors& regressors, std::vector<LdsmDraft>& children);
   void measure(const LdsmDraft& node, LdsmSplit& outcome);
 
   const LdsmOptions& options_;

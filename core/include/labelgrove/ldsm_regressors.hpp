@@ -9,14 +9,15 @@
 #include <vector>
 
 #include "labelgrove/base.hpp"
-#include "labelgrove/sibling_block.hpp"
+#include "labelgrove/node_block.hpp"
+#include "labelgrove/regressor_block.hpp"
 
 namespace labelgrove {
 
 class LdsmRegressors {
  public:
   // What `learnt` has learnt of these features, which it knows by their places here. REQUIRES: they increase.
-  LdsmRegressors(const SiblingBlock& learnt, std::span<const FeatureId> features);
+  LdsmRegressors(const RegressorBlock& learnt, std::span<const FeatureId> features);
   // Row 0 of `weights` belongs to the bias, row r to the feature before it. With `borrow` both are read where they lie and
   // must outlive this. REQUIRES: features increase.
   LdsmRegressors(std::uint32_t arity, std::span<const FeatureId> features, std::span<const float> weights, bool borrow);
@@ -31,6 +32,9 @@ class LdsmRegressors {
   // Of the feature at that place.
   const float* row(std::size_t place) const { return weights_.data() + (place + 1) * arity_; }
 
+  bool is_finite() const;
+  // out[m] = w . x where x.ids are places of features, not features.
+  void margins_by_place(const Features& x, Workspace& work, float* out) const;
   // Calls take(j, row) for every feature x.ids[j], in their order; row is null where it has no weights.
   template <typename Take>
   void for_each_row(const Features& x, Take&& take) const;

@@ -1,0 +1,32 @@
+// The nodes of an online tree as arrays, and back: docs/format.md names every one.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <span>
+
+#include "labelgrove/archive.hpp"
+#include "labelgrove/label_tree.hpp"
+#include "labelgrove/learner.hpp"
+#include "labelgrove/node_learners.hpp"
+#include "labelgrove/row_block.hpp"
+
+namespace labelgrove {
+
+// The blocks of these nodes. For prediction: without auxiliary classifiers and state.
+void save_blocks(ArrayWriter& out, std::span<const NodeId> nodes, std::span<const RowBlock* const> blocks,
+                 const LearnerOptions& learner, bool for_prediction);
+
+// How a block that was read is taken over: returns how many different features it holds.
+using TakeBlock = std::function<std::uint32_t(NodeId, const BlockView&)>;
+// Reads what save_blocks wrote, in order of nodes. `has_theta` says which nodes must have an auxiliary classifier.
+// Throws std::invalid_argument, naming what does not hold, unless blocks fit the tree and learning can go on from them.
+void load_blocks(const ArrayReader& saved, const LabelTree& tree, const LearnerOptions& learner, bool for_prediction,
+                 const std::function<bool(NodeId)>& has_theta, const TakeBlock& take);
+
+// What these nodes remember; each example is stored once.
+void save_memories(ArrayWriter& out, std::span<const NodeId> nodes, const NodeLearners& learners);
+void load_memories(const ArrayReader& saved, std::span<const NodeId> nodes, const LabelTree& tree,
+                   const ReplayOptions& options, NodeLearners& learners);
+
+}  // namespace labelgrove

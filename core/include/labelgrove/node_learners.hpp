@@ -1,0 +1,129 @@
+// The classifiers of all nodes of an online tree while they learn, and what they still have to learn.
+//
+// Whatever happens to a node becomes an event in its queue, and queues are worked off node by node: node classifiers never
+// look at each other, so this may happen later, in any order and in any number of threads, and the result is the same to
+// the last bit. Only a node that is asked for a probability, or that INSERTNODE copies from, must be up to date at once.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "labelgrove/base.hpp"
+#include "labelgrove/example_store.hpp"
+#include "labelgrove/label_tree.hpp"
+#include "labelgrove/learner.hpp"
+#include "labelgrove/node_block.hpp"
+#include "labelgrove/replay_memory.hpp"
+#include "labelgrove/sibling_block.hpp"
+
+namespace labelgrove {
+
+struct ReplayOptions {
+  std::uint32_t replay = 0;         // how often a node learns again after each example
+  std::uint64_t replay_memory = 0;  // examples that a node remembers; 0 is no bound
+};
+
+class NodeLearners {
+ public:
+  NodeLearners(const LearnerOptions& learner, const ReplayOptions& replay, std::uint64_t seed)
+      : learner_(learner), replay_(replay), seed_(seed) {}
+
+  // --- nodes ---------------------------------------------------------------------------------------------------------
+  // Whether v has classifiers: of children, or an auxiliary one.
+  bool has(NodeId v) const { return v < nodes_.size() && nodes_[v] != nullptr; }
+  // As of the end of v's queue. REQUIRES, here and below: has(v).
+  bool has_theta(NodeId v) const { return nodes_[v]->theta; }
+  // As of what has been worked off.
+  const SiblingBlock& block(NodeId v) const { return nodes_[v]->block; }
+  SiblingBlock& block(NodeId v) { return nodes_[v]->block; }
+  const ReplayMemory& memory(NodeId v) const { return nodes_[v]->memory; }
+  ReplayMemory& memory(NodeId v) { return nodes_[v]->memory; }
+  // By node; null where there are no classifiers.
+  std::span<const NodeBlock* const> blocks() const { return blocks_; }
+  ExampleStore& examples() { return examples_; }
+  const ExampleStore& examples() const { return examples_; }
+  // Of blocks, and of what is remembered.
+  std::size_t block_bytes() const;
+  std::size_t memory_bytes() const;
+
+  // v has this block from now on. REQUIRES: !has(v).
+  void put(NodeId v, SiblingBlock block);
+  // Classifiers that have learnt nothing; none at all without children and theta. REQUIRES: !has(v).
+  void start(NodeId v, std::size_t children, bool theta);
+  // Drops v's classifiers and all examples that only it needs.
+  void discard(NodeId v);
+  // INSERTNODE: `below` takes v's classifiers over, and v gets those of a node that has been there from the start.
+  void insert_above(NodeId v, NodeId below);
+
+  // --- events --------------------------------------------------------------------------------------------------------
+  void add_leaf(NodeId v) { enqueue(v, {Event::Kind::add_leaf, kNone, 0, 0}); }
+  void reset_child(NodeId v, std::uint32_t child) { enqueue(v, {Event::Kind::reset_child, kNone, child, 0}); }
+  void drop_theta(NodeId v);
+  // The example, which is positive for these of v's children.
+  void learn(NodeId v, ExampleId example, std::span<const std::uint32_t> positives, std::size_t children);
+
+  // --- working off ---------------------------------------------------------------------------------------------------
+  // All that has reached v so far is learnt.
+  void bring_up_to_date(NodeId v);
+  // Calls `take_in` until it gives false, and works off what each call has enqueued. With several threads the others work
+  // while the next call goes on, which works off itself what it needs at once.
+  void run(const std::function<bool()>& take_in, unsigned threads);
+
+ private:
+  struct Event {
+    enum class Kind : std::uint32_t { learn, add_leaf, reset_child, drop_theta };
+    Kind kind;
+    ExampleId example;    // learn
+    std::uint32_t first;  // learn: where in positives_ its positive children begin; reset_child: the child
+    std::uint32_t count;  // learn: how many
+  };
+  struct Task;
+  struct Node {
+    explicit Node(SiblingBlock b) : block(std::move(b)), theta(block.has_theta()) {}
+    SiblingBlock block;
+    ReplayMemory memory;
+    std::vector<Event> queue;
+    Task* sealed = nullptr;  // what the node has to learn before its queue, perhaps under way in another thread
+    bool theta;              // as of the end of the queue
+    std::uint64_t cost = 0;  // of working off the queue
+  };
+  // The queue of one node, sealed to be worked off by whoever takes it first.
+  struct Task {
+    enum class State : std::uint8_t { ready, taken, done, failed };
+    Node* node = nullptr;  // null again once the thread that takes examples in has seen that it is done
+    std::vector<Event> events;
+    std::uint64_t cost = 0;
+    std::atomic<State> state{State::ready};
+  };
+
+  void set_node(NodeId v, std::unique_ptr<Node> node);
+  void enqueue(NodeId v, Event event);
+  void finish_sealed(Node& node);
+  void work_off(Task& task, Workspace& work);
+  void work_off(Node& node, std::span<const Event> events, std::span<const std::uint32_t> positives, Workspace& work);
+  void learn_one(Node& node, const Event& event, std::span<const std::uint32_t> positives, Workspace& work);
+  void work_off_queues();
+  void seal_queues();
+  void forget_tasks();
+
+  LearnerOptions learner_;
+  ReplayOptions replay_;
+  std::uint64_t seed_;
+  std::vector<std::unique_ptr<Node>> nodes_;
+  std::vector<const NodeBlock*> blocks_;
+  ExampleStore examples_;
+
+  std::vector<NodeId> waiting_;                  // nodes whose queue is not empty
+  std::vector<std::uint32_t> positives_;         // the positive children of events in queues
+  std::vector<std::uint32_t> sealed_positives_;  // likewise, of events in tasks
+  std::deque<Task> tasks_;
+  std::vector<Task*> order_;  // of tasks_, the longest first
+  Workspace work_;
+};
+
+}  // namespace labelgrove

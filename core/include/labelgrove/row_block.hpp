@@ -1,0 +1,78 @@
+// A node's classifiers whose weights lie in rows, one a feature: how they predict, wherever the rows are.
+//
+// Row 0 belongs to the bias, whose value is 1 in every example. The weights of the children come first in a row.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+#include "labelgrove/base.hpp"
+#include "labelgrove/feature_map.hpp"
+#include "labelgrove/learner.hpp"
+#include "labelgrove/node_block.hpp"
+
+namespace labelgrove {
+
+// A block as it is stored: rows without slack, row 0 first.
+struct BlockView {
+  std::uint32_t children = 0;
+  bool theta = false;
+  std::uint64_t updates = 0;
+  std::span<const FeatureId> features;  // of rows 1, 2, …
+  const float* weights = nullptr;       // (features + 1, columns)
+  const float* state = nullptr;         // likewise; null where the learner has none or only prediction is wanted
+};
+
+class RowBlock : public NodeBlock {
+ public:
+  std::uint32_t children() const final { return columns_ - (theta_ ? 1 : 0); }
+  bool has_theta() const { return theta_; }
+  std::uint32_t columns() const { return columns_; }
+  std::uint32_t rows() const { return map_.size() + 1; }
+  const FeatureMap& features() const { return map_; }
+  // How often every column has learnt.
+  std::uint64_t updates() const { return updates_; }
+  // The weights of row r, one for each column.
+  const float* weights(std::uint32_t r) const { return rows_ + r * row_floats_; }
+  // Writes (rows(), columns) floats each, of the first columns. Of the optimiser's state, there must be some.
+  void copy_weights(std::uint32_t columns, float* out) const;
+  void copy_state(std::uint32_t columns, float* out) const;
+  // Bytes held.
+  virtual std::size_t bytes() const = 0;
+
+  // out[c] = w . x for all children.
+  void margins(const Features& x, Workspace& work, float* out) const;
+  void predict(const Features& x, Workspace& work, float* probabilities) const final;
+  float contributions(const Features& x, std::uint32_t child, float* added) const final;
+  LinearBlock linear() const final;
+
+ protected:
+  RowBlock(const LearnerOptions& options, std::uint32_t children, bool theta, std::uint64_t updates)
+      : options_(options), columns_(children + (theta ? 1 : 0)), theta_(theta), updates_(updates) {}
+
+  // What w . x is multiplied by before the sigmoid.
+  float margin_scale() const;
+  // SGD: what the weights are divided by (see sibling_block.cpp).
+  float inverse_scale() const;
+
+  LearnerOptions options_;
+  std::uint32_t columns_;
+  bool theta_;  // the last column is an auxiliary classifier
+  std::uint64_t updates_;
+  FeatureMap map_;
+  const float* rows_ = nullptr;
+  std::uint32_t stride_ = 0;    // columns that a row has room for; state begins behind them
+  std::size_t row_floats_ = 0;  // from one row to the next
+};
+
+// For prediction alone, from weights where they lie, in a mapped file perhaps. They must outlive the block.
+class StoredBlock final : public RowBlock {
+ public:
+  // REQUIRES: without theta; the features are distinct.
+  StoredBlock(const LearnerOptions& options, const BlockView& stored);
+
+  std::size_t bytes() const override { return map_.bytes() + sizeof(StoredBlock); }
+};
+
+}  // namespace labelgrove

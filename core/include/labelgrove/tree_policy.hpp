@@ -1,0 +1,59 @@
+// Where new labels go in a growing tree (Jasinska-Kobus et al. 2021, Algorithm 8), and which nodes keep an auxiliary
+// classifier for it.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <span>
+
+#include "labelgrove/base.hpp"
+#include "labelgrove/label_tree.hpp"
+
+namespace labelgrove {
+
+enum class Policy : std::uint8_t {
+  fixed = 0,        // the given tree does not grow: IPLT
+  best_greedy = 1,  // Algorithm 8
+  random = 2,       // Algorithm 8
+  cpet = 3,         // descend as BEST-GREEDY does, always to a leaf, and expand it
+  complete = 4,     // always towards the child with the fewest leaves
+};
+
+struct GrowthOptions {
+  Policy policy = Policy::best_greedy;
+  double alpha = 0.75;             // weight of balance in BEST-GREEDY's score
+  std::uint32_t arity = 2;         // b
+  std::uint32_t max_leaves = 100;  // b_max, the arity of pre-leaf nodes
+};
+
+class TreePolicy {
+ public:
+  TreePolicy(const GrowthOptions& options, std::uint64_t seed) : options_(options), seed_(seed) {}
+
+  // eta of the children of a node, for the observation at hand.
+  using Probabilities = std::function<std::span<const float>(NodeId)>;
+
+  // Lines 2 to 9: the node that takes the observation's next new label. `last` is the node that took the one before, kNone
+  // for the first. REQUIRES: the tree has a label.
+  NodeId select(const LabelTree& tree, NodeId last, const Probabilities& probabilities);
+  // Line 10: whether a node must be inserted between v and what hangs below it before v takes a leaf.
+  bool must_insert(const LabelTree& tree, NodeId v) const {
+    return tree[v].is_leaf() || tree[v].children.size() >= options_.max_leaves;
+  }
+  // Whether v may still be selected, so that its auxiliary classifier must be kept.
+  bool needs_theta(const LabelTree& tree, NodeId v) const;
+
+  // Random choices made so far.
+  std::uint64_t draws() const { return draws_; }
+  void restore(std::uint64_t draws) { draws_ = draws; }
+
+ private:
+  NodeId descend(const LabelTree& tree, NodeId v, const Probabilities& probabilities);
+  NodeId best_child(const TreeNode& node, const LabelTree& tree, std::span<const float> probabilities) const;
+
+  GrowthOptions options_;
+  std::uint64_t seed_;
+  std::uint64_t draws_ = 0;
+};
+
+}  // namespace labelgrove

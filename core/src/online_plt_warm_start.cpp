@@ -1,0 +1,83 @@
+// Going on where a batch model has ended: OPLT-W with its tree and its weights (section 5.4).
+#include <algorithm>
+#include <stdexcept>
+#include <vector>
+
+#include "labelgrove/online_plt.hpp"
+
+namespace labelgrove {
+namespace {
+
+// Nothing is known but how many examples a node has had. So it is taken that this share of them were mistakes from which
+// AROW learnt, or that all of them have left AdaGrad this squared gradient, and that each example's unit length was spread
+// evenly over the features that the node knows.
+constexpr double kMistakes = 0.25;
+constexpr double kSquaredGradient = 1.0 / 16.0;
+
+// All of a node's examples are positive for its auxiliary classifier.
+constexpr float kThetaMargin = 1.0F;
+
+// At most how many examples each node has had.
+std::vector<std::uint64_t> examples_of_nodes(const LabelTree& tree, const OnlinePlt::Past& past) {
+  std::vector<std::uint64_t> examples(tree.size());
+  for (NodeId leaf = kRoot; leaf < tree.size(); ++leaf) {
+    const LabelId label = tree[leaf].label;
+    if (!tree[leaf].is_leaf() || label >= past.of_labels.size()) continue;
+    for (NodeId v = leaf; v != kAboveRoot; v = tree[v].parent) examples[v] += past.of_labels[label];
+  }
+  for (std::uint64_t& count : examples) count = std::min(count, past.examples);
+  examples[kAboveRoot] = past.examples;
+  return examples;
+}
+
+float state_after(const LearnerOptions& learner, double squares) {
+  if (learner.kind == LearnerKind::arow) {
+    return static_cast<float>(1.0 / (1.0 + kMistakes * squares / static_cast<double>(learner.r)));
+  }
+  return static_cast<float>(kSquaredGradient * squares);
+}
+
+}  // namespace
+
+OnlinePlt::OnlinePlt(const OnlinePltOptions& options, const TreeView& batch, const std::optional<Past>& past)
+    : OnlinePlt(options, batch.tree()) {
+  examples_seen_ = past ? past->examples : 0;
+  if (options_.ofo) thresholds_.emplace(*options_.ofo, tree_, std::vector<OnlineThresholds::Counts>(), examples_seen_);
+  const auto examples = past ? examples_of_nodes(tree_, *past) : std::vector<std::uint64_t>(tree_.size());
+  std::vector<float> weights;
+  std::vector<float> states;
+  for (NodeId v = 0; v < tree_.size(); ++v) {
+    if (!learners_.has(v)) continue;
+    const NodeBlock* learnt = batch.blocks()[v];
+    const LinearBlock own = learnt == nullptr ? LinearBlock() : learnt->linear();
+    BlockView view;
+    view.children = own.children;
+    view.theta = learners_.has_theta(v);
+    view.updates = examples[v];
+    view.features = own.features;
+    const std::size_t columns = own.children + (view.theta ? 1U : 0U);
+    const std::size_t rows = own.features.size() + 1;
+    weights.assign(rows * columns, 0.0F);
+    states.assign(rows * columns, options_.learner.initial_state());
+    const auto n = static_cast<double>(examples[v]);
+    for (std::size_t r = 0; r < rows; ++r) {
+      std::copy_n(own.weights.data() + r * own.children, own.children, weights.data() + r * columns);
+      const double squares = r == 0 ? n : n / static_cast<double>(std::max<std::size_t>(rows - 1, 1));
+      if (past) std::fill_n(states.data() + r * columns, columns, state_after(options_.learner, squares));
+    }
+    if (view.theta && past) weights[columns - 1] = kThetaMargin;
+    view.weights = weights.data();
+    view.state = states.data();
+    learners_.block(v) = SiblingBlock(options_.learner, view);
+  }
+}
+
+void OnlinePlt::put_weights(const TreeView& batch) {
+  if (batch.blocks().size() > tree_.size()) throw std::invalid_argument("the weights are not those of this tree");
+  for (NodeId v = 0; v < tree_.size(); ++v) {
+    if (v >= batch.blocks().size() || batch.blocks()[v] == nullptr) continue;
+    learners_.block(v).put_weights(batch.blocks()[v]->linear().weights);
+  }
+}
+
+}  // namespace labelgrove
