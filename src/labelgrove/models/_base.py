@@ -285,7 +285,7 @@ class LabelClassifier(ClassifierMixin, BaseEstimator):
 
     @property
     def thresholds_(self) -> npt.NDArray[np.float64]:
-        """From which probability on :meth:`predict` returns each class; shape (n_classes,)."""
+        """The least probability at which :meth:`predict` returns each class; shape (n_classes,)."""
         with self._reading("thresholds_") as learned:
             values = tuned_by_class(learned)
         if values is None:
@@ -551,14 +551,14 @@ class LabelClassifier(ClassifierMixin, BaseEstimator):
             yield self._learned
 
     def _adopt(self, learned: AnyLearned, turn: Turn) -> None:
-        """Put what is being learnt in the place of what was."""
+        """Replace the current state."""
         with turn.alone():
             self._learned = learned
             self.front_end_ = None
 
     @property
     def _guard(self) -> Guard:
-        """Entered by every method that uses what was learnt."""
+        """The lock that every method takes which uses the learnt state."""
         if self._own_guard is None:
             # One step, so that two threads get the same guard without a lock, which a forked
             # process could inherit locked.

@@ -39,7 +39,7 @@ from labelgrove.models.engine._options import Options
 _RUN_NONZEROS = 2_000_000
 _RUN_ROWS = 4096
 
-# What readers wait for, where others predict while a model learns.
+# Runs of a shared model: readers wait for one of these.
 _STEP_SECONDS = 0.003
 _STEP_NONZEROS = 200
 
@@ -122,7 +122,7 @@ class Start(Generic[MakeT_co]):
     make: MakeT_co
 
     def learned(self, engine: Engine, examples: Examples) -> AnyLearned:
-        """What is learnt into, from examples of this kind on."""
+        """The state of a model that learns examples of this kind, before the first."""
         return Learned(
             engine=engine,
             options=self.options,
@@ -243,7 +243,7 @@ class OnlineClassifier(LabelClassifier):
     def _partial_fit(
         self, X: Any, y: Any, classes: Any, sample_weight: Any, patience: float | None
     ) -> Self:
-        """Learn at once or not at all; with patience, in steps that let others in between."""
+        """Learn without waiting; with patience, wait for others and let them in between runs."""
         threads = thread_count(self.n_jobs)
         pace = Pace.of_runs(threads) if patience is None else Pace.of_steps()
         with self._guard.changing(patience) as turn:
@@ -355,15 +355,15 @@ class BatchClassifier(LabelClassifier):
 
 @dataclass
 class Pace:
-    """How much is learnt at a stretch.
+    """How long runs are.
 
     Attributes
     ----------
     most_rows : int
     nonzeros : float
-        At most, unless a single row has more.
+        Most non-zeros in a run, unless a single row has more.
     seconds : float
-        How long a stretch is to take; ``nonzeros`` follows.
+        How long a run should take; ``nonzeros`` is adjusted to it.
     """
 
     most_rows: int
@@ -372,17 +372,17 @@ class Pace:
 
     @classmethod
     def of_runs(cls, threads: int) -> Self:
-        """As long as nobody waits who is not patient."""
+        """Long runs, for a model that no other thread waits for."""
         share = min(threads, 4)
         return cls(share * _RUN_ROWS, share * _RUN_NONZEROS)
 
     @classmethod
     def of_steps(cls) -> Self:
-        """As short as those want it who predict meanwhile."""
+        """Short runs, between which other threads predict."""
         return cls(_RUN_ROWS, _STEP_NONZEROS, _STEP_SECONDS)
 
     def end_of_run(self, rows: Rows, begin: int) -> int:
-        """The row before which a stretch ends that begins with this one."""
+        """The end of the run that begins at this row."""
         if rows.dense:
             end = begin + int(self.nonzeros) // max(rows.n_features, 1)
         else:
@@ -391,7 +391,7 @@ class Pace:
         return min(max(end, begin + 1), begin + self.most_rows, rows.n_rows)
 
     def adapt(self, seconds: float) -> None:
-        """Take note of how long a stretch took; the result of learning does not depend on it."""
+        """Adjust to how long the last run took. What is learnt does not depend on it."""
         if math.isfinite(self.seconds):
             change = min(max(self.seconds / max(seconds, 1e-9), 0.25), 2.0)
             self.nonzeros = min(max(self.nonzeros * change, 1.0), _RUN_NONZEROS)
@@ -400,7 +400,7 @@ class Pace:
 def learn_run(
     learned: Learned[Options, OnlineEngine], examples: Examples, begin: int, end: int, threads: int
 ) -> None:
-    """Learn some rows; before and after, the model is whole, and knows no label ahead of time."""
+    """Learn some rows. Before and after, the model is consistent and knows no label too early."""
     label_indptr, ids, engine = examples.indptr, examples.ids, learned.engine
     labels = ids[label_indptr[begin] : label_indptr[end]]
     before = len(learned.labels)

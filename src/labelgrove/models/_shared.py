@@ -1,4 +1,4 @@
-"""A model that one thread teaches while others ask it."""
+"""A model that many threads use while one of them teaches it."""
 
 from __future__ import annotations
 

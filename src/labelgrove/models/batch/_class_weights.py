@@ -1,4 +1,4 @@
-"""What it costs to miss a label."""
+"""Weights of labels: what it costs to miss one."""
 
 from __future__ import annotations
 

@@ -15,7 +15,7 @@ _PREFIX = "online."
 
 
 class BatchEngine:
-    """Predicts as the batch engine does; keeps what an online one needs in order to go on.
+    """A batch engine for prediction, with an online engine beside it that can go on learning.
 
     Parameters
     ----------

@@ -1,1 +1,1 @@
-"""What a model has learnt: its state, who may use it, its file, and compact copies."""
+"""The state of a trained model: locking, prediction, model files and compact copies."""

@@ -1,4 +1,4 @@
-"""What making a model compact has come to."""
+"""What a compact copy of a model saves and loses."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ PLACES = (1, 3, 5)
 
 @dataclass(frozen=True)
 class CompactionReport:
-    """What making a model compact has come to.
+    """What a compact copy of a model saves and loses.
 
     Attributes
     ----------

@@ -15,20 +15,20 @@ from labelgrove._interrupts import Interrupts, held_back
 
 _guards: weakref.WeakSet[Guard] = weakref.WeakSet()
 
-# Who waits looks around so often: for Ctrl-C, and for readers that ended without a word.
+# How often a waiting thread wakes to check for Ctrl-C, and for readers that were interrupted.
 _SECONDS = 0.05
 
 
 class Turn:
-    """What a thread is given that may change the model.
+    """A thread's turn to change the model.
 
     Attributes
     ----------
     interrupts : Interrupts
         Ctrl-C is held back.
     alone : callable
-        Gives a context manager within which nobody else uses the model. Outside, where the turn
-        was waited for, others may read; what they find must be whole.
+        Returns a context manager; within it no other thread uses the model. Outside it other
+        threads may read, if the turn was waited for, so the model must be consistent there.
     """
 
     def __init__(
@@ -39,9 +39,9 @@ class Turn:
 
 
 class _Reading:
-    """Counted from entering to leaving; or to being forgotten, should Ctrl-C strike at its ends.
+    """A reader, counted from entry to exit, or until it is collected if Ctrl-C hits in between.
 
-    Every call that predicts passes here, so Ctrl-C is not held back: that costs more than all else.
+    Every prediction passes here. Holding Ctrl-C back would cost more than all the rest.
     """
 
     __slots__ = ("__weakref__", "_guard", "_patience", "thread")
@@ -59,7 +59,7 @@ class _Reading:
 
 
 class _Ticket:
-    """A place in a queue; ``go`` can be acquired once it is served."""
+    """A place in a queue; ``go`` can be acquired once the thread may proceed."""
 
     __slots__ = ("go", "reading", "thread")
 
@@ -71,20 +71,20 @@ class _Ticket:
 
 
 class Guard:
-    """Any number of readers, or one that changes.
+    """Any number of readers at a time, or one writer.
 
-    Without ``patience`` whoever may not enter is told so at once. With it, a number of seconds or
-    infinity, they wait, and are served in order of arrival: a thread that changes the model in
-    many steps lets those read between two of them who came meanwhile, and nobody overtakes it.
+    Without ``patience`` a thread that would have to wait gets an error at once. With it (seconds,
+    or infinity) threads wait and are served first come, first served: a writer that works in many
+    steps lets waiting readers in between two steps, and no reader that comes later overtakes it.
     """
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._readers: set[weakref.ref[_Reading]] = set()
-        self._changer: int | None = None  # the thread whose turn it is to change the model
-        self._alone = False  # whether it is changing it now
-        self._line: deque[_Ticket] = deque()  # readers, and the changer once more for each step
-        self._changers: deque[_Ticket] = deque()  # who wait for a turn
+        self._changer: int | None = None  # the thread that holds the turn
+        self._alone = False  # whether it excludes readers just now
+        self._line: deque[_Ticket] = deque()  # readers, and the writer once for each step
+        self._changers: deque[_Ticket] = deque()  # writers waiting for their turn
         self._broken = False
         _guards.add(self)
 
@@ -96,12 +96,12 @@ class Guard:
         Raises
         ------
         ModelStateError
-            On entering, if another thread is learning; with patience, if it goes on too long.
+            On entry, if another thread is learning; with patience, if the wait is too long.
         """
         return _Reading(self, patience)
 
     def let_in(self, reading: _Reading, patience: float | None) -> None:
-        """Count one that reads, now or when its turn has come."""
+        """Register a reader, at once or after waiting."""
         with self._lock:
             waits = self._alone or (patience is not None and len(self._line) > 0)
             if not waits or (not self._alone and self._is_read_by(reading.thread)):
@@ -119,7 +119,7 @@ class Guard:
         self._wait(ticket, self._line, patience)
 
     def let_out(self, reading: _Reading) -> None:
-        """Count one less."""
+        """Remove a reader."""
         self._readers.discard(weakref.ref(reading))
         if self._line:
             with self._lock:
@@ -137,8 +137,8 @@ class Guard:
         Raises
         ------
         ModelStateError
-            If another thread is learning, predicting or saving; with patience, if another one
-            goes on changing the model too long.
+            If another thread is learning, predicting or saving; with patience, if the wait for
+            another writer is too long.
         """
         with held_back() as interrupts:
             if patience is None:
@@ -178,7 +178,7 @@ class Guard:
 
     @contextmanager
     def _step(self) -> Iterator[None]:
-        """Alone with the model, after those who came before."""
+        """Exclude readers for one step, after those who came first."""
         ticket = _Ticket()
         with self._lock:
             self._line.append(ticket)
@@ -194,7 +194,7 @@ class Guard:
     # --- who is next ---------------------------------------------------------------------------
 
     def _serve(self) -> None:
-        """Let in all who need not wait any longer; the lock is held."""
+        """Admit every thread that need not wait any longer. Requires the lock."""
         if self._changer is None and self._changers:
             first = self._changers.popleft()
             self._changer = first.thread
@@ -217,7 +217,7 @@ class Guard:
         patience: float,
         interrupts: Interrupts | None = None,
     ) -> None:
-        """Until the ticket is served; whoever gives up leaves no trace."""
+        """Wait until the ticket is served. A thread that gives up leaves no trace."""
         end = monotonic() + patience
         try:
             while not ticket.go.acquire(timeout=max(min(_SECONDS, end - monotonic()), 0)):
@@ -249,7 +249,7 @@ class Guard:
         return thread in self._reading_threads()
 
     def _is_read_beside(self, thread: int) -> bool:
-        """Whether another thread reads; what this one has left was interrupted."""
+        """Whether another thread reads. Readers of this thread were interrupted."""
         return any(one != thread for one in self._reading_threads())
 
     def _reading_threads(self) -> list[int]:
@@ -257,14 +257,14 @@ class Guard:
         return [one.thread for one in reading if one is not None]
 
     def _refuse_own(self, thread: int) -> None:
-        """Nobody waits for itself, as a signal's handler would that meets its thread learning."""
+        """Refuse to wait for oneself: a signal handler would, that interrupts learning."""
         if self._changer == thread:
             raise ModelStateError("this very thread is changing the model")
 
     # --- processes -----------------------------------------------------------------------------
 
     def after_fork(self) -> None:
-        """The parent's other threads are not here; what one was changing stays half changed."""
+        """Forget the parent's other threads; a change that one had begun is never finished."""
         self._lock = threading.Lock()
         self._readers = set()
         self._line.clear()

@@ -40,7 +40,7 @@ class Engine(Protocol):
 
     @property
     def can_learn(self) -> bool:
-        """Whether it holds all that was learnt, and not only what predicting needs."""
+        """Whether it can go on learning, rather than only predict."""
 
     def top_k(
         self,
@@ -148,7 +148,7 @@ class Prepared(NamedTuple):
 
 @dataclass
 class Learned(Generic[OptionsT_co, EngineT_co]):
-    """The engine, and what its numbers mean.
+    """A compiled engine, with the meaning of its ids: labels, features, kind of targets.
 
     Attributes
     ----------

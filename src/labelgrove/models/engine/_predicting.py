@@ -1,4 +1,4 @@
-"""Predictions: what the engine is asked, and its label ids as names and columns."""
+"""Predictions: queries to the engine, with label ids turned into names and columns."""
 
 from __future__ import annotations
 
@@ -149,7 +149,7 @@ def all_estimates(
 def right_among_best(
     learned: AnyLearned, rows: Rows, targets: Targets, k: int, n_jobs: int | None
 ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.bool_]]:
-    """For every true label its row, and at which of the k best places it is predicted.
+    """For every true label its row, and at which of the k best ranks it is predicted.
 
     Labels that the model does not know are at none.
 

@@ -29,7 +29,7 @@ def tuned_by_label(learned: AnyLearned) -> FloatArray | None:
 
 
 def prepared_thresholds(learned: AnyLearned) -> Any | None:
-    """What the engine predicts by, derived once for each state of the model; None without any."""
+    """Thresholds prepared for the engine, once for each state of the model; None without any."""
     labels, engine = learned.labels, learned.engine
     state = (engine.examples_seen, len(labels), labels.n_active, learned.n_columns)
     kept = learned.prepared

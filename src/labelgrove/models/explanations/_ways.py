@@ -1,4 +1,4 @@
-"""The ways of an example through trees, as the three kinds of engines tell them."""
+"""The paths of an example through trees, read from the three kinds of engines."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ class Ways:
 
 
 def ways_to(learned: AnyLearned, rows: Rows, label: int) -> Ways:
-    """The ways of the only row to a label, by its id."""
+    """The paths of a single row to a label, by id."""
     if isinstance(learned.engine, _core.LomTree):
         return _in_lom_tree(learned, rows, label)
     if isinstance(learned.engine, _core.Ldsm):

@@ -1,1 +1,1 @@
-"""Thresholds tuned on what fitted estimators make of held-out examples."""
+"""Tuning thresholds on held-out examples."""

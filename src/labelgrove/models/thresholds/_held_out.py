@@ -1,4 +1,4 @@
-"""Examples that an estimator is fitted on, and others that it has not seen."""
+"""Splitting examples into those to fit on and those held out."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tuning thresholds on what fitted estimators make of examples that they have not seen."""
+"""Tuning thresholds on the predictions of fitted estimators for held-out examples."""
 
 from __future__ import annotations
 
@@ -146,7 +146,7 @@ def tuning_of(model: LabelClassifier, method: str, **options: Any) -> HeldOutTun
 
 
 def show_examples(tuning: HeldOutTuning, model: LabelClassifier, X: Any, y: Any) -> None:
-    """Show a tuning examples and what the model makes of them; unknown labels are left out.
+    """Feed a tuning with examples and the model's predictions; unknown labels are left out.
 
     Raises
     ------
