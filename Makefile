@@ -11,7 +11,8 @@ export PATH := $(CURDIR)/$(BIN):$(PATH)
 help:  ## this menu
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
 
-# What `demo` and `test` need is compiled while pip installs the rest.
+# What `demo` and `test` need is compiled while pip installs the rest. Ninja is not to share the two
+# jobs of make.
 .PHONY: demo
 demo:  ## learn from a stream of real text and watch it
 	@$(MAKE) --no-print-directory -j 2 extension $(VENV)/.package
@@ -25,11 +26,11 @@ test:  ## the tests of the core, then those of the package
 
 .PHONY: build
 build: build/dev/.configured  ## compile what changed, straight into src/labelgrove
-	@$(BIN)/cmake --build --preset dev
+	@MAKEFLAGS= $(BIN)/cmake --build --preset dev
 
 .PHONY: extension
 extension: build/dev/.configured
-	@$(BIN)/cmake --build --preset dev --target _core
+	@MAKEFLAGS= $(BIN)/cmake --build --preset dev --target _core
 
 .PHONY: lint
 lint: $(VENV)/.ready  ## style and likely mistakes
