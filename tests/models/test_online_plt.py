@@ -24,7 +24,7 @@ def is_pre_leaf(tree: LabelTree, v: int) -> bool:
 
 def many_labels(n: int = 300) -> tuple[sp.csr_array, list[list[int]]]:
     X, _ = noise(n=n)
-    return X, [[t // 2, t % 7] for t in range(n)]
+    return X, [sorted({t // 2, t % 7}) for t in range(n)]
 
 
 def test_the_presets() -> None:
