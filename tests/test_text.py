@@ -16,7 +16,8 @@ from scipy.sparse import csr_array
 from sklearn.base import clone
 from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.linear_model import SGDClassifier
-from sklearn.pipeline import make_pipeline
+from sklearn.pipeline import FeatureUnion, make_pipeline
+from sklearn.preprocessing import MaxAbsScaler
 
 from labelgrove import DataError, ParameterError
 from labelgrove.text import HashedText
@@ -146,3 +147,17 @@ def test_life_in_a_pipeline() -> None:
     copy = clone(HashedText(7, ngram_range=(1, 2)))
     assert copy.get_params()["ngram_range"] == (1, 2)
     assert copy.partial_fit(["x"]) is copy
+
+
+def test_columns_have_names_in_a_pipeline() -> None:
+    hashed = HashedText(n_features=4)
+    names = [f"hashedtext{j}" for j in range(4)]
+    assert hashed.get_feature_names_out().tolist() == names
+    rows = ["a heap of words", "words"]
+    both = make_pipeline(hashed, MaxAbsScaler()).fit(rows)
+    assert both.transform(rows).shape == (2, 4)
+    assert both[:1].get_feature_names_out().tolist() == names
+    union = FeatureUnion([("one", hashed), ("two", HashedText(n_features=2))]).fit(rows)
+    assert union.get_feature_names_out()[-1] == "two__hashedtext1"
+    with pytest.raises(ParameterError):
+        HashedText(n_features=0).get_feature_names_out()

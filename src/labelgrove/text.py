@@ -9,8 +9,9 @@ from itertools import chain
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 from scipy.sparse import csr_array
-from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.feature_extraction import FeatureHasher
 from sklearn.feature_extraction.text import HashingVectorizer
 from sklearn.preprocessing import normalize
@@ -22,7 +23,7 @@ _LONGEST_NGRAM = 8
 _TWO_WORD_CHARACTERS = r"(?u)\b\w\w+\b"
 
 
-class HashedText(TransformerMixin, BaseEstimator):
+class HashedText(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     r"""Turn texts into rows of hashed word counts: 1 + log(count), scaled to unit length.
 
     The column of a word (or run of words) is a hash of it, so nothing is learnt, no vocabulary is
@@ -139,6 +140,31 @@ class HashedText(TransformerMixin, BaseEstimator):
         counts.data = 1.0 + np.log(counts.data)
         scaled = normalize(counts, norm="l2", copy=False)
         return csr_array(scaled, dtype=np.float32)
+
+    def get_feature_names_out(self, input_features: object = None) -> npt.NDArray[Any]:
+        """Name the columns by their numbers, as a hash does not know its words: see `words`.
+
+        Parameters
+        ----------
+        input_features : ignored
+
+        Returns
+        -------
+        ndarray of object (str), shape (n_features,)
+            ``"hashedtext0"``, ``"hashedtext1"``…
+
+        Raises
+        ------
+        ParameterError
+            When a parameter lies outside its domain.
+        """
+        self._check_parameters()
+        names: npt.NDArray[Any] = super().get_feature_names_out(input_features)
+        return names
+
+    @property
+    def _n_features_out(self) -> int:
+        return self.n_features
 
     def words(self, text: str) -> dict[int, str]:
         """Return the words of a text by the column that each is hashed to.

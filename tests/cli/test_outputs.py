@@ -83,3 +83,9 @@ def test_the_pattern_of_a_stranger_is_not_run(run: Any, texts: Path, tmp_path: P
     assert r"'(?:(?:\\w+)+)+!'" in refused.stderr and "--trust-pattern" in refused.stderr
     assert run("--trust-pattern", "predict", model, texts, "--limit", "1")
     assert run("predict", model, texts, "--limit", "1", "--trust-pattern")
+
+
+@pytest.mark.parametrize("command", ["", "train", "info", "tree", "tree build"])
+def test_help_shows_flags_as_they_are_typed(run: Any, command: str) -> None:
+    page = run(*command.split(), "--help").stdout
+    assert "--help" in page and "bool" not in page

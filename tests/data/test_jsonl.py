@@ -22,6 +22,11 @@ def test_text_title_and_both(read) -> None:
     assert examples.lines.tolist() == [1, 3, 4]
 
 
+def test_a_string_is_the_one_label_of_its_line(read) -> None:
+    lines = '{"text": "a", "labels": "tax"}\n{"text": "b", "labels": ["tax"]}\n'
+    assert read(lines, name="f.jsonl").labels == [("tax",), ("tax",)]
+
+
 def test_labels_may_be_absent_only_where_that_is_said(tmp_path: Path, read) -> None:
     content = '{"text": "a"}\n'
     with pytest.raises(FileFormatError, match=r":1: there is no 'labels'"):
@@ -43,7 +48,7 @@ MALFORMED = [
     ('{"text": 3, "labels": ["x"]}', "'text' is a number; expected a string"),
     ('{"text": null, "labels": ["x"]}', "'text' is null; expected a string"),
     ('{"title": ["a"], "text": "a", "labels": ["x"]}', "'title' is an array; expected a string"),
-    ('{"text": "a", "labels": "abc"}', "'labels' is a string; expected an array"),
+    ('{"text": "a", "labels": true}', "'labels' is true or false; expected an array"),
     ('{"text": "a", "labels": 3}', "'labels' is a number; expected an array"),
     ('{"text": "a", "labels": {"x": 1}}', "'labels' is an object; expected an array"),
     ('{"text": "a", "labels": ["x", 1.0]}', "label 2 is not whole; expected a string or"),

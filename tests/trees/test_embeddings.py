@@ -38,12 +38,17 @@ def data(draw: st.DrawFn) -> tuple[list[list[float]], list[list[int]]]:
     return X, draw(st.lists(labels, min_size=n, max_size=n))
 
 
+def indicator(Y: list[list[int]]) -> Any:
+    """As an array; a single column would be read as one label a row, unless it is sparse."""
+    return np.array(Y) if len(Y[0]) > 1 else sp.csr_array(Y)
+
+
 @settings(max_examples=50)
 @given(data())
 def test_pifa_is_the_direction_of_the_sum(given_: tuple[Any, Any]) -> None:
     X, Y = given_
     expected = np.array(pifa(X, Y))
-    dense = label_embeddings(X, Y)
+    dense = label_embeddings(X, indicator(Y))
     sparse = label_embeddings(sp.csc_matrix(X), sp.coo_array(Y))
     assert isinstance(dense, np.ndarray) and dense.dtype == sparse.dtype == np.float32
     # Where examples cancel out, what is left of them is noise: of any direction, or none.
@@ -62,7 +67,7 @@ def test_cooccurrence_counts_the_examples_in_common(given_: tuple[Any, Any]) -> 
     _, Y = given_
     labels = range(len(Y[0]))
     together = [[sum(row[a] * row[b] for row in Y) for b in labels] for a in labels]
-    found = label_embeddings(None, Y, kind="cooccurrence").toarray()
+    found = label_embeddings(None, indicator(Y), kind="cooccurrence").toarray()
     np.testing.assert_allclose(found, [unit(row) for row in together], rtol=1e-6)
 
 
@@ -75,6 +80,19 @@ def test_columns_without_entries_cost_nothing() -> None:
     assert found.shape == (2, far + 1) and found.indices.tolist() == [5, far, 7]
     assert found.data.tolist() == pytest.approx([0.6, 0.8, 1.0])
     assert kmeans_tree(found, max_leaf_size=1).n_labels == 2
+
+
+def test_labels_come_as_fit_takes_them() -> None:
+    X = np.array([[3.0, 4.0], [1.0, 0.0], [0.0, 1.0]])
+    sets = [["b", "a"], [], ["b"]]
+    matrix, names = label_indicator(sets)
+    assert names.tolist() == ["b", "a"]
+    for Y in (sets, [tuple(row) for row in sets], matrix, matrix.toarray()):
+        np.testing.assert_allclose(label_embeddings(X, Y), label_embeddings(X, matrix))
+    np.testing.assert_allclose(label_embeddings(X, ["oak", "elm", "oak"])[1], [1.0, 0.0])
+    assert label_embeddings(None, sets, kind="cooccurrence").shape == (2, 2)
+    with pytest.raises(DataError, match="pass an indicator as an array"):
+        label_embeddings(X, [[1, 1], [0, 1], [0, 0]])
 
 
 def test_labels_come_in_any_form() -> None:
@@ -92,9 +110,9 @@ def test_labels_come_in_any_form() -> None:
     ("X", "Y", "message"),
     [
         ([[1.0]], [[1], [0]], "X has 1 rows and Y has 2"),
-        ([[1.0]], [[2]], "Y, row 0, column 0: 2, expected 0 or 1"),
+        ([[1.0]], np.array([[2, 1]]), "Y, row 0, column 0: 2, expected 0 or 1"),
         ([[float("inf")]], [[1]], "X: row 0, column 0: found inf"),
-        ([[1.0]], [1], "Y: expected a matrix of 0 and 1"),
+        ([[1.0]], [["a", 1]], "labels are all strings or all integers"),
     ],
 )
 def test_wrong_data_are_named(X: Any, Y: Any, message: str) -> None:

@@ -17,7 +17,7 @@ from contextvars import ContextVar
 from typing import Annotated, Any
 
 import typer
-from typer.core import TyperGroup
+from typer.core import TyperCommand, TyperGroup
 
 from labelgrove._errors import LabelGroveError
 from labelgrove._version import __version__
@@ -111,7 +111,27 @@ def _abandon_stdout() -> None:
     os.close(null)
 
 
-class Application(TyperGroup):
+class _BareFlags:
+    """Help shows ``--json``, not ``--json <bool>``: a flag takes no value."""
+
+    def get_params(self, ctx: Any) -> list[Any]:
+        """Options and arguments, with the words that help puts behind them."""
+        parameters: list[Any] = super().get_params(ctx)  # type: ignore[misc]
+        for parameter in parameters:
+            if getattr(parameter, "is_flag", False):
+                parameter.metavar = ""
+        return parameters
+
+
+class Command(_BareFlags, TyperCommand):
+    """A command whose help shows flags as they are typed."""
+
+
+class Group(_BareFlags, TyperGroup):
+    """A group of commands, likewise."""
+
+
+class Application(Group):
     """A group of commands whose every failure is one sentence and an exit status."""
 
     def main(self, *args: Any, **kwargs: Any) -> Any:

@@ -1,7 +1,8 @@
 """JSON lines: ``{"text": "...", "labels": ["a", "b"]}``, one object a line.
 
 ``title`` may stand in place of ``text``; where both are there the text is the title, a line break,
-and the text. Labels are strings or integers and become strings. Other keys are ignored.
+and the text. Labels are strings or integers and become strings; a string in place of the array is
+the one label of its line. Other keys are ignored.
 Empty lines are skipped.
 """
 
@@ -84,9 +85,12 @@ def _labels(row: dict[str, Any]) -> tuple[str, ...]:
     if "labels" not in row:
         raise RowError("there is no 'labels'; expected an array of strings or integers")
     labels = row["labels"]
+    if isinstance(labels, str):
+        labels = [labels]
     if not isinstance(labels, list):
         raise RowError(
-            f"'labels' is {_NAMES[type(labels)]}; expected an array of strings or integers"
+            f"'labels' is {_NAMES[type(labels)]}; expected an array of strings or integers, or one "
+            "string"
         )
     found: dict[str, None] = {}
     for place, label in enumerate(labels, 1):

@@ -32,8 +32,9 @@ def label_embeddings(X: Any, Y: Any, *, kind: str = "pifa") -> Any:
     ----------
     X : sparse array or array-like of shape (n_examples, n_features), or None
         The examples, scaled here to unit length. Not needed for co-occurrence.
-    Y : sparse array or array-like of 0 and 1, shape (n_examples, n_labels)
-        Which examples carry which labels, as from `label_indicator`.
+    Y : array-like or sparse
+        Which examples carry which labels, as an estimator's `fit` takes them: one a row, a
+        collection a row, or an indicator (array or sparse) of shape (n_examples, n_labels).
     kind : {"pifa", "cooccurrence"}
         `"pifa"`, positive instance feature aggregation: the sum of the examples that carry the
         label. `"cooccurrence"`: how often the label occurs together with each label, itself
@@ -42,28 +43,30 @@ def label_embeddings(X: Any, Y: Any, *, kind: str = "pifa") -> Any:
     Returns
     -------
     csr_array of float32, or ndarray of float32 where X is dense
-        Shape (n_labels, n_features), or (n_labels, n_labels) for co-occurrence. The row of a label
-        without examples is zero.
+        Shape (n_labels, n_features), or (n_labels, n_labels) for co-occurrence: labels in the
+        order of their columns, or as they first occur, which `label_indicator` tells. The row of a
+        label without examples is zero.
 
     Raises
     ------
     ParameterError
         Another `kind`.
     DataError
-        X that holds NaN or an infinity, Y that holds anything but 0 and 1, or that do not have the
-        same number of rows.
+        X that holds NaN or an infinity, Y that `fit` would refuse, or that do not have the same
+        number of rows.
 
     Examples
     --------
-    >>> print(label_embeddings([[3.0, 4.0], [1.0, 0.0]], [[1, 0], [1, 1]]).round(2))
+    >>> Y = [["tree"], ["tree", "oak"]]
+    >>> print(label_embeddings([[3.0, 4.0], [1.0, 0.0]], Y).round(2))
     [[0.89 0.45]
      [1.   0.  ]]
-    >>> print(label_embeddings(None, [[1, 0], [1, 1]], kind="cooccurrence").toarray().round(2))
+    >>> print(label_embeddings(None, Y, kind="cooccurrence").toarray().round(2))
     [[0.89 0.45]
      [0.71 0.71]]
     """
     choice({"kind": kind}, "kind", KINDS)
-    indicator = as_indicator(Y)
+    indicator, _ = label_indicator(Y)
     examples_of = indicator.T.tocsr().astype(np.float32)
     if kind == "cooccurrence":
         return _unit_rows(examples_of @ indicator.astype(np.float32))

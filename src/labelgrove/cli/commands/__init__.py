@@ -1,6 +1,6 @@
 """The application with all its commands, in the order in which ``--help`` lists them."""
 
-from labelgrove.cli._application import app
+from labelgrove.cli._application import Command, app
 from labelgrove.cli.commands import (
     compact,
     demo,
@@ -17,14 +17,14 @@ from labelgrove.cli.commands import (
 
 __all__ = ["app"]
 
-app.command(epilog=train.EPILOG)(train.train)
-app.command()(learn.learn)
-app.command()(predict.predict)
-app.command("eval")(evaluate.evaluate)
-app.command()(report.report)
-app.command()(tune.tune)
-app.command()(compact.compact)
-app.command()(explain.explain)
-app.command()(info.info)
+app.command(cls=Command, epilog=train.EPILOG)(train.train)
+app.command(cls=Command)(learn.learn)
+app.command(cls=Command)(predict.predict)
+app.command("eval", cls=Command)(evaluate.evaluate)
+app.command(cls=Command)(report.report)
+app.command(cls=Command)(tune.tune)
+app.command(cls=Command)(compact.compact)
+app.command(cls=Command)(explain.explain)
+app.command(cls=Command)(info.info)
 app.add_typer(tree.tree_app, name="tree")
-app.command()(demo.demo)
+app.command(cls=Command)(demo.demo)

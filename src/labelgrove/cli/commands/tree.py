@@ -10,6 +10,7 @@ from typing import Annotated, Literal
 import typer
 
 from labelgrove._errors import ParameterError
+from labelgrove.cli._application import Command, Group
 from labelgrove.cli._options import (
     DataArgument,
     FormatOption,
@@ -30,7 +31,9 @@ from labelgrove.text import HashedText
 
 _RESERVED = {"n_jobs": "--jobs", "random_state": "--seed"}
 
-tree_app = typer.Typer(help="Build label trees from data, and look at them.", no_args_is_help=True)
+tree_app = typer.Typer(
+    cls=Group, help="Build label trees from data, and look at them.", no_args_is_help=True
+)
 
 TreeArgument = Annotated[
     str,
@@ -51,7 +54,7 @@ BUILD_EPILOG = (
 )
 
 
-@tree_app.command(epilog=BUILD_EPILOG)
+@tree_app.command(cls=Command, epilog=BUILD_EPILOG)
 def build(
     data: DataArgument,
     output: Annotated[
@@ -112,7 +115,7 @@ def build(
         show_pairs([("tree", output), *as_pairs(facts), ("time", _numbers.duration(seconds))])
 
 
-@tree_app.command()
+@tree_app.command(cls=Command)
 def show(
     tree: TreeArgument,
     levels: Annotated[
@@ -130,7 +133,7 @@ def show(
         typer.echo(visible(line))
 
 
-@tree_app.command()
+@tree_app.command(cls=Command)
 def plot(
     tree: TreeArgument,
     output: Annotated[
@@ -154,7 +157,7 @@ def plot(
     figure.savefig(output)
 
 
-@tree_app.command()
+@tree_app.command(cls=Command)
 def stats(
     tree: TreeArgument,
     data: Annotated[
