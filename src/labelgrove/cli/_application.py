@@ -36,13 +36,7 @@ trusting: ContextVar[bool] = ContextVar("trusting", default=False)
 
 @contextmanager
 def reported_failures() -> Iterator[None]:
-    """Turn every exception of the body into a sentence and the end of the program.
-
-    Raises
-    ------
-    SystemExit
-        With the status that the head of this module lists.
-    """
+    """Turn every exception of the body into a sentence and the end of the program."""
     try:
         yield
         sys.stdout.flush()
@@ -141,11 +135,6 @@ class Application(Group):
         ----------
         *args, **kwargs
             As of ``TyperGroup.main``: ``args`` holds the words, by default those of the process.
-
-        Raises
-        ------
-        SystemExit
-            Always; status 0 after success.
         """
         words = args[0] if args else kwargs.pop("args", None)
         words, debug = _without("--debug", sys.argv[1:] if words is None else list(words))

@@ -77,13 +77,7 @@ class LearningTable:
 
     @contextmanager
     def shown(self) -> Iterator[None]:
-        """Show the table while the body runs: updated on a terminal, else line after line.
-
-        Yields
-        ------
-        None
-            To the body.
-        """
+        """Show the table while the body runs: updated on a terminal, else line after line."""
         if self._alive:
             with Live(
                 console=self._console,

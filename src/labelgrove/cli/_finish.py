@@ -33,15 +33,6 @@ def new_record(
         The files that it must not take the place of.
     known : sequence of labels
         What the model knows already.
-
-    Returns
-    -------
-    StreamRecord or None
-
-    Raises
-    ------
-    OSError, ParameterError
-        When the page could not be written at the end.
     """
     if page is None:
         return None
@@ -90,15 +81,6 @@ def finish_learning(
         Leave out of the file what only learning needs.
     as_json : bool
         Report as JSON.
-
-    Raises
-    ------
-    DataError
-        When there was not a single example.
-    OSError
-        When the model cannot be written.
-    typer.Exit
-        With status 130 after Ctrl-C.
     """
     if learning.examples == 0:
         if learning.stopped:

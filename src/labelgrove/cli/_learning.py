@@ -65,6 +65,9 @@ def learn_from(
 ) -> Learning:
     """Learn all examples of a source, batch by batch, and show how it goes on a terminal.
 
+    Ctrl-C ends learning early, with ``stopped`` set; the model has then learnt a whole number of
+    examples.
+
     Parameters
     ----------
     model : Model
@@ -75,17 +78,6 @@ def learn_from(
         How often to go through them.
     record : StreamRecord, optional
         What to keep the course in; every example is predicted for it.
-
-    Returns
-    -------
-    Learning
-        Ctrl-C ends learning early, with ``stopped`` set; the model has then learnt a whole
-        number of examples.
-
-    Raises
-    ------
-    LabelGroveError
-        Where an example cannot be used.
     """
     if not hasattr(model.classifier, "partial_fit"):
         return _fit_from(model, source)

@@ -55,15 +55,6 @@ class Model:
             A chunk of a file.
         path : str
             The file's name, for the message when it is of the wrong kind.
-
-        Returns
-        -------
-        csr_array, shape (n, n_features)
-
-        Raises
-        ------
-        DataError
-            When the model reads text and the file holds features, or the other way round.
         """
         if self.front_end is None:
             if examples.X is None:
@@ -101,15 +92,6 @@ def create_model(
         Whether a text front-end is needed.
     passes, jobs, seed : int
         The options of these names.
-
-    Returns
-    -------
-    Model
-
-    Raises
-    ------
-    ParameterError
-        For an unknown algorithm or a setting that is not understood.
     """
     estimator = ALGORITHMS.get(algorithm)
     if estimator is None:
@@ -147,17 +129,6 @@ def load_model(path: str, *, jobs: int = 1) -> Model:
         The file.
     jobs : int
         Threads to use; a file does not say.
-
-    Returns
-    -------
-    Model
-
-    Raises
-    ------
-    OSError
-        When the file cannot be read.
-    ModelFileError
-        When its content cannot be trusted.
     """
     if path == "-":
         raise ParameterError(
@@ -192,11 +163,6 @@ def algorithm_of(classifier: Any) -> str:
     ----------
     classifier : LabelClassifier
         An estimator.
-
-    Returns
-    -------
-    str
-        A key of ``ALGORITHMS``.
     """
     return str(classifier.algorithm)
 
@@ -208,11 +174,6 @@ def parameters_of(classifier: Any) -> dict[str, Any]:
     ----------
     classifier : LabelClassifier
         An estimator.
-
-    Returns
-    -------
-    dict
-        Name to value.
     """
     preset = PRESETS.get(getattr(classifier, "preset", ""), {})
     given: dict[str, Any] = classifier.get_params(deep=False)
@@ -234,11 +195,6 @@ def save_model(model: Model, path: str, *, for_prediction: bool = False) -> None
         The file.
     for_prediction : bool
         Leave out what only learning needs.
-
-    Raises
-    ------
-    OSError
-        When it cannot be written.
     """
     front_end = model.front_end
     model.classifier.front_end_ = (
@@ -254,13 +210,6 @@ def check_can_write(path: str) -> None:
     ----------
     path : str
         Where a model is to be written.
-
-    Raises
-    ------
-    OSError
-        When the folder is missing or may not be written to.
-    ParameterError
-        When the name is that of a folder or of standard output.
     """
     if path == "-":
         raise ParameterError(

@@ -27,16 +27,6 @@ def chosen_cut(model: Model, threshold: float | None, thresholds: bool) -> Cut |
         One for all labels.
     thresholds : bool
         Whether to take those of the model.
-
-    Returns
-    -------
-    float, ndarray of float64 of shape (n_classes,), or None
-        None where nothing was said.
-
-    Raises
-    ------
-    ParameterError
-        When both are given, or the model has none.
     """
     if not thresholds:
         return threshold
@@ -106,11 +96,6 @@ class Search:
         ----------
         X : csr_array, shape (n, n_features)
             Rows as the estimator takes them.
-
-        Yields
-        ------
-        tuple of (list, list of float)
-            Labels, best first, and their scores.
         """
         return self._above(X) if self._by_threshold else self._best(X)
 

@@ -50,15 +50,6 @@ def parse_settings(
         What can be set of the estimator and of the text front-end.
     reserved : mapping
         Names of the estimator that have an option of their own, to that option.
-
-    Returns
-    -------
-    Settings
-
-    Raises
-    ------
-    ParameterError
-        Where an assignment has no ``=`` or an unknown name.
     """
     settings = Settings()
     known = [*names, *(f"text.{name}" for name in text_names)]
@@ -97,10 +88,6 @@ def value_of(text: str) -> Any:
     Parameters
     ----------
     text : str
-
-    Returns
-    -------
-    object
 
     Examples
     --------

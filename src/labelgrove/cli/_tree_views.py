@@ -23,17 +23,6 @@ def read_tree(path: str) -> LabelTree:
     ----------
     path : str
         The file; its format is recognised by its name or its first byte.
-
-    Returns
-    -------
-    LabelTree
-
-    Raises
-    ------
-    OSError
-        When the file cannot be read.
-    LabelGroveError
-        When it holds no tree.
     """
     file = Path(path)
     edges = file.suffix.lower() == ".tsv"
@@ -63,11 +52,6 @@ def tree_as_bytes(tree: LabelTree, path: str) -> bytes:
         Any.
     path : str
         A name that says the format: edges for .tsv, Graphviz for .dot or .gv, JSON for others.
-
-    Returns
-    -------
-    bytes
-        UTF-8, with a line end.
     """
     suffix = Path(path).suffix.lower()
     if suffix in {".dot", ".gv"}:
@@ -89,11 +73,6 @@ def figures(tree: LabelTree, searches: Given | None = None) -> dict[str, Any]:
         Any.
     searches : Given, optional
         Examples whose labels are in the tree.
-
-    Returns
-    -------
-    dict
-        Values that JSON knows.
     """
     if searches is None:
         facts = dataclasses.asdict(tree.statistics())
@@ -116,11 +95,6 @@ def as_pairs(facts: Mapping[str, Any]) -> list[tuple[str, str]]:
     ----------
     facts : mapping
         What `figures` gave.
-
-    Returns
-    -------
-    list of (str, str)
-        Names and values.
     """
     pairs = [
         ("labels", count(facts["n_labels"])),
@@ -160,10 +134,6 @@ def outline(tree: LabelTree, *, levels: int, width: int, samples: int) -> Iterat
         Children that are shown of each node; the first ones.
     samples : int
         Labels that are named for a node whose children are not shown.
-
-    Yields
-    ------
-    line : str
 
     Examples
     --------

@@ -100,15 +100,6 @@ def size_from(text: str) -> int:
     text : str
         A number and, if need be, B, kB, MB, GB, KiB, MiB or GiB, in letters of any case.
 
-    Returns
-    -------
-    int
-
-    Raises
-    ------
-    ParameterError
-        If it is no such text.
-
     Examples
     --------
     >>> size_from("10MB"), size_from("1.5 KiB"), size_from("512")

@@ -40,11 +40,6 @@ def describe(model: Model, path: str) -> dict[str, Any]:
         The model.
     path : str
         Its file.
-
-    Returns
-    -------
-    dict
-        Values that JSON knows.
     """
     classifier = model.classifier
     size = classifier.size()

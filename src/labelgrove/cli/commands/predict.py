@@ -107,18 +107,6 @@ def read_allowed_labels(path: str, classifier: OnlinePLTClassifier) -> list[Any]
         UTF-8 text, one label a line; empty lines are skipped.
     classifier : OnlinePLTClassifier
         The model; where its labels are integers the lines must be integers.
-
-    Returns
-    -------
-    list
-        Known labels, each once, in the order of the file.
-
-    Raises
-    ------
-    FileFormatError
-        When a line is not text in UTF-8, or not an integer where the labels are.
-    DataError
-        When the model knows none of the labels.
     """
     numbered = classifier.classes_.dtype.kind in "iu"
     known = set(classifier.classes_.tolist())

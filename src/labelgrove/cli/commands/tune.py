@@ -84,19 +84,6 @@ def tune_on(model: Model, source: Source, method: str, average: str) -> dict[str
         Examples that it has not learnt from.
     method : {"ofo", "fta", "sto"}
     average : {"macro", "micro", "instance"}
-
-    Returns
-    -------
-    dict
-        ``method``, ``average``, ``f1`` (what was tuned for, over all labels of the model),
-        ``examples``, ``seconds``, ``classifiers_per_example``, ``thresholds`` (their distribution).
-
-    Raises
-    ------
-    DataError
-        When there is no example.
-    ParameterError
-        For an unknown method or average, two that do not go together, or a multi-class model.
     """
     begin = perf_counter()
     tuning = tuning_of(model.classifier, method, average=average)

@@ -23,11 +23,6 @@ def is_terminal(stream: TextIO) -> bool:
     ----------
     stream : file
         Standard output or standard error.
-
-    Returns
-    -------
-    bool
-        False for files, pipes and dumb terminals, whatever colours are asked for.
     """
     return stream.isatty() and os.environ.get("TERM", "") not in ("dumb", "unknown")
 
@@ -46,11 +41,6 @@ def visible(text: str) -> str:
     Parameters
     ----------
     text : str
-
-    Returns
-    -------
-    str
-        With a picture of each control character, and U+FFFD for those that have none.
 
     Examples
     --------
@@ -140,11 +130,6 @@ def encode(result: Mapping[str, Any]) -> bytes:
     ----------
     result : mapping
         As for ``write_json``.
-
-    Returns
-    -------
-    bytes
-        UTF-8, with a line end.
     """
     plain = {name: _plain(value) for name, value in result.items()}
     text = json.dumps(plain, ensure_ascii=False, allow_nan=False)

@@ -15,11 +15,6 @@ def count(number: int) -> str:
     number : int
         Any whole number.
 
-    Returns
-    -------
-    str
-        The number with commas.
-
     Examples
     --------
     >>> count(1234567)
@@ -38,11 +33,6 @@ def counted(number: int, noun: str) -> str:
     noun : str
         What is counted, in the singular; its plural has an s.
 
-    Returns
-    -------
-    str
-        The number and the noun in its right form.
-
     Examples
     --------
     >>> counted(1, "label"), counted(2500, "label")
@@ -58,11 +48,6 @@ def short_count(number: float) -> str:
     ----------
     number : float
         At least 0 and below 10**15.
-
-    Returns
-    -------
-    str
-        Three significant digits and one of k, M, G, T where the number is large.
 
     Examples
     --------
@@ -90,11 +75,6 @@ def duration(seconds: float) -> str:
     seconds : float
         At least 0.
 
-    Returns
-    -------
-    str
-        Milliseconds, seconds, minutes or hours.
-
     Examples
     --------
     >>> duration(0.0123), duration(3.21), duration(75), duration(3 * 3600 + 65)
@@ -118,11 +98,6 @@ def size(number_of_bytes: int) -> str:
     ----------
     number_of_bytes : int
         At least 0.
-
-    Returns
-    -------
-    str
-        Three significant digits and the unit.
 
     Examples
     --------
@@ -148,11 +123,6 @@ def percent(fraction: float) -> str:
     ----------
     fraction : float
         A fraction, or NaN for “not measured”.
-
-    Returns
-    -------
-    str
-        Five to six characters at most, so that columns stay in line.
 
     Examples
     --------

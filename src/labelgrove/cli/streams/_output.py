@@ -39,11 +39,6 @@ class Output:
         ----------
         content : bytes
             Whole lines.
-
-        Raises
-        ------
-        OSError
-            When the disk is full or a reader has gone away.
         """
         with self._named():
             self._stream.write(content)
@@ -75,11 +70,6 @@ def refuse_inputs(output: str, *inputs: str) -> None:
         Where results are to go.
     *inputs : str
         What is read meanwhile.
-
-    Raises
-    ------
-    ParameterError
-        When one of the inputs is the same file.
     """
     target = Path(output)
     for name in inputs:

@@ -155,11 +155,6 @@ def shown(line: ProgressLine, *, beside_output: bool = False) -> Iterator[None]:
     beside_output : bool
         True when the body writes results to standard output: on a terminal these are to be
         read, and the line would be drawn between them, so it is not shown there.
-
-    Yields
-    ------
-    None
-        To the body.
     """
     hidden = not is_terminal(sys.stderr) or (beside_output and is_terminal(sys.stdout))
     if hidden:

@@ -85,11 +85,6 @@ class Source:
         ----------
         passes : int
             How often the examples are wanted.
-
-        Raises
-        ------
-        ParameterError
-            When a stream would have to be read again.
         """
         if passes > 1 and self.path == "-" and self._random is None:
             raise ParameterError(
@@ -98,18 +93,7 @@ class Source:
             )
 
     def chunks(self) -> Iterator[Examples]:
-        """Go through the examples once.
-
-        Yields
-        ------
-        chunk : Examples
-            At most ``CHUNK_ROWS`` rows each.
-
-        Raises
-        ------
-        FileFormatError
-            Where the file is malformed.
-        """
+        """Go through the examples once."""
         parts = self._file_chunks() if self._random is None else self._shuffled_chunks()
         seen = 0
         for part in parts:
@@ -160,11 +144,6 @@ def rows(examples: Examples, chosen: slice | NDArray[np.int64]) -> Examples:
         A chunk.
     chosen : slice or array of int
         Which rows, in the order wanted.
-
-    Returns
-    -------
-    chunk : Examples
-        These rows alone.
     """
     numbers = np.arange(examples.n_rows)[chosen]
     lines = examples.lines[numbers]
@@ -184,10 +163,6 @@ def joined(parts: list[Examples]) -> Examples:
     ----------
     parts : list of Examples
         At least one.
-
-    Returns
-    -------
-    chunk : Examples
     """
     vectors = [part.X for part in parts if part.X is not None]
     width = max((X.shape[1] for X in vectors), default=0)
