@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from math import inf
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -10,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.sparse import csr_array
 
-from labelgrove import DataError, ParameterError
+from labelgrove import DataError, OnlinePLTClassifier, ParameterError, load
 from labelgrove.tuning import STO, label_priors, lower_bounds, tune_sto
 from naive import thresholds as twins
 from tuning.problems import Problem, problems
@@ -103,3 +104,10 @@ def test_errors() -> None:
         STO(1, average="instance", common=False)
     with pytest.raises(DataError, match="Y has 2 columns: expected 1"):
         STO(1).update([[0, 1]], [[0.5, 0.5]])
+
+
+def test_an_infinite_upper_bound_can_be_kept_in_a_file(tmp_path: Path) -> None:
+    clf = OnlinePLTClassifier().fit([[1.0, 0.0], [0.0, 1.0]] * 5, [["a"], ["b"]] * 5)
+    clf.tune_thresholds([[1.0, 0.0]] * 4, [["b"]] * 4, method="sto", upper=inf, zero_division=1)
+    clf.save(tmp_path / "m.lg")
+    assert load(tmp_path / "m.lg").thresholds_.tolist() == clf.thresholds_.tolist()

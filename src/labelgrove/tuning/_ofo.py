@@ -12,7 +12,7 @@ from labelgrove.tuning._bounds import UPPER, check_lower, check_n_labels, check_
 from labelgrove.tuning._measure import check_zero_division, f_from_counts
 from labelgrove.tuning._ofo_steps import Counts, Rule, step_through
 from labelgrove.tuning._pairs import FloatArray, read_pairs
-from labelgrove.tuning._thresholds import Thresholds
+from labelgrove.tuning._thresholds import Thresholds, as_default
 
 START_A, START_B = 5.0, 50.0
 """A threshold of 0.1, worth 50 true or predicted rows: near the best on the sets measured."""
@@ -153,7 +153,7 @@ class OFO:
         score = float(online_f.mean()) if len(online_f) else 0.0
         start = self._rule.a[:1] / self._rule.b[:1]
         default = float(np.minimum(start, self._rule.upper)[0]) if len(start) else self._rule.upper
-        return Thresholds(self.thresholds(), default, "ofo", "macro", score)
+        return Thresholds(self.thresholds(), as_default(default), "ofo", "macro", score)
 
     def _taus(self, ahead: int) -> FloatArray:
         counts = self._counts

@@ -12,7 +12,7 @@ from labelgrove.tuning._bounds import clip
 from labelgrove.tuning._measure import f_from_counts
 from labelgrove.tuning._pairs import BoolArray, FloatArray, IntArray, Pairs, grouped
 from labelgrove.tuning._search import ThresholdSearch
-from labelgrove.tuning._thresholds import Thresholds
+from labelgrove.tuning._thresholds import Thresholds, as_default
 
 
 class STO(ThresholdSearch):
@@ -79,7 +79,7 @@ class STO(ThresholdSearch):
             return self._one_for_all(sweep, f_of, nothing)
         values, best = _best_of_each(sweep, f_of, nothing, self._upper)
         score = float(best.mean()) if n_groups else 0.0
-        return Thresholds(values, self._upper, "sto", self._average, score)
+        return Thresholds(values, as_default(self._upper), "sto", self._average, score)
 
     def _one_for_all(self, sweep: _Sweep, f_of: FloatArray, nothing: FloatArray) -> Thresholds:
         """Follow the mean of all groups' F while the threshold falls from score to score."""
@@ -97,7 +97,7 @@ class STO(ThresholdSearch):
         best = int(np.argmax(reached))
         chosen = self._upper if best == 0 else float(falling[ends][best - 1])
         values = np.broadcast_to(clip(chosen, self._lower, self._upper), (self.n_labels,)).copy()
-        return Thresholds(values, chosen, "sto", self._average, float(reached[best]))
+        return Thresholds(values, as_default(chosen), "sto", self._average, float(reached[best]))
 
 
 @dataclass(frozen=True)

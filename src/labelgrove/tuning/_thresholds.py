@@ -101,3 +101,8 @@ class Thresholds:
         before = np.concatenate(([0], np.cumsum(reached)))
         parts = (np.ones(before[-1], np.int8), label[reached], before[ends])
         return csr_array(parts, shape=shape)
+
+
+def as_default(threshold: float) -> float:
+    """Return a finite number that says the same: files keep no infinity, which no score reaches."""
+    return min(float(threshold), float(np.finfo(np.float64).max))
