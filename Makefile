@@ -59,6 +59,11 @@ tsan: build/tsan/.configured  ## the tests of the core under ThreadSanitizer
 	$(BIN)/cmake --build --preset tsan
 	scripts/fixed-addresses $(BIN)/ctest --preset tsan
 
+FUZZ_MINUTES ?= 60
+.PHONY: fuzz
+fuzz: build $(VENV)/.ready  ## look for faults with random cases, for an hour (FUZZ_MINUTES)
+	$(BIN)/python scripts/fuzz $(FUZZ_MINUTES)
+
 .PHONY: bench
 bench: build $(VENV)/.ready  ## measure, and write docs/benchmarks.md
 	$(BIN)/python -m benchmarks --peer

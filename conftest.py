@@ -14,7 +14,9 @@ from hypothesis import settings
 collect_ignore = [] if find_spec("river") else ["src/labelgrove/river.py"]
 
 # A slow example says how busy the machine is; pytest's own timeout catches what hangs.
-settings.register_profile("labelgrove", deadline=None)
+# The suite tries the same examples every time; scripts/fuzz tries others.
+settings.register_profile("labelgrove", deadline=None, derandomize=True)
+settings.register_profile("fuzz", deadline=None, database=None, print_blob=True)
 settings.load_profile("labelgrove")
 
 # A shell starts its background jobs with Ctrl-C ignored, and Python keeps to that: the tests that

@@ -13,11 +13,16 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from scipy.sparse import csr_array, save_npz
 
+from fuzz.extremes import examples
 from labelgrove import FileFormatError
 from labelgrove.data import open_examples
 from labelgrove.data._npz import pair_of
 
-FUZZ = settings(max_examples=150, suppress_health_check=[HealthCheck.function_scoped_fixture])
+FUZZ = settings(
+    max_examples=examples(150), suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
+
+pytestmark = pytest.mark.fuzz
 
 VALID = {
     "xmlc": b"4 10 8\n1,3 0:0.5 7:1.25\n 4:1 9:2e-3\n7 3\n0,1,2 9:-1 8:4 \n",

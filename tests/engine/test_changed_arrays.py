@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 
 import labelgrove
 from engine.changed import KINDS, Arrays, check, data, model
+from fuzz.extremes import examples
 from labelgrove import ModelFileError
 from labelgrove.persistence import write_model
 
@@ -63,7 +64,8 @@ def damages(draw: st.DrawFn) -> tuple[str, Callable[[Arrays], None]]:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-@settings(max_examples=250, deadline=None)
+@pytest.mark.fuzz
+@settings(max_examples=examples(250), deadline=None)
 @given(changes=st.lists(damages(), min_size=1, max_size=3))
 def test_changed_arrays(
     kind: str,

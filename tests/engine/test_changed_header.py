@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 import labelgrove
 from engine.changed import KINDS, Arrays, Header, data, exercise, model
+from fuzz.extremes import examples
 from labelgrove import ModelFileError
 from labelgrove.persistence import read_model, write_model
 
@@ -38,7 +39,8 @@ def _has_infinity(value: Any) -> bool:
     return isinstance(value, float) and abs(value) == float("inf")
 
 
-@settings(max_examples=300, deadline=None)
+@pytest.mark.fuzz
+@settings(max_examples=examples(300), deadline=None)
 @given(
     kind=st.sampled_from(sorted(KINDS)),
     which=st.integers(0, 99),
