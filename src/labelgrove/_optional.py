@@ -8,7 +8,7 @@ from typing import Any
 from labelgrove._errors import MissingDependencyError
 
 
-def optional(module: str, purpose: str, package: str | None = None) -> Any:
+def optional(module: str, purpose: str, extra: str) -> Any:
     """Return a module of an optional package.
 
     Parameters
@@ -17,8 +17,8 @@ def optional(module: str, purpose: str, package: str | None = None) -> Any:
         Its name, the package's first.
     purpose : str
         What needs it, to begin the message with.
-    package : str, optional
-        What to install, where that has another name than the module.
+    extra : str
+        Of the extras of LabelGrove the one that brings the package.
 
     Raises
     ------
@@ -28,7 +28,8 @@ def optional(module: str, purpose: str, package: str | None = None) -> Any:
     try:
         return import_module(module)
     except ImportError as error:
-        package = package or module.partition(".")[0]
+        package = module.partition(".")[0]
         raise MissingDependencyError(
-            f"{purpose} needs the package {package}; install it with: pip install {package}"
+            f"{purpose} needs the package {package}; install it with: "
+            f'pip install "labelgrove[{extra}]"'
         ) from error

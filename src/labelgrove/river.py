@@ -18,7 +18,7 @@ try:
     from river import base
 except ImportError as error:
     raise MissingDependencyError(
-        "labelgrove.river needs the package river; install it with: pip install labelgrove[river]"
+        'labelgrove.river needs the package river; install it with: pip install "labelgrove[river]"'
     ) from error
 
 __all__ = ["Classifier", "MultiLabelClassifier"]

@@ -64,6 +64,8 @@ def test_without_the_optional_packages(
     vega_script.cache_clear()
     monkeypatch.setitem(sys.modules, module, None)
     X, labels = examples(3, 6)
-    package = {"jinja2": "jinja2", "vl_convert": "vl-convert-python"}[module]
-    with pytest.raises(MissingDependencyError, match=f"pip install {package}"):
+    with pytest.raises(
+        MissingDependencyError,
+        match=rf'needs the package {module}; install it with: pip install "labelgrove\[report\]"',
+    ):
         write_report(models[0], X, labels, tmp_path / "page.html")

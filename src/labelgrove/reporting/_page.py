@@ -33,7 +33,7 @@ def write_page(path: str | PathLike[str], template: str, content: dict[str, Any]
     OSError
         If the file cannot be written.
     """
-    jinja = optional("jinja2", "a report")
+    jinja = optional("jinja2", "a report", "report")
     folder = files("labelgrove.reporting").joinpath("page")
     environment = jinja.Environment(
         loader=jinja.FunctionLoader(lambda name: folder.joinpath(name).read_text("utf-8")),
@@ -77,4 +77,4 @@ def vega_script() -> str:
 
 
 def _vega() -> Any:
-    return optional("vl_convert", "a report", "vl-convert-python")
+    return optional("vl_convert", "a report", "report")

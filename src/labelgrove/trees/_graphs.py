@@ -34,7 +34,7 @@ def write_dot(parents: Nodes, labels: Mapping[int, Any]) -> str:
 
 def write_networkx(parents: Nodes, labels: Mapping[int, Any]) -> Any:
     """Return a networkx.DiGraph with edges to children; leaves have the attribute `label`."""
-    graph = optional("networkx", "LabelTree.to_networkx").DiGraph()
+    graph = optional("networkx", "LabelTree.to_networkx", "networkx").DiGraph()
     graph.add_nodes_from(range(parents.size))
     graph.add_edges_from(zip(parents[1:].tolist(), range(1, parents.size), strict=True))
     for node, name in labels.items():
@@ -51,7 +51,7 @@ def read_networkx(graph: Any) -> Imported:
         Not a directed tree.
     """
     what = "tree as a graph"
-    networkx = optional("networkx", "LabelTree.from_networkx")
+    networkx = optional("networkx", "LabelTree.from_networkx", "networkx")
     if not isinstance(graph, networkx.DiGraph):
         raise DataError(f"{what}: expected a networkx.DiGraph, not {type(graph).__name__}")
     given = {node: label for node, label in graph.nodes(data="label") if label is not None}

@@ -27,7 +27,7 @@ def plot_tree(
     """Draw a tree, or a summary of it; see `LabelTree.plot`."""
     whole = parents.size <= integer("max_nodes", max_nodes, 1)
     if ax is None:
-        pyplot = optional("matplotlib.pyplot", "LabelTree.plot")
+        pyplot = optional("matplotlib.pyplot", "LabelTree.plot", "plot")
         height = max(2.0, _INCHES_PER_LEAF * len(labels)) if whole else 4.0
         width = min(24.0, 4.0 + 1.2 * statistics.depth) if whole else 6.4
         _, ax = pyplot.subplots(figsize=(width, height), layout="constrained")

@@ -89,7 +89,7 @@ def skos_tree(
 
 def _read(path: str | PathLike[str]) -> tuple[Any, Any]:
     """Return the graph of a file, and the namespace of SKOS."""
-    rdflib = optional("rdflib", "skos_tree")
+    rdflib = optional("rdflib", "skos_tree", "skos")
     ending = Path(path).suffix.lower()
     if ending not in _FORMATS:
         raise ParameterError(f"path={fspath(path)!r}: expected a name that ends in .nt or .ttl")
@@ -115,7 +115,7 @@ def _read(path: str | PathLike[str]) -> tuple[Any, Any]:
 
 def _pairs(graph: Any, skos: Any) -> list[tuple[Any, Any]]:
     """Return (broader, narrower), and (None, concept) where there is neither, in order of IRIs."""
-    rdflib = optional("rdflib", "skos_tree")
+    rdflib = optional("rdflib", "skos_tree", "skos")
     pairs = {(broader, narrower) for narrower, broader in graph.subject_objects(skos.broader)}
     pairs.update(graph.subject_objects(skos.narrower))
     related = {concept for pair in pairs for concept in pair}
