@@ -90,6 +90,7 @@ BENCHMARKS = {
         quick=("LOMtree", "--classes=100", "--fewest=2000", "--tested=500"),
         peer_minutes=2,
     ),
+    "river": Benchmark(1, quick=(QUICK_CLASSES, "--rows=200")),
     "ldsm": Benchmark(6, quick=(QUICK_DATA, "--ensembles=2", "--sizes=100")),
     "models": Benchmark(6, quick=(QUICK_CLASSES,)),
     "growth": Benchmark(12, quick=("--labels=10000", "--seeds=1")),

@@ -39,6 +39,29 @@ def _half_width(error: float, n: int) -> float:
     return 100 * 1.96 * math.sqrt(share * (1 - share) / n)
 
 
+def river(found: Results) -> str:
+    """How often each classifier was right before it learnt, and what an example took."""
+    header = ["accuracy %", "prediction, µs", "learning, µs"]
+    return "\n\n".join(
+        table(
+            [
+                f"{result['subject']}, {result['rows']:,} examples, {result['classes']} classes",
+                *header,
+            ],
+            [
+                [
+                    name,
+                    f"{100 * run['accuracy']:.1f}",
+                    f"{run['predicting_us']:,.0f}",
+                    f"{run['learning_us']:,.0f}",
+                ]
+                for name, run in result["runs"].items()
+            ],
+        )
+        for result in found
+    )
+
+
 def classes(found: Results) -> str:
     """Microseconds an example at every number of classes, and the size of the model."""
     counts = sorted({point["classes"] for result in found for point in result["points"]})

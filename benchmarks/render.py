@@ -46,6 +46,7 @@ TABLES: dict[str, Callable[[Results], str]] = {
     "warm_start": _tree_tables.warm_start,
     "multiclass": _multiclass_tables.multiclass,
     "classes": _multiclass_tables.classes,
+    "river": _multiclass_tables.river,
     "ldsm": _forest_tables.ldsm,
     "models": _forest_tables.models,
 }

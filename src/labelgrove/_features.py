@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import islice
+from operator import itemgetter
 from typing import Any
 
 import numpy as np
@@ -53,7 +54,7 @@ class FeatureNames:
     def to_csr(
         self, rows: Sequence[Mapping[str, Any]], *, grow: bool
     ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.uint32], npt.NDArray[np.float64], int]:
-        """Rows as (indptr, ids, values, number of features); ids may be unsorted.
+        """Rows as (indptr, ids, values, number of features); ids never fall within a row.
 
         Raises
         ------
@@ -75,22 +76,23 @@ class FeatureNames:
         self, rows: Sequence[Mapping[str, Any]], grow: bool
     ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.uint32], npt.NDArray[np.float64], int]:
         indptr = [0]
-        ids: list[int] = []
-        values: list[float] = []
+        entries: list[tuple[int, float]] = []
         for i, row in enumerate(rows):
             if not isinstance(row, Mapping):
                 raise DataError(f"X: row {i}: expected a dict, found {type(row).__name__}")
+            there: list[tuple[int, float]] = []
             for name, value in row.items():
                 key, number = _feature(i, name, value)
                 at = self._ids.setdefault(key, len(self._ids)) if grow else self._ids.get(key)
                 if at is not None:
-                    ids.append(at)
-                    values.append(number)
-            indptr.append(len(ids))
+                    there.append((at, number))
+            there.sort(key=itemgetter(0))  # as the core wants it; for a few entries NumPy is slow
+            entries += there
+            indptr.append(len(entries))
         return (
             np.array(indptr, np.int64),
-            np.array(ids, np.uint32),
-            np.array(values, np.float64),
+            np.array([at for at, _ in entries], np.uint32),
+            np.array([number for _, number in entries], np.float64),
             max(len(self), 1),
         )
 
