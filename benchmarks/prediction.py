@@ -13,6 +13,7 @@ from time import perf_counter
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 
 import labelgrove
 from benchmarks import _napkinxc
@@ -67,6 +68,36 @@ def _timed(model: OnlinePLTClassifier, test: Stream) -> dict[str, Any]:
     }
 
 
+def cost_of_thresholds(n_labels: int = 100_000, calls: int = 2_000) -> dict[str, Any]:
+    """One row a call on a tree of many labels: `predict` with tuned thresholds, and `predict_topk`.
+
+    Calls take turns, so that whatever else the machine does meets both alike.
+    """
+    labels = np.arange(n_labels)
+    groups = [
+        labels,
+        n_labels + labels // 64,
+        2 * n_labels + labels // 4096,
+    ]  # as the tree has them
+    features = np.stack(groups, axis=1)
+    X = sp.csr_array(
+        (np.ones(features.size, np.float32), features.ravel(), 3 * np.arange(n_labels + 1)),
+        shape=(n_labels, 3 * n_labels),
+    )
+    model = OnlinePLTClassifier(policy="complete", replay=0)
+    model.partial_fit(X, [[label] for label in range(n_labels)])
+    model.set_thresholds(np.full(n_labels, 0.2))
+    seconds: dict[str, list[float]] = {"predict": [], "predict_topk": []}
+    for i in range(calls):
+        row = X[i : i + 1]
+        for name, times in seconds.items():
+            start = perf_counter()
+            getattr(model, name)(row)
+            times.append(perf_counter() - start)
+    found = {name: _percentiles(times) for name, times in seconds.items()}
+    return {**found, "ratio": found["predict"]["p50"] / found["predict_topk"]["p50"]}
+
+
 def _percentiles(seconds: list[float]) -> dict[str, float]:
     middle, high = np.percentile(1e6 * np.array(seconds), [50, 99])
     return {"p50": float(middle), "p99": float(high)}
@@ -103,8 +134,14 @@ def main(arguments: Sequence[str] | None = None) -> None:
     """Measure, and write ``prediction-<dataset>.json``."""
     parser = command_line(__doc__ or "", DATASETS)
     parser.add_argument("--repetitions", type=int, default=3, help="processes for each program")
+    parser.add_argument(
+        "--thresholds", action="store_true", help="measure only what tuned thresholds cost"
+    )
     parser.add_argument("--peer", action="store_true", help="measure napkinXC too (installs it)")
     chosen = parser.parse_args(arguments)
+    if chosen.thresholds:
+        print(cost_of_thresholds())
+        return
     for dataset in filter(is_there, chosen.subjects):
         found = measure(dataset, chosen.repetitions, chosen.peer)
         write(chosen.output, "prediction", dataset, found)

@@ -21,13 +21,13 @@ constexpr std::size_t kExamplesBetweenChecks = 256;
 
 constexpr std::uint32_t kVector = 16;  // floats: rows are padded to whole vectors, and cache lines
 
-// What costs nothing is as good as this: nobody divides by zero.
+// Stands in for a cost of 0, so that divisions by a cost stay finite.
 constexpr float kLeastCost = 1e-20F;
 
 }  // namespace
 
 double constant_margin(const SolverOptions& options, double cost) {
-  // Whoever wants no bias still needs one where there is nothing else.
+  // Where a model without a bias has nothing else to learn, it gets one.
   const double bias = options.bias > 0.0F ? static_cast<double>(options.bias) : 1.0;
   const double strength = static_cast<double>(options.cost) * cost * bias * bias;
   if (options.loss == BatchLoss::squared_hinge) return 2.0 * strength / (1.0 + 2.0 * strength);
@@ -173,8 +173,8 @@ float BatchSolver::step_log(const float* duals, float square) {
   return worst;
 }
 
-// Likewise for all siblings at once: towards C (y - p), the second derivatives of the multinomial loss being at most 1/2
-// in every direction.
+// Likewise for all siblings at once: towards C (y - p), the second derivatives of the multinomial loss being at most
+// 1/2 in every direction.
 float BatchSolver::step_softmax(const float* duals, float square) {
   float* shares = margins_.data();
   softmax(shares, columns_);

@@ -1,5 +1,6 @@
 // Compiled once per CPU variant, as kernels.cpp is; see compact_rows.hpp for the contracts. Functions of the library's
-// headers would be compiled with it, and the linker might hand them to CPUs that cannot run them: only built-in ones here.
+// headers would be compiled with it, and the linker might hand them to CPUs that cannot run them: only built-in ones
+// here.
 #include <cstring>
 
 #if defined(__AVX2__)
@@ -34,7 +35,7 @@ inline T read(const std::uint8_t* from) {
   return value;
 }
 
-// --- values ------------------------------------------------------------------------------------------------------------
+// --- values ----------------------------------------------------------------------------------------------------------
 
 struct Float32 {
   static constexpr std::size_t kBytes = 4;
@@ -74,7 +75,7 @@ struct Int8 {
 
 constexpr std::size_t kAhead = 16;  // how many features' places are being fetched at a time
 
-// Whether a feature has a row is written down rather than branched on: nobody could guess it.
+// Without a branch on whether a feature has a row, which no processor could predict.
 std::size_t locate_in_bitmap(const CompactRows& block, const Features& x, const std::uint8_t** rows, float* values) {
   std::size_t n = x.size;
   while (n > 0 && x.ids[n - 1] / 32 >= block.pairs) --n;
@@ -118,7 +119,7 @@ std::size_t locate(const CompactRows& block, const Features& x, const std::uint8
   return block.multiplier == 0 ? locate_in_bitmap(block, x, rows, values) : locate_in_table(block, x, rows, values);
 }
 
-// --- sums --------------------------------------------------------------------------------------------------------------
+// --- sums ------------------------------------------------------------------------------------------------------------
 
 constexpr std::size_t padded(std::size_t columns) { return (columns + kLanes - 1) / kLanes * kLanes; }
 
@@ -137,7 +138,8 @@ inline Floats spread(Floats values, std::uint32_t mask) {
 #elif defined(__AVX2__)
   const __m256i bit = _mm256_setr_epi32(1, 2, 4, 8, 16, 32, 64, 128);
   const __m256i set = _mm256_cmpeq_epi32(_mm256_and_si256(_mm256_set1_epi32(static_cast<int>(mask)), bit), bit);
-  // For each lane, how many bits below it are set: bytes of the mask, one a lane, summed from below by a multiplication.
+  // For each lane, how many bits below it are set: bytes of the mask, one a lane, summed from below by a
+  // multiplication.
   std::uint64_t bytes = (mask & 0xFFULL) * 0x0101010101010101ULL & 0x8040201008040201ULL;
   bytes = (bytes + 0x7F7F7F7F7F7F7F7FULL) >> 7 & 0x0101010101010101ULL;
   bytes = bytes * 0x0101010101010100ULL;
@@ -236,8 +238,8 @@ std::uint64_t sum_narrow_rows(std::uint32_t columns, const std::uint8_t* const* 
   return bytes;
 }
 
-// Even and odd features are summed apart, the bias being the first of all, as Kernels::margins does; a weight that is not
-// stored would have added 0.
+// Even and odd features are summed apart, the bias being the first of all, as Kernels::margins does; a weight that is
+// not stored would have added 0.
 template <typename Column, typename Value>
 std::uint64_t sum_rows(const CompactRows& block, const std::uint8_t* const* rows, const float* values, std::size_t n,
                        float* even, float* odd) {

@@ -18,7 +18,7 @@ std::string node_name(NodeId v) { return "node " + std::to_string(v); }
 
 }  // namespace
 
-// --- blocks --------------------------------------------------------------------------------------------------------------
+// --- blocks ----------------------------------------------------------------------------------------------------------
 
 void save_blocks(ArrayWriter& out, std::span<const NodeId> nodes, std::span<const RowBlock* const> blocks,
                  const LearnerOptions& learner, bool for_prediction) {
@@ -80,7 +80,7 @@ void load_blocks(const ArrayReader& saved, const LabelTree& tree, const LearnerO
     view.weights = block_weights.data();
     const auto block_state = states.take(with_state ? cells : 0);
     if (with_state) view.state = block_state.data();
-    if (!for_prediction) require_learnable(learner, block_weights, block_state, node_name(v));
+    require_learnable(learner, block_weights, block_state, node_name(v));
     require(std::ranges::all_of(view.features, [](FeatureId id) { return id < kNone / 2; }),
             node_name(v) + ": a feature id is out of range");
     require(take(v, view) == view.features.size(), node_name(v) + ": a feature occurs twice");
@@ -93,7 +93,7 @@ void load_blocks(const ArrayReader& saved, const LabelTree& tree, const LearnerO
   states.finish();
 }
 
-// --- memories ------------------------------------------------------------------------------------------------------------
+// --- memories --------------------------------------------------------------------------------------------------------
 
 namespace {
 

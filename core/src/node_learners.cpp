@@ -10,7 +10,7 @@
 
 namespace labelgrove {
 
-// --- nodes ---------------------------------------------------------------------------------------------------------------
+// --- nodes -----------------------------------------------------------------------------------------------------------
 
 void NodeLearners::set_node(NodeId v, std::unique_ptr<Node> node) {
   if (v >= nodes_.size()) {
@@ -60,7 +60,7 @@ std::size_t NodeLearners::memory_bytes() const {
   return bytes;
 }
 
-// --- events --------------------------------------------------------------------------------------------------------------
+// --- events ----------------------------------------------------------------------------------------------------------
 
 void NodeLearners::drop_theta(NodeId v) {
   nodes_[v]->theta = false;
@@ -81,7 +81,7 @@ void NodeLearners::enqueue(NodeId v, Event event) {
   node.queue.push_back(event);
 }
 
-// --- working off ---------------------------------------------------------------------------------------------------------
+// --- working off -----------------------------------------------------------------------------------------------------
 
 void NodeLearners::bring_up_to_date(NodeId v) {
   Node& node = *nodes_[v];
@@ -160,14 +160,16 @@ void NodeLearners::run(const std::function<bool()>& take_in, unsigned threads) {
     while (take_in()) work_off_queues();
     return;
   }
+  std::vector<Workspace> works(threads);
+  std::atomic<std::size_t> next{0};
   Crew crew(threads - 1);
   while (take_in()) {
     crew.finish();
     forget_tasks();
     seal_queues();
-    crew.start(order_.size(), [this](std::size_t i) {
-      thread_local Workspace work;
-      work_off(*order_[i], work);
+    next = 0;
+    crew.start(threads, [&](std::size_t worker) {
+      for (std::size_t i = next++; i < order_.size(); i = next++) work_off(*order_[i], works[worker]);
     });
   }
   crew.finish();

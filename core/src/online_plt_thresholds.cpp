@@ -8,8 +8,8 @@
 
 namespace labelgrove {
 
-// OFO, Algorithm 2, lines 4-8. The prediction is that of the model which has learnt all earlier examples and not this one:
-// of all nodes, those that the search opens are brought up to date.
+// OFO, Algorithm 2, lines 4-8. The prediction is that of the model which has learnt all earlier examples and not this
+// one: of all nodes, those that the search opens are brought up to date.
 void OnlinePlt::tune_thresholds(const Features& x, std::span<const LabelId> labels) {
   predicted_.clear();
   open_.assign(1, {kAboveRoot, 1.0F});

@@ -8,9 +8,9 @@
 namespace labelgrove {
 namespace {
 
-// Nothing is known but how many examples a node has had. So it is taken that this share of them were mistakes from which
-// AROW learnt, or that all of them have left AdaGrad this squared gradient, and that each example's unit length was spread
-// evenly over the features that the node knows.
+// Nothing is known but how many examples a node has had. So it is taken that this share of them were mistakes from
+// which AROW learnt, or that all of them have left AdaGrad this squared gradient, and that each example's unit length
+// was spread evenly over the features that the node knows.
 constexpr double kMistakes = 0.25;
 constexpr double kSquaredGradient = 1.0 / 16.0;
 

@@ -36,7 +36,7 @@ void Scope::set_thresholds(std::span<const float> by_label) {
   }
 }
 
-// --- the rules -----------------------------------------------------------------------------------------------------------
+// --- the rules -------------------------------------------------------------------------------------------------------
 
 bool Search::worse(const Item& a, const Item& b) {
   if (a.probability != b.probability) return a.probability < b.probability;
@@ -158,8 +158,8 @@ NodeId Search::next_above() {
   return open(top);
 }
 
-// Leaves that are near the root are found early, and may make all that is left of the beam hopeless: the search does not
-// wait for the deepest path.
+// Leaves that are near the root are found early, and may make all that is left of the beam hopeless: the search does
+// not wait for the deepest path.
 NodeId Search::next_in_beam() {
   do {
     while (at_ < queue_.size()) {

@@ -12,8 +12,8 @@ namespace {
 
 constexpr std::uint32_t kBiasRow = 0;
 
-// An example that is learnt again moves the weights half as far, and leaves AROW's variances alone: it is no new evidence.
-// Shrinking them once more is what over-fits (docs/decisions/arow.md).
+// An example that is learnt again moves the weights half as far, and leaves AROW's variances alone: it is no new
+// evidence. Shrinking them once more is what over-fits (docs/decisions/arow.md).
 constexpr float kReplayedR = 2.0F;
 
 }  // namespace
@@ -45,7 +45,7 @@ std::size_t SiblingBlock::bytes() const {
   return map_.bytes() + storage_.bytes(rows() * row_floats_) + sizeof(SiblingBlock);
 }
 
-// --- columns -----------------------------------------------------------------------------------------------------------
+// --- columns ---------------------------------------------------------------------------------------------------------
 
 void SiblingBlock::set_stride(std::uint32_t stride) {
   stride_ = stride;
@@ -147,7 +147,7 @@ void SiblingBlock::put_weights(std::span<const float> weights) {
   }
 }
 
-// --- learning ------------------------------------------------------------------------------------------------------------
+// --- learning --------------------------------------------------------------------------------------------------------
 
 void SiblingBlock::find_or_insert_rows(const Features& x, Workspace& work) {
   work.found.resize(x.size);

@@ -38,7 +38,8 @@ NodeId TreePolicy::descend(const LabelTree& tree, NodeId v, const Probabilities&
   return v;
 }
 
-// Line 6: the child with the best (1 - alpha) eta(x, v') + alpha log((|L_v| / |Ch(v)|) / |L_v'|); the first among equals.
+// Line 6: the child with the best (1 - alpha) eta(x, v') + alpha log((|L_v| / |Ch(v)|) / |L_v'|); the first among
+// equals.
 NodeId TreePolicy::best_child(const TreeNode& node, const LabelTree& tree, std::span<const float> probabilities) const {
   const double even_share = static_cast<double>(node.leaves) / static_cast<double>(node.children.size());
   NodeId best = node.children[0];

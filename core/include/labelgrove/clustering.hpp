@@ -23,11 +23,12 @@ struct ClusterTree {
   std::vector<LabelId> labels;        // of the leaves in ascending order
 };
 
-// A group of no more labels than max(max_leaf_size, arity) becomes a node with a leaf for each. A larger one is cut into
-// `arity` parts by cutting it in two again and again, each time in the proportion of the parts that the sides are still to
-// have; vectors count by their direction alone. So with equal weights the sizes of parts differ by 1 at most, and arity 2 is balanced 2-means. Where weights leave
-// a side with fewer labels than parts, the other side has the parts that are left over. The tree does not depend on the
-// number of threads. REQUIRES: arity >= 2, max_leaf_size >= 1.
+// A group of at most max(max_leaf_size, arity) labels becomes a node with a leaf for each. A larger one is cut into
+// `arity` parts by cutting it in two again and again, each time in proportion to the parts that either side is still to
+// have; only the direction of vectors counts. So with equal weights the sizes of parts differ by 1 at most, and arity 2
+// is balanced 2-means. Where weights leave a side with fewer labels than parts, the other side gets the parts that are
+// left over. The tree does not depend on the number of threads.
+// REQUIRES: arity >= 2, max_leaf_size >= 1.
 ClusterTree cluster_labels(const RowView& vectors, std::uint32_t dimension, const Interpolation& interpolation,
                            const ClusteringOptions& options, unsigned threads);
 
