@@ -22,6 +22,7 @@ from labelgrove import (
     ParameterError,
     PLTClassifier,
 )
+from labelgrove.models.engine import _compacting
 from labelgrove.persistence import read_model, write_model
 
 MODELS: dict[str, Any] = {
@@ -142,6 +143,26 @@ def test_a_size_is_kept_by_dropping_no_more_than_needed(model: Any, dtype: str) 
     assert roomy.compaction_.threshold == 0.0
     with pytest.raises(ParameterError, match=f"max_bytes={least // 2}: .* even without a weight"):
         model.compact(dtype=dtype, max_bytes=least // 2)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "int8"])
+def test_a_copy_of_limited_size_is_made_once(
+    model: Any, dtype: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """All that is tried is counted; one copy is made, beside an empty one that tells the rest."""
+    made = []
+    load = _compacting._loaded
+
+    def loaded(*arguments: Any) -> Any:
+        made.append(arguments)
+        return load(*arguments)
+
+    size = model.compact(dtype=dtype).compaction_.bytes_after
+    monkeypatch.setattr(_compacting, "_loaded", loaded)
+    for max_bytes in (size - 1, size * 3 // 4):
+        made.clear()
+        assert model.compact(dtype=dtype, max_bytes=max_bytes).compaction_.bytes_after <= max_bytes
+        assert len(made) == 2
 
 
 def test_files_and_pickles_of_copies(model: Any, tmp_path: Path) -> None:

@@ -209,7 +209,7 @@ def test_readers_meet_whole_models_only() -> None:
     twin = copy.deepcopy(base)
     for t in range(40):
         possible.add(_answers(twin.partial_fit(more[[t]], [labels[t]])))
-    model, stop = base.shared(), threading.Event()
+    model, stop = base.shared(LONG), threading.Event()
     with ThreadPoolExecutor(3) as pool:
 
         def read() -> set[Any]:
@@ -235,7 +235,9 @@ def _answers(clf: OnlinePLTClassifier) -> Any:
 
 
 def test_predicting_goes_on_while_examples_are_validated() -> None:
-    model = OnlinePLTClassifier().partial_fit(dict_rows(), [f"l{t}" for t in range(30)]).shared()
+    model = (
+        OnlinePLTClassifier().partial_fit(dict_rows(), [f"l{t}" for t in range(30)]).shared(LONG)
+    )
     held = Held({"all": 1.0})
     with held.by(lambda: model.partial_fit([held], ["late"])):
         assert model.predict_topk(dict_rows(1), 1)[0].shape == (1, 1)

@@ -103,9 +103,10 @@ class Guard:
     def let_in(self, reading: _Reading, patience: float | None) -> None:
         """Register a reader, at once or after waiting."""
         with self._lock:
-            waits = self._alone or (patience is not None and len(self._line) > 0)
-            if not waits or (not self._alone and self._is_read_by(reading.thread)):
-                self._add(reading)
+            if not self._alone and (
+                patience is None or not self._line or self._is_read_by(reading.thread)
+            ):
+                self._readers.add(weakref.ref(reading, self._readers.discard))
                 return
             self._require_whole()
             if patience is None:
@@ -202,7 +203,7 @@ class Guard:
         while self._line and not self._alone:
             first = self._line[0]
             if first.reading is not None:
-                self._add(first.reading)
+                self._readers.add(weakref.ref(first.reading, self._readers.discard))
             elif self._is_read_beside(first.thread):
                 return
             else:
@@ -241,9 +242,6 @@ class Guard:
                     self._readers.discard(weakref.ref(ticket.reading))
                 self._serve()
             raise
-
-    def _add(self, reading: _Reading) -> None:
-        self._readers.add(weakref.ref(reading, self._readers.discard))
 
     def _is_read_by(self, thread: int) -> bool:
         return thread in self._reading_threads()
