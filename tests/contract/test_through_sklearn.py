@@ -55,6 +55,8 @@ from sklearn.semi_supervised import SelfTrainingClassifier
 
 from labelgrove import LdSMClassifier, LOMTreeClassifier, OnlinePLTClassifier, PLTClassifier
 
+pytestmark = pytest.mark.slow  # nothing here is for the sanitizers
+
 Rows = npt.NDArray[np.float32]
 
 CLASSIFIERS = {
