@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -17,3 +18,12 @@ def data_folder() -> Path:
     if "LABELGROVE_DATA" not in os.environ:
         pytest.skip("the data sets are not at hand: LABELGROVE_DATA names their folder")
     return Path(os.environ["LABELGROVE_DATA"])
+
+
+@pytest.fixture(scope="session", autouse=True)
+def plain_terminals() -> Iterator[None]:
+    """Leave out how the caller wants terminals: CI asks for colours in its own log."""
+    with pytest.MonkeyPatch.context() as environment:
+        for name in ("CLICOLOR", "COLUMNS", "FORCE_COLOR", "LINES", "NO_COLOR"):
+            environment.delenv(name, raising=False)
+        yield
