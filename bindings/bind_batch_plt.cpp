@@ -61,7 +61,7 @@ nb::dict train(const nb::dict& options, const nb::list& trees, LabelId label_cou
   const Rows rows(indptr, ids, values);
   const RowLabels row_labels(label_indptr, labels, rows.size());
   const std::vector<LabelTree> label_trees = trees_from(trees, label_count);
-  for (const LabelId label : row_labels.labels) {
+  for (const LabelId label : row_labels.all()) {
     if (std::ranges::any_of(label_trees, [=](const LabelTree& tree) { return tree.leaf_of(label) == kNone; })) {
       throw std::invalid_argument("a label is not in every tree");
     }

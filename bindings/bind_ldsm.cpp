@@ -59,7 +59,7 @@ void grow(Model& model, const In<std::int64_t>& indptr, const In<FeatureId>& ids
     data.weights = view(given);
   }
   const bool fits = data.size < kNone && (weights.is_none() || data.weights.size() == data.size) &&
-                    std::ranges::all_of(row_labels.labels, [&](LabelId label) { return label < label_count; });
+                    std::ranges::all_of(row_labels.all(), [&](LabelId label) { return label < label_count; });
   if (!fits) throw std::invalid_argument("examples, labels and weights do not fit together");
   if (!model.engine.trees().empty()) throw std::runtime_error("this forest has been grown");
   const nb::gil_scoped_release no_gil;
@@ -88,10 +88,10 @@ void find_in_batches(const Model& model, const Rows& rows, std::span<const std::
   parallel_for((n + size - 1) / size, threads, [&](std::size_t task) {
     const std::size_t begin = task * size;
     const std::size_t end = std::min(n, begin + size);
-    std::vector<std::vector<float>> units(end - begin);
+    std::vector<TakenRow> taken(end - begin);
     std::vector<Features> batch;
     for (std::size_t row = begin; row < end; ++row)
-      batch.push_back(rows.as_learnt(row, model.engine.options().normalize, units[row - begin]));
+      batch.push_back(rows.as_learnt(row, model.engine.options().normalize, taken[row - begin]));
     LdsmFinder finder(model.engine, open);
     finder.start(batch);
     std::vector<Scored> found;
@@ -147,8 +147,8 @@ nb::dict explain(const Model& model, const In<std::int64_t>& indptr, const In<Fe
                  LabelId label) {
   const Rows rows(indptr, ids, values);
   if (rows.size() != 1) throw std::invalid_argument("one row can be explained at a time");
-  std::vector<float> unit;
-  const Features x = rows.as_learnt(0, model.engine.options().normalize, unit);
+  TakenRow taken;
+  const Features x = rows.as_learnt(0, model.engine.options().normalize, taken);
   const LdsmRoutes routes = explain_ldsm(model.engine, x);
   const auto gathered = [](const auto& from, auto&& member) {
     auto all = make_array<std::uint32_t>({from.size()});

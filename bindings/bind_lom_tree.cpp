@@ -37,9 +37,9 @@ LomTreeOptions options_from(const nb::dict& given) {
 void learn(Model& model, const In<std::int64_t>& indptr, const In<FeatureId>& ids, const In<float>& values,
            const In<std::int64_t>& label_indptr, const In<LabelId>& labels, std::size_t begin, std::size_t end,
            unsigned, const nb::object& weights) {
-  const Rows rows(indptr, ids, values);
-  const RowLabels row_labels(label_indptr, labels, rows.size(), begin, end);
-  const RowWeights row_weights(weights, rows.size(), begin, end);
+  const TakenRows rows(indptr, ids, values, begin, end);
+  const RowLabels row_labels(label_indptr, labels, rows.total(), begin, end);
+  const RowWeights row_weights(weights, rows.total(), begin, end);
   for (std::size_t row = begin; row < end; ++row) {
     if (row_labels[row].size() != 1) throw std::invalid_argument("an example has no class, or several");
   }
@@ -88,8 +88,8 @@ nb::dict explain(const Model& model, const In<std::int64_t>& indptr, const In<Fe
                  LabelId label) {
   const Rows rows(indptr, ids, values);
   if (rows.size() != 1) throw std::invalid_argument("one row can be explained at a time");
-  std::vector<float> unit;
-  const Features x = rows.as_learnt(0, model.whole().options().normalize, unit);
+  TakenRow taken;
+  const Features x = rows.as_learnt(0, model.whole().options().normalize, taken);
   const LomRoute route = explain_route(model.engine, x);
   auto contributions = make_array<float>({route.bias.size(), x.size});
   std::ranges::copy(route.contributions, contributions.data());

@@ -8,10 +8,37 @@ namespace labelgrove::bindings {
 
 namespace nb = nanobind;
 
+namespace {
+
+#if defined(__clang__)
+constexpr const char* kCompiler = "Clang " __clang_version__;
+#elif defined(__GNUC__)
+constexpr const char* kCompiler = "GCC " __VERSION__;
+#else
+constexpr const char* kCompiler = "unknown";
+#endif
+
+}  // namespace
+
 void register_machine(nb::module_& module) {
+  kernels();  // a variant that does not run here must fail at import, not in the middle of a call
+  // Frames of daemon threads are never unwound at exit, so what they hold is never freed: CPython's way, and no leak.
+  nb::set_leak_warnings(false);
+  module.def(
+      "report_leaks", [](bool on) { nb::set_leak_warnings(on); }, nb::arg("on"),
+      "Whether what is still alive when the interpreter has ended is reported; for tests.");
   module.def(
       "kernel_variant", [] { return kernels().name; },
       "The instruction set that the kernels in use were compiled for.");
+  module.def(
+      "available_kernels",
+      [] {
+        nb::list names;
+        for (const char* name : available_kernels()) names.append(name);
+        return names;
+      },
+      "The variants that this processor runs, the best one last.");
+  module.def("compiler", [] { return kCompiler; }, "What the engine was compiled with.");
   module.def(
       "draw",
       [](std::uint64_t seed, std::uint64_t stream, std::uint64_t counter, std::uint64_t sub) {

@@ -44,15 +44,15 @@ OnlinePltOptions options_from(const nb::dict& given) {
 void learn(Model& model, const In<std::int64_t>& indptr, const In<FeatureId>& ids, const In<float>& values,
            const In<std::int64_t>& label_indptr, const In<LabelId>& labels, std::size_t begin, std::size_t end,
            unsigned threads, const nb::object& weights) {
-  const Rows rows(indptr, ids, values);
-  const RowLabels row_labels(label_indptr, labels, rows.size(), begin, end);
-  const RowWeights row_weights(weights, rows.size(), begin, end);
+  const TakenRows rows(indptr, ids, values, begin, end);
+  const RowLabels row_labels(label_indptr, labels, rows.total(), begin, end);
+  const RowWeights row_weights(weights, rows.total(), begin, end);
   if (!model.whole().can_learn()) throw std::runtime_error("this model was loaded for prediction only");
   const nb::gil_scoped_release no_gil;
   const auto example = [&](std::size_t row) {
     return OnlinePlt::Example{rows[row], row_labels[row], row_weights[row]};
   };
-  if (rows.indptr.empty()) model.engine.expect_dense(static_cast<std::uint32_t>(rows.ids.size()));
+  if (rows.dense()) model.engine.expect_dense(rows.width());
   model.engine.learn(example, begin, end, threads);
 }
 

@@ -64,7 +64,8 @@ void register_trees(nb::module_& module) {
       "cluster_labels",
       [](const In<std::int64_t>& indptr, const In<FeatureId>& ids, const In<float>& values, std::uint32_t dimension,
          const In<double>& frequencies, const In<double>& fano_frequencies, const nb::dict& options, unsigned threads) {
-        const Rows vectors(indptr, ids, values);
+        Rows vectors(indptr, ids, values);
+        vectors.take_ids(dimension);
         const Interpolation interpolation = interpolation_from(options, frequencies, fano_frequencies, vectors.size());
         const ClusteringOptions clustering = options_from(options);
         ClusterTree tree;
@@ -86,13 +87,13 @@ void register_trees(nb::module_& module) {
          const In<LabelId>& sets, const In<double>& frequencies) {
         const ClusterTree tree = tree_from(parents, labels);
         const RowLabels rows(indptr, sets, frequencies.size());
-        if (std::ranges::any_of(rows.labels, [&](LabelId label) { return label >= tree.labels.size(); })) {
+        if (std::ranges::any_of(rows.all(), [&](LabelId label) { return label >= tree.labels.size(); })) {
           throw std::invalid_argument("a label is not in the tree");
         }
         std::vector<double> visits;
         {
           const nb::gil_scoped_release no_gil;
-          visits = visits_of(tree, {rows.indptr, rows.labels, view(frequencies)});
+          visits = visits_of(tree, {rows.ends(), rows.all(), view(frequencies)});
         }
         return to_array(std::span<const double>(visits));
       },

@@ -21,8 +21,8 @@ template <typename Engine>
 nb::dict explained(const Engine& engine, const Rows& rows, LabelId label) {
   if (rows.size() != 1) throw std::invalid_argument("one row can be explained at a time");
   if (engine.tree().leaf_of(label) == kNone) throw std::invalid_argument("the label has no leaf");
-  std::vector<float> unit;
-  const Features x = rows.as_learnt(0, engine.options().normalize, unit);
+  TakenRow taken;
+  const Features x = rows.as_learnt(0, engine.options().normalize, taken);
   const LabelPath path = explain_label(engine.tree(), engine.blocks(), x, label);
   auto contributions = make_array<float>({path.nodes.size(), x.size});
   std::ranges::copy(path.contributions, contributions.data());
@@ -39,12 +39,13 @@ nb::dict explained(const Engine& engine, const Rows& rows, LabelId label) {
 // The path of a label without a leaf is empty.
 template <typename Engine>
 nb::tuple paths(const Engine& engine, const Rows& rows, const RowLabels& labels, unsigned threads) {
-  auto indptr = make_array<std::int64_t>({labels.labels.size() + 1});
+  const std::size_t n = labels.all().size();
+  auto indptr = make_array<std::int64_t>({n + 1});
   std::vector<std::vector<float>> found(rows.size());
   {
     const nb::gil_scoped_release no_gil;
     const auto follow = [&](Workspace& work, std::size_t row, const Features& x) {
-      auto length = indptr.data() + labels.indptr[row];
+      auto length = indptr.data() + labels.ends()[row];
       for (const LabelId label : labels[row]) {
         const std::size_t before = found[row].size();
         append_path(engine.tree(), engine.blocks(), x, label, work, found[row]);
@@ -53,9 +54,9 @@ nb::tuple paths(const Engine& engine, const Rows& rows, const RowLabels& labels,
     };
     for_each_row(rows, engine.options().normalize, threads, [] { return Workspace(); }, follow);
     indptr.data()[0] = 0;
-    std::partial_sum(indptr.data(), indptr.data() + labels.labels.size() + 1, indptr.data());
+    std::partial_sum(indptr.data(), indptr.data() + n + 1, indptr.data());
   }
-  auto values = make_array<float>({static_cast<std::size_t>(indptr.data()[labels.labels.size()])});
+  auto values = make_array<float>({static_cast<std::size_t>(indptr.data()[n])});
   auto at = values.data();
   for (const auto& part : found) at = std::ranges::copy(part, at).out;
   return nb::make_tuple(indptr, values);

@@ -69,9 +69,9 @@ class Searching {
     parallel_for((rows.size() + size - 1) / size, threads, [&](std::size_t task) {
       const std::size_t first = task * size;
       const std::size_t n = std::min(size, rows.size() - first);
-      std::vector<std::vector<float>> unit(n);
+      std::vector<TakenRow> taken(n);
       std::vector<Features> examples(n);
-      for (std::size_t i = 0; i < n; ++i) examples[i] = rows.as_learnt(first + i, normalize_, unit[i]);
+      for (std::size_t i = 0; i < n; ++i) examples[i] = rows.as_learnt(first + i, normalize_, taken[i]);
       Searcher searcher(views_[0].tree(), views_[0].blocks(), scope_->of_tree(0));
       const auto searches = searcher.find_together(query, examples);
       for (std::size_t i = 0; i < n; ++i) take(first + i, searches[i].stats(), searches[i].found());

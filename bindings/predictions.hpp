@@ -24,9 +24,9 @@ void for_each_row(const Rows& rows, bool normalize, unsigned threads, Make&& mak
   const std::size_t tasks = (rows.size() + kRowsPerTask - 1) / kRowsPerTask;
   parallel_for(tasks, threads, [&](std::size_t task) {
     auto worker = make();
-    std::vector<float> unit;
+    TakenRow taken;
     for (std::size_t row = task * kRowsPerTask; row < std::min(rows.size(), (task + 1) * kRowsPerTask); ++row) {
-      body(worker, row, rows.as_learnt(row, normalize, unit));
+      body(worker, row, rows.as_learnt(row, normalize, taken));
     }
   });
 }

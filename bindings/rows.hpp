@@ -1,4 +1,8 @@
 // Rows as Python has validated them.
+//
+// The arrays may be the caller's own, and the interpreter's lock is released while they are read: another thread may write
+// to them at any time. Answers may then be wrong, but nothing outside the arrays is touched. So row pointers and labels
+// are copied and checked here, before the lock is released, and ids where they are taken (TakenRow, TakenRows).
 #pragma once
 
 #include <algorithm>
@@ -14,68 +18,163 @@
 
 namespace labelgrove::bindings {
 
-struct Rows : RowView {
-  Rows(const In<std::int64_t>& p, const In<FeatureId>& i, const In<float>& v) : RowView(view(p), view(i), view(v)) {}
-  // The row as it is learnt: with `normalize` scaled to unit length, its values then in `unit`.
-  Features as_learnt(std::size_t row, bool normalize, std::vector<float>& unit) const {
-    Features x = (*this)[row];
-    if (!normalize) return x;
-    const double scale = unit_scale(x);
-    unit.resize(x.size);
-    for (std::uint32_t j = 0; j < x.size; ++j) unit[j] = scaled(x.values[j], scale);
-    x.values = unit.data();
-    return x;
+// Throws std::invalid_argument unless ids increase.
+inline void require_increasing(std::span<const FeatureId> ids) {
+  std::uint32_t bad = 0;
+  for (std::size_t j = 1; j < ids.size(); ++j) bad |= ids[j - 1] >= ids[j] ? 1U : 0U;
+  if (bad != 0 || (!ids.empty() && ids.back() >= kNone / 2)) {
+    throw std::invalid_argument("the rows of X have been changed during the call, by another thread");
   }
+}
+
+// A row with ids of its own, and values of its own if they are scaled.
+struct TakenRow {
+  std::vector<FeatureId> ids;
+  std::vector<float> values;
 };
 
-// The labels of rows: those of row i are labels[indptr[i]], …, labels[indptr[i + 1] - 1].
-struct RowLabels {
-  std::span<const std::int64_t> indptr;
-  std::span<const LabelId> labels;
+class Rows : public RowView {
+ public:
+  Rows(const In<std::int64_t>& p, const In<FeatureId>& i, const In<float>& v)
+      : RowView(view(p), view(i), view(v)), ends_(indptr.begin(), indptr.end()) {
+    indptr = ends_;
+    const bool fits = dense() || (indptr.front() == 0 && std::ranges::is_sorted(indptr) &&
+                                  static_cast<std::size_t>(indptr.back()) == ids.size());
+    if (!fits) throw std::invalid_argument("the arrays of the rows do not fit together");
+  }
+  Rows(const Rows&) = delete;
+  Rows& operator=(const Rows&) = delete;
 
-  // Throws std::invalid_argument unless they are labels of that many rows.
-  RowLabels(const In<std::int64_t>& p, const In<LabelId>& l, std::size_t rows) : RowLabels(p, l, rows, 0, rows) {
-    if (indptr.front() != 0 || static_cast<std::size_t>(indptr.back()) != labels.size()) refuse();
-  }
-  // The same where only some of the rows are looked at: what is checked grows with these, not with all.
-  RowLabels(const In<std::int64_t>& p, const In<LabelId>& l, std::size_t rows, std::size_t begin, std::size_t end)
-      : indptr(view(p)), labels(view(l)) {
-    if (begin > end || end > rows) throw std::invalid_argument("there are no such examples");
-    if (indptr.size() != rows + 1) refuse();
-    const auto ends = indptr.subspan(begin, end - begin + 1);
-    if (ends.front() < 0 || !std::ranges::is_sorted(ends) || static_cast<std::size_t>(ends.back()) > labels.size()) {
-      refuse();
+  // Gives the rows ids of their own, for what looks at them more than once. Throws std::invalid_argument unless they
+  // increase in every row, all below `columns`.
+  void take_ids(std::uint64_t columns) {
+    if (dense()) return;
+    ids_.assign(ids.begin(), ids.end());
+    ids = ids_;
+    for (std::size_t row = 0; row < size(); ++row) {
+      const Features x = (*this)[row];
+      require_increasing({x.ids, x.size});
+      if (x.size > 0 && x.ids[x.size - 1] >= columns) throw std::invalid_argument("an id is out of range");
     }
-    const auto first = static_cast<std::size_t>(ends.front());
-    const auto seen = labels.subspan(first, static_cast<std::size_t>(ends.back()) - first);
-    if (std::ranges::any_of(seen, [](LabelId label) { return label >= kNone / 2; })) refuse();
   }
-  std::span<const LabelId> operator[](std::size_t row) const {
-    const auto begin = static_cast<std::size_t>(indptr[row]);
-    return labels.subspan(begin, static_cast<std::size_t>(indptr[row + 1]) - begin);
+  // The row as it is learnt: with `normalize` scaled to unit length. What it points to is in `taken`, or stays where it is.
+  Features as_learnt(std::size_t row, bool normalize, TakenRow& taken) const {
+    Features x = (*this)[row];
+    if (!dense()) {
+      taken.ids.assign(x.ids, x.ids + x.size);
+      require_increasing(taken.ids);
+      x.ids = taken.ids.data();
+    }
+    if (!normalize) return x;
+    const double scale = unit_scale(x);
+    taken.values.resize(x.size);
+    for (std::uint32_t j = 0; j < x.size; ++j) taken.values[j] = scaled(x.values[j], scale);
+    x.values = taken.values.data();
+    return x;
   }
 
  private:
-  [[noreturn]] static void refuse() { throw std::invalid_argument("the labels' arrays do not fit together"); }
+  std::vector<std::int64_t> ends_;
+  std::vector<FeatureId> ids_;
 };
 
-// How many times each row counts; once where nothing is given.
-struct RowWeights {
-  std::span<const float> weights;
+// The rows [begin, end) with ids of their own, for what looks at them more than once.
+class TakenRows {
+ public:
+  TakenRows(const In<std::int64_t>& p, const In<FeatureId>& i, const In<float>& v, std::size_t begin, std::size_t end)
+      : rows_(view(p), view(i), view(v)), first_(begin) {
+    if (begin > end || end > rows_.size()) throw std::invalid_argument("there are no such examples");
+    if (rows_.dense()) return;
+    ends_.assign(rows_.indptr.begin() + static_cast<std::ptrdiff_t>(begin),
+                 rows_.indptr.begin() + static_cast<std::ptrdiff_t>(end) + 1);
+    if (ends_.front() < 0 || !std::ranges::is_sorted(ends_) ||
+        static_cast<std::size_t>(ends_.back()) > rows_.ids.size()) {
+      throw std::invalid_argument("the arrays of the rows do not fit together");
+    }
+    ids_.assign(rows_.ids.begin() + ends_.front(), rows_.ids.begin() + ends_.back());
+    for (std::size_t row = begin; row < end; ++row) {
+      const Features x = (*this)[row];
+      require_increasing({x.ids, x.size});
+    }
+  }
+  TakenRows(const TakenRows&) = delete;
+  TakenRows& operator=(const TakenRows&) = delete;
 
-  // Throws std::invalid_argument unless they are None, or one number for each of so many rows, of which those looked at lie
-  // from 0 to kMostWeight.
-  RowWeights(const nb::object& given, std::size_t rows, std::size_t begin, std::size_t end) {
+  bool dense() const { return rows_.dense(); }
+  // The features that dense rows have.
+  std::uint32_t width() const { return static_cast<std::uint32_t>(rows_.ids.size()); }
+  // How many rows there are in all.
+  std::size_t total() const { return rows_.size(); }
+  // REQUIRES: begin <= row < end.
+  Features operator[](std::size_t row) const {
+    if (dense()) return rows_[row];
+    const std::int64_t from = ends_[row - first_];
+    const auto size = static_cast<std::uint32_t>(ends_[row - first_ + 1] - from);
+    return {ids_.data() + (from - ends_.front()), rows_.values.data() + from, size};
+  }
+
+ private:
+  RowView rows_;
+  std::size_t first_;
+  std::vector<std::int64_t> ends_;
+  std::vector<FeatureId> ids_;
+};
+
+// The labels of the rows [begin, end): those of row i are labels[indptr[i]], …, labels[indptr[i + 1] - 1].
+class RowLabels {
+ public:
+  // Throws std::invalid_argument unless they are labels of so many rows.
+  RowLabels(const In<std::int64_t>& p, const In<LabelId>& l, std::size_t rows) : RowLabels(p, l, rows, 0, rows) {}
+  RowLabels(const In<std::int64_t>& p, const In<LabelId>& l, std::size_t rows, std::size_t begin, std::size_t end)
+      : first_(begin) {
+    bool fits = p.size() == rows + 1 && begin <= end && end <= rows;
+    if (fits) {
+      ends_.assign(p.data() + begin, p.data() + end + 1);
+      fits = ends_.front() >= 0 && std::ranges::is_sorted(ends_) &&
+             static_cast<std::size_t>(ends_.back()) <= l.size() && (begin > 0 || ends_.front() == 0) &&
+             (end < rows || static_cast<std::size_t>(ends_.back()) == l.size());
+    }
+    if (fits) labels_.assign(l.data() + ends_.front(), l.data() + ends_.back());
+    fits = fits && std::ranges::all_of(labels_, [](LabelId label) { return label < kNone / 2; });
+    if (!fits) throw std::invalid_argument("the labels' arrays do not fit together");
+  }
+  RowLabels(const RowLabels&) = delete;
+  RowLabels& operator=(const RowLabels&) = delete;
+
+  // Of all rows, end to end, and where each row's begin.
+  std::span<const LabelId> all() const { return labels_; }
+  std::span<const std::int64_t> ends() const { return ends_; }
+  // REQUIRES: begin <= row < end.
+  std::span<const LabelId> operator[](std::size_t row) const {
+    const auto from = static_cast<std::size_t>(ends_[row - first_] - ends_.front());
+    const auto to = static_cast<std::size_t>(ends_[row - first_ + 1] - ends_.front());
+    return std::span(labels_).subspan(from, to - from);
+  }
+
+ private:
+  std::size_t first_;
+  std::vector<std::int64_t> ends_;
+  std::vector<LabelId> labels_;
+};
+
+// How many times each of the rows [begin, end) counts; once where nothing is given.
+class RowWeights {
+ public:
+  // Throws std::invalid_argument unless they are None, or one number from 0 to kMostWeight for each of so many rows.
+  RowWeights(const nb::object& given, std::size_t rows, std::size_t begin, std::size_t end) : first_(begin) {
     if (given.is_none()) return;
     In<float> array;
-    if (nb::try_cast(given, array, false)) weights = view(array);
-    if (weights.size() != rows || !std::ranges::all_of(weights.subspan(begin, end - begin), [](float weight) {
-          return weight >= 0.0F && weight <= kMostWeight;
-        })) {
+    const bool fits = nb::try_cast(given, array, false) && array.size() == rows && begin <= end && end <= rows;
+    if (fits) weights_.assign(array.data() + begin, array.data() + end);
+    if (!fits || !std::ranges::all_of(weights_, [](float w) { return w >= 0.0F && w <= kMostWeight; })) {
       throw std::invalid_argument("the weights must be a number from 0 to a million for every row");
     }
   }
-  float operator[](std::size_t row) const { return weights.empty() ? 1.0F : weights[row]; }
+  float operator[](std::size_t row) const { return weights_.empty() ? 1.0F : weights_[row - first_]; }
+
+ private:
+  std::size_t first_;
+  std::vector<float> weights_;
 };
 
 }  // namespace labelgrove::bindings

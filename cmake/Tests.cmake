@@ -13,7 +13,7 @@ add_test(NAME core_tests COMMAND core_tests)
 if(TARGET labelgrove_kernels_avx2 AND NOT LABELGROVE_SANITIZE STREQUAL "thread")
   foreach(variant IN ITEMS baseline avx2)
     add_test(NAME core_tests_${variant} COMMAND core_tests)
-    set_tests_properties(core_tests_${variant} PROPERTIES ENVIRONMENT LABELGROVE_CPU=${variant})
+    set_tests_properties(core_tests_${variant} PROPERTIES ENVIRONMENT LABELGROVE_KERNELS=${variant})
   endforeach()
 endif()
 

@@ -82,10 +82,16 @@ Tile keep_weights(const TrainingOptions& options, const NodeProblem& problem, co
   return tile;
 }
 
+// What a thread works with, and keeps from one task to the next.
+struct Bench {
+  NodeProblem problem;
+  BatchSolver solver;
+};
+
 std::vector<Tile> learn(const TrainingOptions& options, const TrainingSet& data, const NodeExamples& examples,
-                        const Task& task, Progress& progress) {
-  thread_local NodeProblem problem;
-  thread_local BatchSolver solver;
+                        const Task& task, Bench& bench, Progress& progress) {
+  NodeProblem& problem = bench.problem;
+  BatchSolver& solver = bench.solver;
   std::vector<Tile> tiles;
   problem.build(data, examples.examples, options.solver.bias);
   const std::span<const std::uint32_t> children(task.children);
@@ -170,10 +176,11 @@ class Assembly {
   }
 
   std::vector<CompactedBlock> run(unsigned threads, Progress& progress) {
-    parallel_for(tasks_.size(), threads, [&](std::size_t i) {
+    const auto make = [] { return Bench(); };
+    parallel_for(tasks_.size(), threads, make, [&](Bench& bench, std::size_t i) {
       const NodeId v = tasks_[i].node;
       const auto place = tiles_[v].begin() + static_cast<std::ptrdiff_t>(tasks_[i].first_tile);
-      std::ranges::move(learn(options_, data_, assignment_[v], tasks_[i], progress), place);
+      std::ranges::move(learn(options_, data_, assignment_[v], tasks_[i], bench, progress), place);
       if (--left_[v] == 0) finish(v);
     });
     return std::move(blocks_);

@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <utility>
 
-#include "labelgrove/feature_map.hpp"
-
 namespace labelgrove {
 namespace {
 
@@ -13,26 +11,12 @@ constexpr std::uint32_t kFew = 8;
 
 }  // namespace
 
-std::size_t ClassHistogram::slots() const { return places_ ? std::size_t{room_} * 2 : 0; }
-
 std::uint32_t ClassHistogram::place(LabelId label) const {
-  if (!places_) {
-    for (std::uint32_t i = 0; i < size_; ++i) {
-      if (counts_[i].label == label) return i;
-    }
-    return kNone;
+  if (places_) return places_->find(label);
+  for (std::uint32_t i = 0; i < size_; ++i) {
+    if (counts_[i].label == label) return i;
   }
-  const std::size_t all = slots();
-  std::size_t slot = (FeatureMap::scattered(label) * all) >> 32;
-  while (places_[slot] != kNone && counts_[places_[slot]].label != label) slot = slot + 1 < all ? slot + 1 : 0;
-  return places_[slot];
-}
-
-void ClassHistogram::enter(std::uint32_t place) {
-  const std::size_t all = slots();
-  std::size_t slot = (FeatureMap::scattered(counts_[place].label) * all) >> 32;
-  while (places_[slot] != kNone) slot = slot + 1 < all ? slot + 1 : 0;
-  places_[slot] = place;
+  return kNone;
 }
 
 ClassCount& ClassHistogram::at(LabelId label) {
@@ -51,7 +35,7 @@ void ClassHistogram::append(const ClassCount& count) {
   if (size_ == room_) make_room();
   counts_[size_] = count;
   if (weights_) weights_[size_] = 0.0;
-  if (places_) enter(size_);
+  if (places_) places_->find_or_insert(count.label);
   ++size_;
 }
 
@@ -66,10 +50,9 @@ void ClassHistogram::make_room() {
     std::copy_n(weights_.get(), size_, weights.get());
     weights_ = std::move(weights);
   }
-  if (room_ <= kFew) return;
-  places_ = std::make_unique_for_overwrite<std::uint32_t[]>(std::size_t{room_} * 2);
-  std::fill_n(places_.get(), slots(), kNone);
-  for (std::uint32_t i = 0; i < size_; ++i) enter(i);
+  if (room_ <= kFew || places_) return;
+  places_ = std::make_unique<FeatureMap>();
+  for (std::uint32_t i = 0; i < size_; ++i) places_->find_or_insert(counts_[i].label);
 }
 
 void ClassHistogram::weigh(const ClassCount& count, float weight) {
@@ -89,7 +72,8 @@ void ClassHistogram::restore_weights(std::span<const double> weights, double tot
 }
 
 std::size_t ClassHistogram::bytes() const {
-  return room_ * (sizeof(ClassCount) + (weights_ ? sizeof(double) : 0)) + slots() * sizeof(std::uint32_t);
+  return room_ * (sizeof(ClassCount) + (weights_ ? sizeof(double) : 0)) +
+         (places_ ? sizeof(FeatureMap) + places_->bytes() : 0);
 }
 
 }  // namespace labelgrove

@@ -3,9 +3,12 @@
 #include <algorithm>
 #include <bit>
 #include <cstring>
+#include <functional>
+#include <span>
 #include <vector>
 
 #include "labelgrove/archive_check.hpp"
+#include "labelgrove/hash.hpp"
 
 namespace labelgrove {
 namespace {
@@ -15,7 +18,7 @@ template <typename Take>
 void for_each_row(const CompactRows& block, Take&& take) {
   for (std::uint32_t i = 0; i < block.pairs; ++i) {
     const CompactRows::Pair& pair = block.index[i];
-    if (block.multiplier != 0) {
+    if (block.multiplier != kBitmap) {
       if (pair.first != kNone) take(pair.first, pair.second);
       continue;
     }
@@ -98,12 +101,20 @@ void check_table(const CompactRows& block, std::uint32_t features, const std::st
     }
     const std::uint32_t hash = hash_of(feature, block.multiplier);
     const std::uint32_t home = home_of(hash, block.pairs - kPlacesBehind);
-    require(feature < kNone / 2 && hash >= least && run <= home && home <= i,
+    require(feature < kNone / 2 && hash >= least && run <= home && home <= i && i - home <= kFarthestProbe,
             where + ": a feature stands in the wrong place of the index");
     least = std::uint64_t{hash} + 1;
     ++rows;
   }
   require(rows == features, where + ": the index counts its rows wrongly");
+}
+
+void check_list(const CompactRows& block, std::uint32_t features, const std::string& where) {
+  const std::span<const CompactRows::Pair> index(block.index, block.pairs);
+  require(index.size() == features, where + ": the index counts its rows wrongly");
+  require(std::ranges::adjacent_find(index, std::ranges::greater_equal(), &CompactRows::Pair::first) == index.end() &&
+              (index.empty() || index.back().first < kNone / 2),
+          where + ": a feature stands in the wrong place of the index");
 }
 
 std::uint32_t read_column(const std::uint8_t* from, std::size_t size) {
@@ -134,6 +145,24 @@ void check_columns(const std::uint8_t* at, std::uint32_t count, std::uint32_t co
   }
 }
 
+// Values lie at any address. Branchless, so that compilers vectorise it.
+template <typename Bits>
+bool none_has(Bits exponent, const std::uint8_t* values, std::uint64_t n) {
+  Bits found = 0;
+  for (std::uint64_t i = 0; i < n; ++i) {
+    Bits bits;
+    std::memcpy(&bits, values + i * sizeof bits, sizeof bits);
+    found = static_cast<Bits>(found | ((bits & exponent) == exponent ? 1 : 0));
+  }
+  return found == 0;
+}
+
+bool are_finite(const std::uint8_t* values, std::uint64_t n, WeightType type) {
+  if (type == WeightType::float32) return none_has<std::uint32_t>(0x7f800000U, values, n);
+  if (type == WeightType::float16) return none_has<std::uint16_t>(0x7c00U, values, n);
+  return true;
+}
+
 RowLength checked_row(const CompactRows& block, const std::uint8_t* at, std::uint64_t left, const std::string& where) {
   const std::size_t wide = column_bytes(block.columns);
   const std::string cut = where + ": a row is cut short";
@@ -152,8 +181,10 @@ RowLength checked_row(const CompactRows& block, const std::uint8_t* at, std::uin
     check_columns(at + wide, count, block.columns, where);
     row.weights = count;
   }
+  const std::uint8_t* values = at + row.bytes;
   row.bytes += row.weights * value_bytes(block.type);
   require(left >= row.bytes, cut);
+  require(are_finite(values, row.weights, block.type), where + ": a weight is not a finite number");
   return row;
 }
 
@@ -161,7 +192,8 @@ RowLength checked_row(const CompactRows& block, const std::uint8_t* at, std::uin
 
 std::uint64_t check_compact_rows(const CompactRows& block, std::uint32_t features, std::uint64_t bytes,
                                  const std::string& where) {
-  if (block.multiplier == 0) check_bitmap(block, features, where);
+  if (block.multiplier == kBitmap) check_bitmap(block, features, where);
+  else if (block.multiplier == kSortedList) check_list(block, features, where);
   else check_table(block, features, where);
   std::uint64_t at = 0;
   std::uint64_t weights = 0;

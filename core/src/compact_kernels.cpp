@@ -115,8 +115,30 @@ std::size_t locate_in_table(const CompactRows& block, const Features& x, const s
   return found;
 }
 
+// Features of x and of the list both increase: each search begins where the one before it ended.
+std::size_t locate_in_list(const CompactRows& block, const Features& x, const std::uint8_t** rows, float* values) {
+  const CompactRows::Pair* from = block.index;
+  const CompactRows::Pair* const end = block.index + block.pairs;
+  std::size_t found = 0;
+  for (std::size_t j = 0; j < x.size; ++j) {
+    for (auto left = static_cast<std::size_t>(end - from); left > 0;) {
+      const std::size_t half = left / 2;
+      const bool beyond = from[half].first < x.ids[j];
+      from += beyond ? half + 1 : 0;
+      left = beyond ? left - half - 1 : half;
+    }
+    if (from == end) break;
+    if (from->first != x.ids[j]) continue;
+    rows[found] = block.rows + from->second;
+    values[found++] = x.values[j];
+  }
+  return found;
+}
+
 std::size_t locate(const CompactRows& block, const Features& x, const std::uint8_t** rows, float* values) {
-  return block.multiplier == 0 ? locate_in_bitmap(block, x, rows, values) : locate_in_table(block, x, rows, values);
+  if (block.multiplier == kBitmap) return locate_in_bitmap(block, x, rows, values);
+  if (block.multiplier == kSortedList) return locate_in_list(block, x, rows, values);
+  return locate_in_table(block, x, rows, values);
 }
 
 // --- sums ------------------------------------------------------------------------------------------------------------

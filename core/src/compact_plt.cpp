@@ -158,6 +158,8 @@ CompactPlt::CompactPlt(bool normalize, const ArrayReader& saved) : normalize_(no
              saved.u32("block.pairs"),   saved.u32("block.multiplier"), saved.u32("block.bytes"),
              saved.u32("index.pair"),    saved.u32("index.offset"),     saved.f32("weights.bias"),
              saved.f32("weights.scale"), saved.bytes("weights.row")};
+  require(all_finite(arrays_.link_scales) && all_finite(arrays_.biases) && all_finite(arrays_.scales),
+          "arrays 'block.scale', 'weights.bias' and 'weights.scale' must hold finite numbers");
   Pieces links("block.link", arrays_.links);
   Pieces link_scales("block.scale", arrays_.link_scales);
   Pieces features("block.features", arrays_.features);
@@ -180,7 +182,7 @@ CompactPlt::CompactPlt(bool normalize, const ArrayReader& saved) : normalize_(no
     const std::uint32_t known = features.one();
     const std::uint32_t bytes = row_bytes.one();
     view.index = reinterpret_cast<const CompactRows::Pair*>(index.take(std::uint64_t{2} * view.pairs).data());
-    if (view.multiplier == 0) view.offsets = offsets.take(known).data();
+    if (view.multiplier == kBitmap) view.offsets = offsets.take(known).data();
     view.rows = rows.take(bytes).data();
     view.bias = biases.take(columns).data();
     if (type_ == WeightType::int8) view.scale = scales.take(columns).data();

@@ -12,7 +12,8 @@
 namespace labelgrove {
 namespace {
 
-constexpr std::uint32_t kMostMultipliers = 64;
+// A table of features that were not chosen fails less than once in a thousand times.
+constexpr std::uint32_t kMostMultipliers = 16;
 constexpr float kMostInt8 = 127.0F;
 
 // Weights as they are stored.
@@ -134,14 +135,17 @@ void append_row(const KeptRow& row, const Encoder& encode, std::uint32_t columns
   }
 }
 
-// Rows sorted by hash, each as near behind its home as those before it leave room; false if there is too little.
+// Rows sorted by hash, each as near behind its home as those before it leave room. False if one would lie too far from its
+// home, or behind the end.
 bool place(std::vector<KeptRow>& kept, std::uint32_t multiplier, std::uint32_t homes,
            std::vector<std::uint32_t>& places) {
   std::ranges::sort(kept, {}, [=](const KeptRow& row) { return hash_of(row.feature, multiplier); });
   places.clear();
   std::uint32_t next = 0;
   for (const KeptRow& row : kept) {
-    places.push_back(std::max(next, home_of(hash_of(row.feature, multiplier), homes)));
+    const std::uint32_t home = home_of(hash_of(row.feature, multiplier), homes);
+    places.push_back(std::max(next, home));
+    if (places.back() - home > kFarthestProbe) return false;
     next = places.back() + 1;
   }
   return next < homes + kPlacesBehind;
@@ -160,10 +164,15 @@ std::vector<std::uint32_t> start_index(std::vector<KeptRow>& kept, CompactedBloc
   const auto homes = static_cast<std::uint32_t>(table_homes(kept.size()));
   for (std::uint32_t i = 0; i < kMostMultipliers; ++i) {
     block.multiplier = static_cast<std::uint32_t>(mix(i)) | 1U;
-    if (place(kept, block.multiplier, homes, places)) break;
-    if (i + 1 == kMostMultipliers) throw std::length_error("no table holds these features");
+    if (!place(kept, block.multiplier, homes, places)) continue;
+    block.index.resize(homes + std::size_t{kPlacesBehind}, {kNone, 0});
+    return places;
   }
-  block.index.resize(homes + std::size_t{kPlacesBehind}, {kNone, 0});
+  block.multiplier = kSortedList;
+  std::ranges::sort(kept, {}, by_feature);
+  places.resize(kept.size());
+  std::iota(places.begin(), places.end(), 0U);
+  block.index.resize(kept.size());
   return places;
 }
 
@@ -196,7 +205,7 @@ CompactedBlock compacted(const LinearBlock& block, const Compaction& how) {
     index_row(kept[i].feature, static_cast<std::uint32_t>(out.rows.size()), places.empty() ? nullptr : &places[i], out);
     append_row(kept[i], encode, block.children, how.type, out.rows);
   }
-  if (out.multiplier == 0) {
+  if (out.multiplier == kBitmap) {
     std::uint32_t rank = 0;
     for (CompactRows::Pair& group : out.index) {
       group.second = rank;

@@ -1,4 +1,6 @@
 #include <cstdlib>
+#include <stdexcept>
+#include <string>
 #include <string_view>
 
 #include "labelgrove/compact_rows.hpp"
@@ -20,27 +22,39 @@ extern const CompactKernels compact_kernels_avx512;
 namespace {
 
 struct Variant {
-  const Kernels& kernels;
-  const CompactKernels& compact_kernels;
+  const Kernels* kernels;
+  const CompactKernels* compact_kernels;
 };
 
-Variant choose() {
-  const char* value = std::getenv("LABELGROVE_CPU");
-  [[maybe_unused]] const std::string_view most = value == nullptr ? "avx512" : value;
-#if defined(LABELGROVE_HAVE_AVX512)
-  if (most == "avx512" && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512vl") &&
-      __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("fma") &&
-      __builtin_cpu_supports("popcnt")) {
-    return {kernels_avx512, compact_kernels_avx512};
-  }
-#endif
+// Those that run here, the best one last.
+std::vector<Variant> available() {
+  std::vector<Variant> found{{&kernels_baseline, &compact_kernels_baseline}};
 #if defined(LABELGROVE_HAVE_AVX2)
-  if (most != "baseline" && __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") &&
-      __builtin_cpu_supports("popcnt")) {
-    return {kernels_avx2, compact_kernels_avx2};
+  if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && __builtin_cpu_supports("popcnt")) {
+    found.push_back({&kernels_avx2, &compact_kernels_avx2});
+#if defined(LABELGROVE_HAVE_AVX512)
+    if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512dq") &&
+        __builtin_cpu_supports("avx512bw")) {
+      found.push_back({&kernels_avx512, &compact_kernels_avx512});
+    }
+#endif
   }
 #endif
-  return {kernels_baseline, compact_kernels_baseline};
+  return found;
+}
+
+Variant choose() {
+  const std::vector<Variant> found = available();
+  const char* value = std::getenv("LABELGROVE_KERNELS");
+  const std::string_view wanted = value == nullptr ? "" : value;
+  if (wanted.empty()) return found.back();
+  std::string names;
+  for (const Variant& variant : found) {
+    if (wanted == variant.kernels->name) return variant;
+    names += (names.empty() ? "" : ", ") + std::string(variant.kernels->name);
+  }
+  throw std::runtime_error("the environment variable LABELGROVE_KERNELS is '" + std::string(wanted) +
+                           "'; expected what this processor can run: " + names);
 }
 
 const Variant& chosen() {
@@ -50,7 +64,13 @@ const Variant& chosen() {
 
 }  // namespace
 
-const Kernels& kernels() { return chosen().kernels; }
-const CompactKernels& compact_kernels() { return chosen().compact_kernels; }
+const Kernels& kernels() { return *chosen().kernels; }
+const CompactKernels& compact_kernels() { return *chosen().compact_kernels; }
+
+std::vector<const char*> available_kernels() {
+  std::vector<const char*> names;
+  for (const Variant& variant : available()) names.push_back(variant.kernels->name);
+  return names;
+}
 
 }  // namespace labelgrove

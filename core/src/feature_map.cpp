@@ -2,13 +2,13 @@
 
 #include <algorithm>
 #include <bit>
-#include <random>
 #include <utility>
 
 namespace labelgrove {
 namespace {
 
 constexpr std::size_t kFewestSlots = 16;
+constexpr std::size_t kBytesOfTreeNode = 48;
 
 // Robin Hood keeps probes short up to a high load.
 std::size_t slots_for(std::size_t features) {
@@ -16,8 +16,6 @@ std::size_t slots_for(std::size_t features) {
 }
 
 }  // namespace
-
-const std::uint32_t FeatureMap::kMultiplier = std::random_device{}() | 1U;
 
 std::uint32_t FeatureMap::insert(FeatureId feature) {
   const std::uint32_t row = size();
@@ -45,12 +43,18 @@ std::uint32_t FeatureMap::insert(FeatureId feature) {
 
 std::size_t FeatureMap::bytes() const {
   return features_.capacity() * sizeof(FeatureId) + rows_.capacity() * sizeof(rows_[0]) +
-         slots_.capacity() * sizeof(Slot);
+         slots_.capacity() * sizeof(Slot) + crowded_out_.size() * kBytesOfTreeNode;
+}
+
+std::uint32_t FeatureMap::find_crowded_out(FeatureId feature) const {
+  const auto found = crowded_out_.find(feature);
+  return found != crowded_out_.end() ? found->second : kNone;
 }
 
 void FeatureMap::index_directly() {
   direct_ = true;
   slots_ = std::vector<Slot>();  // = {} would keep the memory
+  crowded_out_.clear();
   // A quarter to spare, for features that arrive in order.
   std::vector<std::uint32_t> rows(std::size_t{largest_} + largest_ / 4 + 1, kNone);
   for (std::uint32_t row = 0; row < size(); ++row) rows[features_[row]] = row;
@@ -61,14 +65,21 @@ void FeatureMap::hash_into(std::size_t slots) {
   direct_ = false;
   rows_ = std::vector<std::uint32_t>();
   slots_ = std::vector<Slot>(slots);
+  crowded_out_.clear();
   mask_ = static_cast<std::uint32_t>(slots - 1);
   shift_ = static_cast<std::uint32_t>(32 - std::countr_zero(slots));
   for (std::uint32_t row = 0; row < size(); ++row) place({features_[row], row});
 }
 
+// Each step adds one to the sum of all entries' distances from home, and no distance passes kFarthestProbe. So, whatever the
+// features, n insertions take O(kFarthestProbe n) steps.
 void FeatureMap::place(Slot slot) {
   std::uint32_t at = home(slot.feature);
   for (std::uint32_t distance = 0;; ++distance, at = (at + 1) & mask_) {
+    if (distance > kFarthestProbe) {
+      crowded_out_.emplace(slot.feature, slot.row);
+      return;
+    }
     Slot& resident = slots_[at];
     if (resident.row == kNone) {
       resident = slot;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <functional>
 #include <limits>
+#include <ranges>
 
 namespace labelgrove {
 namespace {
@@ -149,7 +150,7 @@ bool GroveSearcher::advance(Scored& next) {
   for (const NodeId child : tree[top.node].children) {
     if (!scope_.of_tree(t).open(child)) continue;
     const float product = top.probability * front->probabilities[top.node][tree[child].slot];
-    front->queue.push_back({product >= 0.0F ? product : 0.0F, child, depth});  // what is not a number counts as 0
+    front->queue.push_back({product >= 0.0F ? product : 0.0F, child, depth});  // NaN counts as 0
     std::ranges::push_heap(front->queue, std::less<>());
   }
   return false;
@@ -161,13 +162,17 @@ float GroveSearcher::mean(LabelId label) {
   return sum / static_cast<float>(trees_.size());
 }
 
-// The product along the path, from the root on: the same as when the search comes down.
+// The product along the path, multiplied from the root down as the search does, so that both round alike.
 float GroveSearcher::probability(std::size_t t, NodeId v) {
-  if (v == kAboveRoot) return 1.0F;
-  const TreeNode& node = trees_[t].tree()[v];
-  const float above = probability(t, node.parent);
-  const float product = above * open(t, node.parent)[node.slot];
-  return product >= 0.0F ? product : 0.0F;
+  const LabelTree& tree = trees_[t].tree();
+  path_.clear();
+  for (; v != kAboveRoot; v = tree[v].parent) path_.push_back(v);
+  float product = 1.0F;
+  for (const NodeId node : std::views::reverse(path_)) {
+    product *= open(t, tree[node].parent)[tree[node].slot];
+    if (!(product >= 0.0F)) product = 0.0F;  // NaN counts as 0
+  }
+  return product;
 }
 
 const std::vector<float>& GroveSearcher::open(std::size_t t, NodeId v) {

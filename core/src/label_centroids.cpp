@@ -77,8 +77,7 @@ LabelCentroids::LabelCentroids(const ArrayReader& saved, LabelId labels) {
     const auto value = values.take(size);
     require(std::ranges::adjacent_find(id, std::greater_equal<>()) == id.end() && (id.empty() || id.back() < kNone / 2),
             "a centroid's features do not increase, or are out of range");
-    require(std::ranges::all_of(value, [](float x) { return std::isfinite(x); }),
-            "a centroid holds a number that is not finite");
+    require(all_finite(value), "a centroid holds a number that is not finite");
     ids_.insert(ids_.end(), id.begin(), id.end());
     values_.insert(values_.end(), value.begin(), value.end());
     ends_.push_back(ids_.size());

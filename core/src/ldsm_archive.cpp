@@ -1,6 +1,5 @@
 // Saving and loading: docs/format.md names every array.
 #include <algorithm>
-#include <cmath>
 #include <functional>
 #include <string>
 
@@ -69,7 +68,7 @@ void Ldsm::save(ArrayWriter& out, bool for_prediction) const {
     labels = std::ranges::copy(tree.labels, labels).out;
     shares = std::ranges::copy(tree.shares, shares).out;
   }
-  if (!centroids_.empty()) centroids_.save(out);
+  if (options_.tail_weight > 0.0) centroids_.save(out);
   if (!for_prediction) save_statistics(out);
 }
 
@@ -153,10 +152,10 @@ Ldsm::Ldsm(const LdsmOptions& options, const ArrayReader& saved, bool borrow) : 
       node.end = tree.labels.size();
       if (node.is_leaf()) continue;
       for (std::uint32_t m = 0; m < options_.arity; ++m) tree.nodes[node.first_child + m].depth = node.depth + 1;
+      require(node.depth < kMostDepth, where + "it is deeper than " + std::to_string(kMostDepth) + " levels");
       const auto block_features = features.take(block_sizes.one());
       const auto block_weights = weights.take((block_features.size() + std::uint64_t{1}) * options_.arity);
-      require(borrow || std::ranges::all_of(block_weights, [](float weight) { return std::isfinite(weight); }),
-              where + "a weight is not a finite number");
+      require(all_finite(block_weights), where + "a weight is not a finite number");
       require(std::ranges::adjacent_find(block_features, std::greater_equal<>()) == block_features.end(),
               where + "the features of a node do not increase");
       require(block_features.empty() || block_features.back() < kNone / 2, where + "a feature id is out of range");

@@ -10,16 +10,16 @@
 namespace labelgrove {
 namespace {
 
-// Weights that a node does not have. Their products are added like all others: so a sum does not depend on how the
-// weights were found.
+// The weights of a feature that a node does not know. Their products are added like any others, so a sum does not depend
+// on how the weights were found.
 constexpr std::array<float, kMostDirections> kNothing{};
 // Features from here on are looked up one by one, so that the table of a thread stays small.
 constexpr FeatureId kTableFeatures = 1U << 18;
-// Spreading a node's rows over the table pays up to about this many rows an example: they are read one behind the other,
-// while to look features up means to wait for memory again and again.
+// Copying a node's rows into the table pays up to about this many rows per example: the copy reads memory in sequence,
+// where looking features up one by one waits for a cache miss each time.
 constexpr std::size_t kRowsPerExample = 256;
 
-// Whole rows of the table at once: what lies beyond the node's last direction is never looked at.
+// Copies whole table rows; the lanes beyond the node's arity are never read.
 template <std::size_t Stride>
 void copy_rows(const LdsmRegressors& node, float* table) {
   const auto features = node.features();
@@ -47,46 +47,59 @@ void LdsmRouter::start(std::span<const Features> examples) {
 
 void LdsmRouter::route(const LdsmTree& tree) {
   waiting_.resize(examples_.size());
-  sent_.resize(examples_.size());
   std::iota(waiting_.begin(), waiting_.end(), 0U);
-  visit(tree, 0, 0, examples_.size());
-}
-
-// waiting_[begin, end) are the examples that have reached v; runs for its children are put behind them.
-void LdsmRouter::visit(const LdsmTree& tree, NodeId v, std::size_t begin, std::size_t end) {
-  const LdsmTree::Node& node = tree.nodes[v];
-  if (node.is_leaf()) {
-    for (std::size_t i = begin; i < end; ++i) {
-      Ways& ways = ways_[waiting_[i]];
-      ways.leaves.push_back({&tree, v, static_cast<std::uint32_t>(node.end - node.begin), node.begin});
-      ways.depth = std::max(ways.depth, node.depth);
+  visits_.clear();
+  if (!waiting_.empty()) visits_.push_back({0, 0});
+  while (!visits_.empty()) {
+    const auto [v, begin] = visits_.back();
+    visits_.pop_back();
+    run_.assign(waiting_.begin() + static_cast<std::ptrdiff_t>(begin), waiting_.end());
+    waiting_.resize(begin);
+    const LdsmTree::Node& node = tree.nodes[v];
+    if (node.is_leaf()) {
+      arrive(tree, v);
+      continue;
     }
-    return;
-  }
-  sent_.resize(end);
-  evaluate(*node.regressors, begin, end);
-  for (std::uint32_t m = 0; m < arity_; ++m) {
-    waiting_.resize(end + (end - begin));
-    std::size_t last = end;
-    for (std::size_t i = begin; i < end; ++i) {  // no branch: nobody could foretell it
-      waiting_[last] = waiting_[i];
-      last += sent_[i] >> m & 1U;
-    }
-    if (last > end) visit(tree, node.first_child + m, end, last);
+    evaluate(*node.regressors);
+    for (std::uint32_t m = arity_; m-- > 0;) send(node.first_child + m, m);
   }
 }
 
-void LdsmRouter::evaluate(const LdsmRegressors& node, std::size_t begin, std::size_t end) {
-  const bool is_spread = (end - begin) * kRowsPerExample >= node.features().size() && spread(node);
+void LdsmRouter::arrive(const LdsmTree& tree, NodeId leaf) {
+  const LdsmTree::Node& node = tree.nodes[leaf];
+  for (const std::uint32_t i : run_) {
+    Ways& ways = ways_[i];
+    ways.leaves.push_back({&tree, leaf, static_cast<std::uint32_t>(node.end - node.begin), node.begin});
+    ways.depth = std::max(ways.depth, node.depth);
+  }
+}
+
+// Those of the run that take direction m wait for the child.
+void LdsmRouter::send(NodeId child, std::uint32_t m) {
+  const std::size_t begin = waiting_.size();
+  waiting_.resize(begin + run_.size());
+  std::size_t last = begin;
+  for (std::size_t i = 0; i < run_.size(); ++i) {  // branchless: directions are unpredictable
+    waiting_[last] = run_[i];
+    last += sent_[i] >> m & 1U;
+  }
+  waiting_.resize(last);
+  if (last > begin) visits_.push_back({child, begin});
+}
+
+// Fills sent_ for the run.
+void LdsmRouter::evaluate(const LdsmRegressors& node) {
+  sent_.resize(run_.size());
+  const bool is_spread = run_.size() * kRowsPerExample >= node.features().size() && spread(node);
   const float* bias = node.bias();
   std::array<float, kMostDirections> margins{};
-  for (std::size_t i = begin; i < end; ++i) {
-    const Features& x = examples_[waiting_[i]];
+  for (std::size_t i = 0; i < run_.size(); ++i) {
+    const Features& x = examples_[run_[i]];
     if (is_spread) margins_from_table(x, margins.data());
     else margins_one_by_one(x, node, margins.data());
     for (std::uint32_t m = 0; m < arity_; ++m) margins[m] += bias[m];
     sent_[i] = static_cast<std::uint8_t>(directions_of(std::span(margins).first(arity_)));
-    classifiers_[waiting_[i]] += arity_;
+    classifiers_[run_[i]] += arity_;
   }
   if (is_spread) gather(node);
 }

@@ -57,7 +57,8 @@ class Grower {
 
 void Grower::push(NodeId v) {
   const LdsmDraft& node = drafts_[v];
-  if (node.priority > 0.0 && node.examples.size() >= options_.min_examples) queue_.insert(v);
+  const bool may_grow = tree_.nodes[v].depth < kMostDepth;
+  if (may_grow && node.priority > 0.0 && node.examples.size() >= options_.min_examples) queue_.insert(v);
 }
 
 // Trains the first nodes of the queue, the very first among them, unless that is done.

@@ -13,14 +13,14 @@ namespace {
 // nearly all nodes. So the search stops after this many times (leaves wanted) x (depth of a balanced tree) nodes.
 constexpr std::size_t kBreadth = 2;
 
-constexpr double kMore = 0.5;  // examples that smoothing adds to a node
+constexpr double kMore = 0.5;  // pseudo-examples that smoothing adds to a node
 
 double total_at(const LomTree::Node& node) { return node.weight() + (node.parent != kNone ? kMore : 0.0); }
 
-// What is less than this share of a probability is beyond the precision of a float.
+// Terms smaller than this share of a probability are lost in a float's rounding.
 constexpr double kNothing = 1e-9;
 
-// Sums in another order, and floats, may differ by so much.
+// Slack for comparing sums that were rounded in different orders.
 constexpr double kNearly = 1.0 - 1e-6;
 
 bool less_probable(const auto& a, const auto& b) {
@@ -65,15 +65,17 @@ void LomSearcher::find_leaves(const Features& x) {
   }
   double sum = 0.0;
   for (const Reached& reached : reached_) sum += reached.weight;
-  for (Reached& reached : reached_) reached.weight = sum > 0.0 ? reached.weight / sum : 1.0;
+  // Along a path of thousands of nodes the product underflows to 0.
+  const double even = 1.0 / static_cast<double>(reached_.size());
+  for (Reached& reached : reached_) reached.weight = sum > 0.0 ? reached.weight / sum : even;
 }
 
-// Whether no leaf below is among the most probable.
+// Whether no leaf below can be among the most probable.
 bool LomSearcher::hopeless(const Item& item) const {
   return reached_.size() == leaves_ && item.probability <= reached_.back().weight;
 }
 
-// Goes down to a leaf, by the more probable side, as long as there is hope; the other sides wait in the queue.
+// Descends to a leaf by the more probable side, queueing the other sides; stops early once no leaf below can count.
 void LomSearcher::follow(Item item, const Features& x) {
   for (;;) {
     const LomTree::Node& node = tree_.nodes()[item.node];
@@ -100,7 +102,7 @@ void LomSearcher::follow(Item item, const Features& x) {
 
 // --- classes ----------------------------------------------------------------------------------------------------------
 
-// Adds to parts_ what one node more of every leaf's path says. Returns the most that the nodes beyond can add to any class.
+// Adds the next node up from every leaf to parts_. Returns the most that the nodes further up can add to any class.
 double LomSearcher::climb() {
   const auto nodes = tree_.nodes();
   double rest = 0.0;
@@ -138,7 +140,7 @@ double LomSearcher::probability(LabelId label) const {
       mass *= kMore / total;
     }
   }
-  return sum;
+  return std::min(sum, 1.0);  // rounding may exceed it
 }
 
 void LomSearcher::top_k(const Features& x, std::size_t k, std::vector<Scored>& found) {
@@ -147,7 +149,7 @@ void LomSearcher::top_k(const Features& x, std::size_t k, std::vector<Scored>& f
   find_leaves(x);
   parts_.clear();
   double worst = 0.0;  // of the best k so far
-  double rest = 1.0;   // what they lack at most, and what those not seen yet can have
+  double rest = 1.0;   // the most that any class, seen or unseen, can still gain
   while (rest > 0.0 && (parts_.size() < k || rest >= worst * kNearly)) {
     rest = climb();
     if (parts_.size() < k) continue;

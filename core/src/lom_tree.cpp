@@ -39,7 +39,9 @@ void LomTree::learn(const Features& given, LabelId label, float weight) {
     ++passed_over_;
     return;
   }
+  if (label >= states_.size()) states_.resize(label + std::size_t{1}, State::unknown);
   usable_ = false;  // until all is done
+  states_[label] = State::there;
   Features x = given;
   if (options_.normalize) {
     const double scale = unit_scale(x);
@@ -61,8 +63,6 @@ void LomTree::learn(const Features& given, LabelId label, float weight) {
   }
   ++nodes_[v].smallest;
   update_smallest(v);
-  if (label >= states_.size()) states_.resize(label + std::size_t{1}, State::unknown);
-  states_[label] = State::there;
   usable_ = true;
 }
 

@@ -286,7 +286,7 @@ void LomTree::load_regressors(const ArrayReader& saved, bool for_prediction) {
     require(std::ranges::adjacent_find(sorted) == sorted.end(), node_name(v) + ": a feature occurs twice");
     const auto node_weights = weights.take(known.size() + 1);
     const auto node_states = states.take(with_state ? known.size() + 1 : 0);
-    if (!for_prediction) require_learnable(options_.learner, node_weights, node_states, node_name(v));
+    require_learnable(options_.learner, node_weights, node_states, node_name(v));
     node.regressor = Regressor(options_.learner, known, node_weights, node_states, !for_prediction);
   }
   sizes.finish();

@@ -1,6 +1,7 @@
 #include "labelgrove/node_learners.hpp"
 
 #include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <new>
 #include <thread>

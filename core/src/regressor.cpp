@@ -42,12 +42,19 @@ float* Regressor::find(FeatureId feature) const {
   if (direct_) return feature < slots_ ? cells_.get() + feature : nullptr;
   if (slots_ == 0) return nullptr;
   std::uint32_t slot = home(feature);
-  for (std::uint32_t distance = 0;; ++distance) {
+  for (std::uint32_t distance = 0; distance <= kFarthestProbe; ++distance) {
     const FeatureId there = key(slot);
     if (there == feature) return cells_.get() + std::size_t{slot} * width_ + 1;
     if (there == kNone || displacement(slot, there) < distance) return nullptr;
     if (++slot == slots_) slot = 0;
   }
+  return find_crowded_out(feature);
+}
+
+float* Regressor::find_crowded_out(FeatureId feature) const {
+  if (!crowded_out_) return nullptr;
+  const auto found = crowded_out_->find(feature);
+  return found != crowded_out_->end() ? found->second.weight_and_state : nullptr;
 }
 
 template <typename Visit>
@@ -58,6 +65,16 @@ void Regressor::for_each(Visit&& visit) const {
     const Term term{direct_ ? slot : key(slot), *weight, has_state() ? weight[to_state()] : new_state_};
     if (term.weight != 0.0F || term.state != new_state_) visit(term);
   }
+  if (!crowded_out_) return;
+  for (const auto& [feature, cell] : *crowded_out_) {
+    const Term term{feature, cell.weight_and_state[0], has_state() ? cell.weight_and_state[1] : new_state_};
+    if (term.weight != 0.0F || term.state != new_state_) visit(term);
+  }
+}
+
+std::size_t Regressor::bytes() const {
+  constexpr std::size_t kBytesOfTreeNode = 48;
+  return room() * sizeof(float) + crowded_out() * kBytesOfTreeNode;
 }
 
 // So that as many features more have room, none of them beyond `largest`.
@@ -71,6 +88,7 @@ void Regressor::make_room(FeatureId largest, std::size_t more) {
   direct_ = direct * (width_ - 1U) <= hashed * width_;
   slots_ = static_cast<std::uint32_t>(direct_ ? direct + direct / 8 : hashed);
   known_ = 0;
+  crowded_out_.reset();
   cells_ = std::make_unique_for_overwrite<float[]>(room());
   if (direct_) {
     std::fill_n(cells_.get(), slots_, 0.0F);
@@ -91,6 +109,11 @@ void Regressor::insert(Term term) {
   ++known_;
   std::uint32_t slot = home(term.feature);
   for (std::uint32_t distance = 0;; ++distance) {
+    if (distance > kFarthestProbe) {
+      if (!crowded_out_) crowded_out_ = std::make_unique<std::map<FeatureId, Cell>>();
+      crowded_out_->emplace(term.feature, Cell{{term.weight, term.state}});
+      return;
+    }
     float* cell = cells_.get() + std::size_t{slot} * width_;
     const FeatureId there = key(slot);
     const std::uint32_t theirs = there == kNone ? 0 : displacement(slot, there);

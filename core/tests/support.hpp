@@ -32,6 +32,14 @@ class Random {
   std::uint64_t state_;
 };
 
+// i * kColliding, for small i, are features that the hash tables of the core send to the same slot.
+inline constexpr std::uint32_t kColliding = [] {
+  std::uint32_t inverse = scattered(1);  // modulo 2^32, by Newton's iteration
+  for (int i = 0; i < 5; ++i) inverse *= 2 - scattered(1) * inverse;
+  return inverse;
+}();
+static_assert(scattered(kColliding) == 1);
+
 // An example that owns its features.
 struct Example {
   std::vector<FeatureId> ids;

@@ -33,6 +33,17 @@ TEST("a class histogram counts what a map counts, in order of arrival") {
   }
 }
 
+// With unbounded probes this takes 10^10 steps.
+TEST("a class histogram finds labels that the hash sends to the same slot") {
+  ClassHistogram histogram;
+  constexpr std::uint32_t n = 200'000;
+  for (std::uint32_t i = 0; i < n; ++i) histogram.at(i * kColliding).reached = i;
+  REQUIRE(histogram.size() == n);
+  std::size_t wrong = 0;
+  for (std::uint32_t i = 0; i < n; ++i) wrong += histogram.find(i * kColliding)->reached != i ? 1 : 0;
+  CHECK_EQ(wrong, 0U);
+}
+
 TEST("a class histogram of a leaf takes no more than its one class") {
   ClassHistogram histogram;
   histogram.at(5).reached = 1;

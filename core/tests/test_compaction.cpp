@@ -1,5 +1,8 @@
+#include <algorithm>
 #include <cmath>
+#include <cstring>
 #include <limits>
+#include <stdexcept>
 
 #include "harness.hpp"
 #include "labelgrove/compact_block.hpp"
@@ -171,7 +174,7 @@ TEST("compaction: halves are the nearest ones") {
   CHECK_EQ(to_half(2047.9F), 0x6800);  // rounding up into the next power of two
 }
 
-TEST("compact rows: weights that are no numbers are kept by whole floats, and dropped by the others") {
+TEST("compact rows: weights that are not finite are dropped where they are rounded, and whole ones refused") {
   LinearBlock linear;
   linear.children = 3;
   linear.features = {4};
@@ -181,8 +184,8 @@ TEST("compact rows: weights that are no numbers are kept by whole floats, and dr
     const Held held(linear, {type, 0.0F});
     for (const float weight : held.block(linear).linear().weights) CHECK(std::isfinite(weight));
   }
-  const Held held(linear, {});
-  CHECK(std::isnan(held.block(linear).linear().weights[3]));
+  const Held whole(linear, {});
+  CHECK_THROWS(std::invalid_argument, whole.check());
 }
 
 TEST("compact rows: what a hostile file may hold is refused") {
@@ -230,6 +233,73 @@ TEST("compact rows: a table that has no end, or whose hash loses features, is re
   Held full(linear, {});
   full.arrays.index.back() = {1, 0};
   CHECK_THROWS(std::invalid_argument, full.check());
+}
+
+// For each multiplier that a table may have, features that it sends to the same home, in the middle of the table or at its
+// end.
+LinearBlock colliding_block(std::uint64_t most_multipliers, std::uint32_t first_hash) {
+  LinearBlock block;
+  block.children = 2;
+  std::vector<FeatureId> features;
+  for (std::uint64_t i = 0; i < most_multipliers; ++i) {
+    const std::uint32_t multiplier = static_cast<std::uint32_t>(mix(i)) | 1U;
+    std::uint32_t inverse = multiplier;
+    for (int round = 0; round < 5; ++round) inverse *= 2 - multiplier * inverse;
+    std::uint32_t found = 0;
+    for (std::uint32_t hash = first_hash; found < 200; --hash) {
+      const FeatureId feature = hash * inverse;
+      if (feature >= kNone / 2) continue;
+      features.push_back(feature);
+      ++found;
+    }
+  }
+  std::ranges::sort(features);
+  features.erase(std::ranges::unique(features).begin(), features.end());
+  block.features = features;
+  Random random(first_hash);
+  for (std::size_t i = 0; i < 2 * (features.size() + 1); ++i) block.weights.push_back(random.between(-1.0F, 1.0F));
+  return block;
+}
+
+TEST("compact rows: features that collide under every multiplier are kept in a sorted list") {
+  for (const std::uint32_t first_hash : {0xffffffffU, 0x80000000U}) {
+    const LinearBlock linear = colliding_block(64, first_hash);
+    for (const WeightType type : {WeightType::float32, WeightType::int8}) {
+      Held held(linear, {type, 0.0F});
+      CHECK_EQ(held.rows.multiplier, kSortedList);
+      CHECK(held.bytes() + 8 * held.arrays.index.size() <= compacted_bytes(linear, {type, 0.0F}));
+      const CompactBlock block = held.block(linear);
+      CHECK_EQ(block.linear().features.size(), linear.features.size());
+      if (type != WeightType::float32) continue;
+      Random random(1);
+      for (int round = 0; round < 20; ++round) {
+        Example x;
+        for (const FeatureId feature : linear.features) {
+          if (random.chance(0.7)) x.ids.push_back(feature + (random.chance(0.2) ? 1 : 0));
+        }
+        x.ids.erase(std::ranges::unique(x.ids).begin(), x.ids.end());
+        for (std::size_t j = 0; j < x.ids.size(); ++j) x.values.push_back(random.between(-1.0F, 1.0F));
+        CHECK(predicted(block, x.view()) == expected(linear, x.view()));
+      }
+      std::swap(held.arrays.index[3], held.arrays.index[4]);
+      CHECK_THROWS(std::invalid_argument, held.check());
+    }
+  }
+}
+
+TEST("compact rows: weights that are not finite are refused") {
+  LinearBlock linear;
+  linear.children = 3;
+  linear.features = {7, 900'000};
+  linear.weights.assign(9, 1.0F);
+  for (const WeightType type : {WeightType::float32, WeightType::float16}) {
+    Held held(linear, {type, 0.0F});
+    held.check();
+    const std::size_t last = held.bytes() - value_bytes(type);
+    const std::uint32_t infinite = type == WeightType::float32 ? 0x7f800000U : 0x7c00U;
+    std::memcpy(held.arrays.rows.data() + last, &infinite, value_bytes(type));
+    CHECK_THROWS(std::invalid_argument, held.check());
+  }
 }
 
 }  // namespace

@@ -67,16 +67,6 @@ std::vector<FeatureId> counting(std::size_t n) {
   return features;
 }
 
-// The inverse modulo 2^32 of the multiplier of Fibonacci hashing, which sends i * kInverse to the slot that the upper bits
-// of i name: the first for all small i. A process that drew a multiplier of its own must not mind either.
-constexpr std::uint32_t inverse_of(std::uint32_t odd) {
-  std::uint32_t inverse = odd;
-  for (int i = 0; i < 5; ++i) inverse *= 2 - odd * inverse;
-  return inverse;
-}
-constexpr std::uint32_t kInverse = inverse_of(0x9e3779b1U);
-static_assert(kInverse * 0x9e3779b1U == 1);
-
 TEST("feature map: an empty one knows no feature") {
   const FeatureMap map;
   CHECK_EQ(map.size(), 0U);
@@ -142,11 +132,34 @@ TEST("feature map: hashing becomes direct indexing when gaps fill up, and the ot
   CHECK(map.bytes() < features.size() * (4 + 6 + 1));
 }
 
-TEST("feature map: ids that a well-known hash sends to the same slot") {
+TEST("feature map: ids that the hash sends to the same slot") {
   for (const std::uint32_t first : {0U, 0xfffff000U}) {  // the first slot, and the last
     std::vector<FeatureId> features = counting(1200);
-    for (FeatureId& feature : features) feature = (first + feature) * kInverse;
+    for (FeatureId& feature : features) feature = (first + feature) * kColliding;
     check_inserting(features);
+  }
+}
+
+// With unbounded probes this takes 10^11 steps.
+TEST("feature map: however many features collide, each is looked up in a bounded number of steps") {
+  FeatureMap map;
+  constexpr std::uint32_t n = 500'000;
+  for (std::uint32_t i = 0; i < n; ++i) REQUIRE(map.find_or_insert(i * kColliding) == i);
+  std::size_t wrong = 0;
+  for (std::uint32_t i = 0; i < n; ++i) wrong += map.find(i * kColliding) != i ? 1 : 0;
+  CHECK_EQ(wrong, 0U);
+  CHECK(map.crowded_out() > n / 2);
+  CHECK_EQ(map.find(n * kColliding), kNone);
+  FeatureMap copy = map;
+  CHECK_EQ(copy.find((n - 1) * kColliding), n - 1);
+}
+
+TEST("feature map: features that were not chosen to collide all find a slot") {
+  Random random(9);
+  for (const std::uint32_t range : {kLargest, 8'000'000U}) {
+    FeatureMap map;
+    for (int i = 0; i < 900'000; ++i) map.find_or_insert(random.below(range));  // 86 % of 2^20 slots
+    CHECK_EQ(map.crowded_out(), 0U);
   }
 }
 
@@ -154,9 +167,9 @@ TEST("feature map: such ids among others") {
   Random random(3);
   std::vector<FeatureId> features;
   for (std::uint32_t i = 0; i < 1000; ++i) {
-    features.push_back(i * kInverse);
+    features.push_back(i * kColliding);
     features.push_back(random.below(kLargest));
-    features.push_back((i << 20) * kInverse);
+    features.push_back((i << 20) * kColliding);
   }
   random.shuffle(features);
   check_inserting(features);

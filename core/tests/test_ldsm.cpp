@@ -113,6 +113,50 @@ TEST("ldsm: saved and loaded, whole or for prediction, it answers as before") {
   }
 }
 
+// Every split sends one example to fewer children than the others, so it is kept, and separates nothing.
+TEST("ldsm: no tree grows deeper than the bound, and such trees are walked") {
+  Data data;
+  Random random(0);
+  for (LabelId i = 0; i < 9; ++i) {
+    data.x.push_back({{0, 1}, {random.between(0.0F, 1.0F), random.between(0.0F, 1.0F)}});
+    data.labels.push_back({i});
+  }
+  LdsmOptions options;
+  options.arity = 3;
+  options.trees = 1;
+  options.max_nodes = 30'000;
+  options.epochs = 1;
+  options.objective = {1e6, 0.1};
+  options.learner.kind = LearnerKind::adagrad;
+  options.learner.loss = Loss::squared;
+  options.learner.rate = 0.1F;
+  options.min_count = 1;
+  options.normalize = false;
+  options.shuffle = false;
+  std::uint32_t deepest = 0;
+  for (std::uint64_t seed = 0; seed < 40 && deepest < kMostDepth; ++seed) {
+    options.seed = seed;
+    Ldsm forest(options);
+    forest.grow(data.view(), 1);
+    for (const LdsmTree::Node& node : forest.trees()[0].nodes) deepest = std::max(deepest, node.depth);
+    CHECK(deepest <= kMostDepth);
+    CHECK_EQ(answers(forest, data).size(), data.x.size());
+    const Ldsm loaded(options, saved(forest), false);
+  }
+}
+
+TEST("ldsm: trained without any label, it loads what it saved") {
+  Data data = some_data(7, 20);
+  for (auto& labels : data.labels) labels.clear();
+  LdsmOptions options = small_options(5, LearnerKind::adagrad, 2);
+  Ldsm forest(options);
+  LdsmExamples examples = data.view();
+  examples.label_count = 0;
+  forest.grow(examples, 1);
+  const Ldsm loaded(options, saved(forest), false);
+  CHECK(saved(loaded) == saved(forest));
+}
+
 TEST("ldsm: answers do not depend on the batch") {
   const Data data = some_data(4, 200);
   Ldsm forest(small_options(3, LearnerKind::adagrad, 3));

@@ -51,6 +51,21 @@ TEST("parallel: of many exceptions one comes out") {
   }
 }
 
+TEST("parallel: every thread works with a worker of its own") {
+  for (const unsigned threads : {0U, 1U, 3U}) {
+    std::atomic<unsigned> made{0};
+    std::vector<int> runs(500);
+    const auto make = [&] { return ++made; };
+    parallel_for(runs.size(), threads, make, [&](unsigned& worker, std::size_t i) { runs[i] += worker > 0 ? 1 : 0; });
+    CHECK(std::ranges::all_of(runs, [](int n) { return n == 1; }));
+    CHECK(made >= 1 && made <= std::max(threads, 1U));
+    const auto throwing = [](unsigned, std::size_t i) {
+      if (i == 7) throw std::runtime_error("task 7");
+    };
+    CHECK_THROWS(std::runtime_error, parallel_for(runs.size(), threads, make, throwing));
+  }
+}
+
 TEST("crew: batch after batch, with the owner at work in between") {
   for (const std::size_t helpers : {0U, 1U, 3U, 7U}) {
     Crew crew(helpers);

@@ -21,16 +21,67 @@ bool near(float a, float b, float tolerance) { return std::abs(a - b) < toleranc
 
 float target(std::size_t i) { return i % 3 == 0 ? 1.0F : -1.0F; }
 
-// Many features, so that tables grow and are hashed; few, so that they are direct; and those that are both in turn.
+// Many features, so that tables grow and are hashed; few, so that they are direct; those that are both in turn; and those
+// that collide.
 std::vector<Stream> streams() {
   Random random(3);
-  std::vector<Stream> all(3);
+  std::vector<Stream> all(4);
   for (std::size_t i = 0; i < 300; ++i) {
     all[0].x.push_back(random_example(random, 4000, 0.005));
     all[1].x.push_back(random_example(random, 12, 0.5));
     all[2].x.push_back(random_example(random, i < 150 ? 12 : 100000, i < 150 ? 0.5 : 0.0002));
+    all[3].x.push_back(random_example(random, 1000, 0.02));
+    for (FeatureId& id : all[3].x.back().ids) id *= kColliding;
+    std::ranges::sort(all[3].x.back().ids);
   }
   return all;
+}
+
+// With unbounded probes this takes 10^10 steps.
+TEST("a regressor finds features that the hash sends to the same slot") {
+  const LearnerOptions options;
+  constexpr std::uint32_t n = 200'000;
+  std::vector<FeatureId> features;
+  std::vector<float> weights{0.5F};
+  for (std::uint32_t i = 0; i < n; ++i) {
+    features.push_back(i * kColliding);
+    weights.push_back(static_cast<float>(i));
+  }
+  const Regressor regressor(options, features, weights, {}, false);
+  CHECK(regressor.crowded_out() > n / 2);
+  CHECK_EQ(regressor.size(), n - 1U);  // but for the weight that is 0
+  Workspace work;
+  std::size_t wrong = 0;
+  for (std::uint32_t i = 0; i < n; ++i) {
+    const float one = 1.0F;
+    wrong += regressor.margin({&features[i], &one, 1}, work) != 0.5F + static_cast<float>(i) ? 1 : 0;
+  }
+  CHECK_EQ(wrong, 0U);
+}
+
+// Each example undoes what the one before it has taught, by a feature that has the largest value and a weight that grew.
+TEST("AROW's weights stay finite, whatever it learns from") {
+  for (const float r : {3.0F, 0.01F, 1e-6F}) {
+    LearnerOptions options;
+    options.r = r;
+    Regressor regressor;
+    regressor.start(options);
+    Workspace work;
+    std::vector<Regressor::Term> terms;
+    constexpr float kLargestValue = 1e9F;
+    for (FeatureId t = 1; t < 300; ++t) {
+      regressor.collect(false, terms);
+      const auto before = std::ranges::find(terms, t - 1, &Regressor::Term::feature);
+      const float state = before == terms.end() ? 1.0F : before->state;
+      const float target = before != terms.end() && before->weight > 0.0F ? -1.0F : 1.0F;
+      const FeatureId ids[] = {t - 1, t};
+      const float values[] = {kLargestValue, std::clamp(kLargestValue * std::sqrt(state), 1e-3F, kLargestValue)};
+      const auto [margin, after] = regressor.learn(options, {ids, values, 2}, target, 1.0F, work);
+      CHECK(std::isfinite(margin) && std::isfinite(after));
+    }
+    regressor.collect(false, terms);
+    for (const Regressor::Term& term : terms) CHECK(std::abs(term.weight) <= 1e15F);
+  }
 }
 
 TEST("a regressor learns what a sibling block of one column learns") {

@@ -12,6 +12,7 @@ from labelgrove._errors import (
     ParameterError,
 )
 from labelgrove._version import __version__
+from labelgrove._versions import show_versions
 from labelgrove.evaluation import evaluate, progressive_validation
 from labelgrove.models import (
     CompactionReport,
@@ -55,4 +56,5 @@ __all__ = [
     "evaluate",
     "load",
     "progressive_validation",
+    "show_versions",
 ]

@@ -305,8 +305,19 @@ def cheapest_reduction(parents: Annotated[NDArray[numpy.int64], dict(shape=(None
     (parents, labels) of the cheapest tree that arises when inner nodes are left out.
     """
 
+def report_leaks(on: bool) -> None:
+    """
+    Whether what is still alive when the interpreter has ended is reported; for tests.
+    """
+
 def kernel_variant() -> str:
     """The instruction set that the kernels in use were compiled for."""
+
+def available_kernels() -> list:
+    """The variants that this processor runs, the best one last."""
+
+def compiler() -> str:
+    """What the engine was compiled with."""
 
 def draw(seed: int, stream: int, counter: int, sub: int = 0) -> int:
     """

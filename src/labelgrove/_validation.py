@@ -216,7 +216,7 @@ def _as_ids(indices: Any) -> npt.NDArray[np.uint32]:
 
 
 def _check_arrays(indptr: Any, indices: Any, data: Any, n_features: int) -> Rows:
-    indptr = np.ascontiguousarray(indptr, dtype=np.int64)
+    indptr = np.array(indptr, np.int64)  # a copy: nobody else may move the ends of rows
     ids = np.ascontiguousarray(_as_ids(indices))
     values = _as_float32(data)
     columns = min(n_features, MAX_FEATURE + 1)

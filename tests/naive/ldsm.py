@@ -26,6 +26,9 @@ SHUFFLE, WEIGHTS, PLACES = 4, 6, 7
 EQUAL = 1e-9
 """Values of J this close are equal: what rounding does must not decide."""
 
+MOST_DEPTH = 1000
+"""Nodes at this depth are not split."""
+
 DOUBTFUL = 2e-5
 """Decisions closer than this could come out differently in single precision."""
 
@@ -139,7 +142,7 @@ class Tree:
         while Q and t < self.settings.T_max:
             v = min(Q, key=lambda u: (-priority(u), self.nodes.index(u)))
             Q.remove(v)
-            if priority(v) <= 0 or len(v.I) < self.settings.min_examples:
+            if priority(v) <= 0 or len(v.I) < self.settings.min_examples or v.depth >= MOST_DEPTH:
                 continue
             self.train_regressors(v)
             ch = self.create_children(v)

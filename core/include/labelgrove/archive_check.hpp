@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <limits>
 #include <span>
 #include <stdexcept>
 #include <string>
@@ -24,10 +25,19 @@ inline void require(bool holds, const std::string& otherwise) {
 // What learning cannot reach, whatever the options and the examples, and from where it could still overflow nothing.
 inline constexpr float kLargestWeight = 1e25F;
 
+// Whether all numbers lie from -most to most; NaN does not. Without a branch per number, so that compilers vectorise it:
+// large files are mapped, and this reads all of their weights.
+inline bool all_within(std::span<const float> values, float most) {
+  std::uint32_t bad = 0;
+  for (const float value : values) bad |= std::abs(value) <= most ? 0U : 1U;
+  return bad == 0;
+}
+inline bool all_finite(std::span<const float> values) { return all_within(values, std::numeric_limits<float>::max()); }
+
 // Throws unless learning can go on from these weights and their state.
 inline void require_learnable(const LearnerOptions& learner, std::span<const float> weights,
                               std::span<const float> state, const std::string& where) {
-  require(std::ranges::all_of(weights, [](float w) { return std::abs(w) <= kLargestWeight; }),
+  require(all_within(weights, kLargestWeight),
           where + ": a weight is not a finite number, or larger than any that can be learnt");
   const float most = learner.kind == LearnerKind::arow ? 1.0F : kLargestSquareSum;
   require(std::ranges::all_of(state, [most](float value) { return value >= 0.0F && value <= most; }),

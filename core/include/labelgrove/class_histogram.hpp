@@ -11,6 +11,7 @@
 #include <span>
 
 #include "labelgrove/base.hpp"
+#include "labelgrove/feature_map.hpp"
 
 namespace labelgrove {
 
@@ -54,13 +55,11 @@ class ClassHistogram {
 
  private:
   std::uint32_t place(LabelId label) const;
-  void enter(std::uint32_t place);
   void make_room();
-  std::size_t slots() const;
 
   std::unique_ptr<ClassCount[]> counts_;
-  std::unique_ptr<double[]> weights_;        // of each class; null while all examples weigh 1
-  std::unique_ptr<std::uint32_t[]> places_;  // of many classes, by hash; a few are looked through
+  std::unique_ptr<double[]> weights_;   // of each class; null while all examples weigh 1
+  std::unique_ptr<FeatureMap> places_;  // by label, where there are many; a few are looked through
   std::uint32_t size_ = 0;
   std::uint32_t room_ = 0;
   double total_weight_ = 0.0;

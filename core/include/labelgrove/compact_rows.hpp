@@ -1,7 +1,8 @@
 // The weights of a node's children in as few bytes as they need, in an order that can be read where it lies, in a mapped
 // file or elsewhere. docs/format.md describes every byte.
 //
-//   index     finds where a feature's row begins: a bitmap with ranks, or a table sorted by hash, whichever is smaller
+//   index     finds where a feature's row begins: a bitmap with ranks, or a table sorted by hash, whichever is smaller; or,
+//             where features collide as only chosen ones do, a list sorted by feature
 //   row       sparse: how many, their columns, their values; masked: a mark, a bit for every column, the values of those
 //             that are set; or dense: another mark, the values of all columns
 //   bias      the weights of the constant feature, always whole floats
@@ -38,9 +39,13 @@ constexpr std::size_t mask_bytes(std::uint32_t columns) { return (columns + std:
 // Rows are read by whole vectors: so many bytes behind the last one must be there, whatever they hold.
 inline constexpr std::size_t kBytesBehind = 64;
 
+// What stands for a multiplier where the index is no table.
+inline constexpr std::uint32_t kBitmap = 0;
+inline constexpr std::uint32_t kSortedList = 2;
+
 struct CompactRows {
   // Either features 32 i, …, 32 i + 31: which of them have a row (bits), and how many rows there are before (rank).
-  // Or a feature and where its row begins; kNone is an empty place.
+  // Or a feature and where its row begins; kNone is an empty place of a table.
   struct Pair {
     std::uint32_t first = 0;
     std::uint32_t second = 0;
@@ -48,7 +53,7 @@ struct CompactRows {
 
   std::uint32_t columns = 0;
   WeightType type = WeightType::float32;
-  std::uint32_t multiplier = 0;  // of the hash; 0 where the index is a bitmap
+  std::uint32_t multiplier = kBitmap;  // of the hash, an odd number; or kBitmap, or kSortedList
   std::uint32_t pairs = 0;
   const Pair* index = nullptr;
   const std::uint32_t* offsets = nullptr;  // bitmap: where each row begins

@@ -23,7 +23,7 @@ struct CompactedBlock {
   Link link = Link::logistic;
   float link_scale = 1.0F;  // what scores are multiplied by before they become probabilities
   std::uint32_t features = 0;
-  std::uint32_t multiplier = 0;
+  std::uint32_t multiplier = kBitmap;
   std::vector<CompactRows::Pair> index;
   std::vector<std::uint32_t> offsets;
   std::vector<std::uint8_t> rows;
@@ -33,7 +33,7 @@ struct CompactedBlock {
 
 // Throws std::length_error if the rows would take 4 GiB.
 CompactedBlock compacted(const LinearBlock& block, const Compaction& how);
-// The bytes of such a block's arrays.
+// The most bytes that such a block's arrays take.
 std::uint64_t compacted_bytes(const LinearBlock& block, const Compaction& how);
 
 // IEEE half precision: the nearest, even among equally near ones; the largest for what is larger, and 0 for what is no

@@ -3,13 +3,18 @@
 // An open-addressing hash table with Robin Hood displacement (Celis et al. 1985), as the OPLT paper uses it, or, whenever
 // that is smaller, a plain array over all features up to the largest. So the blocks near the root, which know most
 // features, and the blocks of dense examples look a feature up without hashing it.
+//
+// The hash is fixed and public, so collisions can be chosen. They cost little: no probe goes farther than kFarthestProbe,
+// and features that find no slot within reach are kept in a balanced tree (docs/decisions/hashing.md).
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <span>
 #include <vector>
 
 #include "labelgrove/base.hpp"
+#include "labelgrove/hash.hpp"
 
 namespace labelgrove {
 
@@ -20,12 +25,13 @@ class FeatureMap {
     if (direct_) return feature < rows_.size() ? rows_[feature] : kNone;
     if (slots_.empty()) return kNone;
     std::uint32_t at = home(feature);
-    for (std::uint32_t distance = 0;; ++distance, at = (at + 1) & mask_) {
+    for (std::uint32_t distance = 0; distance <= kFarthestProbe; ++distance, at = (at + 1) & mask_) {
       const Slot slot = slots_[at];
       if (slot.row == kNone) return kNone;
       if (slot.feature == feature) return slot.row;
       if (((at - home(slot.feature)) & mask_) < distance) return kNone;
     }
+    return find_crowded_out(feature);
   }
 
   // The row of `feature`, which is size() if the feature is new.
@@ -43,13 +49,12 @@ class FeatureMap {
     }
   }
 
-  // The feature as a hash table wants it: in its high bits all of them count.
-  static std::uint32_t scattered(FeatureId feature) { return feature * kMultiplier; }
-
   void reserve(std::size_t features) { features_.reserve(features); }
 
   std::uint32_t size() const { return static_cast<std::uint32_t>(features_.size()); }
   std::span<const FeatureId> features() const { return features_; }  // in order of rows
+  // Those that found no slot within reach of their home.
+  std::size_t crowded_out() const { return crowded_out_.size(); }
   std::size_t bytes() const;
 
  private:
@@ -59,19 +64,18 @@ class FeatureMap {
   };
 
   std::uint32_t home(FeatureId feature) const { return scattered(feature) >> shift_; }
+  std::uint32_t find_crowded_out(FeatureId feature) const;
   std::uint32_t insert(FeatureId feature);
   void index_directly();
   void hash_into(std::size_t slots);
   void place(Slot slot);
-
-  // Odd, and drawn anew by every process, so that nobody can choose features that collide. No result depends on it.
-  static const std::uint32_t kMultiplier;
 
   std::vector<FeatureId> features_;
   FeatureId largest_ = 0;
   bool direct_ = false;
   std::vector<std::uint32_t> rows_;  // by feature, if direct_
   std::vector<Slot> slots_;          // a power of two of them, if not
+  std::map<FeatureId, std::uint32_t> crowded_out_;
   std::uint32_t mask_ = 0;
   std::uint32_t shift_ = 31;
 };

@@ -88,7 +88,8 @@ class GroveSearcher {
   std::uint64_t example_ = 0;
   std::vector<Front> fronts_;
   std::vector<std::uint64_t> named_;  // by label: the example for which it has been handed out
-  std::vector<float> best_;           // the k best means, as a heap with the worst on top
+  std::vector<NodeId> path_;
+  std::vector<float> best_;  // the k best means, as a heap with the worst on top
 };
 
 }  // namespace labelgrove

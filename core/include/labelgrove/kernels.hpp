@@ -8,6 +8,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <vector>
 
 namespace labelgrove {
 
@@ -58,8 +59,10 @@ struct Kernels {
   void (*exponential)(const float* in, std::size_t n, float* out);
 };
 
-// The best variant that this CPU runs; chosen once. LABELGROVE_CPU=baseline|avx2|avx512 in the environment asks for a
-// lesser one.
+// The best variant that this processor runs, or the one that LABELGROVE_KERNELS names in the environment; chosen once, by
+// the first call, which throws std::runtime_error if it names none that runs here.
 const Kernels& kernels();
+// The variants that run here, the best one last.
+std::vector<const char*> available_kernels();
 
 }  // namespace labelgrove

@@ -1,5 +1,5 @@
-// Sends examples down LdSM trees (Algorithm 5), many at once and node by node: what a node needs is fetched once for all
-// of them. An example's way does not depend on the others.
+// Routes examples down LdSM trees (Algorithm 5), a batch at a time and node by node, so that a node's weights are fetched
+// once for the whole batch. An example's leaves do not depend on the rest of the batch.
 #pragma once
 
 #include <cstdint>
@@ -37,8 +37,15 @@ class LdsmRouter {
   std::uint32_t classifiers(std::size_t i) const { return classifiers_[i]; }
 
  private:
-  void visit(const LdsmTree& tree, NodeId v, std::size_t begin, std::size_t end);
-  void evaluate(const LdsmRegressors& node, std::size_t begin, std::size_t end);
+  // A node still to be visited; its examples wait from `begin` to where those of the next visit begin.
+  struct Visit {
+    NodeId node;
+    std::size_t begin;
+  };
+
+  void arrive(const LdsmTree& tree, NodeId leaf);
+  void send(NodeId child, std::uint32_t m);
+  void evaluate(const LdsmRegressors& node);
   bool spread(const LdsmRegressors& node);
   void gather(const LdsmRegressors& node);
   // Without the bias.
@@ -48,8 +55,10 @@ class LdsmRouter {
   std::uint32_t arity_;
   std::uint32_t stride_;                // of the table
   std::vector<float> table_;            // by feature: the weights of the node at hand, 0 where it has none
-  std::vector<std::uint32_t> waiting_;  // runs of examples, one run for each node that is being visited
-  std::vector<std::uint8_t> sent_;      // by waiting example: its directions, a bit each
+  std::vector<Visit> visits_;           // a stack: the tree is walked in preorder
+  std::vector<std::uint32_t> waiting_;  // the examples of all visits, end to end
+  std::vector<std::uint32_t> run_;      // those at the node at hand
+  std::vector<std::uint8_t> sent_;      // their directions, a bit each
   std::vector<const float*> rows_;
   std::span<const Features> examples_;
   std::vector<Ways> ways_;

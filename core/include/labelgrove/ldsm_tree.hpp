@@ -17,6 +17,9 @@
 
 namespace labelgrove {
 
+// Nodes at this depth are not split, and no file may go deeper: an example that is asked about so often is lost.
+inline constexpr std::uint32_t kMostDepth = 1000;
+
 // What a leaf's histogram is divided by.
 enum class LeafShare : std::uint8_t {
   examples = 0,  // the examples that ended there: estimates of P(label | x)
@@ -107,8 +110,11 @@ class LdsmTrainingSet {
   const LdsmExamples& examples() const { return examples_; }
   // What the values of example i are multiplied by.
   double scale(std::size_t i) const { return scales_[i]; }
-  // Numbers that keep the order of features, all below feature_numbers(). REQUIRES: an example has the feature.
-  std::uint32_t number_of(FeatureId feature) const { return direct_ ? feature : map_.find(feature); }
+  // Numbers that keep the order of features, all below feature_numbers(). Of a feature that no example had: any.
+  std::uint32_t number_of(FeatureId feature) const {
+    const std::uint32_t number = direct_ ? feature : map_.find(feature);
+    return number < feature_numbers_ ? number : 0;
+  }
   FeatureId feature(std::uint32_t number) const { return direct_ ? number : map_.features()[number]; }
   std::uint32_t feature_numbers() const { return feature_numbers_; }
 

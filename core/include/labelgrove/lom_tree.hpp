@@ -33,7 +33,10 @@ struct LomTreeOptions {
 // learnt online, before the regressor has seen the example, by Newton steps on the logistic loss.
 class Side {
  public:
-  double probability(float margin) const { return 1.0 / (1.0 + std::exp(-slope_ * static_cast<double>(margin))); }
+  // A margin that overflowed into NaN says nothing.
+  double probability(float margin) const {
+    return std::isnan(margin) ? 0.5 : 1.0 / (1.0 + std::exp(-slope_ * static_cast<double>(margin)));
+  }
   void learn(float margin, bool right);
 
   double slope() const { return slope_; }

@@ -108,7 +108,8 @@ class Crew {
   std::vector<std::thread> threads_;
 };
 
-// Calls task(i) once for every i in [0, count), in `threads` threads, the caller being one of them.
+// Calls task(i) once for every i in [0, count), in `threads` threads, the caller being one of them. Throws the first
+// exception that a task threw, after all that had begun have ended.
 template <typename Task>
 void parallel_for(std::size_t count, unsigned threads, Task&& task) {
   if (threads <= 1 || count <= 1) {
@@ -118,6 +119,23 @@ void parallel_for(std::size_t count, unsigned threads, Task&& task) {
   Crew crew(std::min<std::size_t>(threads, count) - 1);
   crew.start(count, task);
   crew.finish();
+}
+
+// As parallel_for, but calls task(worker, i); every thread makes a worker of its own, by make(). Not thread_local variables:
+// where there is no memory for them, the C library aborts.
+template <typename Make, typename Task>
+void parallel_for(std::size_t count, unsigned threads, Make&& make, Task&& task) {
+  const std::size_t workers = std::min<std::size_t>(std::max(threads, 1U), count);
+  std::atomic<std::size_t> next{0};
+  parallel_for(workers, threads, [&](std::size_t) {
+    try {
+      auto worker = make();
+      for (std::size_t i = next++; i < count; i = next++) task(worker, i);
+    } catch (...) {
+      next = count;  // the others end with the task at hand
+      throw;
+    }
+  });
 }
 
 }  // namespace labelgrove

@@ -4,17 +4,19 @@
 // optimiser's state, lie in the very table that finds them: one place in memory a feature, and none beside it. The table
 // is hashed (open addressing, Robin Hood displacement), nearly full and of any size; or, whenever that is smaller, two
 // plain runs over all features up to the largest, of weights and of states, which dense examples use where they lie.
-// A feature takes room as soon as its weight has moved. No result depends on how the table stores them.
+// A feature takes room as soon as its weight has moved. No result depends on how the table stores them. Chosen collisions
+// cost little, as in FeatureMap.
 #pragma once
 
 #include <bit>
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <span>
 #include <vector>
 
 #include "labelgrove/base.hpp"
-#include "labelgrove/feature_map.hpp"
+#include "labelgrove/hash.hpp"
 #include "labelgrove/learner.hpp"
 #include "labelgrove/node_block.hpp"
 
@@ -54,7 +56,9 @@ class Regressor {
   // All that differ from new ones, in increasing order of features; `by_weight`: those whose weight does.
   void collect(bool by_weight, std::vector<Term>& terms) const;
   std::size_t size() const;
-  std::size_t bytes() const { return room() * sizeof(float); }
+  // Those that found no slot within reach of their home.
+  std::size_t crowded_out() const { return crowded_out_ ? crowded_out_->size() : 0; }
+  std::size_t bytes() const;
   // Asks the CPU to fetch what margin() and learn() will read.
   void prefetch(const Features& x) const;
 
@@ -66,7 +70,7 @@ class Regressor {
   bool lies_there(const Features& x) const { return direct_ && is_dense(x) && x.size <= slots_; }
 
   std::uint32_t home(FeatureId feature) const {
-    return static_cast<std::uint32_t>((std::uint64_t{FeatureMap::scattered(feature)} * slots_) >> 32);
+    return static_cast<std::uint32_t>((std::uint64_t{scattered(feature)} * slots_) >> 32);
   }
   FeatureId key(std::uint32_t slot) const { return std::bit_cast<FeatureId>(cells_[std::size_t{slot} * width_]); }
   std::uint32_t displacement(std::uint32_t slot, FeatureId feature) const {
@@ -75,6 +79,7 @@ class Regressor {
   }
   // Where the weight stands, or null.
   float* find(FeatureId feature) const;
+  float* find_crowded_out(FeatureId feature) const;
 
   std::size_t gather(const Features& x, Workspace& work) const;
   float step(const LearnerOptions& options, const Features& x, float target, float weight, float margin, float* weights,
@@ -87,8 +92,12 @@ class Regressor {
 
   std::unique_ptr<float[]>
       cells_;  // hashed: slots of [ feature | weight | state ]; direct: all weights, then all states
+  struct Cell {
+    float weight_and_state[2];
+  };
+  std::unique_ptr<std::map<FeatureId, Cell>> crowded_out_;  // null as long as there are none
   std::uint32_t slots_ = 0;
-  std::uint32_t known_ = 0;  // slots in use, if hashed
+  std::uint32_t known_ = 0;  // if hashed: slots in use, and those crowded out
   float bias_ = 0.0F;
   float bias_state_ = 0.0F;
   float new_state_ = 0.0F;

@@ -11,6 +11,9 @@ from labelgrove.data import FORMATS
 _FORMATS = ", ".join(FORMATS)
 
 ModelArgument = Annotated[str, typer.Argument(metavar="MODEL", help="A model file.")]
+OptionalModelArgument = Annotated[
+    str | None, typer.Argument(metavar="[MODEL]", help="A model file.", show_default=False)
+]
 
 DataArgument = Annotated[
     str,

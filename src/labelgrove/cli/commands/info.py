@@ -10,8 +10,9 @@ from typing import Any
 import numpy as np
 
 from labelgrove._errors import ModelStateError
+from labelgrove._versions import versions
 from labelgrove.cli._models import Model, algorithm_of, load_model, parameters_of
-from labelgrove.cli._options import JsonOption, ModelArgument
+from labelgrove.cli._options import JsonOption, OptionalModelArgument
 from labelgrove.cli._search import distribution, in_words
 from labelgrove.cli.streams import _numbers
 from labelgrove.cli.streams._console import show_pairs, write_json
@@ -22,13 +23,18 @@ from labelgrove.models.thresholds._tuner import about_thresholds
 _MOST_FREQUENT = 5
 
 
-def info(model_file: ModelArgument, json: JsonOption = False) -> None:
-    """Show what MODEL is and what it has learnt from."""
-    facts = describe(load_model(model_file), model_file)
+def info(model_file: OptionalModelArgument = None, json: JsonOption = False) -> None:
+    """Show what MODEL is and what it has learnt from; without MODEL, what LabelGrove runs on."""
+    if model_file is None:
+        facts: dict[str, Any] = versions()
+        pairs = list(facts.items())
+    else:
+        facts = describe(load_model(model_file), model_file)
+        pairs = [] if json else _for_people(facts)
     if json:
         write_json(facts)
     else:
-        show_pairs(_for_people(facts))
+        show_pairs(pairs)
 
 
 def describe(model: Model, path: str) -> dict[str, Any]:

@@ -1,0 +1,333 @@
+"""What depends on the machine and the process: kernels, memory, threads, and the end of it all."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import textwrap
+from typing import Any
+
+import numpy as np
+import pytest
+
+import labelgrove
+from labelgrove import _core
+
+
+def python(script: str, *words: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-c", textwrap.dedent(script), *words],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=120,
+        env=os.environ | environment,
+    )
+
+
+# --- kernels -------------------------------------------------------------------------------------
+
+
+def test_the_environment_chooses_the_kernels() -> None:
+    for name in _core.available_kernels():
+        run = python(
+            "import labelgrove._core as c; print(c.kernel_variant())", LABELGROVE_KERNELS=name
+        )
+        assert run.stdout == f"{name}\n", run.stderr
+    run = python("import labelgrove._core as c; print(c.kernel_variant())", LABELGROVE_KERNELS="")
+    assert run.stdout == f"{_core.available_kernels()[-1]}\n"
+
+
+@pytest.mark.parametrize("wanted", ["AVX2", "sse2", "avx1024"])
+def test_kernels_that_do_not_run_here_are_an_error_at_import(wanted: str) -> None:
+    script = """
+        try:
+            import labelgrove
+        except ImportError as error:
+            print(error)
+    """
+    run = python(script, LABELGROVE_KERNELS=wanted)
+    assert run.stdout == (
+        f"the environment variable LABELGROVE_KERNELS is '{wanted}'; expected what this processor "
+        f"can run: {', '.join(_core.available_kernels())}\n"
+    )
+    assert run.stderr == ""
+
+
+def test_show_versions(capsys: pytest.CaptureFixture[str]) -> None:
+    labelgrove.show_versions()
+    shown = dict(line.split(maxsplit=1) for line in capsys.readouterr().out.splitlines())
+    assert shown["labelgrove"] == labelgrove.__version__
+    assert shown["kernels"].startswith(f"{_core.kernel_variant()} (available: baseline")
+    assert shown["compiler"].split()[0] in ("GCC", "Clang")
+    assert int(shown["threads"]) >= 1
+    assert shown["numpy"] == np.__version__
+
+
+# --- arrays that another thread writes to --------------------------------------------------------
+
+
+def rows(ids: list[int], ends: list[int]) -> tuple[Any, ...]:
+    return (
+        np.array(ends, np.int64),
+        np.array(ids, np.uint32),
+        np.ones(len(ids), np.float32),
+    )
+
+
+def engines() -> dict[str, Any]:
+    X, y = np.eye(5, dtype=np.float32), list("abcde")
+    many = [[label] for label in y]
+    return {
+        "OnlinePlt": labelgrove.OnlinePLTClassifier().fit(X, many)._learned.engine,
+        "CompactPlt": labelgrove.PLTClassifier().fit(X, many)._learned.engine,
+        "two trees": labelgrove.PLTClassifier(n_trees=2).fit(X, many)._learned.engine,
+        "LomTree": labelgrove.LOMTreeClassifier().fit(X, y)._learned.engine,
+        "Ldsm": labelgrove.LdSMClassifier(n_estimators=2).fit(X, many)._learned.engine,
+    }
+
+
+SPOILT = {
+    "ids": rows([3, 1], [0, 2]),
+    "equal ids": rows([3, 3], [0, 2]),
+    "huge ids": rows([1, 2**32 - 1], [0, 2]),
+    "row ends": rows([1, 2], [0, 2**40, 2]),
+    "negative ends": rows([1, 2], [0, -1, 2]),
+}
+
+
+@pytest.mark.parametrize("spoilt", SPOILT)
+def test_rows_are_checked_where_they_are_read(spoilt: str) -> None:
+    """The door has let them in; then somebody has changed them."""
+    bad = SPOILT[spoilt]
+    n = len(bad[0]) - 1
+    labels = (np.arange(n + 1, dtype=np.int64), np.zeros(n, np.uint32))
+    for name, engine in engines().items():
+        before = {key: array.copy() for key, array in engine.save(False).items()}
+        with pytest.raises(ValueError, match="rows"):
+            engine.top_k(*bad, 2, 0, None, 1)
+        with pytest.raises(ValueError, match="rows"):
+            engine.above_threshold(*bad, np.array([0.1], np.float32), None, 2)
+        if name in ("OnlinePlt", "LomTree"):
+            with pytest.raises(ValueError, match="rows"):
+                engine.learn(*bad, *labels, 0, n, 1)
+            engine.top_k(*rows([1, 2], [0, 2]), 2, 0, None, 1)
+        after = engine.save(False)
+        assert all(np.array_equal(before[key], after[key]) for key in before)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("buffer", ["indices", "indptr", "data"])
+@pytest.mark.parametrize("name", ["OnlinePLT", "PLT", "LOMTree", "LdSM"])
+def test_a_thread_that_writes_to_the_rows_breaks_nothing(name: str, buffer: str) -> None:
+    script = """
+        import sys, threading, time
+        import numpy as np, scipy.sparse as sp
+        import labelgrove
+        make, buffer = getattr(labelgrove, sys.argv[1] + "Classifier"), sys.argv[2]
+        g = np.random.default_rng(0)
+        n = 2000
+        ids = np.sort(np.argsort(g.random((n, 200)), axis=1)[:, :10], axis=1).astype(np.int32)
+        X = sp.csr_array(
+            (np.ones(n * 10, np.float32), ids.ravel(), np.arange(0, 10 * n + 1, 10)),
+            shape=(n, 2**31 - 1),
+        )
+        array = getattr(X, buffer)
+        good = array.copy()
+        spoilt = {
+            "indices": lambda: (good.astype(np.int64) * 10_000_000 + 7).astype(np.int32),
+            "indptr": lambda: np.where(np.arange(n + 1) % n == 0, good, 2**30),
+            "data": lambda: np.full_like(good, np.nan),
+        }[buffer]()
+        y = [f"l{int(v)}" for v in g.integers(0, 30, n)]
+        Y = y if sys.argv[1] == "LOMTree" else [[label] for label in y]
+        stop = time.monotonic() + 2
+        def write():
+            while time.monotonic() < stop:
+                array[:] = spoilt
+                array[:] = good
+        threading.Thread(target=write).start()
+        while time.monotonic() < stop:
+            try:
+                model = make(n_jobs=2) if sys.argv[1] != "LOMTree" else make()
+                if sys.argv[1] == "LdSM":
+                    model.set_params(n_estimators=2)
+                model.fit(X, Y)
+                model.predict_topk(X, 3)
+            except (labelgrove.LabelGroveError, ValueError):
+                pass
+        print("whole")
+    """
+    run = python(script, name, buffer)
+    assert (run.returncode, run.stdout) == (0, "whole\n"), run.stderr
+
+
+# --- memory --------------------------------------------------------------------------------------
+
+linux = pytest.mark.skipif(sys.platform != "linux", reason="limits of address space are Linux's")
+
+SCARCE = """
+    import os, resource, sys, traceback
+    import numpy as np, scipy.sparse as sp
+    import labelgrove
+    name, jobs = sys.argv[1], int(sys.argv[2])
+    g = np.random.default_rng(0)
+    n = 6000 if hasattr(getattr(labelgrove, name + "Classifier"), "partial_fit") else 25000
+    X = sp.csr_array(
+        (
+            g.random(n * 20).astype(np.float32),
+            np.sort(g.integers(0, 20000, (n, 20)), axis=1).ravel().astype(np.int32),
+            np.arange(0, n * 20 + 1, 20, dtype=np.int32),
+        ),
+        shape=(n, 20000),
+    )
+    X.sum_duplicates()
+    y = [f"l{int(v)}" for v in g.integers(0, 800, n)]
+    Y = y if name == "LOMTree" else [[label] for label in y]
+    parameters = {} if name == "LOMTree" else {"n_jobs": jobs}
+    if name == "LdSM":
+        parameters |= {"n_estimators": 2, "max_nodes": 200, "epochs_per_node": 1}
+    model = getattr(labelgrove, name + "Classifier")(**parameters)
+    learn = getattr(model, "partial_fit", model.fit)
+    learn(X[:50], Y[:50])
+    before = model.predict_topk(X[:5], 2)[1]
+
+    def try_with(spare):
+        pages = int(open("/proc/self/statm").read().split()[0])
+        room = pages * resource.getpagesize() + spare
+        resource.setrlimit(resource.RLIMIT_AS, (room, resource.RLIM_INFINITY))
+        try:
+            learn(X, Y)
+            outcome = "learnt"
+        except MemoryError:
+            outcome = "MemoryError"
+        resource.setrlimit(resource.RLIMIT_AS, (resource.RLIM_INFINITY,) * 2)
+        try:
+            after = model.predict_topk(X[:5], 2)[1]
+            if outcome == "MemoryError" and not hasattr(model, "partial_fit"):
+                assert np.array_equal(before, after)
+        except RuntimeError as error:
+            assert outcome == "MemoryError" and "out of memory" in str(error), error
+        return outcome
+
+    for spare in range(1, 25):
+        if (child := os.fork()) == 0:
+            try:
+                os.write(1, f"{try_with(spare * spare << 16)}\\n".encode())
+                os._exit(0)
+            except BaseException:
+                traceback.print_exc()
+                sys.stderr.flush()
+                os._exit(1)
+        if status := os.waitpid(child, 0)[1]:
+            sys.exit(f"with {spare * spare << 16} bytes to spare: status {status}")
+"""
+
+
+@linux
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("name", "jobs"),
+    [("OnlinePLT", 1), ("OnlinePLT", 2), ("PLT", 1), ("PLT", 2), ("LOMTree", 1), ("LdSM", 2)],
+)
+def test_out_of_memory_is_a_memory_error(name: str, jobs: int) -> None:
+    """Neither an abort nor a hang nor half a model, wherever memory ends."""
+    run = python(SCARCE, name, str(jobs))
+    assert run.returncode == 0, run.stderr
+    outcomes = run.stdout.split()
+    assert len(outcomes) == 24
+    assert set(outcomes) <= {"MemoryError", "learnt"}
+    assert outcomes[0] == "MemoryError"
+
+
+# --- the end -------------------------------------------------------------------------------------
+
+BEGIN = """
+    import gc, os, sys, threading, time
+    import numpy as np
+    import labelgrove
+    from labelgrove import *
+    labelgrove._core.report_leaks(sys.argv[1] == "report")
+    X, Y = np.eye(6, dtype=np.float32), [["a"], ["b"], ["c"]] * 2
+    clf = OnlinePLTClassifier().partial_fit(X, Y)
+"""
+
+ENDS = {
+    "kept in many places": """
+        import builtins, tempfile
+        others = [PLTClassifier(n_trees=2, n_jobs=2).fit(X, Y)]
+        forest = LdSMClassifier(n_estimators=2, n_jobs=2).fit(X, Y)
+        tree = LOMTreeClassifier().partial_fit(X, [label for label, in Y])
+        route, answer = tree.explain(X[:1]), clf._learned.engine.top_k
+        clf.me = clf
+        builtins.kept = sys.kept = np.kept = labelgrove.kept = labelgrove.models.kept = clf
+        try:
+            clf.predict_topk("x")
+        except Exception as error:
+            error_kept = error
+        local = threading.local()
+        local.kept = OnlinePLTClassifier().partial_fit(X, Y)
+        def models():
+            yield OnlinePLTClassifier().partial_fit(X, Y)
+        rest = models()
+        next(rest)
+        with tempfile.TemporaryDirectory() as folder:
+            clf.save(folder + "/m.lg", for_prediction=True)
+            loaded = labelgrove.load(folder + "/m.lg")
+            loaded.predict_topk(X, 2)
+    """,
+    "a cycle without a collector": "gc.disable(); clf.me = clf",
+    "an exit from within": "def leave(model): sys.exit(0)\nleave(clf)",
+    "a pool of threads, and a call at exit": """
+        import atexit
+        from concurrent.futures import ThreadPoolExecutor
+        pool = ThreadPoolExecutor(2)
+        answers = [pool.submit(clf.predict_topk, X, 2) for _ in range(4)]
+        atexit.register(lambda model: model.predict_topk(X, 1), clf)
+    """,
+    "a fork": """
+        if os.fork() == 0:
+            sys.exit(0)
+        os.wait()
+    """,
+}
+
+# CPython never unwinds the frames of these threads, so what they hold is never freed.
+ABANDONED = {
+    "a daemon that sleeps": """
+        def sleep(model):
+            time.sleep(100)
+        threading.Thread(target=sleep, args=(clf,), daemon=True).start()
+    """,
+    "a daemon that predicts": """
+        def predict(model):
+            while True:
+                model.predict_topk(X, 2)
+        threading.Thread(target=predict, args=(clf,), daemon=True).start()
+        time.sleep(0.1)
+    """,
+}
+
+
+def ended(script: str, report: str) -> subprocess.CompletedProcess[str]:
+    return python(textwrap.dedent(BEGIN) + textwrap.dedent(script), report)
+
+
+@pytest.mark.parametrize("name", ENDS)
+def test_nothing_is_left_and_nothing_printed_at_exit(name: str) -> None:
+    if name == "a fork" and not hasattr(os, "fork"):
+        pytest.skip("there is no fork here")
+    run = ended(ENDS[name], "report")
+    assert (run.returncode, run.stdout, run.stderr) == (0, "", "")
+
+
+@pytest.mark.parametrize("name", ABANDONED)
+def test_nothing_is_printed_beside_threads_that_are_abandoned(name: str) -> None:
+    run = ended(ABANDONED[name], "as it comes")
+    assert (run.returncode, run.stdout, run.stderr) == (0, "", "")
+
+
+def test_the_report_of_leaks_would_be_seen() -> None:
+    run = ended(ABANDONED["a daemon that sleeps"], "report")
+    assert "leaked" in run.stderr
