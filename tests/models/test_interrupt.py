@@ -16,7 +16,7 @@ from sklearn.base import clone
 import labelgrove
 from contract.kit import noise, state
 from labelgrove import LdSMClassifier, LearningInterrupted, OnlinePLTClassifier, PLTClassifier
-from labelgrove.models import _learning
+from labelgrove.models import _online
 
 PACKAGE = str(Path(labelgrove.__file__).parent)
 ROWS = 24
@@ -25,7 +25,7 @@ ROWS = 24
 @pytest.fixture(autouse=True)
 def short_runs(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let a call go through several runs, between which it can be stopped."""
-    monkeypatch.setattr(_learning, "_RUN_ROWS", 7)
+    monkeypatch.setattr(_online, "_RUN_ROWS", 7)
 
 
 class CtrlC:

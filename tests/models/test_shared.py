@@ -24,7 +24,7 @@ from labelgrove import (
     OnlinePLTClassifier,
     SharedModel,
 )
-from labelgrove.models import _learning
+from labelgrove.models import _online
 from labelgrove.models.engine._guard import Guard
 
 LONG = 60.0
@@ -173,8 +173,8 @@ def test_ctrl_c_ends_waiting(entry: str) -> None:
 @pytest.fixture
 def short_steps(monkeypatch: pytest.MonkeyPatch) -> None:
     """Learn a row at a time."""
-    monkeypatch.setattr(_learning, "_STEP_NONZEROS", 1)
-    monkeypatch.setattr(_learning, "_STEP_SECONDS", 1e-9)
+    monkeypatch.setattr(_online, "_STEP_NONZEROS", 1)
+    monkeypatch.setattr(_online, "_STEP_SECONDS", 1e-9)
 
 
 @pytest.mark.usefixtures("short_steps")
@@ -280,7 +280,7 @@ def test_what_is_refused_changes_nothing() -> None:
 @pytest.mark.skipif(sys.platform == "win32", reason="raise_signal ends the process there")
 def test_ctrl_c_between_steps(monkeypatch: pytest.MonkeyPatch) -> None:
     X, Y = noise(n=30)
-    learn, learnt = _learning.learn_run, []
+    learn, learnt = _online.learn_run, []
 
     def interrupted(*arguments: Any) -> None:
         learn(*arguments)
@@ -288,7 +288,7 @@ def test_ctrl_c_between_steps(monkeypatch: pytest.MonkeyPatch) -> None:
         if len(learnt) == 5:
             signal.raise_signal(signal.SIGINT)
 
-    monkeypatch.setattr(_learning, "learn_run", interrupted)
+    monkeypatch.setattr(_online, "learn_run", interrupted)
     model = OnlinePLTClassifier().shared()
     with pytest.raises(LearningInterrupted) as stop:
         model.partial_fit(X, Y)

@@ -18,7 +18,7 @@ from labelgrove.cli._settings import parse_settings, settable
 from labelgrove.cli._tree_views import read_tree
 from labelgrove.data import Examples
 from labelgrove.models import ESTIMATORS
-from labelgrove.models._learning import check_parameters
+from labelgrove.models._base import check_parameters
 from labelgrove.models._online_plt_options import PRESETS
 from labelgrove.text import HashedText
 

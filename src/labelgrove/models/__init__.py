@@ -18,7 +18,7 @@ from labelgrove.models.explanations._explanation import (
     Leaf,
     Step,
 )
-from labelgrove.models.explanations._paths import LabelPaths
+from labelgrove.models.explanations._ways import LabelPaths
 
 __all__ = [
     "ESTIMATORS",

@@ -657,3 +657,13 @@ class LabelClassifier(ClassifierMixin, BaseEstimator):
         super().__setstate__(state)
         if state.get("_learned") is not None:
             self._learned = learned_from_state(self._format, *state["_learned"])
+
+
+def check_parameters(model: LabelClassifier) -> None:
+    """Refuse a parameter outside its domain before any data is read.
+
+    Raises
+    ------
+    ParameterError
+    """
+    model._start(named=False)

@@ -17,7 +17,7 @@ from labelgrove.models.engine._learned import Learned, TreeEngine, known
 from labelgrove.models.engine._options import Options
 from labelgrove.models.engine._predicting import precision_at
 from labelgrove.models.engine._trees import tree_snapshot
-from labelgrove.models.explanations._paths import LabelPaths, label_paths
+from labelgrove.models.explanations._ways import LabelPaths, label_paths
 from labelgrove.trees import LabelTree
 
 

@@ -15,9 +15,10 @@ from labelgrove._errors import ModelStateError
 from labelgrove._features import FeatureNames
 from labelgrove._labels import LabelRegistry
 from labelgrove._parameters import choice, flag, integer, real, seed_from, thread_count
-from labelgrove.models._learning import BatchClassifier, BatchStart, Examples, Start
+from labelgrove.models._batch import BatchClassifier, BatchStart
 from labelgrove.models._statistics import LdSMStatistics, statistics_of_ldsm
 from labelgrove.models.engine._archive import Format
+from labelgrove.models.engine._examples import Examples, Start
 from labelgrove.models.engine._learned import Learned, known
 from labelgrove.models.engine._options import SavedOptions, word_for, words_of
 

@@ -13,10 +13,11 @@ from labelgrove._errors import ModelStateError
 from labelgrove._features import FeatureNames
 from labelgrove._labels import LabelRegistry
 from labelgrove._parameters import choice, flag, integer, real, seed_from
-from labelgrove.models._learning import OnlineClassifier, OnlineStart, Start
+from labelgrove.models._online import OnlineClassifier, OnlineStart
 from labelgrove.models._online_plt_options import FLOATS, LARGEST_STEP, LEARNERS
 from labelgrove.models._statistics import LOMTreeStatistics, statistics_of_lom_tree
 from labelgrove.models.engine._archive import Format
+from labelgrove.models.engine._examples import Start
 from labelgrove.models.engine._learned import Learned, known
 from labelgrove.models.engine._options import SavedOptions, word_for, words_of
 

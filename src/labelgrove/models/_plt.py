@@ -15,17 +15,22 @@ from labelgrove._errors import DataError, ParameterError
 from labelgrove._features import FeatureNames
 from labelgrove._labels import LabelRegistry
 from labelgrove._parameters import thread_count
+from labelgrove.models._batch import BatchClassifier, BatchStart
 from labelgrove.models._label_tree import LabelTreeClassifier
-from labelgrove.models._learning import BatchClassifier, BatchStart, Examples, Start
 from labelgrove.models._online_plt import iplt_options, online_options
 from labelgrove.models._online_plt_options import EngineOptions
-from labelgrove.models._plt_options import LINKS, SOLVERS, BatchOptions
-from labelgrove.models.batch._class_weights import check_class_weight, class_weights
+from labelgrove.models._plt_options import (
+    LINKS,
+    SOLVERS,
+    BatchOptions,
+    check_class_weight,
+    class_weights,
+)
 from labelgrove.models.batch._engine import BatchEngine
-from labelgrove.models.batch._iplt import learn_iplt
+from labelgrove.models.batch._online import learn_iplt, prepare
 from labelgrove.models.batch._tree_plan import TreePlan
-from labelgrove.models.batch._warm_start import prepare
 from labelgrove.models.engine._archive import Format
+from labelgrove.models.engine._examples import Examples, Start
 from labelgrove.models.engine._learned import Learned
 from labelgrove.models.engine._trees import engine_tree, engine_tree_of_ids
 from labelgrove.trees import LabelTree

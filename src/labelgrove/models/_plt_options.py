@@ -6,9 +6,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Self
 
+import numpy as np
+import numpy.typing as npt
+
 from labelgrove import _core
-from labelgrove._errors import ParameterError
+from labelgrove._errors import DataError, ParameterError
+from labelgrove._labels import LabelRegistry
 from labelgrove._parameters import choice, flag, integer, real, seed_from
+from labelgrove.metrics import inverse_propensity
 from labelgrove.models._online_plt_options import EngineOptions
 from labelgrove.models.engine._options import SavedOptions, word_for
 
@@ -23,6 +28,9 @@ _COSTS = {"squared_hinge": 1.0, "log": 10.0, "softmax": 10.0}
 _TOLERANCES = {"squared_hinge": 0.3, "log": 0.05, "softmax": 0.05}
 _PASSES = {"dual": 20, "adagrad": 3}
 _LARGEST = 1e6
+
+_CLASS_WEIGHTS = ("balanced", "propensity")
+_FEWEST_EXAMPLES = 3  # that the model of propensities knows
 
 
 @dataclass(frozen=True)
@@ -103,3 +111,63 @@ class BatchOptions(SavedOptions):
             "random_state": saved["seed"],
             "online": None if online is None else EngineOptions.from_dict(online),
         }
+
+
+def check_class_weight(class_weight: Any) -> None:
+    """Refuse what `class_weights` could not use.
+
+    Raises
+    ------
+    ParameterError
+    """
+    if class_weight is None or (isinstance(class_weight, str) and class_weight in _CLASS_WEIGHTS):
+        return
+    if not isinstance(class_weight, Mapping):
+        raise ParameterError(
+            f"class_weight={class_weight!r}: expected 'balanced', 'propensity', a mapping from "
+            "labels to numbers, or None"
+        )
+    for label, weight in class_weight.items():
+        number = isinstance(weight, (int, float, np.number)) and not isinstance(weight, bool)
+        if not number or not 0 < weight < 1e6:
+            raise ParameterError(
+                f"class_weight[{label!r}]={weight!r}: expected a number above 0 and below 1e6"
+            )
+
+
+def class_weights(
+    class_weight: Any, labels: LabelRegistry, ids: npt.NDArray[np.uint32], n_rows: int
+) -> npt.NDArray[np.float32] | None:
+    """Give the weight of every label id; None where all are 1.
+
+    Parameters
+    ----------
+    class_weight : {"balanced", "propensity"}, mapping or None
+        Inversely to how often a label occurs, n / (labels that occur × its examples), as
+        scikit-learn has it; the inverse propensity of Jain et al. (2016); or by name.
+    labels : LabelRegistry
+    ids : ndarray of uint32
+        The labels of all rows.
+    n_rows : int
+
+    Raises
+    ------
+    DataError
+        If a name in the mapping is no label.
+    """
+    if class_weight is None:
+        return None
+    counts = np.bincount(ids, minlength=len(labels))
+    if class_weight == "balanced":
+        shares = max(np.count_nonzero(counts), 1) * np.maximum(counts, 1)
+        return np.asarray(n_rows / shares, np.float32)
+    if class_weight == "propensity":
+        q = inverse_propensity(counts, n_examples=max(n_rows, _FEWEST_EXAMPLES))
+        return np.asarray(q, np.float32)
+    weights = np.ones(len(labels), np.float32)
+    names = list(class_weight)
+    known = labels.ids_of(names)
+    if (known < 0).any():
+        raise DataError(f"class_weight: {names[int(np.argmin(known))]!r} is no label of y")
+    weights[known] = list(class_weight.values())
+    return weights

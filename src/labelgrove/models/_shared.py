@@ -12,7 +12,7 @@ from labelgrove.models.engine._learned import as_collection, known
 from labelgrove.models.engine._tuned import keep_thresholds
 
 if TYPE_CHECKING:
-    from labelgrove.models._learning import OnlineClassifier
+    from labelgrove.models._online import OnlineClassifier
 
 T = TypeVar("T")
 

@@ -1,11 +1,13 @@
-"""Online label trees that do not begin from nothing: from a sample's tree, or from a batch model.
+"""Online learners of trees that are known before the first example.
 
-Both are warm starts of OPLT (Jasinska-Kobus et al. 2021, section 5.4).
+Warm starts of OPLT, from a sample's tree or from a batch model (Jasinska-Kobus et al. 2021, section
+5.4); and IPLT, whose passes over all examples make a batch model.
 """
 
 from __future__ import annotations
 
 import dataclasses
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -14,6 +16,7 @@ from labelgrove import _core
 from labelgrove._validation import Rows
 from labelgrove.models._online_plt_options import EngineOptions
 from labelgrove.models.batch._tree_plan import embed_labels, label_matrix
+from labelgrove.models.engine._learned import Arrays
 from labelgrove.models.engine._trees import engine_tree_of_ids
 from labelgrove.trees import kmeans_tree
 
@@ -82,3 +85,30 @@ def prepare(
     engine.learn(*rows.arrays, indptr, ids, 0, rows.n_rows, threads)
     engine.put_weights(batch)
     return engine
+
+
+def learn_iplt(
+    options: EngineOptions,
+    passes: int,
+    weight_threshold: float,
+    trees: list[tuple[npt.NDArray[Any], npt.NDArray[Any]]],
+    label_count: int,
+    rows: Rows,
+    indptr: npt.NDArray[np.int64],
+    ids: npt.NDArray[np.uint32],
+    threads: int,
+) -> Arrays:
+    """Learn the trees by passes of AdaGrad (Jasinska-Kobus et al. 2021, Algorithm 1).
+
+    Returns
+    -------
+    dict of ndarray
+        As the core's `CompactPlt` loads them.
+    """
+    models = []
+    for parents, labels in trees:
+        model = _core.OnlinePlt.on_tree(options.to_dict(), parents, labels, label_count)
+        for _ in range(passes):
+            model.learn(*rows.arrays, indptr, ids, 0, rows.n_rows, threads)
+        models.append(model)
+    return _core.join_online_plts(models, weight_threshold)

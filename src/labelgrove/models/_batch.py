@@ -1,0 +1,81 @@
+"""How estimators learn from all examples at once."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Callable
+from functools import partial
+from typing import Any, Self
+
+import numpy as np
+import numpy.typing as npt
+
+from labelgrove import _core
+from labelgrove._validation import check_weights, is_dict_rows
+from labelgrove.models._base import LabelClassifier
+from labelgrove.models.batch._watching import run_watched
+from labelgrove.models.engine._examples import Examples, Start, take
+from labelgrove.models.engine._learned import Engine
+
+BatchStart = Start[Callable[[Examples, "npt.NDArray[np.float32] | None", _core.Progress], Engine]]
+
+
+class BatchClassifier(LabelClassifier):
+    """Base of the estimators that learn from all examples at once."""
+
+    _progress: _core.Progress | None = None
+
+    @property
+    def fit_progress(self) -> float:
+        """How far the :meth:`fit` is that another thread runs, from 0 to 1; 0 if there is none."""
+        progress = self._progress
+        return 0.0 if progress is None else progress.share
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Forget everything, then learn from X and y.
+
+        Parameters
+        ----------
+        X : sparse array or matrix, array-like or data frame (n, d), or list of dicts
+            Features; dicts map names to numbers, or to strings for categories.
+        y : array-like of shape (n,), sequence of n collections of labels, or indicator (n, L)
+            Multi-class targets, or multi-label targets by name or as a 0/1 array.
+        sample_weight : array-like of shape (n,), optional
+            How much each example counts; 1 by default.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        DataError
+            If X, y or sample_weight cannot be used; the message names the place. The model stays
+            as it was.
+        ParameterError
+            If a parameter lies outside its domain.
+        KeyboardInterrupt
+            On Ctrl-C; the model stays as it was.
+        """
+        with self._guard.changing() as turn:
+            start = self._start(named=is_dict_rows(X))
+            examples = take(start, X, y, self._kinds, partial(check_weights, sample_weight))
+            examples.make_known(start.labels, examples.first + len(examples.fresh))
+            self._progress = _core.Progress()
+            try:
+                train = partial(start.make, examples, examples.weights, self._progress)
+                engine = run_watched(train, turn.interrupts, self._progress)
+            finally:
+                del self._progress
+            learned = start.learned(engine, examples)
+            learned.count(examples.counted(0, examples.rows.n_rows), 1)
+            if not turn.interrupts.pending:
+                self._adopt(learned, turn)
+        return self
+
+    @abstractmethod
+    def _start(self, *, named: bool) -> BatchStart:
+        """Check the parameters; ``named`` tells that features have names.
+
+        The engine is made of the examples and their weights, which may be None.
+        """

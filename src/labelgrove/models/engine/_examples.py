@@ -1,0 +1,203 @@
+"""The examples of a call, validated before anything is learnt from them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection
+from dataclasses import dataclass, replace
+from typing import Any, Generic, TypeVar
+
+import numpy as np
+import numpy.typing as npt
+
+from labelgrove._errors import DataError
+from labelgrove._features import FeatureNames, check_column_names, column_names
+from labelgrove._labels import LabelRegistry, Targets, parse_targets
+from labelgrove._names import as_names, as_vector, place_in_list
+from labelgrove._validation import Rows, require_same_length
+from labelgrove.models.engine._learned import KINDS, AnyLearned, Engine, Learned, suitable_rows
+from labelgrove.models.engine._options import Options
+
+Weigh = Callable[[int], "npt.NDArray[np.float32] | None"]
+
+MakeT_co = TypeVar("MakeT_co", bound=Callable[..., Engine], covariant=True)
+
+
+@dataclass(frozen=True)
+class Examples:
+    """The examples of a call, validated.
+
+    Attributes
+    ----------
+    rows : Rows
+    indptr, ids : ndarray
+        The labels of row i are ``ids[indptr[i]:indptr[i + 1]]``.
+    weights : ndarray of float32, or None
+        How much each row counts; None where all count once.
+    kind : {"multiclass", "multilabel", "indicator"}
+    n_columns : int
+        Of the indicator.
+    dense : bool
+        Whether the indicator was an array.
+    column_names : ndarray of object, or None
+        Of a data frame.
+    fresh : list
+        Names of the labels that are new; ids count on from ``first``.
+    first : int
+    n_announced : int
+        So many of the new labels are known as soon as a row is learnt, others as rows have them.
+    """
+
+    rows: Rows
+    indptr: npt.NDArray[np.int64]
+    ids: npt.NDArray[np.uint32]
+    weights: npt.NDArray[np.float32] | None
+    kind: str
+    n_columns: int
+    dense: bool
+    column_names: npt.NDArray[Any] | None
+    fresh: list[Any]
+    first: int
+    n_announced: int
+
+    def make_known(self, labels: LabelRegistry, n_labels: int) -> None:
+        """Add new labels until there are so many, and at least those that were announced."""
+        n_labels = max(n_labels, self.first + self.n_announced)
+        labels.arrive(self.fresh[len(labels) - self.first : n_labels - self.first], self.n_columns)
+
+    def counted(self, begin: int, end: int) -> npt.NDArray[np.uint32]:
+        """The labels of the rows from ``begin`` to ``end`` that have a weight."""
+        labels = self.ids[self.indptr[begin] : self.indptr[end]]
+        if self.weights is None:
+            return labels
+        return labels[np.repeat(self.weights[begin:end] > 0, np.diff(self.indptr[begin : end + 1]))]
+
+
+@dataclass(frozen=True)
+class Start(Generic[MakeT_co]):
+    """An estimator's parameters, checked, before anything is learnt.
+
+    Attributes
+    ----------
+    options : Options
+    labels : LabelRegistry
+        Those of the tree that was given, if one was.
+    features : FeatureNames or None
+        Where examples are dicts.
+    make : callable
+        Makes the engine, once the first examples are at hand.
+    """
+
+    options: Options
+    labels: LabelRegistry
+    features: FeatureNames | None
+    make: MakeT_co
+
+    def learned(self, engine: Engine, examples: Examples) -> AnyLearned:
+        """The state of a model that learns examples of this kind, before the first."""
+        return Learned(
+            engine=engine,
+            options=self.options,
+            labels=self.labels,
+            features=self.features,
+            kind=examples.kind,
+            n_columns=examples.n_columns,
+            n_features=examples.rows.n_features,
+            counts=np.zeros(len(self.labels), np.int64),
+            dense=examples.dense,
+            column_names=examples.column_names,
+        )
+
+
+def take(
+    into: Start[Any] | AnyLearned,
+    X: Any,
+    y: Any,
+    kinds: Collection[str] = KINDS,
+    weigh: Weigh | None = None,
+    classes: Any = None,
+    check: Callable[[Any, list[Any]], None] | None = None,
+) -> Examples:
+    """Validate a call's examples. Labels that are new are not added yet.
+
+    ``weigh(n_rows)`` gives their weights; ``check(options, names)`` may refuse new labels.
+
+    Raises
+    ------
+    DataError
+        Naming what cannot be used, and where; nothing has changed then.
+    """
+    learned = into if isinstance(into, Learned) else None
+    n_features = 0 if learned is None else learned.n_features
+    named_features = len(into.features or ())
+    names = column_names(X) if learned is None else learned.column_names
+    try:
+        check_column_names(X, names)
+        rows = suitable_rows(
+            X, into.features, n_features, normalize=into.options.normalize, grow=True
+        )
+        targets = parse_targets(y)
+        if tuple(kinds) == ("multiclass",):
+            targets = _as_classes(targets)
+        if targets.kind not in kinds:
+            raise DataError(f"y: {targets.kind} targets; expected {' or '.join(kinds)} ones")
+        require_same_length(rows, targets.n_rows)
+        if learned is not None:
+            learned.require_same_kind(targets)
+        weights = None if weigh is None else weigh(rows.n_rows)
+        announced = None if classes is None else _announced(classes, targets, learned)
+        indptr, ids, fresh, n_announced = into.labels.foresee(targets, announced)
+        if fresh and check is not None:
+            check(into.options, fresh)
+    except BaseException:
+        if into.features is not None:
+            into.features.truncate(named_features)
+        raise
+    return Examples(
+        rows=rows,
+        indptr=indptr,
+        ids=ids.view(np.uint32),
+        weights=weights,
+        kind=targets.kind,
+        n_columns=targets.n_columns or 0,
+        dense=targets.dense,
+        column_names=names,
+        fresh=fresh,
+        first=len(into.labels),
+        n_announced=n_announced,
+    )
+
+
+def _as_classes(targets: Targets) -> Targets:
+    """Collections of one label each, as files hold them, are classes too."""
+    if targets.kind != "multilabel":
+        return targets
+    sizes = np.diff(targets.indptr)
+    if (sizes != 1).any():
+        row = int(np.argmax(sizes != 1))
+        raise DataError(
+            f"y: row {row} has {sizes[row]} labels; expected one class in every row (multilabel "
+            "targets are for other estimators)"
+        )
+    return replace(targets, kind="multiclass")
+
+
+def _announced(classes: Any, targets: Targets, learned: AnyLearned | None) -> npt.NDArray[Any]:
+    """The labels that a call announces: all of a first call's, no others than those later on."""
+    where = "classes: {}".format
+    names = as_names(as_vector(classes), place=lambda i: where(place_in_list(i)), classes=True)
+    listed = set(names.tolist())
+    unknown = [name for name in targets.labels.tolist() if name not in listed]
+    if unknown:
+        raise DataError(f"y: label {unknown[0]!r} is not among the classes given")
+    if learned is not None:
+        expected, whose = learned.classes(), "classes_"
+    elif targets.n_columns is not None:
+        expected, whose = np.arange(targets.n_columns), "the columns of y"
+    else:
+        return names
+    if listed != set(expected.tolist()):
+        raise DataError(
+            f"classes: found {len(listed)} labels that are not those of {whose}; expected the same "
+            f"{len(expected)}, or None"
+        )
+    return names
