@@ -10,6 +10,7 @@
 #include <exception>
 #include <functional>
 #include <limits>
+#include <memory>
 #include <mutex>
 #include <thread>
 #include <utility>
@@ -20,16 +21,20 @@ namespace labelgrove {
 // Works on one batch of tasks at a time, while its owner does something else.
 class Crew {
  public:
-  // A system that has fewer threads left gives fewer helpers.
+  // A system that has fewer threads, or too little memory, gives fewer helpers.
   explicit Crew(std::size_t helpers) {
-    threads_.reserve(helpers);
-    for (std::size_t i = 0; i < helpers; ++i) {
-      try {
-        threads_.emplace_back([this] { help(); });
-      } catch (const std::exception&) {
-        break;
-      }
+    if (helpers == 0) return;
+    std::unique_lock lock(mutex_);
+    try {
+      // A thread's first exception needs memory, and where there is none the C library aborts. So helpers take it as they
+      // begin: it is set aside while they are started, and they wait for the lock.
+      const auto aside = std::make_unique<std::byte[]>(helpers * kAside);
+      threads_.reserve(helpers);
+      while (threads_.size() < helpers) threads_.emplace_back([this] { help(); });
+    } catch (const std::exception&) {
+      helpers = threads_.size();
     }
+    rested_.wait(lock, [&] { return ready_ == helpers; });
   }
   Crew(const Crew&) = delete;
   Crew& operator=(const Crew&) = delete;
@@ -67,10 +72,14 @@ class Crew {
   }
 
  private:
+  static constexpr std::size_t kAside = std::size_t{1} << 15;
   static constexpr std::size_t kNoMore = std::numeric_limits<std::size_t>::max() / 2;
 
   void help() {
     std::unique_lock lock(mutex_);
+    static_cast<void>(std::uncaught_exceptions());  // takes the memory
+    ++ready_;
+    rested_.notify_all();
     for (std::uint64_t seen = 0;;) {
       begun_.wait(lock, [&] { return closing_ || batch_ != seen; });
       if (closing_) return;
@@ -102,7 +111,8 @@ class Crew {
   std::size_t count_ = 0;
   std::atomic<std::size_t> next_{0};
   std::uint64_t batch_ = 0;
-  std::size_t busy_ = 0;  // helpers at work
+  std::size_t ready_ = 0;  // helpers that can work
+  std::size_t busy_ = 0;   // helpers at work
   bool closing_ = false;
   std::exception_ptr failure_;
   std::vector<std::thread> threads_;
