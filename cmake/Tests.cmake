@@ -5,7 +5,7 @@ file(GLOB test_sources CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/core/tests/*.cpp
 add_executable(core_tests ${test_sources})
 target_include_directories(core_tests PRIVATE "${PROJECT_SOURCE_DIR}/core/tests")
 target_link_libraries(core_tests PRIVATE labelgrove_core labelgrove_flags)
-target_precompile_headers(core_tests PRIVATE harness.hpp
+target_precompile_headers(core_tests PRIVATE <harness.hpp>
   <algorithm> <cmath> <cstdint> <functional> <span> <stdexcept> <string> <vector>)
 add_test(NAME core_tests COMMAND core_tests)
 # The kernels of lesser processors, too; core_tests itself runs the best that there are. The kernels

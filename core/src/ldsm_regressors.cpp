@@ -29,16 +29,9 @@ bool LdsmRegressors::is_finite() const {
 }
 
 void LdsmRegressors::margins_by_place(const Features& x, Workspace& work, float* out) const {
-  const std::size_t n = x.size + std::size_t{1};
-  work.found.resize(n);
-  work.values.resize(n);
-  work.found[0] = 0;
-  work.values[0] = 1.0F;
-  for (std::uint32_t j = 0; j < x.size; ++j) {
-    work.found[j + 1] = x.ids[j] + 1;
-    work.values[j + 1] = x.values[j];
-  }
-  kernels().table_margins(weights_.data(), arity_, work.found.data(), work.values.data(), n, arity_, out);
+  find_numbered_rows(x, work);
+  kernels().table_margins(weights_.data(), arity_, work.found.data(), work.values.data(), work.found.size(), arity_,
+                          out);
 }
 
 }  // namespace labelgrove

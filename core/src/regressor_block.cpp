@@ -36,18 +36,6 @@ RegressorBlock::RegressorBlock(const LearnerOptions& options, std::uint32_t colu
   }
 }
 
-void RegressorBlock::take_rows(const Features& x, Workspace& work) const {
-  const std::size_t n = x.size + std::size_t{1};
-  work.found.resize(n);
-  work.values.resize(n);
-  work.found[0] = 0;
-  work.values[0] = 1.0F;
-  for (std::uint32_t j = 0; j < x.size; ++j) {
-    work.found[j + 1] = x.ids[j] + 1;
-    work.values[j + 1] = x.values[j];
-  }
-}
-
 // NAG (Ross, Mineiro & Langford 2013, Algorithm 2) keeps the largest value s of each feature and steps as AdaGrad does,
 // times sqrt(t / N) / s; as s grows, w shrinks so that w s stays. What is stored is w s: then nothing needs to be
 // shrunk, and the step is AdaGrad's. Gives sqrt(t / N), and work.scaled = x / s.
@@ -65,7 +53,7 @@ double RegressorBlock::normalize(const Features& x, Workspace& work) {
 
 void RegressorBlock::learn(const Features& x, std::span<const float> targets, float weight, Workspace& work,
                            float* margins) {
-  take_rows(x, work);
+  find_numbered_rows(x, work);
   const Kernels& kernel = kernels();
   const std::size_t n = work.found.size();
   work.rows.resize(n);

@@ -1,6 +1,7 @@
 // The classifiers of one tree node's children, as prediction sees them: whoever learnt them and however they are held.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <vector>
 
@@ -24,6 +25,19 @@ struct Workspace {
   std::vector<float> sums;
   std::uint64_t bytes = 0;  // of weights that were read for predictions
 };
+
+// The rows of an example's features, and their values, where row 0 is the bias and feature f has row f + 1.
+inline void find_numbered_rows(const Features& x, Workspace& work) {
+  const std::size_t n = x.size + std::size_t{1};
+  work.found.resize(n);
+  work.values.resize(n);
+  work.found[0] = 0;
+  work.values[0] = 1.0F;
+  for (std::uint32_t j = 0; j < x.size; ++j) {
+    work.found[j + 1] = x.ids[j] + 1;
+    work.values[j + 1] = x.values[j];
+  }
+}
 
 // What a block's predictions are made of: P(child | node, x) = link(scale * (w . x + bias)).
 struct LinearBlock {

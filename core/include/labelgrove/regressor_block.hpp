@@ -35,7 +35,6 @@ class RegressorBlock {
  private:
   float* row(std::size_t r) { return storage_.data() + r * row_floats_; }
   const float* row(std::size_t r) const { return storage_.data() + r * row_floats_; }
-  void take_rows(const Features& x, Workspace& work) const;
   double normalize(const Features& x, Workspace& work);
 
   LearnerOptions options_;

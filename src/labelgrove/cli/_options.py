@@ -32,6 +32,18 @@ FormatOption = Annotated[
     ),
 ]
 
+ThresholdOption = Annotated[
+    float | None,
+    typer.Option(
+        "--threshold",
+        metavar="T",
+        min=0.0,
+        max=1.0,
+        show_default=False,
+        help="Predicted are all labels with a score of at least T; with -k, K of them at most.",
+    ),
+]
+
 LimitOption = Annotated[
     int | None,
     typer.Option("--limit", metavar="N", min=1, help="Use the first N examples only."),

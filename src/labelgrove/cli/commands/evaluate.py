@@ -23,6 +23,7 @@ from labelgrove.cli._options import (
     JsonOption,
     LimitOption,
     ModelArgument,
+    ThresholdOption,
     ThresholdsOption,
 )
 from labelgrove.cli._search import chosen_cut
@@ -49,17 +50,7 @@ def evaluate(
         ),
     ] = None,
     thresholds: ThresholdsOption = False,
-    threshold: Annotated[
-        float | None,
-        typer.Option(
-            "--threshold",
-            metavar="T",
-            min=0.0,
-            max=1.0,
-            show_default=False,
-            help="Measure the sets of all labels with a score of at least T.",
-        ),
-    ] = None,
+    threshold: ThresholdOption = None,
     beam: BeamOption = None,
     jobs: JobsOption = 1,
     format: FormatOption = None,

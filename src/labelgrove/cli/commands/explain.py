@@ -12,7 +12,13 @@ from rich.text import Text
 
 from labelgrove._errors import DataError, ModelStateError, ParameterError
 from labelgrove.cli._models import Model, algorithm_of, load_model
-from labelgrove.cli._options import FormatOption, JsonOption, ModelArgument, ThresholdsOption
+from labelgrove.cli._options import (
+    FormatOption,
+    JsonOption,
+    ModelArgument,
+    ThresholdOption,
+    ThresholdsOption,
+)
 from labelgrove.cli._search import chosen_cut
 from labelgrove.cli.streams import _numbers
 from labelgrove.cli.streams._console import show, write_json
@@ -41,16 +47,7 @@ def explain(
     k: Annotated[
         int, typer.Option("-k", metavar="K", min=1, help="Predicted are the K best labels.")
     ] = 5,
-    threshold: Annotated[
-        float | None,
-        typer.Option(
-            "--threshold",
-            metavar="T",
-            min=0.0,
-            max=1.0,
-            help="Or: those of at least T.",
-        ),
-    ] = None,
+    threshold: ThresholdOption = None,
     thresholds: ThresholdsOption = False,
     top: Annotated[
         int, typer.Option("--top", metavar="N", min=0, help="Features to list at every node.")

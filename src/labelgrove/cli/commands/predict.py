@@ -18,6 +18,7 @@ from labelgrove.cli._options import (
     JobsOption,
     LimitOption,
     ModelArgument,
+    ThresholdOption,
     ThresholdsOption,
 )
 from labelgrove.cli._search import Search, chosen_cut
@@ -36,16 +37,7 @@ def predict(
             "-k", metavar="K", min=1, show_default=False, help="The K best labels. Default: 5."
         ),
     ] = None,
-    threshold: Annotated[
-        float | None,
-        typer.Option(
-            "--threshold",
-            metavar="T",
-            min=0.0,
-            max=1.0,
-            help="All labels with a score of at least T; with -k, K of them at most.",
-        ),
-    ] = None,
+    threshold: ThresholdOption = None,
     thresholds: ThresholdsOption = False,
     beam: BeamOption = None,
     labels_file: Annotated[
