@@ -39,7 +39,7 @@ def test_the_environment_chooses_the_kernels() -> None:
     assert run.stdout == f"{_core.available_kernels()[-1]}\n"
 
 
-@pytest.mark.parametrize("wanted", ["AVX2", "sse2", "avx1024"])
+@pytest.mark.parametrize("wanted", ["AVX2", "sse2"])
 def test_kernels_that_do_not_run_here_are_an_error_at_import(wanted: str) -> None:
     script = """
         try:
@@ -118,14 +118,13 @@ def test_rows_are_checked_where_they_are_read(spoilt: str) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("buffer", ["indices", "indptr", "data"])
 @pytest.mark.parametrize("name", ["OnlinePLT", "PLT", "LOMTree", "LdSM"])
-def test_a_thread_that_writes_to_the_rows_breaks_nothing(name: str, buffer: str) -> None:
+def test_a_thread_that_writes_to_the_rows_breaks_nothing(name: str) -> None:
     script = """
         import sys, threading, time
         import numpy as np, scipy.sparse as sp
         import labelgrove
-        make, buffer = getattr(labelgrove, sys.argv[1] + "Classifier"), sys.argv[2]
+        make = getattr(labelgrove, sys.argv[1] + "Classifier")
         g = np.random.default_rng(0)
         n = 2000
         ids = np.sort(np.argsort(g.random((n, 200)), axis=1)[:, :10], axis=1).astype(np.int32)
@@ -133,33 +132,36 @@ def test_a_thread_that_writes_to_the_rows_breaks_nothing(name: str, buffer: str)
             (np.ones(n * 10, np.float32), ids.ravel(), np.arange(0, 10 * n + 1, 10)),
             shape=(n, 2**31 - 1),
         )
-        array = getattr(X, buffer)
-        good = array.copy()
-        spoilt = {
-            "indices": lambda: (good.astype(np.int64) * 10_000_000 + 7).astype(np.int32),
-            "indptr": lambda: np.where(np.arange(n + 1) % n == 0, good, 2**30),
-            "data": lambda: np.full_like(good, np.nan),
-        }[buffer]()
         y = [f"l{int(v)}" for v in g.integers(0, 30, n)]
         Y = y if sys.argv[1] == "LOMTree" else [[label] for label in y]
-        stop = time.monotonic() + 2
-        def write():
-            while time.monotonic() < stop:
-                array[:] = spoilt
+        spoilt = {
+            "indices": (X.indices.astype(np.int64) * 10_000_000 + 7).astype(np.int32),
+            "indptr": np.where(np.arange(n + 1) % n == 0, X.indptr, 2**30),
+            "data": np.full_like(X.data, np.nan),
+        }
+        def write(array, good, bad, stop):
+            while not stop.is_set():
+                array[:] = bad
                 array[:] = good
-        threading.Thread(target=write).start()
-        while time.monotonic() < stop:
-            try:
-                model = make(n_jobs=2) if sys.argv[1] != "LOMTree" else make()
-                if sys.argv[1] == "LdSM":
-                    model.set_params(n_estimators=2)
-                model.fit(X, Y)
-                model.predict_topk(X, 3)
-            except (labelgrove.LabelGroveError, ValueError):
-                pass
+        for buffer, bad in spoilt.items():
+            array, stop = getattr(X, buffer), threading.Event()
+            writer = threading.Thread(target=write, args=(array, array.copy(), bad, stop))
+            writer.start()
+            end = time.monotonic() + 0.7
+            while time.monotonic() < end:
+                try:
+                    model = make(n_jobs=2) if sys.argv[1] != "LOMTree" else make()
+                    if sys.argv[1] == "LdSM":
+                        model.set_params(n_estimators=2)
+                    model.fit(X, Y)
+                    model.predict_topk(X, 3)
+                except (labelgrove.LabelGroveError, ValueError):
+                    pass
+            stop.set()
+            writer.join()
         print("whole")
     """
-    run = python(script, name, buffer)
+    run = python(script, name)
     assert (run.returncode, run.stdout) == (0, "whole\n"), run.stderr
 
 

@@ -70,8 +70,9 @@ def skos_tree(
 
     Examples
     --------
-    >>> tree = skos_tree("eurovoc.ttl", names="prefLabel", language="en",
-    ...                  several_parents="first")  # doctest: +SKIP
+    ::
+
+        skos_tree("eurovoc.ttl", names="prefLabel", language="en", several_parents="first")
     """
     if names not in _NAMES:
         raise ParameterError(f"names={names!r}: expected 'iri', 'notation' or 'prefLabel'")
