@@ -21,6 +21,7 @@ from labelgrove import ModelStateError, OnlinePLTClassifier, PLTClassifier
 
 pytestmark = [
     pytest.mark.fuzz,
+    pytest.mark.slow,  # left out under AddressSanitizer, whose allocator a fork may leave locked
     pytest.mark.skipif(sys.platform in {"win32", "darwin"}, reason="no safe fork here"),
     pytest.mark.filterwarnings("ignore:.*use of fork.*:DeprecationWarning"),
 ]
