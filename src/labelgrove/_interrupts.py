@@ -1,12 +1,21 @@
-"""Ctrl-C, held back while steps that belong together are under way."""
+"""Ctrl-C: held back while steps that belong together are under way, or noticed by long ones."""
 
 from __future__ import annotations
 
+import _thread
 import signal
 import threading
-from collections.abc import Iterator
+import weakref
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from contextvars import copy_context
 from types import FrameType
+from typing import Any, TypeVar
+
+_SECONDS = 0.05
+"""Between two looks at whether Ctrl-C was pressed."""
+
+T = TypeVar("T")
 
 
 class Interrupts:
@@ -66,3 +75,78 @@ def held_back() -> Iterator[Interrupts]:
         signal.signal(signal.SIGINT, signal.default_int_handler)
         if interrupts.pending:
             raise KeyboardInterrupt
+
+
+def run_watched(compute: Callable[[], T], interrupts: Interrupts, stop: Callable[[], None]) -> T:
+    """Compute in another thread, so that the main one, which alone hears signals, can listen.
+
+    Where the system has no thread left, the computation runs here, and Ctrl-C waits for its end.
+
+    Parameters
+    ----------
+    compute : callable
+    interrupts : Interrupts
+        Where Ctrl-C is noted, if it is held back at all.
+    stop : callable
+        Tells the computation to stop early, by a KeyboardInterrupt.
+
+    Raises
+    ------
+    KeyboardInterrupt
+        If it has stopped.
+    MemoryError
+        If there was no memory for the thread.
+    """
+    if not interrupts.held:
+        return compute()
+    run = _Run(compute)
+    outcome, alive = run.outcome, weakref.ref(run)
+    try:
+        _thread.start_new_thread(copy_context().run, (run,))
+    except RuntimeError:
+        return compute()
+    del run
+    ended = False
+    while not ended:
+        # threading.Thread.start waits for ever for a thread that lacks the memory to begin. This
+        # one is over when it has let go of the run, however it came to its end.
+        gone = alive() is None
+        ended = outcome.lock.acquire(timeout=_SECONDS)
+        if gone and not ended:
+            break
+        if interrupts.pending:
+            stop()
+    if outcome.failure is not None:
+        raise outcome.failure
+    if not outcome.done:
+        raise MemoryError
+    result: T = outcome.result
+    return result
+
+
+class _Outcome:
+    """How a computation ended: the lock is free when it has."""
+
+    def __init__(self) -> None:
+        self.done = False
+        self.result: Any = None
+        self.failure: BaseException | None = None
+        self.lock = _thread.allocate_lock()
+        self.lock.acquire()
+
+
+class _Run:
+    """A computation that keeps its outcome, which takes no memory any more."""
+
+    def __init__(self, compute: Callable[[], Any]) -> None:
+        self._compute = compute
+        self.outcome = _Outcome()
+
+    def __call__(self) -> None:
+        try:
+            self.outcome.result = self._compute()
+            self.outcome.done = True
+        except BaseException as failure:  # noqa: BLE001  (raised where the call was made)
+            self.outcome.failure = failure
+        finally:
+            self.outcome.lock.release()

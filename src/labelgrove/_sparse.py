@@ -1,4 +1,4 @@
-"""SciPy's sparse arrays, taken apart with care."""
+"""SciPy's sparse arrays, and 0/1 indicators, taken apart with care."""
 
 from __future__ import annotations
 
@@ -8,6 +8,11 @@ import numpy as np
 import numpy.typing as npt
 
 from labelgrove._errors import DataError
+
+Indicator = tuple[npt.NDArray[np.int64], npt.NDArray[np.int64], int]
+"""indptr, the columns of the ones (ascending within a row), and the number of columns."""
+
+_MAX_COLUMNS = 2**31 - 1
 
 
 def triples(matrix: Any, what: str) -> tuple[npt.NDArray[Any], npt.NDArray[Any], npt.NDArray[Any]]:
@@ -31,3 +36,89 @@ def triples(matrix: Any, what: str) -> tuple[npt.NDArray[Any], npt.NDArray[Any],
         return (*pair, matrix.data[: len(major)])
     coo = matrix if matrix.format == "coo" else matrix.tocoo()
     return coo.row, coo.col, coo.data
+
+
+def dense_indicator(Y: npt.NDArray[Any]) -> Indicator:
+    """Return the ones of a 2-D array.
+
+    Raises
+    ------
+    DataError
+        A cell that is neither 0 nor 1, with its row and column.
+    """
+    if Y.dtype.kind == "O":
+        wrong = np.array([[not _is_zero_or_one(cell) for cell in row] for row in Y], bool)
+    elif Y.dtype.kind in "biuf":
+        wrong = (Y != 0) & (Y != 1)
+    else:
+        raise DataError(
+            f"Y is a 2-D array of {Y.dtype}: expected an indicator of 0 and 1; a collection of "
+            "labels per row is given as a list of lists: Y.tolist()"
+        )
+    if wrong.any():
+        row, column = np.unravel_index(int(np.argmax(wrong)), wrong.shape)
+        raise _not_an_indicator(int(row), int(column), Y[row, column])
+    rows, columns = np.nonzero(Y)
+    return _by_rows(rows, columns, Y.shape)
+
+
+def sparse_indicator(Y: Any, name: str = "Y") -> Indicator:
+    """Return the ones of a SciPy sparse matrix or array of any format; a repeated one counts once.
+
+    The caller's matrix is never changed.
+
+    Raises
+    ------
+    DataError
+        A stored value that is neither 0 nor 1, or an entry outside the matrix.
+    """
+    if Y.ndim != 2:
+        raise DataError(f"{name} is sparse with {Y.ndim} dimension(s): expected (n_rows, n_labels)")
+    if Y.dtype.kind not in "biuf":
+        raise DataError(f"{name} is sparse with values of type {Y.dtype}: expected 0 and 1")
+    rows, columns, values = triples(Y, name)
+    for axis, ids, size in (("row", rows, Y.shape[0]), ("column", columns, Y.shape[1])):
+        outside = np.flatnonzero((ids < 0) | (ids >= size))
+        if outside.size:
+            raise DataError(
+                f"{name} is damaged: it stores an entry in {axis} {ids[outside[0]]} and has {size}"
+            )
+    wrong = np.flatnonzero((values != 0) & (values != 1))
+    if wrong.size:
+        first = wrong[0]
+        raise _not_an_indicator(int(rows[first]), int(columns[first]), values[first], name)
+    ones = values != 0
+    return _by_rows(rows[ones], columns[ones], Y.shape, name)
+
+
+def _by_rows(
+    rows: npt.NDArray[Any], columns: npt.NDArray[Any], shape: tuple[int, int], name: str = "Y"
+) -> Indicator:
+    n_rows, n_columns = shape
+    if n_columns > _MAX_COLUMNS:
+        raise DataError(f"{name} has {n_columns} columns: expected at most {_MAX_COLUMNS} labels")
+    columns = columns.astype(np.int64)
+    later = (rows[1:] > rows[:-1]) | ((rows[1:] == rows[:-1]) & (columns[1:] > columns[:-1]))
+    if not later.all():
+        order = np.lexsort((columns, rows))
+        rows, columns = rows[order], columns[order]
+        first = np.ones(len(rows), bool)
+        first[1:] = (rows[1:] != rows[:-1]) | (columns[1:] != columns[:-1])
+        rows, columns = rows[first], columns[first]
+    indptr = np.zeros(n_rows + 1, np.int64)
+    np.cumsum(np.bincount(rows, minlength=n_rows), out=indptr[1:])
+    return indptr, columns, n_columns
+
+
+def _is_zero_or_one(cell: Any) -> bool:
+    return isinstance(cell, int | float | np.bool_ | np.number) and cell in {0, 1}
+
+
+def _not_an_indicator(row: int, column: int, value: Any, name: str = "Y") -> DataError:
+    hint = (
+        "; a 2-D Y is an indicator with one column a label (labels themselves are given as a list "
+        "with a collection a row)"
+    )
+    return DataError(
+        f"{name}, row {row}, column {column}: {value}, expected 0 or 1{hint if name == 'Y' else ''}"
+    )

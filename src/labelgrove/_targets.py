@@ -14,8 +14,8 @@ from scipy.sparse import issparse
 from sklearn.exceptions import DataConversionWarning
 
 from labelgrove._errors import DataError
-from labelgrove._indicator import dense_indicator, sparse_indicator
 from labelgrove._names import Names, as_names, label_type, object_array, place_in_rows
+from labelgrove._sparse import dense_indicator, sparse_indicator
 
 TargetKind = Literal["multiclass", "multilabel", "indicator"]
 

@@ -9,8 +9,7 @@ import pytest
 from rich.console import Console
 
 import labelgrove
-from labelgrove.cli._demo_pages import _excerpt
-from labelgrove.cli._demo_table import LearningTable
+from labelgrove.cli._demo import LearningTable, _excerpt
 from labelgrove.cli._learning import Learning
 from labelgrove.cli._models import create_model
 from labelgrove.cli.commands import demo

@@ -8,7 +8,7 @@ import pytest
 
 import labelgrove
 from labelgrove import OnlinePLTClassifier, ParameterError
-from labelgrove.cli._settings import Settings, parse_settings, settable, value_of
+from labelgrove.cli._options import Settings, parse_settings, settable, value_of
 from labelgrove.text import HashedText
 from labelgrove.trees import LabelTree
 

@@ -9,8 +9,7 @@ import pytest
 import labelgrove
 from cli.conftest import LABELS, write_jsonl
 from labelgrove import LabelTree
-from labelgrove.cli._tree_builders import BUILDERS
-from labelgrove.cli._tree_views import read_tree
+from labelgrove.cli._trees import BUILDERS, read_tree
 
 FROM_EXAMPLES = [name for name, builder in BUILDERS.items() if builder.reads == "examples"]
 

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import pytest
 
 from labelgrove.cli.commands import app
-from labelgrove.models._online_plt_options import PRESETS
+from labelgrove.models._plt_options import PRESETS
 
 ROOT = Path(__file__).parents[2]
 PAGES = sorted([ROOT / "README.md", *ROOT.glob("docs/**/*.md")])

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from labelgrove import OnlinePLTClassifier, _core
-from labelgrove.models._online_plt_options import EngineOptions
+from labelgrove.models._plt_options import EngineOptions
 from naive.learners import BIAS, Instance
 from naive.streams import Event, Learn
 

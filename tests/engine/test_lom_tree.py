@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from engine.driver import NONE, dense_rows, example, labels_of, rows
 from labelgrove import LOMTreeClassifier, _core
 from labelgrove.models._lom_tree import LOMTreeOptions
-from labelgrove.models._statistics import statistics_of_lom_tree as statistics_of
+from labelgrove.models._lom_tree import statistics_of_lom_tree as statistics_of
 from naive.learners import AROW, Instance
 from naive.lomtree import Gradient, LOMTree, NewRegressor, Node
 from naive.streams import instances

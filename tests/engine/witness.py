@@ -36,7 +36,7 @@ from engine.driver import (
 )
 from engine.trees import engine_tree
 from labelgrove import _core
-from labelgrove.models._online_plt_options import POLICIES
+from labelgrove.models._plt_options import POLICIES
 from naive.label_tree import LabelTree
 from naive.streams import Event, Learn
 

@@ -17,7 +17,7 @@ from labelgrove import (
     PLTClassifier,
     load,
 )
-from labelgrove.models.batch._tree_plan import TREES
+from labelgrove.models.engine._trees import TREES
 
 KINDS = sorted(set(TREES))
 

@@ -9,7 +9,7 @@ import pytest
 
 from contract.kit import checkerboard, noise, same_answers, state
 from labelgrove import LabelTree, OnlinePLTClassifier, ParameterError, PLTClassifier, load
-from labelgrove.models.batch._tree_plan import TreePlan
+from labelgrove.models.engine._trees import TreePlan
 
 SMALL: dict[str, Any] = {"arity": 3, "max_leaves": 4}
 

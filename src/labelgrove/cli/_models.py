@@ -14,12 +14,12 @@ from typing import Any
 import labelgrove
 from labelgrove._errors import DataError, ModelFileError, ParameterError
 from labelgrove.cli._application import trusting
-from labelgrove.cli._settings import parse_settings, settable
-from labelgrove.cli._tree_views import read_tree
+from labelgrove.cli._options import parse_settings, settable
+from labelgrove.cli._trees import read_tree
 from labelgrove.data import Examples
 from labelgrove.models import ESTIMATORS
 from labelgrove.models._base import check_parameters
-from labelgrove.models._online_plt_options import PRESETS
+from labelgrove.models._plt_options import PRESETS
 from labelgrove.text import HashedText
 
 #: What ``--algorithm`` can name.

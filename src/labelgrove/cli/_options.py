@@ -1,12 +1,20 @@
-"""Arguments and options that several commands share, each described once."""
+"""Arguments and options that several commands share, each described once; ``--set name=value``."""
 
 from __future__ import annotations
 
-from typing import Annotated
+import ast
+import inspect
+from collections.abc import Callable, Collection, Iterable, Mapping
+from dataclasses import dataclass, field
+from difflib import get_close_matches
+from typing import Annotated, Any
 
 import typer
 
+from labelgrove._errors import ParameterError
 from labelgrove.data import FORMATS
+
+_WORDS = {"true": True, "false": False, "none": None, "null": None}
 
 _FORMATS = ", ".join(FORMATS)
 
@@ -117,3 +125,91 @@ ProgressiveOption = Annotated[
 JsonOption = Annotated[
     bool, typer.Option("--json", help="Write the result as JSON to standard output.")
 ]
+
+
+@dataclass(frozen=True)
+class Settings:
+    """Parameters given by ``--set``.
+
+    Parameters
+    ----------
+    estimator : dict
+        Parameters of the estimator.
+    text : dict
+        Parameters of the text front-end (those written ``text.name=value``).
+    """
+
+    estimator: dict[str, Any] = field(default_factory=dict)
+    text: dict[str, Any] = field(default_factory=dict)
+
+
+def parse_settings(
+    assignments: Iterable[str],
+    names: Collection[str],
+    text_names: Collection[str],
+    reserved: Mapping[str, str],
+) -> Settings:
+    """Read all ``--set`` of a command line.
+
+    Parameters
+    ----------
+    assignments : iterable of str
+        Each ``name=value`` or ``text.name=value``; the last of several for one name counts.
+    names, text_names : collection of str
+        What can be set of the estimator and of the text front-end.
+    reserved : mapping
+        Names of the estimator that have an option of their own, to that option.
+    """
+    settings = Settings()
+    known = [*names, *(f"text.{name}" for name in text_names)]
+    for assignment in assignments:
+        name, equals, value = assignment.partition("=")
+        name = name.strip()
+        if not equals or not name:
+            raise ParameterError(f"--set {assignment}: expected name=value, as in --set alpha=0.5")
+        if name in reserved:
+            raise ParameterError(f"--set {name}: give it by the option {reserved[name]}")
+        if name not in known:
+            close = get_close_matches(name, known, n=1)
+            hint = f"; did you mean {close[0]}?" if close else ""
+            there = ", ".join(sorted(set(known) - set(reserved)))
+            raise ParameterError(f"--set {name}: no such parameter{hint} (there are {there})")
+        owner = settings.text if name.startswith("text.") else settings.estimator
+        owner[name.removeprefix("text.")] = value_of(value)
+    return settings
+
+
+def settable(owner: Callable[..., Any]) -> list[str]:
+    """List the parameters that have a default, in their order.
+
+    Parameters
+    ----------
+    owner : callable
+        A class or function.
+    """
+    parameters = inspect.signature(owner).parameters.values()
+    return [one.name for one in parameters if one.default is not inspect.Parameter.empty]
+
+
+def value_of(text: str) -> Any:
+    """Read a value: a number, true, false, none, several separated by commas, or a word.
+
+    Parameters
+    ----------
+    text : str
+
+    Examples
+    --------
+    >>> value_of("0.5"), value_of("1e6"), value_of("1,2"), value_of("true"), value_of("kmeans")
+    (0.5, 1000000, (1, 2), True, 'kmeans')
+    """
+    text = text.strip()
+    if text.lower() in _WORDS:
+        return _WORDS[text.lower()]
+    try:
+        value = ast.literal_eval(text)
+    except (ValueError, SyntaxError, MemoryError, RecursionError):
+        return text
+    if isinstance(value, float) and value.is_integer() and "." not in text:
+        return int(value)  # 1e6 is how people write a million
+    return value

@@ -19,10 +19,10 @@ from labelgrove.metrics._comparison import (
 )
 from labelgrove.metrics._depth import expected_depth
 from labelgrove.metrics._frequency import FrequencySplit, frequency_split
-from labelgrove.metrics._inverse_propensity import inverse_propensity
 from labelgrove.metrics._label_table import LabelRow, LabelTable, label_table
 from labelgrove.metrics._multiclass import accuracy, binomial_margin, entropy_reduction
-from labelgrove.metrics._propensity_scored import (
+from labelgrove.metrics._propensity import (
+    inverse_propensity,
     psndcg_at_k,
     psp_at_k,
     raw_psndcg_at_k,

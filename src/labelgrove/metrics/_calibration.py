@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from labelgrove._errors import DataError, ParameterError
-from labelgrove.metrics._hits import contains
 from labelgrove.metrics._inputs import as_indicator, canonical_csr, row_of, rows_of
+from labelgrove.metrics._ranking import contains
 from labelgrove.metrics._score import FloatArray, Interval, Score, estimate
 
 _ROUNDING = 1e-6  # float32 arithmetic may end this far above 1

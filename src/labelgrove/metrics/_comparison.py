@@ -12,8 +12,8 @@ from scipy.special import bdtr
 
 from labelgrove._errors import DataError
 from labelgrove.metrics._inputs import IntArray
-from labelgrove.metrics._overlap import compare
 from labelgrove.metrics._score import Finish, FloatArray, Interval, Score, estimate
+from labelgrove.metrics._sets import compare
 from labelgrove.metrics._summary import ranking_finishes, set_finishes
 
 

@@ -10,7 +10,7 @@ import numpy.typing as npt
 from scipy.sparse import csr_array, issparse
 
 from labelgrove._errors import DataError, ParameterError
-from labelgrove._indicator import sparse_indicator
+from labelgrove._sparse import sparse_indicator
 
 IntArray = npt.NDArray[np.int64]
 

@@ -11,8 +11,8 @@ import numpy.typing as npt
 
 from labelgrove._errors import ParameterError
 from labelgrove.metrics._inputs import IntArray
-from labelgrove.metrics._overlap import compare
 from labelgrove.metrics._score import FloatArray, check_zero_division, divide
+from labelgrove.metrics._sets import compare
 
 
 class LabelRow(NamedTuple):

@@ -8,25 +8,24 @@ from typing import Any
 import numpy.typing as npt
 
 from labelgrove._errors import ParameterError
-from labelgrove.metrics._gains import (
+from labelgrove.metrics._inputs import check_k
+from labelgrove.metrics._propensity import (
     psndcg_finish,
     psp_finish,
     raw_psndcg_finish,
     raw_psp_finish,
     weigh,
 )
-from labelgrove.metrics._hits import match
-from labelgrove.metrics._inputs import check_k
-from labelgrove.metrics._overlap import compare
 from labelgrove.metrics._ranking import (
     abandonment_finish,
     coverage_finish,
+    match,
     ndcg_finish,
     precision_finish,
     recall_finish,
 )
 from labelgrove.metrics._score import Finish, Interval, Score, check_zero_division, estimate
-from labelgrove.metrics._sets import AVERAGES, averaged_finish, hamming_finish
+from labelgrove.metrics._sets import AVERAGES, averaged_finish, compare, hamming_finish
 
 
 def ranking_metrics(

@@ -1,15 +1,15 @@
 """Estimators, one a file."""
 
-from labelgrove.models._ldsm import LdSMClassifier
+from labelgrove.models._label_tree import LabelPaths
+from labelgrove.models._ldsm import LdSMClassifier, LdSMStatistics
 from labelgrove.models._load import ESTIMATORS, load
-from labelgrove.models._lom_tree import LOMTreeClassifier
+from labelgrove.models._lom_tree import LOMTreeClassifier, LOMTreeStatistics
 from labelgrove.models._online_plt import OnlinePLTClassifier
 from labelgrove.models._plt import PLTClassifier
 from labelgrove.models._shared import SharedModel
-from labelgrove.models._statistics import LdSMStatistics, LOMTreeStatistics
 from labelgrove.models._thresholded import ThresholdedClassifier
-from labelgrove.models.engine._compaction_report import CompactionReport
 from labelgrove.models.engine._predicting import SearchStats
+from labelgrove.models.engine._records import CompactionReport
 from labelgrove.models.explanations._explanation import (
     Contribution,
     Explanation,
@@ -18,7 +18,6 @@ from labelgrove.models.explanations._explanation import (
     Leaf,
     Step,
 )
-from labelgrove.models.explanations._ways import LabelPaths
 
 __all__ = [
     "ESTIMATORS",

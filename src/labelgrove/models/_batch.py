@@ -11,9 +11,9 @@ import numpy as np
 import numpy.typing as npt
 
 from labelgrove import _core
+from labelgrove._interrupts import run_watched
 from labelgrove._validation import check_weights, is_dict_rows
 from labelgrove.models._base import LabelClassifier
-from labelgrove.models.batch._watching import run_watched
 from labelgrove.models.engine._examples import Examples, Start, take
 from labelgrove.models.engine._learned import Engine
 
@@ -64,7 +64,7 @@ class BatchClassifier(LabelClassifier):
             self._progress = _core.Progress()
             try:
                 train = partial(start.make, examples, examples.weights, self._progress)
-                engine = run_watched(train, turn.interrupts, self._progress)
+                engine = run_watched(train, turn.interrupts, self._progress.stop)
             finally:
                 del self._progress
             learned = start.learned(engine, examples)

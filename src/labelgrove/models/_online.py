@@ -20,7 +20,7 @@ from labelgrove.models._shared import SharedModel
 from labelgrove.models.engine._examples import Examples, Start, Weigh, take
 from labelgrove.models.engine._guard import Turn
 from labelgrove.models.engine._learned import Learned, OnlineEngine, known
-from labelgrove.models.engine._options import Options
+from labelgrove.models.engine._records import Options
 
 # A run is what Ctrl-C waits for. Several threads get longer ones: all but one begin by waiting.
 _RUN_NONZEROS = 2_000_000

@@ -15,11 +15,9 @@ from labelgrove._features import FeatureNames
 from labelgrove._labels import LabelRegistry
 from labelgrove.models._label_tree import LabelTreeClassifier
 from labelgrove.models._online import OnlineClassifier, OnlineStart
-from labelgrove.models._online_plt_options import POLICIES, EngineOptions
-from labelgrove.models._plt_options import HINGES, LINKS, BatchOptions
-from labelgrove.models.batch._engine import BatchEngine
-from labelgrove.models.batch._online import learn_on, start_on_sample
+from labelgrove.models._plt_options import HINGES, LINKS, POLICIES, BatchOptions, EngineOptions
 from labelgrove.models.engine._archive import Format
+from labelgrove.models.engine._batch import BatchEngine, learn_on, start_on_sample
 from labelgrove.models.engine._examples import Examples, Start
 from labelgrove.models.engine._learned import Learned, known
 from labelgrove.models.engine._trees import engine_tree

@@ -18,21 +18,19 @@ from labelgrove._parameters import thread_count
 from labelgrove.models._batch import BatchClassifier, BatchStart
 from labelgrove.models._label_tree import LabelTreeClassifier
 from labelgrove.models._online_plt import iplt_options, online_options
-from labelgrove.models._online_plt_options import EngineOptions
 from labelgrove.models._plt_options import (
     LINKS,
     SOLVERS,
     BatchOptions,
+    EngineOptions,
     check_class_weight,
     class_weights,
 )
-from labelgrove.models.batch._engine import BatchEngine
-from labelgrove.models.batch._online import learn_iplt, prepare
-from labelgrove.models.batch._tree_plan import TreePlan
 from labelgrove.models.engine._archive import Format
+from labelgrove.models.engine._batch import BatchEngine, learn_iplt, prepare
 from labelgrove.models.engine._examples import Examples, Start
 from labelgrove.models.engine._learned import Learned
-from labelgrove.models.engine._trees import engine_tree, engine_tree_of_ids
+from labelgrove.models.engine._trees import TreePlan, engine_tree, engine_tree_of_ids
 from labelgrove.trees import LabelTree
 
 

@@ -1,16 +1,15 @@
 """Label trees: their structure, and what builds it."""
 
-from labelgrove.trees._clustering import kmeans_tree
+from labelgrove.trees._clustering import interpolated_tree, kmeans_tree
 from labelgrove.trees._codes import fano_tree, huffman_tree
 from labelgrove.trees._complete import complete_tree
 from labelgrove.trees._cost import SearchCost, cost_tree, search_cost
 from labelgrove.trees._embeddings import label_embeddings, label_indicator
 from labelgrove.trees._frequencies import fano_frequencies, label_frequencies
 from labelgrove.trees._hierarchy import hierarchy_tree
-from labelgrove.trees._interpolated import interpolated_tree
 from labelgrove.trees._label_tree import LabelTree
 from labelgrove.trees._skos import skos_tree
-from labelgrove.trees._statistics import TreeStatistics
+from labelgrove.trees._structure import TreeStatistics
 
 __all__ = [
     "LabelTree",

@@ -11,9 +11,9 @@ import numpy.typing as npt
 import scipy.sparse as sp
 
 from labelgrove._errors import DataError, ParameterError
-from labelgrove._indicator import dense_indicator, sparse_indicator
 from labelgrove._names import Names
 from labelgrove._parameters import choice
+from labelgrove._sparse import dense_indicator, sparse_indicator
 from labelgrove._targets import parse_targets
 from labelgrove._validation import Rows, check_rows
 

@@ -14,14 +14,16 @@ from labelgrove._errors import DataError, ParameterError
 from labelgrove._names import Names, as_names, as_vector, check_savable
 from labelgrove.trees._graphs import read_networkx, write_dot, write_networkx
 from labelgrove.trees._plot import plot_tree
-from labelgrove.trees._statistics import TreeStatistics, expected_depth, statistics_of
 from labelgrove.trees._structure import (
     Imported,
     Nodes,
+    TreeStatistics,
     as_parents,
     children_of,
     depths_of,
+    expected_depth,
     leaves_of,
+    statistics_of,
 )
 from labelgrove.trees._text_formats import (
     read_edge_list,

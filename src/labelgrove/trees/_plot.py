@@ -9,8 +9,7 @@ import numpy as np
 
 from labelgrove._optional import optional
 from labelgrove._parameters import integer
-from labelgrove.trees._statistics import TreeStatistics
-from labelgrove.trees._structure import Nodes, children_of
+from labelgrove.trees._structure import Nodes, TreeStatistics, children_of
 
 _INCHES_PER_LEAF = 0.2
 _LONGEST = 40  # characters of a label

@@ -1,13 +1,17 @@
-"""Arrays of parents: checks, depths, leaves and children, without a loop over nodes."""
+"""Arrays of parents: checks, depths, leaves and children without a loop over nodes; figures."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from labelgrove._errors import ParameterError
+from labelgrove._names import Names
+from labelgrove.trees._frequencies import as_frequencies
 
 Nodes = npt.NDArray[np.int64]
 
@@ -93,3 +97,91 @@ def children_of(parents: Nodes) -> tuple[Nodes, Nodes]:
     starts = np.zeros(parents.size + 1, np.int64)
     np.cumsum(np.bincount(parents[1:], minlength=parents.size), out=starts[1:])
     return starts, np.argsort(parents[1:], kind="stable") + 1
+
+
+@dataclass(frozen=True)
+class TreeStatistics:
+    """The shape of a tree in figures.
+
+    Parameters
+    ----------
+    n_nodes : int
+        Inner nodes and leaves.
+    n_labels : int
+        Leaves.
+    depth : int
+        Depth of the deepest leaf, in edges from the root.
+    mean_depth : float
+        Mean over the leaves.
+    balance : float
+        Between 0 and 1; 1 if every inner node shares its leaves out evenly among its children.
+        This is log(n_labels) divided by the mean, over the leaves, of the sum of log(arity) on the
+        way to the leaf: the numerator is the entropy of all the splits, the denominator what it
+        would be if all were even.
+    arities : dict from int to int
+        How many inner nodes there are of each number of children, ascending.
+    expected_depth : float or None
+        See `LabelTree.expected_depth`; None where no frequencies are given.
+
+    Examples
+    --------
+    >>> from labelgrove.trees import LabelTree
+    >>> LabelTree.flat(["a", "b", "c"]).statistics()
+    TreeStatistics(n_nodes=4, n_labels=3, depth=1, mean_depth=1.0, balance=1.0, arities={3: 1},
+        expected_depth=None)
+    """
+
+    n_nodes: int
+    n_labels: int
+    depth: int
+    mean_depth: float
+    balance: float
+    arities: dict[int, int]
+    expected_depth: float | None = None
+
+
+def statistics_of(parents: Nodes, leaf_depths: Nodes) -> TreeStatistics:
+    """Return the figures that need no frequencies, from all parents and the depths of leaves."""
+    arity = np.bincount(parents[1:], minlength=parents.size)
+    kinds, counts = np.unique(arity[arity > 0], return_counts=True)
+    return TreeStatistics(
+        n_nodes=parents.size,
+        n_labels=leaf_depths.size,
+        depth=int(leaf_depths.max(initial=0)),
+        mean_depth=float(leaf_depths.mean()) if leaf_depths.size else 0.0,
+        balance=_balance(parents, arity, leaf_depths.size),
+        arities=dict(zip(kinds.tolist(), counts.tolist(), strict=True)),
+    )
+
+
+def expected_depth(
+    leaf_depths: Nodes,
+    leaf_labels: Names,
+    frequencies: Any,
+    labels: Sequence[Any] | Names | None,
+) -> float:
+    """Return the sum of f_l·depth(l) with f scaled to sum 1; see `LabelTree.expected_depth`."""
+    names, values = as_frequencies(frequencies, labels)
+    depth_of = dict(zip(leaf_labels.tolist(), leaf_depths.tolist(), strict=True))
+    plain = names.tolist()
+    if len(set(plain)) != len(plain):
+        raise ParameterError("labels: one of them stands there twice; expected each once")
+    depths = [depth_of.get(name, -1) for name in plain]
+    if min(depths, default=0) < 0:
+        raise ParameterError(
+            f"frequencies: label {plain[depths.index(-1)]!r} is not in the tree; expected the "
+            "tree's labels only"
+        )
+    total = values.sum()
+    if total == 0:
+        raise ParameterError("frequencies: all are 0; expected one above 0")
+    return float(values @ np.array(depths, np.float64) / total)
+
+
+def _balance(parents: Nodes, arity: Nodes, n_labels: int) -> float:
+    if n_labels < 2:
+        return 1.0
+    choices = np.zeros(parents.size)
+    choices[1:] = np.log(arity[parents[1:]])
+    mean = sum_to_root(parents, choices)[arity == 0].mean()
+    return float(min(np.log(n_labels) / mean, 1.0))

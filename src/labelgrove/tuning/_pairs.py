@@ -11,8 +11,7 @@ import numpy.typing as npt
 from scipy.sparse import csr_array, issparse
 
 from labelgrove._errors import DataError
-from labelgrove._indicator import dense_indicator, sparse_indicator
-from labelgrove._sparse import triples
+from labelgrove._sparse import dense_indicator, sparse_indicator, triples
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]

@@ -23,7 +23,7 @@ from labelgrove.cli.streams._output import refuse_inputs
 from labelgrove.cli.streams._source import Source, joined
 from labelgrove.models import CompactionReport
 from labelgrove.models._label_tree import LabelTreeClassifier
-from labelgrove.models.engine._compaction_report import PLACES
+from labelgrove.models.engine._records import PLACES
 
 _UNITS = {"": 1, "b": 1, "kb": 10**3, "mb": 10**6, "gb": 10**9}
 _UNITS |= {"kib": 2**10, "mib": 2**20, "gib": 2**30}

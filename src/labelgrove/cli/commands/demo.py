@@ -12,8 +12,7 @@ import typer
 
 import labelgrove
 from labelgrove._errors import DataError
-from labelgrove.cli._demo_pages import show_conclusion, show_heading, show_samples
-from labelgrove.cli._demo_table import LearningTable
+from labelgrove.cli._demo import LearningTable, show_conclusion, show_heading, show_samples
 from labelgrove.cli._learning import Learning, learn_batch
 from labelgrove.cli._models import Model, check_can_write, create_model, save_model
 from labelgrove.cli._options import LimitOption

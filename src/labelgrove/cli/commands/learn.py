@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from labelgrove._errors import ModelStateError, ParameterError
-from labelgrove.cli._finish import finish_learning, new_record, write_record
-from labelgrove.cli._learning import learn_from
+from labelgrove.cli._learning import finish_learning, learn_from, new_record, write_record
 from labelgrove.cli._models import Model, algorithm_of, check_can_write, load_model
 from labelgrove.cli._options import (
     DataArgument,

@@ -6,8 +6,14 @@ from typing import Annotated
 
 import typer
 
-from labelgrove.cli._finish import finish_learning, new_record, write_record
-from labelgrove.cli._learning import ALL_PREDICTED, SAMPLE, learn_from
+from labelgrove.cli._learning import (
+    ALL_PREDICTED,
+    SAMPLE,
+    finish_learning,
+    learn_from,
+    new_record,
+    write_record,
+)
 from labelgrove.cli._models import ALGORITHMS, OPTIONS, check_can_write, create_model
 from labelgrove.cli._options import (
     DataArgument,
@@ -19,8 +25,8 @@ from labelgrove.cli._options import (
     ProgressiveOption,
     SeedOption,
     SetOption,
+    settable,
 )
-from labelgrove.cli._settings import settable
 from labelgrove.cli.streams._output import refuse_inputs
 from labelgrove.cli.streams._source import CHUNK_ROWS, Source
 from labelgrove.text import HashedText

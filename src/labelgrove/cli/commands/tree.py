@@ -19,10 +19,18 @@ from labelgrove.cli._options import (
     LimitOption,
     SeedOption,
     SetOption,
+    parse_settings,
+    settable,
 )
-from labelgrove.cli._settings import parse_settings, settable
-from labelgrove.cli._tree_builders import BUILDERS, Given
-from labelgrove.cli._tree_views import as_pairs, figures, outline, read_tree, tree_as_bytes
+from labelgrove.cli._trees import (
+    BUILDERS,
+    Given,
+    as_pairs,
+    figures,
+    outline,
+    read_tree,
+    tree_as_bytes,
+)
 from labelgrove.cli.streams import _numbers
 from labelgrove.cli.streams._console import show_pairs, visible, write_json
 from labelgrove.cli.streams._output import Output, refuse_inputs

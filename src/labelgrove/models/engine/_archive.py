@@ -17,9 +17,8 @@ from labelgrove._errors import ModelFileError
 from labelgrove._features import FeatureNames
 from labelgrove._label_arrays import names_from_arrays, names_to_arrays
 from labelgrove._labels import LabelRegistry
-from labelgrove.models.engine._compaction_report import CompactionReport
 from labelgrove.models.engine._learned import KINDS, AnyLearned, Arrays, Engine, Learned
-from labelgrove.models.engine._options import Options
+from labelgrove.models.engine._records import CompactionReport, Options
 from labelgrove.models.engine._tuned import thresholds_from_state, thresholds_state
 
 LoadEngine = Callable[[dict[str, Any], Arrays, bool], Engine]

@@ -14,9 +14,8 @@ from labelgrove import _core
 from labelgrove._errors import ParameterError
 from labelgrove._parameters import choice, integer, real, thread_count
 from labelgrove.models.engine._archive import About, model_state
-from labelgrove.models.engine._compaction_report import DTYPES, PLACES, CompactionReport
 from labelgrove.models.engine._learned import AnyLearned, Arrays, Learned, TreeEngine
-from labelgrove.models.engine._options import Options
+from labelgrove.models.engine._records import DTYPES, PLACES, CompactionReport, Options
 from labelgrove.models.engine._tuned import thresholds_for_prediction
 from labelgrove.persistence import model_bytes
 

@@ -15,7 +15,7 @@ from labelgrove._labels import LabelRegistry, Targets, parse_targets
 from labelgrove._names import as_names, as_vector, place_in_list
 from labelgrove._validation import Rows, require_same_length
 from labelgrove.models.engine._learned import KINDS, AnyLearned, Engine, Learned, suitable_rows
-from labelgrove.models.engine._options import Options
+from labelgrove.models.engine._records import Options
 
 Weigh = Callable[[int], "npt.NDArray[np.float32] | None"]
 

@@ -14,8 +14,7 @@ from labelgrove._errors import DataError, NotLearnedError, ParameterError
 from labelgrove._features import FeatureNames, check_column_names
 from labelgrove._labels import LabelRegistry, Targets
 from labelgrove._validation import Rows, check_rows, require_magnitude
-from labelgrove.models.engine._compaction_report import CompactionReport
-from labelgrove.models.engine._options import Options
+from labelgrove.models.engine._records import CompactionReport, Options
 from labelgrove.tuning import Thresholds
 
 KINDS = ("multiclass", "multilabel", "indicator")

@@ -1,4 +1,4 @@
-"""Label trees as the engines hold them."""
+"""Label trees for the engines: built by name from data, and as the core numbers them."""
 
 from __future__ import annotations
 
@@ -7,9 +7,29 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+import scipy.sparse as sp
 
+from labelgrove import _core
+from labelgrove._errors import DataError, ParameterError
+from labelgrove._labels import LabelRegistry
+from labelgrove._parameters import choice, integer, real
+from labelgrove._validation import Rows
 from labelgrove.models.engine._predicting import MISSING
-from labelgrove.trees import LabelTree
+from labelgrove.trees import (
+    LabelTree,
+    complete_tree,
+    cost_tree,
+    fano_tree,
+    huffman_tree,
+    interpolated_tree,
+    kmeans_tree,
+)
+from labelgrove.trees._embeddings import pifa
+
+TREES = ("kmeans", "interpolated", "cost", "huffman", "fano", "complete", "random", "flat")
+_EMBEDDED = ("kmeans", "interpolated", "cost")
+_SEEDED = (*_EMBEDDED, "random")
+_TREE_STREAM = 8  # of the core's random choices: see its hash.hpp
 
 
 def engine_tree(tree: LabelTree) -> tuple[npt.NDArray[Any], npt.NDArray[Any], list[Any]]:
@@ -61,3 +81,115 @@ def tree_numbers(arrays: Mapping[str, Any]) -> npt.NDArray[np.int64]:
             gone.append(parent)
     keep[0], keep[1] = False, True
     return np.where(keep, np.cumsum(keep) - 1, -1)
+
+
+class TreePlan:
+    """How trees are to be built; every parameter is checked at once.
+
+    Parameters
+    ----------
+    parameters : mapping
+        ``tree``, ``n_trees``, ``arity``, ``max_leaf_size``, ``interpolation`` and ``n_jobs`` of
+        the estimator.
+    seed : int
+        Of all random choices.
+
+    Raises
+    ------
+    ParameterError
+        Naming the parameter and its domain.
+    """
+
+    def __init__(self, parameters: Mapping[str, Any], seed: int) -> None:
+        self.given = parameters["tree"] if isinstance(parameters["tree"], LabelTree) else None
+        self._kind = "" if self.given is not None else choice(parameters, "tree", TREES)
+        self._n_trees = integer("n_trees", parameters["n_trees"], 1, 1000)
+        self._arity = integer("arity", parameters["arity"], 2)
+        self._leaf_size = integer("max_leaf_size", parameters["max_leaf_size"], 1)
+        self._interpolation = real(parameters, "interpolation", 0.0, 2.0)
+        self._n_jobs = parameters["n_jobs"]
+        self._seed = seed
+        if self._n_trees > 1 and self._kind not in _SEEDED:
+            raise ParameterError(
+                f"n_trees={self._n_trees}: such trees would all be the same; expected n_trees=1, or"
+                f" tree one of {', '.join(map(repr, _SEEDED))}"
+            )
+
+    def build(
+        self,
+        rows: Rows,
+        indptr: npt.NDArray[np.int64],
+        ids: npt.NDArray[np.uint32],
+        labels: LabelRegistry,
+    ) -> list[LabelTree]:
+        """Build the trees, over the ids of all labels that occur.
+
+        Raises
+        ------
+        DataError
+            If a label is not in the tree that was given.
+        """
+        counts = np.bincount(ids, minlength=len(labels))
+        if self.given is not None:
+            return [_over_ids(self.given, labels, counts)]
+        present = np.flatnonzero(counts)
+        if present.size == 0:
+            return [LabelTree([-1], [])] * self._n_trees
+        indicator = label_matrix(indptr, ids, present)
+        embeddings = embed_labels(rows, indicator) if self._kind in _EMBEDDED else None
+        seeds = [self._seed]
+        seeds += [_core.draw(self._seed, _TREE_STREAM, t) for t in range(1, self._n_trees)]
+        return [self._one(present, embeddings, indicator, seed) for seed in seeds]
+
+    def _one(
+        self, labels: npt.NDArray[np.int64], embeddings: Any, indicator: Any, seed: int
+    ) -> LabelTree:
+        counts = np.bincount(indicator.indices, minlength=len(labels))
+        common = {"labels": labels, "random_state": seed, "n_jobs": self._n_jobs}
+        clustering = {**common, "arity": self._arity, "max_leaf_size": self._leaf_size}
+        match self._kind:
+            case "kmeans":
+                return kmeans_tree(embeddings, **clustering)
+            case "interpolated":
+                lam = self._interpolation
+                return interpolated_tree(embeddings, counts, interpolation=lam, **clustering)
+            case "cost":
+                return cost_tree(embeddings, indicator, **common)
+            case "huffman":
+                return huffman_tree(counts, labels, arity=self._arity)
+            case "fano":
+                return fano_tree(counts, labels, arity=self._arity, max_leaves=self._leaf_size)
+            case "flat":
+                return complete_tree(labels, arity=max(2, len(labels)))
+            case _:
+                return complete_tree(
+                    labels,
+                    arity=self._arity,
+                    max_leaves=self._leaf_size,
+                    shuffle=self._kind == "random",
+                    random_state=seed,
+                )
+
+
+def label_matrix(
+    indptr: npt.NDArray[np.int64], ids: npt.NDArray[np.uint32], present: npt.NDArray[np.int64]
+) -> Any:
+    """Give the labels of all rows as 0 and 1, with a column for each of the ids ``present``."""
+    columns = np.searchsorted(present, ids)
+    shape = (len(indptr) - 1, len(present))
+    return sp.csr_array((np.ones(len(ids), np.uint8), columns, indptr), shape=shape)
+
+
+def embed_labels(rows: Rows, indicator: Any) -> Any:
+    """Give what the examples of each label look like."""
+    return pifa(rows, indicator.T.tocsr().astype(np.float32))
+
+
+def _over_ids(given: LabelTree, labels: LabelRegistry, counts: npt.NDArray[np.int64]) -> LabelTree:
+    """Give the tree with label ids in place of names; it must have all labels that occur."""
+    names = given.labels
+    ids = labels.ids_of(list(names.values())) if names else np.zeros(0, np.int64)
+    missing = np.setdiff1d(np.flatnonzero(counts), ids)
+    if missing.size:
+        raise DataError(f"y: label {labels.names[missing[0]]!r} is not in the tree")
+    return LabelTree(given.parents, dict(zip(names, ids.tolist(), strict=True)))

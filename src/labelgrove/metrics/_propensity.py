@@ -1,0 +1,329 @@
+"""Propensities of labels, and ranking metrics that weigh labels by them (Jain et al. 2016)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from scipy.sparse import csr_array, issparse
+
+from labelgrove._errors import DataError, ParameterError
+from labelgrove.metrics._inputs import MISSING, IntArray, as_indicator, top_columns
+from labelgrove.metrics._ranking import RankedHits, discounts, ideal_gain, match
+from labelgrove.metrics._score import (
+    Finish,
+    FloatArray,
+    Interval,
+    Score,
+    check_zero_division,
+    divide,
+    estimate,
+    mean_of,
+    ratio_of,
+)
+
+_FEWEST_EXAMPLES = 3  # below e examples the model's C is negative and so may be q
+
+
+def inverse_propensity(
+    labels: Any, *, n_examples: int | None = None, A: float = 0.55, B: float = 1.5
+) -> FloatArray:
+    """Inverse propensity of every label, from how often it occurs in the training data.
+
+    q_j = 1 + C (N_j + B)^(-A) with C = (ln N - 1)(B + 1)^A (Jain et al. 2016, as given in
+    Appendix D of Jasinska-Kobus et al. 2021), where N_j of N training examples have label j.
+
+    Parameters
+    ----------
+    labels : sparse matrix (n_rows, n_labels) or array (n_labels,)
+        The training set's labels, 0/1, or how many examples have each label.
+    n_examples : int, optional
+        Number of training examples N; needed with counts, known from a matrix.
+    A, B : float, default=0.55 and 1.5
+        Parameters of the propensity model. Recommended are 0.5 and 0.4 for the Wikipedia sets,
+        0.6 and 2.6 for the Amazon sets, and the defaults elsewhere.
+
+    Returns
+    -------
+    float64 array (n_labels,)
+
+    Raises
+    ------
+    DataError
+        When counts are negative or not whole numbers, or exceed `n_examples`.
+    ParameterError
+        When `n_examples` is missing or below 3, or `A` or `B` is not positive.
+
+    Examples
+    --------
+    >>> inverse_propensity([100, 1], n_examples=1000).round(2).tolist()
+    [1.77, 6.91]
+    """
+    if not (np.isfinite(A) and A > 0 and np.isfinite(B) and B > 0):
+        raise ParameterError(f"A={A!r}, B={B!r}: expected two positive numbers")
+    if issparse(labels):
+        matrix = as_indicator(labels, "labels")
+        counts = np.bincount(matrix.indices, minlength=matrix.shape[1])
+        n = matrix.shape[0] if n_examples is None else n_examples
+    else:
+        counts = _check_counts(labels)
+        if n_examples is None:
+            raise ParameterError("n_examples is missing: it is needed when counts are given")
+        n = n_examples
+    if n < _FEWEST_EXAMPLES:
+        raise ParameterError(
+            f"n_examples={n}: the propensity model needs at least {_FEWEST_EXAMPLES} examples"
+        )
+    if counts.size and counts.max() > n:
+        raise DataError(
+            f"labels: label {counts.argmax()} occurs {counts.max()} times in {n} examples"
+        )
+    C = (np.log(n) - 1.0) * (B + 1.0) ** A
+    return np.asarray(1.0 + C * (counts + B) ** -A, dtype=np.float64)
+
+
+def _check_counts(counts: npt.ArrayLike) -> IntArray:
+    array = np.asarray(counts)
+    if array.ndim != 1 or (array.size and array.dtype.kind not in "iu"):
+        raise DataError("labels: expected a sparse matrix or a one-dimensional array of counts")
+    if array.size and array.min() < 0:
+        raise DataError(f"labels: label {array.argmin()} has the negative count {array.min()}")
+    return array.astype(np.int64)
+
+
+@dataclass(frozen=True)
+class Gains:
+    """Weights of the hits, place by place.
+
+    Attributes
+    ----------
+    hits : RankedHits
+    found : float64 array (n, k)
+        Weight of the label in each place where it is relevant, 0 elsewhere.
+    best : float64 array (n, k)
+        The same for the ranking of a row's relevant labels by decreasing weight.
+    """
+
+    hits: RankedHits
+    found: FloatArray
+    best: FloatArray
+
+
+def weigh(hits: RankedHits, inverse_propensities: npt.ArrayLike) -> Gains:
+    """Check the labels' weights and look them up for the rankings and for the best possible."""
+    truth = hits.truth
+    q = _check_weights(inverse_propensities, int(truth.shape[1]))
+    weighted = csr_array((q[truth.indices], truth.indices, truth.indptr), shape=truth.shape)
+    best = top_columns(weighted, hits.ids.shape[1])
+    return Gains(
+        hits, np.where(hits.hit, q[hits.ids], 0.0), np.where(best != MISSING, q[best], 0.0)
+    )
+
+
+def _check_weights(inverse_propensities: npt.ArrayLike, n_labels: int) -> FloatArray:
+    q = np.asarray(inverse_propensities, dtype=np.float64)
+    if q.shape != (n_labels,):
+        raise DataError(f"inverse_propensities has shape {q.shape}: expected ({n_labels},)")
+    good = np.isfinite(q) & (q > 0)
+    if not good.all():
+        label = int(np.argmin(good))
+        raise DataError(
+            f"inverse_propensities: {q[label]} found for label {label} where a positive number "
+            "was expected"
+        )
+    return q
+
+
+def psp_finish(gains: Gains, k: int, zero_division: float) -> Finish:
+    return ratio_of(gains.found[:, :k].sum(axis=1), gains.best[:, :k].sum(axis=1), zero_division)
+
+
+def raw_psp_finish(gains: Gains, k: int) -> Finish:
+    return mean_of(gains.found[:, :k].sum(axis=1) / k)
+
+
+def psndcg_finish(gains: Gains, k: int, zero_division: float) -> Finish:
+    ideal = ideal_gain(gains.hits, k)
+    found = divide(gains.found[:, :k] @ discounts(k), ideal, 0.0)
+    best = divide(gains.best[:, :k] @ discounts(k), ideal, 0.0)
+    return ratio_of(found, best, zero_division)
+
+
+def raw_psndcg_finish(gains: Gains, k: int, zero_division: float) -> Finish:
+    found = gains.found[:, :k] @ discounts(k)
+    return mean_of(divide(found, ideal_gain(gains.hits, k), zero_division))
+
+
+def psp_at_k(
+    Y_true: Any,
+    prediction: Any,
+    inverse_propensities: npt.ArrayLike,
+    k: int = 5,
+    *,
+    labels: npt.ArrayLike | None = None,
+    zero_division: float = 0.0,
+    interval: Interval = None,
+) -> Score:
+    """Propensity-scored precision of the first `k` places as a share of the best possible (PSP@k).
+
+    The sum of q over all hits, divided by the sum that the best ranking of every row would have:
+    the normalised figure of the XMLRepository's tables. `raw_psp_at_k` is not normalised.
+
+    Parameters
+    ----------
+    Y_true, prediction, k, labels, interval
+        As for `precision_at_k`.
+    inverse_propensities : array (n_labels,)
+        Weight q of every label, as `inverse_propensity` gives.
+    zero_division : {0, 1, nan}, default=0
+        Value when `Y_true` holds no relevant label at all.
+
+    Returns
+    -------
+    Score
+        A float in [0, 1].
+
+    Raises
+    ------
+    DataError, ParameterError
+        As for `precision_at_k`; also when a weight is missing or not a positive number.
+
+    Examples
+    --------
+    >>> from scipy.sparse import csr_array
+    >>> psp_at_k(csr_array([[1, 0, 0], [0, 0, 1]]), [[0], [1]], [1.0, 2.0, 3.0], k=1)
+    0.25
+    """
+    hits = match(Y_true, prediction, k, labels)
+    gains = weigh(hits, inverse_propensities)
+    finish = psp_finish(gains, k, check_zero_division(zero_division))
+    return estimate(finish, hits.n_rows, interval)
+
+
+def raw_psp_at_k(
+    Y_true: Any,
+    prediction: Any,
+    inverse_propensities: npt.ArrayLike,
+    k: int = 5,
+    *,
+    labels: npt.ArrayLike | None = None,
+    interval: Interval = None,
+) -> Score:
+    """Propensity-scored precision of the first `k` places, not normalised.
+
+    Mean over rows of (1/k) times the sum of q over the hits, the formula of Appendix D of
+    Jasinska-Kobus et al. (2021); it may exceed 1.
+
+    Parameters
+    ----------
+    Y_true, prediction, inverse_propensities, k, labels, interval
+        As for `psp_at_k`.
+
+    Returns
+    -------
+    Score
+        A float of 0 or more.
+
+    Raises
+    ------
+    DataError, ParameterError
+        As for `psp_at_k`.
+
+    Examples
+    --------
+    >>> from scipy.sparse import csr_array
+    >>> raw_psp_at_k(csr_array([[1, 0, 0], [0, 0, 1]]), [[0], [2]], [1.0, 2.0, 3.0], k=1)
+    2.0
+    """
+    hits = match(Y_true, prediction, k, labels)
+    gains = weigh(hits, inverse_propensities)
+    return estimate(raw_psp_finish(gains, k), hits.n_rows, interval)
+
+
+def psndcg_at_k(
+    Y_true: Any,
+    prediction: Any,
+    inverse_propensities: npt.ArrayLike,
+    k: int = 5,
+    *,
+    labels: npt.ArrayLike | None = None,
+    zero_division: float = 0.0,
+    interval: Interval = None,
+) -> Score:
+    """Propensity-scored nDCG of the first `k` places as a share of the best possible (PSnDCG@k).
+
+    `raw_psndcg_at_k` of the ranking divided by that of the best ranking, which has a row's
+    labels by decreasing q: the normalised figure of the XMLRepository's tables. Rows without
+    relevant labels add nothing to either.
+
+    Parameters
+    ----------
+    Y_true, prediction, inverse_propensities, k, labels, zero_division, interval
+        As for `psp_at_k`.
+
+    Returns
+    -------
+    Score
+        A float in [0, 1].
+
+    Raises
+    ------
+    DataError, ParameterError
+        As for `psp_at_k`.
+
+    Examples
+    --------
+    >>> from scipy.sparse import csr_array
+    >>> psndcg_at_k(csr_array([[1, 0, 0], [0, 0, 1]]), [[0], [1]], [1.0, 2.0, 3.0], k=1)
+    0.25
+    """
+    hits = match(Y_true, prediction, k, labels)
+    gains = weigh(hits, inverse_propensities)
+    finish = psndcg_finish(gains, k, check_zero_division(zero_division))
+    return estimate(finish, hits.n_rows, interval)
+
+
+def raw_psndcg_at_k(
+    Y_true: Any,
+    prediction: Any,
+    inverse_propensities: npt.ArrayLike,
+    k: int = 5,
+    *,
+    labels: npt.ArrayLike | None = None,
+    zero_division: float = 0.0,
+    interval: Interval = None,
+) -> Score:
+    """Propensity-scored nDCG of the first `k` places, not normalised by the best possible.
+
+    Mean over rows of the sum of q/log2(r + 1) over the hits in places r, divided by the sum of
+    1/log2(r + 1) over the first min(k, number of relevant labels) places; it may exceed 1.
+
+    Parameters
+    ----------
+    Y_true, prediction, inverse_propensities, k, labels, interval
+        As for `psp_at_k`.
+    zero_division : {0, 1, nan}, default=0
+        Value of a row without relevant labels; nan leaves such rows out of the mean.
+
+    Returns
+    -------
+    Score
+        A float of 0 or more.
+
+    Raises
+    ------
+    DataError, ParameterError
+        As for `psp_at_k`.
+
+    Examples
+    --------
+    >>> from scipy.sparse import csr_array
+    >>> raw_psndcg_at_k(csr_array([[1, 0, 0], [0, 0, 1]]), [[0], [2]], [1.0, 2.0, 3.0], k=1)
+    2.0
+    """
+    hits = match(Y_true, prediction, k, labels)
+    gains = weigh(hits, inverse_propensities)
+    finish = raw_psndcg_finish(gains, k, check_zero_division(zero_division))
+    return estimate(finish, hits.n_rows, interval)

@@ -1,1 +1,0 @@
-"""Trees built and learnt from all examples at once, and warm starts."""
