@@ -28,7 +28,7 @@ MAY_IMPORT = {
     "trees": set(),
     "tuning": set(),
     "evaluation": {"metrics"},
-    "models": {"metrics", "persistence", "trees", "tuning"},
+    "models": {"metrics", "persistence", "text", "trees", "tuning"},
     "reporting": {"evaluation", "metrics"},
     "river": {"models"},
     "cli": {"", "data", "datasets", "evaluation", "models", "reporting", "text", "trees"},

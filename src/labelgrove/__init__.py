@@ -25,6 +25,7 @@ from labelgrove.models import (
     PLTClassifier,
     SearchStats,
     SharedModel,
+    TextClassifier,
     ThresholdedClassifier,
     load,
 )
@@ -51,6 +52,7 @@ __all__ = [
     "ParameterError",
     "SearchStats",
     "SharedModel",
+    "TextClassifier",
     "ThresholdedClassifier",
     "__version__",
     "evaluate",

@@ -99,7 +99,7 @@ def test_an_excerpt_has_whole_words_and_an_end(text: str) -> None:
 
 def test_the_table_tells_where_the_record_stands() -> None:
     table = LearningTable(Console(file=io.StringIO()))
-    model = create_model("online-plt", (), reads_text=True, passes=1, jobs=1, seed=0)
+    model = create_model("online-plt", (), texts=True, passes=1, jobs=1, seed=0)
     state = Learning(model)
     for told in ["wrong"] * 40 + ["right"] * 40:
         state.record.add([["right"]] * 25, [[told]] * 25)

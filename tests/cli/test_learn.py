@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import labelgrove
+from labelgrove.persistence import read_model, write_model
 
 
 def test_learning_on_is_as_if_it_had_never_stopped(
@@ -149,9 +150,8 @@ def test_labels_of_another_type_are_refused_by_place(
 def test_a_front_end_that_is_not_ours_is_refused(
     run: Any, texts: Path, text_model: Path, front_end: dict[str, Any]
 ) -> None:
-    model = labelgrove.load(text_model)
-    model.front_end_ = front_end
-    model.save(text_model)
+    stored = read_model(text_model)
+    write_model(text_model, {**stored.header, "front_end": front_end}, dict(stored.arrays))
     result = run("predict", text_model, texts, status=1)
     assert f"{text_model}: its text front-end is" in result.stderr
 
@@ -164,12 +164,12 @@ def test_a_batch_model_goes_on_online(
     settings = ["--set", "tree=interpolated", "--set", "interpolation=0.8"]
     settings += ["--set", f"online_ready={ready}"]
     run("train", texts, "-o", model, "--algorithm", "plt", *settings)
-    assert isinstance(labelgrove.load(model), labelgrove.PLTClassifier)
+    assert isinstance(labelgrove.load(model).classifier_, labelgrove.PLTClassifier)
     more = make_texts("more.jsonl", 120, labels=["topic-00", "new-a"])
     result = run("learn", model, more, "-o", tmp_path / "online.lg")
     assert "41 (1 of them new)" in result.stdout
     online = labelgrove.load(tmp_path / "online.lg")
-    assert isinstance(online, labelgrove.OnlinePLTClassifier)
+    assert isinstance(online.classifier_, labelgrove.OnlinePLTClassifier)
     assert online.examples_seen_ == 520
     for path, least in ((more, 0.9), (texts, 0.5)):
         found = run("predict", tmp_path / "online.lg", path, "-k", "1").stdout.splitlines()

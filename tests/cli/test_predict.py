@@ -11,7 +11,6 @@ import pytest
 
 import labelgrove
 from labelgrove.data import read_examples
-from labelgrove.text import HashedText
 
 
 def rows(output: str | bytes) -> list[Any]:
@@ -22,8 +21,7 @@ def test_the_best_five_in_order_of_the_file(run: Any, texts: Path, text_model: P
     found = rows(run("predict", text_model, texts).stdout)
     examples = read_examples(texts)
     assert examples.text is not None
-    X = HashedText().transform(examples.text)
-    labels, scores = labelgrove.load(text_model).predict_topk(X, k=5)
+    labels, scores = labelgrove.load(text_model).predict_topk(examples.text, k=5)
     assert [row["labels"] for row in found] == labels.tolist()
     np.testing.assert_allclose([row["scores"] for row in found], scores, rtol=1e-5)
 

@@ -25,8 +25,10 @@ def test_training_on_text_is_the_estimator_on_hashed_text(
     expected = labelgrove.OnlinePLTClassifier(alpha=0.5, random_state=5)
     expected.partial_fit(X, examples.labels)
     found = labelgrove.load(tmp_path / "m.lg")
-    assert found.get_params() == expected.get_params()
-    for ours, theirs in zip(found.predict_topk(X), expected.predict_topk(X), strict=True):
+    assert found.classifier_.get_params() == expected.get_params()
+    for ours, theirs in zip(
+        found.predict_topk(examples.text), expected.predict_topk(X), strict=True
+    ):
         np.testing.assert_array_equal(ours, theirs)
 
 
@@ -106,7 +108,7 @@ def test_numbered_features_and_labels(run: Any, vectors: Path, tmp_path: Path) -
     assert (found["examples"], found["labels"]) == (300, 20)
     model = labelgrove.load(tmp_path / "m.lg")
     assert model.classes_.dtype.kind == "i"
-    assert model.front_end_ is None
+    assert isinstance(model, labelgrove.OnlinePLTClassifier)
 
 
 def test_shuffling_numbered_features_without_a_header(run: Any, tmp_path: Path) -> None:
@@ -121,9 +123,9 @@ def test_text_parameters_are_stored_with_the_model(run: Any, texts: Path, tmp_pa
         *("--set", "text.n_features=512", "--set", "text.ngram_range=1,2"),
     )
     model = labelgrove.load(tmp_path / "m.lg")
-    assert model.front_end_["n_features"] == 512
-    assert model.front_end_["ngram_range"] == [1, 2]
-    assert model.n_features_in_ == 512
+    assert model.text_.to_dict()["n_features"] == 512
+    assert model.text_.to_dict()["ngram_range"] == [1, 2]
+    assert model.classifier_.n_features_in_ == 512
 
 
 def test_standard_input_is_read(run: Any, texts: Path, tmp_path: Path) -> None:
@@ -222,14 +224,14 @@ def test_batches_fit_into_chunks() -> None:
 def test_a_batch_is_finished_before_ctrl_c_is_answered(
     run: Any, texts: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    learn = labelgrove.OnlinePLTClassifier.partial_fit
+    learn = labelgrove.TextClassifier.partial_fit
 
     def learn_and_be_interrupted(self: Any, X: Any, y: Any) -> Any:
         if len(y) == 64:
             signal.raise_signal(signal.SIGINT)
         return learn(self, X, y)
 
-    monkeypatch.setattr(labelgrove.OnlinePLTClassifier, "partial_fit", learn_and_be_interrupted)
+    monkeypatch.setattr(labelgrove.TextClassifier, "partial_fit", learn_and_be_interrupted)
     words = ("train", texts, "-o", tmp_path / "m.lg")
     result = run(*words, "--json", status=130)
     learnt = 1 + 2 + 4 + 8 + 16 + 32 + 64

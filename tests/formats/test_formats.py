@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import labelgrove
-from formats.write import answers, rows
+from formats.write import answers
 from labelgrove.persistence import read_model
 
 FOLDER = Path(__file__).parent
@@ -68,14 +68,13 @@ def test_an_old_model_that_could_learn_goes_on(path: Path) -> None:
     model = labelgrove.load(path)
     if read_model(path).header["for_prediction"] or not hasattr(model, "partial_fit"):
         return
-    X = rows(model, questions)
     new: Any = 0 if isinstance(expected["classes"][0], int) else "new"
     if model.target_type_ == "multiclass":
-        model.partial_fit(X, [new] * 6)
+        model.partial_fit(questions, [new] * 6)
     elif read_model(path).header["targets"] == "indicator":
-        model.partial_fit(X, np.ones((6, len(expected["classes"])), int))
+        model.partial_fit(questions, np.ones((6, len(expected["classes"])), int))
     else:
-        model.partial_fit(X, [[new]] * 6)
+        model.partial_fit(questions, [[new]] * 6)
     assert new in model.classes_.tolist()
     counts = dict(expected["counts"])
     assert dict(zip(model.classes_.tolist(), model.label_counts_.tolist(), strict=True))[new] == (

@@ -23,6 +23,7 @@ from labelgrove import (
     LOMTreeClassifier,
     OnlinePLTClassifier,
     PLTClassifier,
+    TextClassifier,
     __version__,
 )
 from labelgrove.text import HashedText
@@ -99,8 +100,7 @@ def models() -> Iterator[Old]:
     yield old("online-tuned-for-prediction", tuned, for_prediction=True)
     yield old("online-sparse", OnlinePLTClassifier(**small).fit(sp.csr_array(X), Y))
     yield old("online-named", OnlinePLTClassifier(**small).fit(named(X), Y), named(X))
-    text = OnlinePLTClassifier(**small).fit(hashed.transform(sentences()), Y)
-    text.front_end_ = {"kind": "hashed-text", **hashed.to_dict()}
+    text = TextClassifier(OnlinePLTClassifier(**small), hashed).fit(sentences(), Y)
     yield old("online-text", text, sentences())
     yield old(
         "online-integers", OnlinePLTClassifier(**small).fit(X, [10**12 - len(c) for c in classes])
@@ -145,18 +145,9 @@ def models() -> Iterator[Old]:
     )
 
 
-def rows(model: Any, questions: Any) -> Any:
-    """The questions as the model takes them: its front end turns texts into rows."""
-    if not isinstance(questions[0], str):
-        return questions
-    parameters = {name: value for name, value in model.front_end_.items() if name != "kind"}
-    return HashedText.from_dict(parameters).transform(questions)
-
-
 def answers(model: Any, questions: Any) -> dict[str, Any]:
     """All that a model says, in no order of its own, as values that JSON can hold."""
-    X = rows(model, questions)
-    labels, scores = model.predict_topk(X, len(model.classes_))
+    labels, scores = model.predict_topk(questions, len(model.classes_))
     said = {
         "classes": sorted(model.classes_.tolist()),
         "counts": by_label(model.classes_.tolist(), model.label_counts_.tolist()),
@@ -164,12 +155,12 @@ def answers(model: Any, questions: Any) -> dict[str, Any]:
             by_label(row, values)
             for row, values in zip(labels.tolist(), scores.tolist(), strict=True)
         ],
-        "predicted": predicted(model, X),
+        "predicted": predicted(model, questions),
     }
     thresholds = getattr(model, "thresholds_", None)
     if thresholds is not None:
         said["thresholds"] = by_label(model.classes_.tolist(), thresholds.tolist())
-    if model.algorithm == "plt" and model.online_ready:
+    if isinstance(model, PLTClassifier) and model.online_ready:
         online = OnlinePLTClassifier.from_batch(model)
         said["online"] = answers(online, questions)["scores"]
     return said

@@ -204,24 +204,6 @@ def test_weights_are_counted() -> None:
     assert clf.size()["model_bytes"] > 0
 
 
-def test_the_front_end_is_kept_with_the_model() -> None:
-    import copy
-
-    X, y = checkerboard(1)
-    clf = OnlinePLTClassifier().fit(X, y)
-    assert clf.front_end_ is None
-    clf.front_end_ = {"kind": "hashed-text", "n_features": 8}
-    clf.partial_fit(X, y)
-    assert (
-        copy.deepcopy(clf).front_end_
-        == clf.front_end_
-        == {
-            "kind": "hashed-text",
-            "n_features": 8,
-        }
-    )
-
-
 def test_without_scaling_values_have_a_bound() -> None:
     X, y = checkerboard(1)
     clf = OnlinePLTClassifier(normalize=False).fit(X, y)

@@ -212,9 +212,8 @@ def show_samples(console: Console, model: Model, docs: Sequence[PythonDoc]) -> N
     """
     if not docs:
         return
-    assert model.front_end is not None
     console.print(Text("\nDocstrings that it has never seen", style="bold"))
-    found = Search(model).find(model.front_end.transform([doc.text for doc in docs]))
+    found = Search(model).find([doc.text for doc in docs])
     for doc, (labels, scores) in zip(docs, found, strict=True):
         true = [Text(label) for label in doc.labels]
         console.print()

@@ -13,7 +13,7 @@ import typer
 from labelgrove._errors import DataError, FileFormatError
 from labelgrove._interrupts import held_back
 from labelgrove.cli._application import INTERRUPTED
-from labelgrove.cli._models import Model, check_can_write, save_model
+from labelgrove.cli._models import Model, check_can_write, inputs_of
 from labelgrove.cli.streams import _numbers
 from labelgrove.cli.streams._console import say_error, show_pairs, write_json
 from labelgrove.cli.streams._output import refuse_inputs
@@ -64,7 +64,7 @@ class Learning:
     @property
     def n_labels(self) -> int:
         """Labels known to the model by now."""
-        return int(getattr(self.model.classifier, "n_classes_", 0))
+        return int(getattr(self.model, "n_classes_", 0))
 
 
 def learn_from(
@@ -86,7 +86,7 @@ def learn_from(
     record : StreamRecord, optional
         What to keep the course in; every example is predicted for it.
     """
-    if not hasattr(model.classifier, "partial_fit"):
+    if not hasattr(model, "partial_fit"):
         return _fit_from(model, source)
     source.check_passes(passes)
     state = Learning(model)
@@ -130,10 +130,10 @@ def _fit_from(model: Model, source: Source) -> Learning:
                 line.update(done, [])
         if parts:
             examples = joined(parts)
-            X = model.rows(examples, source.path)
+            X = inputs_of(model, examples, source.path)
             title = f"learning from {_numbers.counted(done, 'example')}"
-            with shown(ShareLine(title, lambda: model.classifier.fit_progress)):
-                model.classifier.fit(X, _targets(model, examples, source.path))
+            with shown(ShareLine(title, lambda: model.fit_progress)):
+                model.fit(X, _targets(model, examples, source.path))
             state.examples, state.passes = done, 1
     except KeyboardInterrupt:
         state.stopped = True
@@ -155,13 +155,13 @@ def learn_batch(state: Learning, batch: Examples, path: str, *, predict: bool) -
     predict : bool
         False on later passes, when the rows have been seen and a prediction would flatter.
     """
-    classifier = state.model.classifier
-    X = state.model.rows(batch, path)
+    model: Any = state.model
+    X = inputs_of(model, batch, path)
     try:
         targets = _targets(state.model, batch, path)
         if predict:
             predict_then_learn(
-                classifier,
+                model,
                 X,
                 targets,
                 batch.labels,
@@ -170,7 +170,7 @@ def learn_batch(state: Learning, batch: Examples, path: str, *, predict: bool) -
                 count_nodes=state.all_predicted,
             )
         else:
-            classifier.partial_fit(X, targets)
+            model.partial_fit(X, targets)
     except FileFormatError:
         raise
     except DataError as failure:
@@ -180,7 +180,7 @@ def learn_batch(state: Learning, batch: Examples, path: str, *, predict: bool) -
 
 def _targets(model: Model, batch: Examples, path: str) -> Any:
     """Give the labels as the model takes them: collections, or single ones to a multi-class one."""
-    if getattr(model.classifier, "target_type_", None) != "multiclass":
+    if getattr(model, "target_type_", None) != "multiclass":
         return batch.labels
     for line, labels in zip(batch.lines, batch.labels, strict=True):
         if len(labels) != 1:
@@ -221,7 +221,7 @@ def _batch_size(seen: int, all_predicted: bool) -> int:
 
 
 def _examples_seen(model: Model) -> int:
-    return int(getattr(model.classifier, "examples_seen_", 0))
+    return int(getattr(model, "examples_seen_", 0))
 
 
 def new_record(
@@ -292,7 +292,7 @@ def finish_learning(
             raise typer.Exit(INTERRUPTED)
         raise DataError("there is not a single example to learn from; no model was written")
     with shown(ProgressLine(f"writing {path}")):
-        save_model(learning.model, path, for_prediction=for_prediction)
+        learning.model.save(path, for_prediction=for_prediction)
     if as_json:
         write_json(_for_programs(learning, path, known_before))
     elif not learning.stopped:

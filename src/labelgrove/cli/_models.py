@@ -1,4 +1,4 @@
-"""Models of the command line: an estimator and, for text, the front-end before it."""
+"""Models of the command line: an estimator, for text within a `TextClassifier`."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import errno
 import os
 import sys
 from collections.abc import Sequence
-from dataclasses import dataclass
 from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
@@ -17,8 +16,8 @@ from labelgrove.cli._application import trusting
 from labelgrove.cli._options import parse_settings, settable
 from labelgrove.cli._trees import read_tree
 from labelgrove.data import Examples
-from labelgrove.models import ESTIMATORS
-from labelgrove.models._base import check_parameters
+from labelgrove.models import ESTIMATORS, TextClassifier
+from labelgrove.models._base import LabelClassifier, check_parameters
 from labelgrove.models._plt_options import PRESETS
 from labelgrove.text import HashedText
 
@@ -28,54 +27,61 @@ ALGORITHMS = {estimator.algorithm: estimator for estimator in ESTIMATORS}
 #: Parameters of the estimator that have an option of their own.
 OPTIONS = {"n_jobs": "--jobs", "random_state": "--seed", "epochs": "--passes"}
 
-_FRONT_END = "hashed-text"
+#: A classifier of texts, or of rows of features.
+Model = TextClassifier | LabelClassifier
 
 
-@dataclass
-class Model:
-    """An estimator and what turns text into its rows.
+def reads_text(model: Model) -> bool:
+    """Tell whether a model takes texts.
 
     Parameters
     ----------
-    classifier : LabelClassifier
-        The estimator.
-    front_end : HashedText or None
-        The front-end of a model that reads text.
+    model : Model
+        The model.
     """
+    return isinstance(model, TextClassifier)
 
-    classifier: Any
-    front_end: HashedText | None
 
-    def rows(self, examples: Examples, path: str) -> Any:
-        """Turn examples into the rows that the estimator takes.
+def estimator_of(model: Model) -> Any:
+    """Give what learns: the model itself, or the classifier of a model that reads text.
 
-        Parameters
-        ----------
-        examples : Examples
-            A chunk of a file.
-        path : str
-            The file's name, for the message when it is of the wrong kind.
-        """
-        if self.front_end is None:
-            if examples.X is None:
-                raise DataError(
-                    f"{path} holds text, but the model has learnt from numbered features; "
-                    "give data in the form in which it was trained"
-                )
-            return examples.X
-        if examples.text is None:
-            raise DataError(
-                f"{path} holds numbered features, but the model has learnt from text; "
-                "give data in the form in which it was trained"
-            )
-        return self.front_end.transform(examples.text)
+    Parameters
+    ----------
+    model : Model
+        The model.
+    """
+    return model.classifier_ if isinstance(model, TextClassifier) else model
+
+
+def inputs_of(model: Model, examples: Examples, path: str) -> Any:
+    """Give what a model takes of examples: texts or rows.
+
+    Parameters
+    ----------
+    model : Model
+        The model.
+    examples : Examples
+        A chunk of a file.
+    path : str
+        The file's name, for the message when it is of the wrong kind.
+    """
+    wanted, found = "numbered features", "text"
+    given: Any = examples.X
+    if reads_text(model):
+        wanted, found, given = found, wanted, examples.text
+    if given is None:
+        raise DataError(
+            f"{path} holds {found}, but the model has learnt from {wanted}; "
+            "give data in the form in which it was trained"
+        )
+    return given
 
 
 def create_model(
     algorithm: str,
     assignments: Sequence[str],
     *,
-    reads_text: bool,
+    texts: bool,
     passes: int,
     jobs: int,
     seed: int,
@@ -88,8 +94,8 @@ def create_model(
         A name of ``ALGORITHMS``.
     assignments : sequence of str
         The ``--set`` options.
-    reads_text : bool
-        Whether a text front-end is needed.
+    texts : bool
+        Whether it is to learn from texts.
     passes, jobs, seed : int
         The options of these names.
     """
@@ -103,7 +109,7 @@ def create_model(
     tree = settings.estimator.get("tree")
     if isinstance(tree, str) and Path(tree).is_file():
         settings.estimator["tree"] = read_tree(tree)
-    if settings.text and not reads_text:
+    if settings.text and not texts:
         name = next(iter(settings.text))
         raise ParameterError(f"--set text.{name}: the data holds numbered features, not text")
     options = {"n_jobs": jobs, "random_state": seed}
@@ -115,9 +121,9 @@ def create_model(
         )
     classifier = estimator(**settings.estimator, **options)
     check_parameters(classifier)
-    return Model(
-        classifier, HashedText.from_dict(settings.text, trust_pattern=True) if reads_text else None
-    )
+    if not texts:
+        return classifier
+    return TextClassifier(classifier, HashedText.from_dict(settings.text, trust_pattern=True))
 
 
 def load_model(path: str, *, jobs: int = 1) -> Model:
@@ -136,35 +142,19 @@ def load_model(path: str, *, jobs: int = 1) -> Model:
         )
     if Path(path).is_dir():
         raise ModelFileError(f"{path}: this is a directory, not a model file")
-    classifier = labelgrove.load(path, n_jobs=jobs)
-    stored = classifier.front_end_
-    if stored is None:
-        return Model(classifier, None)
-    parameters = dict(stored)
-    if parameters.pop("kind", None) != _FRONT_END:
-        raise ModelFileError(f"{path}: its text front-end is of a kind unknown to this version")
-    default = HashedText().token_pattern
-    pattern = parameters.get("token_pattern", default)
-    if pattern != default and not trusting.get():
-        raise ModelFileError(
-            f"{path}: it finds words by the pattern {pattern!r:.200}, and a pattern can take for "
-            "ever to match; add --trust-pattern if you trust whoever made the file"
-        )
-    try:
-        return Model(classifier, HashedText.from_dict(parameters, trust_pattern=True))
-    except ParameterError as failure:
-        raise ModelFileError(f"{path}: its text front-end is damaged ({failure})") from None
+    model: Model = labelgrove.load(path, n_jobs=jobs, trust_pattern=trusting.get())
+    return model
 
 
-def algorithm_of(classifier: Any) -> str:
+def algorithm_of(model: Model) -> str:
     """Give the name that ``--algorithm`` knows an estimator by.
 
     Parameters
     ----------
-    classifier : LabelClassifier
-        An estimator.
+    model : Model
+        The model.
     """
-    return str(classifier.algorithm)
+    return str(estimator_of(model).algorithm)
 
 
 def parameters_of(classifier: Any) -> dict[str, Any]:
@@ -182,25 +172,6 @@ def parameters_of(classifier: Any) -> dict[str, Any]:
         for name in settable(type(classifier))
         if name in given
     }
-
-
-def save_model(model: Model, path: str, *, for_prediction: bool = False) -> None:
-    """Write a model file: the old content stays until the new one is complete.
-
-    Parameters
-    ----------
-    model : Model
-        The model.
-    path : str
-        The file.
-    for_prediction : bool
-        Leave out what only learning needs.
-    """
-    front_end = model.front_end
-    model.classifier.front_end_ = (
-        None if front_end is None else {"kind": _FRONT_END, **front_end.to_dict()}
-    )
-    model.classifier.save(path, for_prediction=for_prediction)
 
 
 def check_can_write(path: str) -> None:

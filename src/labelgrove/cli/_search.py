@@ -32,7 +32,7 @@ def chosen_cut(model: Model, threshold: float | None, thresholds: bool) -> Cut |
         return threshold
     if threshold is not None:
         raise ParameterError("--threshold and --thresholds exclude each other")
-    kept: npt.NDArray[np.float64] | None = getattr(model.classifier, "thresholds_", None)
+    kept: npt.NDArray[np.float64] | None = getattr(model, "thresholds_", None)
     if kept is None:
         raise ParameterError(
             "--thresholds: this model has none; `labelgrove tune` gives them to it, and so does "
@@ -94,8 +94,8 @@ class Search:
 
         Parameters
         ----------
-        X : csr_array, shape (n, n_features)
-            Rows as the estimator takes them.
+        X : list of str, or csr_array of shape (n, n_features)
+            Examples as the model takes them.
         """
         return self._above(X) if self._by_threshold else self._best(X)
 
@@ -106,7 +106,7 @@ class Search:
         return each or (self.threshold is not None and self.k is None)
 
     def _best(self, X: Any) -> Iterator[tuple[list[Any], list[float]]]:
-        labels, scores = self.model.classifier.predict_topk(
+        labels, scores = self.model.predict_topk(
             X, k=self.k or DEFAULT_K, labels=self.allowed, beam_width=self.beam
         )
         least = -np.inf if self.threshold is None else self.threshold
@@ -116,10 +116,9 @@ class Search:
             yield names[:length], values[:length]
 
     def _above(self, X: Any) -> Iterator[tuple[list[Any], list[float]]]:
-        classifier = self.model.classifier
-        found = classifier.predict_proba(X, threshold=self.threshold, labels=self.allowed)
+        found = self.model.predict_proba(X, threshold=self.threshold, labels=self.allowed)
         for row in range(found.shape[0]):
             part = slice(found.indptr[row], found.indptr[row + 1])
             columns, scores = found.indices[part], found.data[part]
             order = np.lexsort((columns, -scores))[: self.k]
-            yield classifier.classes_[columns[order]].tolist(), scores[order].tolist()
+            yield self.model.classes_[columns[order]].tolist(), scores[order].tolist()

@@ -7,6 +7,7 @@ from labelgrove.models._lom_tree import LOMTreeClassifier, LOMTreeStatistics
 from labelgrove.models._online_plt import OnlinePLTClassifier
 from labelgrove.models._plt import PLTClassifier
 from labelgrove.models._shared import SharedModel
+from labelgrove.models._text_classifier import TextClassifier
 from labelgrove.models._thresholded import ThresholdedClassifier
 from labelgrove.models.engine._predicting import SearchStats
 from labelgrove.models.engine._records import CompactionReport
@@ -37,6 +38,7 @@ __all__ = [
     "SearchStats",
     "SharedModel",
     "Step",
+    "TextClassifier",
     "ThresholdedClassifier",
     "load",
 ]

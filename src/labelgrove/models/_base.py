@@ -20,6 +20,7 @@ from labelgrove._validation import check_weights
 from labelgrove.models.engine._archive import (
     About,
     Format,
+    State,
     front_end_from,
     learned_from_file,
     learned_from_state,
@@ -69,7 +70,6 @@ class LabelClassifier(ClassifierMixin, BaseEstimator):
 
     _learned: AnyLearned | None = None
     _own_guard: Guard | None = None
-    front_end_: dict[str, Any] | None = None
     n_jobs: int | None
     threshold: float
 
@@ -554,7 +554,6 @@ class LabelClassifier(ClassifierMixin, BaseEstimator):
         """Replace the current state."""
         with turn.alone():
             self._learned = learned
-            self.front_end_ = None
 
     @property
     def _guard(self) -> Guard:
@@ -602,15 +601,21 @@ class LabelClassifier(ClassifierMixin, BaseEstimator):
 
         Whatever is raised, a file that was there before stays as it was.
         """
+        self._save(path, None, for_prediction=for_prediction)
+
+    def _save(
+        self, path: str | PathLike[str], front_end: State | None, *, for_prediction: bool
+    ) -> None:
         known(self._learned)
         with self._guard.reading():
             header, arrays = model_state(
-                known(self._learned), self._about(), for_prediction=for_prediction
+                known(self._learned), self._about(front_end), for_prediction=for_prediction
             )
 
             def check(stored: StoredModel) -> None:
                 arrays.clear()  # they are in the file now: no third copy of the model
                 type(self)()._restore(stored)
+                front_end_from(stored.header, stored.arrays, trust_pattern=True)
 
             write_model(path, header, arrays, check)
 
@@ -626,7 +631,7 @@ class LabelClassifier(ClassifierMixin, BaseEstimator):
         parameters = parameters_from(stored.header, list(self.get_params(deep=False)))
         self.set_params(**parameters)
         self._check_parameters()
-        self._learned, self.front_end_ = learned, front_end_from(stored.header)
+        self._learned = learned
 
     def _check_parameters(self) -> None:
         """Refuse parameters outside their domains, but for the tree, which no file keeps."""
@@ -642,8 +647,8 @@ class LabelClassifier(ClassifierMixin, BaseEstimator):
     def _start(self, *, named: bool) -> Any:
         """The parameters, checked; ``named`` tells that features have names."""
 
-    def _about(self) -> About:
-        return About(self.algorithm, self.get_params(deep=False), self.front_end_)
+    def _about(self, front_end: State | None = None) -> About:
+        return About(self.algorithm, self.get_params(deep=False), front_end)
 
     def __getstate__(self) -> dict[str, Any]:
         with self._guard.reading():

@@ -14,6 +14,7 @@ from sklearn.base import clone
 from labelgrove._errors import DataError, ParameterError
 from labelgrove._parameters import thread_count
 from labelgrove.models._base import LabelClassifier
+from labelgrove.models.engine._archive import State
 from labelgrove.models.engine._compacting import checked_compaction, compact_copy
 from labelgrove.models.engine._learned import Learned, TreeEngine, known
 from labelgrove.models.engine._predicting import precision_at
@@ -87,6 +88,17 @@ class LabelTreeClassifier(LabelClassifier):
         >>> small.predict_topk(X, k=1)[0].tolist(), small.compaction_.precision_after[0]
         ([['a'], ['b']], 1.0)
         """
+        return self._compact(dtype, threshold, max_bytes, X, y, None)
+
+    def _compact(
+        self,
+        dtype: str,
+        threshold: float | None,
+        max_bytes: int | None,
+        X: Any,
+        y: Any,
+        front_end: State | None,
+    ) -> Self:
         least, most = checked_compaction(dtype, threshold, max_bytes)
         if (X is None) != (y is None):
             raise ParameterError("X and y go together; expected both or none")
@@ -94,10 +106,10 @@ class LabelTreeClassifier(LabelClassifier):
         if X is not None:
             measure = partial(precision_at, X=X, y=y, places=PLACES, n_jobs=self.n_jobs)
         with self._guard.reading():
-            learned, about = known(self._learned), self._about()
+            learned, about = known(self._learned), self._about(front_end)
             compacted = compact_copy(learned, about, dtype, least, most, measure, self.n_jobs)
         copy: Self = clone(self)
-        copy._learned, copy.front_end_ = compacted, self.front_end_
+        copy._learned = compacted
         return copy
 
     @property

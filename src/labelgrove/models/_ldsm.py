@@ -163,9 +163,6 @@ class LdSMClassifier(BatchClassifier):
     examples_seen_ : int
         Examples learnt from.
     target_type_ : {"multiclass", "multilabel"}
-    front_end_ : dict or None
-        How text becomes features, where the command line or a user has said so; kept with the
-        model.
 
     Notes
     -----

@@ -12,6 +12,8 @@ from labelgrove.models._ldsm import LdSMClassifier
 from labelgrove.models._lom_tree import LOMTreeClassifier
 from labelgrove.models._online_plt import OnlinePLTClassifier
 from labelgrove.models._plt import PLTClassifier
+from labelgrove.models._text_classifier import TextClassifier
+from labelgrove.models.engine._archive import front_end_from
 from labelgrove.persistence import read_model
 
 ESTIMATORS: tuple[type[LabelClassifier], ...] = (
@@ -23,7 +25,7 @@ ESTIMATORS: tuple[type[LabelClassifier], ...] = (
 """Every estimator that model files can hold."""
 
 
-def load(path: str | PathLike[str], *, n_jobs: int | None = 1) -> Any:
+def load(path: str | PathLike[str], *, n_jobs: int | None = 1, trust_pattern: bool = False) -> Any:
     """Read a model that an estimator's ``save`` has written.
 
     The weights of a model saved for prediction stay where they are, in the mapped file: they are
@@ -35,12 +37,16 @@ def load(path: str | PathLike[str], *, n_jobs: int | None = 1) -> Any:
     n_jobs : int, optional
         Threads of the estimator; -1 for all processors. A file does not say how many there were
         where it was written.
+    trust_pattern : bool
+        Whether to take a pattern of words that is not the default, of a model that reads text by
+        :class:`~labelgrove.text.HashedText`. A regular expression can take for ever to match a
+        short text, so that a stranger's file could hang whoever predicts with it.
 
     Returns
     -------
     estimator
-        Of the class that was saved. It predicts, and unless it was saved for prediction learns
-        on, exactly as the saved one.
+        Of the class that was saved: a `TextClassifier` where the model reads text. It predicts,
+        and unless it was saved for prediction learns on, exactly as the saved one.
 
     Raises
     ------
@@ -61,5 +67,6 @@ def load(path: str | PathLike[str], *, n_jobs: int | None = 1) -> Any:
     model = estimator()
     with stored.checking():
         model._restore(stored)
+        text = front_end_from(stored.header, stored.arrays, trust_pattern=trust_pattern)
     model.set_params(n_jobs=n_jobs)
-    return model
+    return model if text is None else TextClassifier(text=text).with_classifier(model)

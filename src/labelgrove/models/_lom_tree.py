@@ -144,9 +144,6 @@ class LOMTreeClassifier(OnlineClassifier):
         Columns seen so far.
     examples_seen_ : int
         Examples learnt from, every pass counted.
-    front_end_ : dict or None
-        How text becomes features, where the command line or a user has said so; kept with the
-        model.
 
     Notes
     -----

@@ -109,9 +109,6 @@ class OnlinePLTClassifier(OnlineClassifier, LabelTreeClassifier):
         :meth:`tune_thresholds`, or given by :meth:`set_thresholds`.
     tree_ : LabelTree
         The tree as it stands; labels that were removed are not in it.
-    front_end_ : dict or None
-        How text becomes features, where the command line or a user has said so; kept with the
-        model.
 
     Notes
     -----
@@ -288,10 +285,9 @@ class OnlinePLTClassifier(OnlineClassifier, LabelTreeClassifier):
                 counts=batch.counts.copy(),
                 tuned=batch.tuned,
             )
-            front_end = model.front_end_
             estimator_parameters = online_parameters(batch.options, parameters)
         online = cls(**estimator_parameters)
-        online._learned, online.front_end_ = learned, front_end
+        online._learned = learned
         return online
 
     def _check_new_labels(self, options: EngineOptions, fresh: list[Any]) -> None:

@@ -117,9 +117,6 @@ class PLTClassifier(BatchClassifier, LabelTreeClassifier):
     target_type_ : {"multiclass", "multilabel"}
     tree_ : LabelTree
         The tree, without labels that were removed; of an ensemble the first one.
-    front_end_ : dict or None
-        How text becomes features, where the command line or a user has said so; kept with the
-        model.
 
     Examples
     --------

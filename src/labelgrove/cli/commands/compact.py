@@ -9,7 +9,14 @@ from typing import Annotated, Any
 import typer
 
 from labelgrove._errors import DataError, ParameterError
-from labelgrove.cli._models import Model, algorithm_of, check_can_write, load_model, save_model
+from labelgrove.cli._models import (
+    Model,
+    algorithm_of,
+    check_can_write,
+    estimator_of,
+    inputs_of,
+    load_model,
+)
 from labelgrove.cli._options import (
     FormatOption,
     JobsOption,
@@ -76,16 +83,16 @@ def compact(
     """
     most = None if max_bytes is None else size_from(max_bytes)
     model = load_model(model_file, jobs=jobs)
-    if not isinstance(model.classifier, LabelTreeClassifier):
+    if not isinstance(estimator_of(model), LabelTreeClassifier):
         raise ParameterError(
-            f"{model_file}: a model of {algorithm_of(model.classifier)} has no label tree, and "
+            f"{model_file}: a model of {algorithm_of(model)} has no label tree, and "
             "cannot be made compact"
         )
     check_can_write(output)
     refuse_inputs(output, model_file, *([] if data is None else [data]))
     X, y = (None, None) if data is None else _examples(model, data, format, limit)
-    small = model.classifier.compact(dtype=dtype, threshold=threshold, max_bytes=most, X=X, y=y)
-    save_model(Model(small, model.front_end), output, for_prediction=True)
+    small: Any = model.compact(dtype=dtype, threshold=threshold, max_bytes=most, X=X, y=y)
+    small.save(output, for_prediction=True)
     if json:
         write_json({"model": output, **asdict(small.compaction_)})
     else:
@@ -117,8 +124,8 @@ def _examples(model: Model, data: str, format: str | None, limit: int | None) ->
         if not parts:
             raise DataError(f"{data}: there are no examples")
         examples = joined(parts)
-        X = model.rows(examples, source.path)
-    if model.classifier.target_type_ != "multiclass":
+        X = inputs_of(model, examples, source.path)
+    if model.target_type_ != "multiclass":
         return X, examples.labels
     if any(len(labels) != 1 for labels in examples.labels):
         raise DataError(f"{data}: the model has learnt classes; expected one label an example")

@@ -14,7 +14,7 @@ import labelgrove
 from labelgrove._errors import DataError
 from labelgrove.cli._demo import LearningTable, show_conclusion, show_heading, show_samples
 from labelgrove.cli._learning import Learning, learn_batch
-from labelgrove.cli._models import Model, check_can_write, create_model, save_model
+from labelgrove.cli._models import Model, check_can_write, create_model
 from labelgrove.cli._options import LimitOption
 from labelgrove.cli.streams._console import output_console
 from labelgrove.data import Examples
@@ -41,7 +41,7 @@ def demo(
     check_can_write(output)
     console = output_console()
     show_heading(console)
-    model = create_model("online-plt", (), reads_text=True, passes=1, jobs=1, seed=0)
+    model = create_model("online-plt", (), texts=True, passes=1, jobs=1, seed=0)
     state, held_out = Learning(model), list[PythonDoc]()
     table = LearningTable(console)
     begin = perf_counter()
@@ -52,7 +52,7 @@ def demo(
     seconds = perf_counter() - begin
     if table.n_examples == 0:
         raise DataError("not a single docstring was found to learn from; no model was written")
-    save_model(model, output)
+    model.save(output)
     show_samples(console, model, _spread(held_out, _N_SAMPLES))
     show_conclusion(
         console,
@@ -94,6 +94,5 @@ def _spread(docs: list[PythonDoc], number: int) -> list[PythonDoc]:
 def _test(model: Model, docs: list[PythonDoc]) -> dict[str, float]:
     if not docs:
         return {}
-    X = model.rows(_as_examples(docs), _SOURCE)
-    scores = labelgrove.evaluate(model.classifier, X, [doc.labels for doc in docs])
+    scores = labelgrove.evaluate(model, [doc.text for doc in docs], [doc.labels for doc in docs])
     return {name: scores[name] for name in ("p@1", "p@3", "p@5")}

@@ -14,7 +14,7 @@ from rich.table import Table
 
 from labelgrove._cuts import Cut
 from labelgrove._errors import DataError
-from labelgrove.cli._models import Model, load_model
+from labelgrove.cli._models import Model, inputs_of, load_model
 from labelgrove.cli._options import (
     BeamOption,
     DataArgument,
@@ -90,17 +90,15 @@ def _measure(model: Model, source: Source, beam: int | None, cut: Cut | None) ->
     def batches() -> Iterator[tuple[Any, Any]]:
         done = 0
         for chunk in source.chunks():
-            yield model.rows(chunk, source.path), chunk.labels
+            yield inputs_of(model, chunk, source.path), chunk.labels
             done += chunk.n_rows
             line.update(done)
         if not done:
             raise DataError(f"{source.path}: there is not a single example to measure on")
 
     with shown(line):
-        observed = observe(
-            model.classifier, batches(), k=_PLACES[-1], threshold=cut, beam_width=beam
-        )
-    found = figures(observed, _PLACES, training=Training.of(model.classifier))
+        observed = observe(model, batches(), k=_PLACES[-1], threshold=cut, beam_width=beam)
+    found = figures(observed, _PLACES, training=Training.of(model))
     return found | {"total_seconds": perf_counter() - begin}
 
 

@@ -11,7 +11,7 @@ from rich.table import Table
 from rich.text import Text
 
 from labelgrove._errors import DataError, ModelStateError, ParameterError
-from labelgrove.cli._models import Model, algorithm_of, load_model
+from labelgrove.cli._models import Model, algorithm_of, inputs_of, load_model, reads_text
 from labelgrove.cli._options import (
     FormatOption,
     JsonOption,
@@ -63,15 +63,13 @@ def explain(
     the leaves that the example reaches, and how much of the label there is in them.
     """
     model = load_model(model_file)
-    if not hasattr(model.classifier, "explain"):
+    if not hasattr(model, "explain"):
         raise ModelStateError(
-            f"{model_file}: models of {algorithm_of(model.classifier)} cannot explain themselves"
+            f"{model_file}: models of {algorithm_of(model)} cannot explain themselves"
         )
     cut = chosen_cut(model, threshold, thresholds)
-    X, names = _example(model, data, text, row, format)
-    explained = model.classifier.explain(
-        X, _label(model, label), k=k, threshold=cut, top=top, feature_names=names
-    )
+    X = _example(model, data, text, row, format)
+    explained = model.explain(X, _label(model, label), k=k, threshold=cut, top=top)
     if json:
         write_json(explained.to_dict())
     else:
@@ -80,32 +78,29 @@ def explain(
 
 def _example(
     model: Model, data: str | None, text: str | None, row: int | None, format: str | None
-) -> tuple[Any, dict[int, str] | None]:
-    """The row to be explained, and the names of its features where they are known."""
+) -> Any:
+    """The text or row to be explained."""
     if (text is None) == (row is None) or (data is None) != (row is None):
         raise ParameterError("give the example either as --text TEXT or as --row N with DATA")
     if text is not None:
-        if model.front_end is None:
+        if not reads_text(model):
             raise ParameterError(
                 "--text: the model has learnt from numbered features; give --row N and DATA"
             )
-        return model.front_end.transform([text]), model.front_end.words(text)
+        return [text]
     assert data is not None and row is not None
     left = row
     with Source(data, format=format, limit=row, labels_required=False) as source:
         for chunk in source.chunks():
             if left <= chunk.n_rows:
-                words = None
-                if model.front_end is not None and chunk.text is not None:
-                    words = model.front_end.words(chunk.text[left - 1])
-                return model.rows(chunk, data)[[left - 1]], words
+                return inputs_of(model, chunk, data)[left - 1 : left]
             left -= chunk.n_rows
     there = _numbers.counted(row - left, "example")
     raise DataError(f"{data}: --row {row}, but there is no more than {there}")
 
 
 def _label(model: Model, label: str | None) -> Any:
-    if label is None or model.classifier.classes_.dtype.kind not in "iu":
+    if label is None or model.classes_.dtype.kind not in "iu":
         return label
     try:
         return int(label)

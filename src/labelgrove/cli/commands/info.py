@@ -11,12 +11,12 @@ import numpy as np
 
 from labelgrove._errors import ModelStateError
 from labelgrove._versions import versions
-from labelgrove.cli._models import Model, algorithm_of, load_model, parameters_of
+from labelgrove.cli._models import Model, algorithm_of, estimator_of, load_model, parameters_of
 from labelgrove.cli._options import JsonOption, OptionalModelArgument
 from labelgrove.cli._search import distribution, in_words
 from labelgrove.cli.streams import _numbers
 from labelgrove.cli.streams._console import show_pairs, write_json
-from labelgrove.models import LdSMClassifier, LOMTreeClassifier
+from labelgrove.models import LdSMClassifier, LOMTreeClassifier, TextClassifier
 from labelgrove.models._label_tree import LabelTreeClassifier
 from labelgrove.models.thresholds._tuner import about_thresholds
 
@@ -47,7 +47,7 @@ def describe(model: Model, path: str) -> dict[str, Any]:
     path : str
         Its file.
     """
-    classifier = model.classifier
+    classifier = estimator_of(model)
     size = classifier.size()
     counts = classifier.label_counts_
     frequent = np.argsort(-counts, kind="stable")[:_MOST_FREQUENT]
@@ -56,7 +56,7 @@ def describe(model: Model, path: str) -> dict[str, Any]:
         "model": path,
         "algorithm": algorithm_of(classifier),
         "parameters": parameters_of(classifier),
-        "text": None if model.front_end is None else model.front_end.to_dict(),
+        "text": model.text_.to_dict() if isinstance(model, TextClassifier) else None,
         "examples": int(classifier.examples_seen_),
         "labels": int(classifier.n_classes_),
         "most_frequent_labels": dict(zip(map(str, names), counts[frequent].tolist(), strict=True)),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from labelgrove._errors import ModelStateError, ParameterError
 from labelgrove.cli._learning import finish_learning, learn_from, new_record, write_record
-from labelgrove.cli._models import Model, algorithm_of, check_can_write, load_model
+from labelgrove.cli._models import algorithm_of, check_can_write, estimator_of, load_model
 from labelgrove.cli._options import (
     DataArgument,
     FormatOption,
@@ -18,7 +18,7 @@ from labelgrove.cli._options import (
 )
 from labelgrove.cli.streams._output import refuse_inputs
 from labelgrove.cli.streams._source import Source
-from labelgrove.models import OnlinePLTClassifier, PLTClassifier
+from labelgrove.models import OnlinePLTClassifier, PLTClassifier, TextClassifier
 
 
 def learn(
@@ -47,16 +47,17 @@ def learn(
     model = load_model(model_file, jobs=jobs)
     check_can_write(target)
     refuse_inputs(target, data)
-    if isinstance(model.classifier, PLTClassifier):
-        online = OnlinePLTClassifier.from_batch(model.classifier, n_jobs=model.classifier.n_jobs)
-        model = Model(online, model.front_end)
-    if not hasattr(model.classifier, "partial_fit"):
+    batch = estimator_of(model)
+    if isinstance(batch, PLTClassifier):
+        online = OnlinePLTClassifier.from_batch(batch, n_jobs=batch.n_jobs)
+        model = model.with_classifier(online) if isinstance(model, TextClassifier) else online
+    if not hasattr(model, "partial_fit"):
         raise ModelStateError(
-            f"{model_file}: a model of {algorithm_of(model.classifier)} has learnt from all its "
+            f"{model_file}: a model of {algorithm_of(model)} has learnt from all its "
             "examples at once and cannot learn on; train one of online-plt, or train it again"
         )
-    known = int(model.classifier.n_classes_)
-    record = new_record(progressive, target, data, known=model.classifier.classes_.tolist())
+    known = int(model.n_classes_)
+    record = new_record(progressive, target, data, known=model.classes_.tolist())
     with Source(data, format=format, limit=limit) as source:
         learning = learn_from(model, source, record=record)
     write_record(progressive, learning, target, data)

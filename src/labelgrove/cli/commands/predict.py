@@ -8,9 +8,8 @@ from typing import Annotated, Any
 
 import typer
 
-from labelgrove import OnlinePLTClassifier
 from labelgrove._errors import DataError, FileFormatError
-from labelgrove.cli._models import load_model
+from labelgrove.cli._models import Model, inputs_of, load_model
 from labelgrove.cli._options import (
     BeamOption,
     DataArgument,
@@ -68,7 +67,7 @@ def predict(
     """
     refuse_inputs(output, model_file, data)
     model = load_model(model_file, jobs=jobs)
-    allowed = None if labels_file is None else read_allowed_labels(labels_file, model.classifier)
+    allowed = None if labels_file is None else read_allowed_labels(labels_file, model)
     search = Search(model, k, chosen_cut(model, threshold, thresholds), beam, allowed)
     with ExitStack() as resources:
         source = resources.enter_context(
@@ -79,7 +78,7 @@ def predict(
         resources.enter_context(shown(line, beside_output=output == "-"))
         done = 0
         for chunk in source.chunks():
-            found = search.find(model.rows(chunk, data))
+            found = search.find(inputs_of(model, chunk, data))
             out.write(b"".join(encode(_as_object(*row)) for row in found))
             done += chunk.n_rows
             line.update(done)
@@ -90,18 +89,18 @@ def _as_object(labels: list[Any], scores: list[float]) -> dict[str, Any]:
     return {"labels": labels, "scores": [float(f"{score:.6g}") for score in scores]}
 
 
-def read_allowed_labels(path: str, classifier: OnlinePLTClassifier) -> list[Any]:
+def read_allowed_labels(path: str, model: Model) -> list[Any]:
     """Read the labels that a model knows from a file; the others are counted in a warning.
 
     Parameters
     ----------
     path : str
         UTF-8 text, one label a line; empty lines are skipped.
-    classifier : OnlinePLTClassifier
+    model : Model
         The model; where its labels are integers the lines must be integers.
     """
-    numbered = classifier.classes_.dtype.kind in "iu"
-    known = set(classifier.classes_.tolist())
+    numbered = model.classes_.dtype.kind in "iu"
+    known = set(model.classes_.tolist())
     allowed: dict[Any, None] = {}
     unknown: list[Any] = []
     with Path(path).open("rb") as lines:

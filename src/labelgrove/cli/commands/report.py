@@ -9,7 +9,7 @@ import typer
 from scipy.sparse import vstack
 
 from labelgrove._errors import DataError
-from labelgrove.cli._models import Model, check_can_write, load_model
+from labelgrove.cli._models import Model, check_can_write, inputs_of, load_model
 from labelgrove.cli._options import (
     DataArgument,
     FormatOption,
@@ -55,11 +55,11 @@ def report(
         names = [model_file, str(compare)]
     with shown(ProgressLine("measuring")):
         write_report(
-            models[0].classifier,
+            models[0],
             X[0],
             labels,
             output,
-            compare=models[1].classifier if compare else None,
+            compare=models[1] if compare else None,
             X_compare=X[-1],
             names=names,
             data_name=Path(data).name if data != "-" else "standard input",
@@ -79,7 +79,7 @@ def _read(
         with shown(line):
             for chunk in source.chunks():
                 for model, rows in zip(models, parts, strict=True):
-                    rows.append(model.rows(chunk, data))
+                    rows.append(inputs_of(model, chunk, data))
                 labels += chunk.labels
                 line.update(len(labels))
     if not labels:
@@ -88,6 +88,8 @@ def _read(
 
 
 def _stacked(rows: list[Any]) -> Any:
+    if isinstance(rows[0], list):
+        return [text for part in rows for text in part]
     width = max(part.shape[1] for part in rows)
     for part in rows:
         part.resize((part.shape[0], width))

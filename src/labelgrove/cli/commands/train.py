@@ -85,7 +85,7 @@ def train(
         model = create_model(
             algorithm,
             settings or [],
-            reads_text=source.is_text,
+            texts=source.is_text,
             passes=passes,
             jobs=jobs,
             seed=seed,

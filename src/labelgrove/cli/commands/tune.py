@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import typer
 
 from labelgrove._errors import DataError
-from labelgrove.cli._models import Model, check_can_write, load_model, save_model
+from labelgrove.cli._models import Model, check_can_write, estimator_of, inputs_of, load_model
 from labelgrove.cli._options import (
     DataArgument,
     FormatOption,
@@ -66,7 +66,7 @@ def tune(
     with Source(data, format=format, limit=limit) as source:
         result = {"model": target, **tune_on(model, source, method, average)}
     with shown(ProgressLine(f"writing {target}")):
-        save_model(model, target)
+        model.save(target)
     if json:
         write_json(result)
     else:
@@ -86,17 +86,16 @@ def tune_on(model: Model, source: Source, method: str, average: str) -> dict[str
     average : {"macro", "micro", "instance"}
     """
     begin = perf_counter()
-    tuning = tuning_of(model.classifier, method, average=average)
+    tuning = tuning_of(estimator_of(model), method, average=average)
     line = ProgressLine("tuning", source.total)
     with shown(line):
         for chunk in source.chunks():
-            rows = model.rows(chunk, source.path)
-            show_examples(tuning, model.classifier, rows, chunk.labels)
+            show_examples(tuning, model, inputs_of(model, chunk, source.path), chunk.labels)
             line.update(tuning.n_rows)
     if not tuning.n_rows:
         raise DataError(f"{source.path}: there is not a single example to tune thresholds on")
     found = tuning.finish()
-    model.classifier.set_thresholds(found)
+    model.set_thresholds(found)
     return {
         "method": method,
         "average": average,

@@ -20,12 +20,14 @@ from labelgrove._labels import LabelRegistry
 from labelgrove.models.engine._learned import KINDS, AnyLearned, Arrays, Engine, Learned
 from labelgrove.models.engine._records import CompactionReport, Options
 from labelgrove.models.engine._tuned import thresholds_from_state, thresholds_state
+from labelgrove.text import FrontEnd, front_end_from_state
 
 LoadEngine = Callable[[dict[str, Any], Arrays, bool], Engine]
 State = tuple[dict[str, Any], Arrays]
 
 _FEATURE_PREFIX = "feature."
 _COLUMN_PREFIX = "column."
+_TEXT_PREFIX = "text."
 _OF_THE_MACHINE = ("n_jobs",)
 """Parameters that are chosen anew wherever a model is loaded."""
 
@@ -57,12 +59,13 @@ class About:
     algorithm : str
     parameters : dict
         All of the estimator's.
-    front_end : dict or None
+    front_end : State or None
+        The header's entry and the arrays of what turns text into rows.
     """
 
     algorithm: str
     parameters: dict[str, Any]
-    front_end: dict[str, Any] | None
+    front_end: State | None = None
 
 
 def model_state(
@@ -84,7 +87,7 @@ def model_state(
         "named_features": learned.features is not None,
         "named_columns": learned.column_names is not None,
         "dense_targets": learned.dense,
-        "front_end": about.front_end,
+        "front_end": None if about.front_end is None else about.front_end[0],
     }
     if learned.compaction is not None:
         header["compact"] = learned.compaction.to_dict()
@@ -94,6 +97,8 @@ def model_state(
     if arrays is None:
         arrays = learned.engine.save(for_prediction)
     arrays = arrays | thresholds
+    if about.front_end is not None:
+        arrays |= {_TEXT_PREFIX + name: array for name, array in about.front_end[1].items()}
     arrays |= learned.labels.to_arrays()
     arrays["label.count"] = learned.counts[: len(learned.labels)]
     if learned.features is not None:
@@ -228,12 +233,15 @@ def parameters_from(header: Mapping[str, Any], names: Collection[str]) -> dict[s
     return _json_parameters(parameters)
 
 
-def front_end_from(header: Mapping[str, Any]) -> dict[str, Any] | None:
-    """How text becomes features, as the header says."""
+def front_end_from(
+    header: Mapping[str, Any], arrays: Mapping[str, npt.NDArray[Any]], *, trust_pattern: bool
+) -> FrontEnd | None:
+    """What turns text into rows, if the model has it."""
     front_end = header.get("front_end")
-    if front_end is not None and not isinstance(front_end, dict):
-        raise ModelFileError("the header's front_end must be an object or null")
-    return front_end
+    if front_end is None:
+        return None
+    kept = _without_prefix(_TEXT_PREFIX, arrays)
+    return front_end_from_state(front_end, kept, trust_pattern=trust_pattern)
 
 
 def _natural(header: Mapping[str, Any], name: str) -> int:

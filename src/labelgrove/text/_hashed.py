@@ -6,7 +6,7 @@ import re
 import reprlib
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import chain
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -53,6 +53,8 @@ class HashedText(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
     >>> HashedText.from_dict(HashedText(ngram_range=(1, 2)).to_dict())
     HashedText(ngram_range=(1, 2))
     """
+
+    kind: ClassVar[str] = "hashed-text"
 
     def __init__(
         self,
@@ -228,6 +230,18 @@ class HashedText(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
             "lowercase": self.lowercase,
             "token_pattern": self.token_pattern,
         }
+
+    def state(self) -> tuple[dict[str, Any], dict[str, npt.NDArray[Any]]]:
+        """Return all that a model file keeps of the front end.
+
+        Returns
+        -------
+        header : dict
+            Its kind and parameters.
+        arrays : dict of str to ndarray
+            None: nothing is counted.
+        """
+        return {"kind": self.kind, **self.to_dict()}, {}
 
     @classmethod
     def from_dict(cls, parameters: Mapping[str, Any], *, trust_pattern: bool = False) -> HashedText:

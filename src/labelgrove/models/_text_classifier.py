@@ -1,0 +1,529 @@
+"""One class from text to labels: a front end that turns texts into rows, and a classifier."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from os import PathLike
+from typing import Any, Self
+
+from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
+from sklearn.utils import Tags
+from sklearn.utils.metaestimators import available_if
+
+from labelgrove._errors import DataError, NotLearnedError, ParameterError
+from labelgrove.models._base import LabelClassifier
+from labelgrove.models._label_tree import LabelPaths
+from labelgrove.models._online_plt import OnlinePLTClassifier
+from labelgrove.models._shared import SharedModel
+from labelgrove.models.explanations._explanation import Explanation
+from labelgrove.text import FrontEnd, HashedText
+
+
+def _of_classifier(name: str, doc: str) -> Any:
+    """An attribute that is the classifier's own, and is there where the classifier has it."""
+
+    def get(self: TextClassifier) -> Any:
+        if "classifier_" not in self.__dict__:
+            raise AttributeError(f"{name} is there once the model has learnt from an example")
+        return getattr(self.classifier_, name)
+
+    return property(get, doc=doc)
+
+
+def _offered(method: str) -> Any:
+    return available_if(lambda self: hasattr(self._learner, method))
+
+
+class TextClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
+    """Learn labels of texts, and predict them.
+
+    Texts become rows of features, and a classifier learns from these. Both are kept in one file,
+    which ``labelgrove.load`` reads, and which is what the command line writes and reads.
+
+    Parameters
+    ----------
+    classifier : estimator of LabelGrove, optional
+        Learns from the rows; by default an `OnlinePLTClassifier`. It is copied and stays as it is.
+    text : HashedText, optional
+        Turns texts into rows; by default ``HashedText()``. It is copied as well.
+
+    Attributes
+    ----------
+    classifier_ : estimator
+        What has learnt.
+    text_ : HashedText
+        What turns texts into its rows.
+    classes_, label_counts_, n_classes_, examples_seen_, target_type_, thresholds_, threshold, \
+tree_, statistics_, compaction_, fit_progress
+        Those of ``classifier_``, where it has them.
+
+    Notes
+    -----
+    Threads may use it as they may use its classifier.
+
+    Examples
+    --------
+    >>> from labelgrove import TextClassifier
+    >>> clf = TextClassifier()
+    >>> texts = ["Salmon quotas in the Baltic", "Who mends nets?", "Quotas for olive oil"]
+    >>> _ = clf.partial_fit(texts, [["fish", "law"], ["fish"], ["law", "oil"]])
+    >>> clf.predict_topk(["mending nets"], k=1)[0].tolist()
+    [['fish']]
+    """
+
+    classifier_: LabelClassifier
+    text_: FrontEnd
+
+    def __init__(
+        self, classifier: LabelClassifier | None = None, text: FrontEnd | None = None
+    ) -> None:
+        self.classifier = classifier
+        self.text = text
+
+    # --- learning ------------------------------------------------------------------------------
+
+    def fit(self, X: Iterable[str], y: Any, sample_weight: Any = None) -> Self:
+        """Forget everything, then learn from texts and their labels.
+
+        Parameters
+        ----------
+        X : iterable of str
+            One text an example.
+        y, sample_weight
+            As for the classifier's ``fit``.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        DataError
+            If X, y or sample_weight cannot be used; the message names the place. What was learnt
+            before stays.
+        ParameterError
+            If a parameter lies outside its domain.
+        LearningInterrupted, KeyboardInterrupt
+            On Ctrl-C, as the classifier's ``fit``.
+        """
+        classifier, text = self._fresh()
+        rows = text.fit_transform(X)
+        self._fitting = classifier
+        try:
+            classifier.fit(rows, y, sample_weight)
+        finally:  # an online classifier that was interrupted keeps what it has learnt
+            del self._fitting
+            if classifier.__sklearn_is_fitted__():
+                self.classifier_, self.text_ = classifier, text
+        return self
+
+    @_offered("partial_fit")  # type: ignore[untyped-decorator]
+    def partial_fit(
+        self, X: Iterable[str], y: Any, classes: Any = None, sample_weight: Any = None
+    ) -> Self:
+        """Go on learning from texts and their labels, in the given order.
+
+        Parameters
+        ----------
+        X : iterable of str
+            One text an example. A call of n texts is the same as n calls of one.
+        y, classes, sample_weight
+            As for :meth:`OnlinePLTClassifier.partial_fit`.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        DataError, LearningInterrupted
+            As for :meth:`OnlinePLTClassifier.partial_fit`.
+        """
+        return self._partial_fit(X, y, classes, sample_weight, None)
+
+    @_offered("shared")  # type: ignore[untyped-decorator]
+    def shared(self, timeout: float | None = None) -> SharedModel:
+        """Give threads a handle to this model, through which one learns while others predict.
+
+        Parameters
+        ----------
+        timeout : float, optional
+            Seconds after which a thread gives up waiting, by a ModelStateError.
+
+        Returns
+        -------
+        SharedModel
+        """
+        self._begin()
+        return SharedModel(self, timeout)
+
+    def with_classifier(self, classifier: LabelClassifier) -> Self:
+        """Put the same front end before another classifier that has learnt.
+
+        Parameters
+        ----------
+        classifier : estimator of LabelGrove
+            It has learnt from rows of this very front end; it is not copied.
+
+        Returns
+        -------
+        TextClassifier
+
+        Examples
+        --------
+        >>> from labelgrove import OnlinePLTClassifier, PLTClassifier, TextClassifier
+        >>> batch = TextClassifier(PLTClassifier()).fit(["two nets", "one oil"], [["a"], ["b"]])
+        >>> online = batch.with_classifier(OnlinePLTClassifier.from_batch(batch.classifier_))
+        >>> online.partial_fit(["three"], [["c"]]).n_classes_
+        3
+        """
+        self._begin()
+        other = type(self)(clone(classifier), self.text)
+        other.classifier_, other.text_ = classifier, self.text_
+        return other
+
+    # --- prediction ----------------------------------------------------------------------------
+
+    def predict_topk(
+        self,
+        X: Iterable[str],
+        k: int = 5,
+        *,
+        labels: Any = None,
+        beam_width: int | None = None,
+        return_stats: bool = False,
+    ) -> Any:
+        """The k most probable labels of every text, best first.
+
+        Parameters
+        ----------
+        X : iterable of str
+        k, labels, beam_width, return_stats
+            As for :meth:`OnlinePLTClassifier.predict_topk`.
+
+        Returns
+        -------
+        labels, scores, and stats if asked for
+            As :meth:`OnlinePLTClassifier.predict_topk` returns them.
+
+        Raises
+        ------
+        NotLearnedError, DataError, ParameterError
+            As for :meth:`OnlinePLTClassifier.predict_topk`.
+        """
+        classifier: Any = self._learnt()
+        with classifier._guard.reading():
+            rows = self.text_.transform(X)
+            return classifier.predict_topk(
+                rows, k, labels=labels, beam_width=beam_width, return_stats=return_stats
+            )
+
+    def predict_proba(self, X: Iterable[str], **options: Any) -> Any:
+        """Sparse probability estimates; see :meth:`OnlinePLTClassifier.predict_proba`.
+
+        Parameters
+        ----------
+        X : iterable of str
+        **options
+            ``top_k``, ``threshold``, ``labels``, ``beam_width``, ``return_stats``.
+
+        Returns
+        -------
+        csr_array of shape (n, n_classes), or what the options say
+        """
+        classifier = self._learnt()
+        with classifier._guard.reading():
+            return classifier.predict_proba(self.text_.transform(X), **options)
+
+    def predict(self, X: Iterable[str]) -> Any:
+        """The most probable class of every text, or all labels from their thresholds on.
+
+        Parameters
+        ----------
+        X : iterable of str
+
+        Returns
+        -------
+        ndarray of shape (n,), or csr_array or ndarray of shape (n, n_classes)
+            As :meth:`OnlinePLTClassifier.predict` returns them.
+        """
+        classifier = self._learnt()
+        with classifier._guard.reading():
+            return classifier.predict(self.text_.transform(X))
+
+    def score(self, X: Iterable[str], y: Any, sample_weight: Any = None) -> float:
+        """Accuracy for multi-class targets, precision at 1 for multi-label ones.
+
+        Parameters
+        ----------
+        X : iterable of str
+        y, sample_weight
+            As for the classifier's ``score``.
+
+        Returns
+        -------
+        float
+            Between 0 and 1.
+        """
+        classifier = self._learnt()
+        with classifier._guard.reading():
+            return classifier.score(self.text_.transform(X), y, sample_weight)
+
+    def explain(
+        self,
+        X: str | Iterable[str],
+        label: Any = None,
+        *,
+        k: int = 5,
+        threshold: Any = None,
+        top: int = 8,
+    ) -> Explanation:
+        """Say why labels are predicted for a text, or why a given label is not.
+
+        Parameters
+        ----------
+        X : str, or iterable of one str
+        label, k, threshold, top
+            As for :meth:`OnlinePLTClassifier.explain`.
+
+        Returns
+        -------
+        Explanation
+            Its features are the words of the text.
+
+        Examples
+        --------
+        >>> from labelgrove import TextClassifier
+        >>> clf = TextClassifier().partial_fit(["bark", "purr"] * 5, [["dog"], ["cat"]] * 5)
+        >>> clf.explain("purr", "cat").labels[0].path[-1].contributions[0].feature
+        'purr'
+        """
+        texts = [X] if isinstance(X, str) else list(X)
+        if len(texts) != 1:
+            raise DataError(f"X has {len(texts)} texts; expected the one to be explained")
+        classifier = self._learnt()
+        with classifier._guard.reading():
+            return classifier.explain(
+                self.text_.transform(texts),
+                label,
+                k=k,
+                threshold=threshold,
+                top=top,
+                feature_names=self.text_.words(texts[0]),
+            )
+
+    @_offered("label_paths")  # type: ignore[untyped-decorator]
+    def label_paths(self, X: Iterable[str], labels: Sequence[Collection[Any]]) -> LabelPaths:
+        """Follow given labels of many texts through the tree.
+
+        Parameters
+        ----------
+        X : iterable of str
+        labels
+            As for :meth:`OnlinePLTClassifier.label_paths`.
+
+        Returns
+        -------
+        LabelPaths
+        """
+        classifier: Any = self._learnt()
+        with classifier._guard.reading():
+            paths: LabelPaths = classifier.label_paths(self.text_.transform(X), labels)
+            return paths
+
+    # --- thresholds and labels -----------------------------------------------------------------
+
+    def tune_thresholds(
+        self, X: Iterable[str], y: Any, method: str = "ofo", **options: Any
+    ) -> Self:
+        """Find and keep the thresholds with the best F-measure on texts not learnt from.
+
+        Parameters
+        ----------
+        X : iterable of str
+        y, method, **options
+            As for :meth:`OnlinePLTClassifier.tune_thresholds`.
+
+        Returns
+        -------
+        self
+        """
+        classifier = self._learnt()
+        classifier.tune_thresholds(self.text_.transform(X), y, method, **options)
+        return self
+
+    def set_thresholds(self, thresholds: Any) -> Self:
+        """Predict each class from a threshold of its own; see the classifier's method.
+
+        Parameters
+        ----------
+        thresholds : Thresholds, array-like of shape (n_classes,), or None
+
+        Returns
+        -------
+        self
+        """
+        self._learnt().set_thresholds(thresholds)
+        return self
+
+    def remove_labels(self, labels: Iterable[Any]) -> Self:
+        """Never predict these labels again; see the classifier's method.
+
+        Parameters
+        ----------
+        labels : collection of labels
+
+        Returns
+        -------
+        self
+        """
+        self._learnt().remove_labels(labels)
+        return self
+
+    def rename_labels(self, names: Mapping[Any, Any]) -> Self:
+        """Give labels other names; what was learnt about them stays.
+
+        Parameters
+        ----------
+        names : mapping from old to new name
+
+        Returns
+        -------
+        self
+        """
+        self._learnt().rename_labels(names)
+        return self
+
+    # --- attributes ----------------------------------------------------------------------------
+
+    classes_ = _of_classifier("classes_", "Labels that can be predicted, sorted.")
+    n_classes_ = _of_classifier("n_classes_", "Number of classes.")
+    label_counts_ = _of_classifier("label_counts_", "In how many examples each class was seen.")
+    examples_seen_ = _of_classifier("examples_seen_", "Examples learnt from.")
+    target_type_ = _of_classifier("target_type_", '``"multiclass"`` or ``"multilabel"``.')
+    thresholds_ = _of_classifier("thresholds_", "From which probability on a class is predicted.")
+    threshold = _of_classifier("threshold", "The same for all classes, until they are tuned.")
+    tree_ = _of_classifier("tree_", "The label tree as it stands.")
+    statistics_ = _of_classifier("statistics_", "What the tree of a LOMtree or LdSM is like.")
+    compaction_ = _of_classifier("compaction_", "What :meth:`compact` has cost.")
+
+    @property
+    def fit_progress(self) -> float:
+        """How far the batch :meth:`fit` is that another thread runs, from 0 to 1."""
+        return float(self._learner.fit_progress)
+
+    def size(self) -> dict[str, int]:
+        """Weights held, and bytes of the model and of the remembered examples.
+
+        Returns
+        -------
+        dict
+            ``weights``, ``model_bytes``, ``memory_bytes``.
+        """
+        return self._learnt().size()
+
+    @_offered("compact")  # type: ignore[untyped-decorator]
+    def compact(
+        self,
+        *,
+        dtype: str = "float32",
+        threshold: float | None = None,
+        max_bytes: int | None = None,
+        X: Iterable[str] | None = None,
+        y: Any = None,
+    ) -> Self:
+        """Make a copy that takes few bytes, predicts, and cannot learn on.
+
+        Parameters
+        ----------
+        dtype, threshold, max_bytes, y
+            As for :meth:`OnlinePLTClassifier.compact`.
+        X : iterable of str, optional
+
+        Returns
+        -------
+        TextClassifier
+        """
+        classifier: Any = self._learnt()
+        rows = None if X is None else self.text_.transform(X)
+        kept = self.text_.state()
+        return self.with_classifier(classifier._compact(dtype, threshold, max_bytes, rows, y, kept))
+
+    # --- files ---------------------------------------------------------------------------------
+
+    def save(self, path: str | PathLike[str], *, for_prediction: bool = False) -> None:
+        """Write classifier and front end to one file, atomically; ``labelgrove.load`` reads it.
+
+        Parameters
+        ----------
+        path, for_prediction
+            As for :meth:`OnlinePLTClassifier.save`.
+
+        Raises
+        ------
+        NotLearnedError, ModelFileError, OSError
+            As for :meth:`OnlinePLTClassifier.save`.
+        """
+        classifier = self._learnt()
+        with classifier._guard.reading():
+            classifier._save(path, self.text_.state(), for_prediction=for_prediction)
+
+    # --- inside --------------------------------------------------------------------------------
+
+    def _fresh(self) -> tuple[Any, FrontEnd]:
+        """A classifier and a front end that have seen nothing."""
+        classifier = OnlinePLTClassifier() if self.classifier is None else self.classifier
+        text = HashedText() if self.text is None else self.text
+        if not isinstance(classifier, LabelClassifier):
+            raise ParameterError(
+                f"classifier is a {type(classifier).__name__}; expected an estimator of LabelGrove"
+            )
+        if not isinstance(text, FrontEnd):
+            raise ParameterError(
+                f"text is a {type(text).__name__}; expected a front end of labelgrove.text (other "
+                "vectorisers go before an estimator in scikit-learn's Pipeline)"
+            )
+        return clone(classifier), clone(text)
+
+    def _begin(self) -> None:
+        if not hasattr(self, "classifier_"):
+            self.classifier_, self.text_ = self._fresh()
+
+    def _partial_fit(
+        self, X: Iterable[str], y: Any, classes: Any, sample_weight: Any, patience: float | None
+    ) -> Self:
+        self._begin()
+        rows = self.text_.transform(X)
+        classifier: Any = self.classifier_
+        classifier._partial_fit(rows, y, classes, sample_weight, patience)
+        return self
+
+    def _learnt(self) -> LabelClassifier:
+        if not hasattr(self, "classifier_"):
+            raise NotLearnedError(
+                "this TextClassifier has not learnt from any example yet; call fit first"
+            )
+        return self.classifier_
+
+    @property
+    def _learner(self) -> Any:
+        """The classifier: the one that learns just now, has learnt, or will learn."""
+        for name in ("_fitting", "classifier_"):
+            if name in self.__dict__:
+                return self.__dict__[name]
+        return OnlinePLTClassifier() if self.classifier is None else self.classifier
+
+    # What a SharedModel needs.
+    _guard = _of_classifier("_guard", "The lock of the classifier.")
+    _learned = _of_classifier("_learned", "What the classifier has learnt.")
+    _checked_threshold = _of_classifier("_checked_threshold", "Of the classifier.")
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "classifier_") and self.classifier_.__sklearn_is_fitted__()
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.string = True
+        tags.input_tags.two_d_array = False
+        tags.classifier_tags.multi_label = True
+        return tags

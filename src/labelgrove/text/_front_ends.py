@@ -1,0 +1,58 @@
+"""What stands between texts and a classifier, and how it is kept in a model file."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy.typing as npt
+
+from labelgrove._errors import ModelFileError, ParameterError
+from labelgrove.text._hashed import HashedText
+
+FrontEnd = HashedText
+"""Every kind of front end."""
+
+
+def front_end_from_state(
+    header: Any,
+    arrays: Mapping[str, npt.NDArray[Any]],  # noqa: ARG001
+    *,
+    trust_pattern: bool = False,
+) -> FrontEnd:
+    """Build the front end that ``state()`` described, from a file of a stranger perhaps.
+
+    Parameters
+    ----------
+    header : dict
+        Its ``kind`` and parameters.
+    arrays : mapping of str to ndarray
+        What it has counted.
+    trust_pattern : bool
+        Whether to take a pattern of words other than the default.
+
+    Returns
+    -------
+    FrontEnd
+
+    Raises
+    ------
+    ModelFileError
+        If it is of an unknown kind, damaged, or holds a pattern that is not trusted.
+    """
+    if not isinstance(header, dict):
+        raise ModelFileError("the header's front_end must be an object or null")
+    parameters = {name: value for name, value in header.items() if name != "kind"}
+    if header.get("kind") != HashedText.kind:
+        raise ModelFileError("its text front-end is of a kind unknown to this version")
+    pattern = parameters.get("token_pattern", HashedText().token_pattern)
+    if pattern != HashedText().token_pattern and not trust_pattern:
+        raise ModelFileError(
+            f"it finds words by the pattern {pattern!r:.200}, and a pattern can take for ever to "
+            "match; expected trust_pattern=True (--trust-pattern on the command line) if you trust "
+            "whoever made the file"
+        )
+    try:
+        return HashedText.from_dict(parameters, trust_pattern=True)
+    except (ParameterError, TypeError) as failure:
+        raise ModelFileError(f"its text front-end is damaged ({failure})") from None
