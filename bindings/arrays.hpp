@@ -1,4 +1,5 @@
-// What crosses the boundary: one-dimensional contiguous arrays, never converted, never copied on the way in.
+// The boundary: what crosses it, one-dimensional contiguous arrays, never converted, never copied on the way in; and the
+// lock of the interpreter, left on this side.
 #pragma once
 
 #include <nanobind/nanobind.h>
@@ -8,6 +9,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <exception>
 #include <initializer_list>
 #include <memory>
 #include <span>
@@ -17,6 +19,16 @@
 namespace labelgrove::bindings {
 
 namespace nb = nanobind;
+
+// Lets Python's other threads run. A thread's first exception needs memory, and where there is none left the C library
+// aborts; so it is taken before the work begins.
+class WithoutGil {
+ public:
+  WithoutGil() { static_cast<void>(std::uncaught_exceptions()); }
+
+ private:
+  nb::gil_scoped_release release_;
+};
 
 template <typename T>
 using In = nb::ndarray<const T, nb::numpy, nb::ndim<1>, nb::c_contig, nb::device::cpu>;

@@ -75,7 +75,7 @@ nb::dict train(const nb::dict& options, const nb::list& trees, LabelId label_cou
   const TrainingOptions training = training_options_from(options);
   std::vector<CompactedBlock> blocks;
   {
-    const nb::gil_scoped_release no_gil;
+    const WithoutGil without_gil;
     blocks = train_blocks(training, label_trees, data, threads, progress);
   }
   std::vector<const LabelTree*> learnt;

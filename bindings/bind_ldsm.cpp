@@ -62,7 +62,7 @@ void grow(Model& model, const In<std::int64_t>& indptr, const In<FeatureId>& ids
                     std::ranges::all_of(row_labels.all(), [&](LabelId label) { return label < label_count; });
   if (!fits) throw std::invalid_argument("examples, labels and weights do not fit together");
   if (!model.engine.trees().empty()) throw std::runtime_error("this forest has been grown");
-  const nb::gil_scoped_release no_gil;
+  const WithoutGil without_gil;
   model.engine.grow(data, threads);
 }
 

@@ -44,7 +44,7 @@ void learn(Model& model, const In<std::int64_t>& indptr, const In<FeatureId>& id
     if (row_labels[row].size() != 1) throw std::invalid_argument("an example has no class, or several");
   }
   if (!model.whole().can_learn()) throw std::runtime_error("this model was loaded for prediction only");
-  const nb::gil_scoped_release no_gil;
+  const WithoutGil without_gil;
   for (std::size_t row = begin; row < end; ++row) {
     model.engine.learn(rows[row], row_labels[row].front(), row_weights[row]);
   }

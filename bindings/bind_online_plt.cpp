@@ -48,7 +48,7 @@ void learn(Model& model, const In<std::int64_t>& indptr, const In<FeatureId>& id
   const RowLabels row_labels(label_indptr, labels, rows.total(), begin, end);
   const RowWeights row_weights(weights, rows.total(), begin, end);
   if (!model.whole().can_learn()) throw std::runtime_error("this model was loaded for prediction only");
-  const nb::gil_scoped_release no_gil;
+  const WithoutGil without_gil;
   const auto example = [&](std::size_t row) {
     return OnlinePlt::Example{rows[row], row_labels[row], row_weights[row]};
   };

@@ -10,7 +10,7 @@ void register_rows(nb::module_& module) {
       [](const In<std::int64_t>& indptr, const In<FeatureId>& ids, const In<float>& values, std::uint64_t columns) {
         RowCheck found;
         {
-          const nb::gil_scoped_release no_gil;
+          const WithoutGil without_gil;
           found = check_rows(view(indptr), view(ids), view(values), columns);
         }
         return nb::make_tuple(found.fault, found.row, found.position);

@@ -70,7 +70,7 @@ void register_trees(nb::module_& module) {
         const ClusteringOptions clustering = options_from(options);
         ClusterTree tree;
         {
-          const nb::gil_scoped_release no_gil;
+          const WithoutGil without_gil;
           tree = cluster_labels(vectors, dimension, interpolation, clustering, threads);
         }
         return to_tuple(tree);
@@ -92,7 +92,7 @@ void register_trees(nb::module_& module) {
         }
         std::vector<double> visits;
         {
-          const nb::gil_scoped_release no_gil;
+          const WithoutGil without_gil;
           visits = visits_of(tree, {rows.ends(), rows.all(), view(frequencies)});
         }
         return to_array(std::span<const double>(visits));
@@ -107,7 +107,7 @@ void register_trees(nb::module_& module) {
         if (visits.size() != tree.parents.size()) throw std::invalid_argument("expected the visits of every node");
         ClusterTree reduced;
         {
-          const nb::gil_scoped_release no_gil;
+          const WithoutGil without_gil;
           reduced = cheapest_reduction(tree, view(visits), block_cost);
         }
         return to_tuple(reduced);

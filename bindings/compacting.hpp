@@ -30,7 +30,7 @@ void bind_compacting(nb::class_<Held<Engine>>& engine) {
           "compact_threshold",
           [](const Model& self, std::uint8_t dtype, std::uint64_t most_bytes, unsigned threads) {
             const auto views = views_of(self.whole());
-            const nb::gil_scoped_release no_gil;
+            const WithoutGil without_gil;
             return threshold_for(views, static_cast<WeightType>(dtype), most_bytes, threads);
           },
           nb::arg("dtype"), nb::arg("most_bytes"), nb::arg("threads"),

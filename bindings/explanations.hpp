@@ -43,7 +43,7 @@ nb::tuple paths(const Engine& engine, const Rows& rows, const RowLabels& labels,
   auto indptr = make_array<std::int64_t>({n + 1});
   std::vector<std::vector<float>> found(rows.size());
   {
-    const nb::gil_scoped_release no_gil;
+    const WithoutGil without_gil;
     const auto follow = [&](Workspace& work, std::size_t row, const Features& x) {
       auto length = indptr.data() + labels.ends()[row];
       for (const LabelId label : labels[row]) {

@@ -65,7 +65,7 @@ nb::tuple ranked_by(std::size_t n, std::size_t k, FindAll&& find_all) {
   auto scores = make_array<float>({n, k});
   Costs costs(n);
   {
-    const nb::gil_scoped_release no_gil;
+    const WithoutGil without_gil;
     const auto take = [&](std::size_t row, const SearchStats& stats, const std::vector<Scored>& found) {
       for (std::size_t i = 0; i < k; ++i) {
         const bool there = i < found.size();
@@ -91,7 +91,7 @@ nb::tuple collected_by(std::size_t n, FindAll&& find_all) {
   auto indptr = make_array<std::int64_t>({n + 1});
   std::vector<std::vector<Scored>> all(n);
   {
-    const nb::gil_scoped_release no_gil;
+    const WithoutGil without_gil;
     const auto take = [&](std::size_t row, const SearchStats& stats, const std::vector<Scored>& found) {
       all[row] = found;
       costs.set(row, stats);
