@@ -6,6 +6,7 @@ import gzip
 import io
 import lzma
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import numpy as np
 import pytest
@@ -13,6 +14,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from scipy.sparse import csr_array, save_npz
 
+from data.test_tables import write_table
 from fuzz.extremes import examples
 from labelgrove import FileFormatError
 from labelgrove.data import open_examples
@@ -22,12 +24,17 @@ FUZZ = settings(
     max_examples=examples(150), suppress_health_check=[HealthCheck.function_scoped_fixture]
 )
 
+FEWER = settings(FUZZ, max_examples=examples(50))
+
 pytestmark = pytest.mark.fuzz
 
 VALID = {
     "xmlc": b"4 10 8\n1,3 0:0.5 7:1.25\n 4:1 9:2e-3\n7 3\n0,1,2 9:-1 8:4 \n",
     "svmlight": b"1,3 0:0.5 7:1.25 # remark\n\n 4:1 9:2\n3:4\n",
     "fasttext": "__label__a __label__b some text\nnö labels\n__label__c\n".encode(),
+    "csv": 'text,labels\n"a, ""b""\nc",x;y\n\nö,\n'.encode(),
+    "tsv": b"title\ttext\tlabel\na\tb\tx; y\n\tc\t<http://a/1> <http://a/2>\n",
+    "annif": b"a text\t<http://a/1> <http://a/2>\nb\t\n",
     "jsonl": b'{"text": "a", "labels": ["x", 3]}\n{"title": "b\\u00e9", "labels": []}\n',
 }
 
@@ -82,7 +89,8 @@ def read_or_refuse(path: Path, format: str | None) -> None:
     except FileFormatError as caught:
         error = caught
     if error is not None:
-        assert str(error).startswith(tuple(pair_of(str(path))) if format == "npz" else str(path))
+        names = pair_of(str(path)) if format == "npz" else (str(path).removesuffix("_X_Xf.txt"),)
+        assert str(error).startswith(tuple(names))
         assert len(str(error)) < 600 + len(str(path))
 
 
@@ -127,6 +135,39 @@ def test_mutations_of_npz(tmp_path: Path, side: str, compressed: bool, changes: 
         path = tmp_path / f"f.{name}.npz"
         path.write_bytes(mutated(content, changes) if name == side else content)
     read_or_refuse(tmp_path / "f.npz", "npz")
+
+
+@pytest.mark.parametrize("side", ["Xf", "Y"])
+@FEWER
+@given(changes=edits)
+def test_mutations_of_a_pair(tmp_path: Path, side: str, changes: list) -> None:
+    content = b"4 10\n0:0.5 7:1.25\n\n9:2\n1:1\n"
+    for name in ("Xf", "Y"):
+        changed = mutated(content, changes) if name == side else content
+        (tmp_path / f"f_X_{name}.txt").write_bytes(changed)
+    read_or_refuse(tmp_path / "f_X_Xf.txt", "xmlc-pair")
+
+
+@FEWER
+@given(texts=st.lists(st.binary(max_size=20), max_size=3), labels=st.binary(max_size=20))
+def test_arbitrary_folders(tmp_path: Path, texts: list[bytes], labels: bytes) -> None:
+    with TemporaryDirectory(dir=tmp_path) as folder:
+        for number, text in enumerate(texts):
+            Path(folder, f"{number}.txt").write_bytes(text)
+            Path(folder, f"{number}.{'tsv' if number % 2 else 'key'}").write_bytes(labels)
+        read_or_refuse(Path(folder), None)
+
+
+@pytest.mark.parametrize("name", ["f.parquet", "f.feather", "f.arrow"])
+@FEWER
+@given(changes=edits)
+def test_mutations_of_arrow(tmp_path: Path, name: str, changes: list) -> None:
+    path = tmp_path / name
+    if not path.exists():
+        write_table(path, {"text": ["a", "b", "c"], "labels": [["x", "y"], [], ["z"]]})
+    changed = path.with_stem("changed")
+    changed.write_bytes(mutated(path.read_bytes(), changes))
+    read_or_refuse(changed, None)
 
 
 @FUZZ

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from labelgrove import FileFormatError
-from labelgrove.data import open_examples
+from labelgrove.data import Columns, open_examples, read_examples
 
 
 def test_text_title_and_both(read) -> None:
@@ -22,9 +22,38 @@ def test_text_title_and_both(read) -> None:
     assert examples.lines.tolist() == [1, 3, 4]
 
 
-def test_a_string_is_the_one_label_of_its_line(read) -> None:
-    lines = '{"text": "a", "labels": "tax"}\n{"text": "b", "labels": ["tax"]}\n'
-    assert read(lines, name="f.jsonl").labels == [("tax",), ("tax",)]
+def test_a_label_without_an_array_is_the_one_of_its_line(read) -> None:
+    lines = (
+        '{"text": "a", "labels": "tax; duty"}\n{"text": "b", "labels": ["tax"]}\n'
+        '{"text": "c", "labels": 17}\n{"text": "d", "labels": null}\n'
+    )
+    examples = read(lines, name="f.jsonl")
+    assert examples.labels == [("tax; duty",), ("tax",), ("17",), ()]
+
+
+def test_columns_choose_the_keys(tmp_path: Path) -> None:
+    path = tmp_path / "f.jsonl"
+    path.write_text(
+        '{"name": "a", "abstract": "b", "kind": "x|y", "more": ["z"], "text": 3}\n'
+        '{"name": "c", "abstract": null, "kind": null, "more": ["z", "w"]}\n'
+    )
+    columns = Columns(("name", "abstract"), ("kind", "more"), "|")
+    examples = read_examples(path, columns=columns)
+    assert examples.text == ["a\nb", "c"]
+    assert examples.labels == [("x", "y", "z"), ("z", "w")]
+    with pytest.raises(FileFormatError, match=r":1: there is no 'author' among 'name', 'abs"):
+        read_examples(path, columns=Columns(("author",)))
+
+
+def test_raw_files_of_the_repository(read) -> None:
+    lines = '{"uid": "B0", "title": "a", "content": "b", "target_ind": [3, 0], "target_rel": [1]}\n'
+    examples = read(lines, name="trn.json")
+    assert (examples.text, examples.labels) == (["a\nb"], [("3", "0")])
+
+
+def test_annif_keeps_its_subjects_as_objects(read) -> None:
+    lines = '{"text": "a", "subjects": [{"uri": "http://a/1", "label": "cats"}]}\n'
+    assert read(lines, name="f.jsonl").labels == [("http://a/1",)]
 
 
 def test_labels_may_be_absent_only_where_that_is_said(tmp_path: Path, read) -> None:
@@ -44,12 +73,13 @@ MALFORMED = [
     ('"a"', "found a string; expected a JSON object"),
     ("17", "found a number; expected a JSON object"),
     ("null", "found null; expected a JSON object"),
-    ('{"labels": ["x"]}', "there is no 'text' (and no 'title')"),
+    ('{"labels": ["x"]}', "there is no 'text' (and no 'title') among 'labels'"),
+    ('{"text": null, "title": null, "labels": []}', "'title' is null; expected a string"),
     ('{"text": 3, "labels": ["x"]}', "'text' is a number; expected a string"),
     ('{"text": null, "labels": ["x"]}', "'text' is null; expected a string"),
     ('{"title": ["a"], "text": "a", "labels": ["x"]}', "'title' is an array; expected a string"),
     ('{"text": "a", "labels": true}', "'labels' is true or false; expected an array"),
-    ('{"text": "a", "labels": 3}', "'labels' is a number; expected an array"),
+    ('{"text": "a", "labels": 0.5}', "'labels' is a number; expected an array"),
     ('{"text": "a", "labels": {"x": 1}}', "'labels' is an object; expected an array"),
     ('{"text": "a", "labels": ["x", 1.0]}', "label 2 is not whole; expected a string or"),
     ('{"text": "a", "labels": [NaN]}', "label 1 is not whole"),

@@ -149,8 +149,8 @@ def test_parameters_out_of_their_domain(tmp_path: Path) -> None:
             open_examples(path, chunk_size=value)
     with pytest.raises(ParameterError, match="max_chunk_nnz is 0; expected a positive integer"):
         open_examples(path, max_chunk_nnz=0)
-    with pytest.raises(ParameterError, match="format is 'csv'; expected one of xmlc"):
-        open_examples(path, "csv")
+    with pytest.raises(ParameterError, match="format is 'xls'; expected one of jsonl"):
+        open_examples(path, "xls")
     with pytest.raises(ParameterError, match="standard input"):
         open_examples("-", "npz")
 
@@ -159,4 +159,4 @@ def test_missing_file_is_the_systems_error(tmp_path: Path) -> None:
     with pytest.raises(FileNotFoundError):
         read_examples(tmp_path / "absent.txt")
     with pytest.raises(OSError, match="directory|denied"):
-        read_examples(tmp_path)
+        read_examples(tmp_path, "xmlc")

@@ -24,6 +24,13 @@ from labelgrove.data._sniff import format_from_content, format_from_name
         ("a.fasttext", "fasttext"),
         ("a.xmlc", "xmlc"),
         ("X.trn.npz", "npz"),
+        ("a.json", "jsonl"),
+        ("a.csv.gz", "csv"),
+        ("a.tsv", "tsv"),
+        ("a.parquet", "parquet"),
+        ("a.arrow", "arrow"),
+        ("a.feather", "arrow"),
+        ("trn_X_Y.txt.xz", "xmlc-pair"),
         ("a.txt", None),
         ("a.gz", None),
         ("jsonl", None),
@@ -58,6 +65,7 @@ def test_npz_is_not_compressed_twice() -> None:
         ("\n\n[1]\n", "jsonl"),
         ("__label__a b\n", "fasttext"),
         ("no labels\n__label__a b\n", "fasttext"),
+        ("some text\t<http://a/1>\n", "annif"),
     ],
 )
 def test_content(content: str, format: str) -> None:

@@ -4,6 +4,7 @@ Every reader hands out chunks of :class:`Examples`; whatever is malformed is nam
 line in a :class:`labelgrove.FileFormatError`.
 """
 
+from labelgrove.data._columns import Columns
 from labelgrove.data._examples import Examples
 from labelgrove.data._reader import ExampleReader, open_examples, read_examples
 from labelgrove.data._sniff import FORMATS
@@ -11,6 +12,7 @@ from labelgrove.data._writer import write_examples
 
 __all__ = [
     "FORMATS",
+    "Columns",
     "ExampleReader",
     "Examples",
     "open_examples",

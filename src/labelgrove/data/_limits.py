@@ -13,6 +13,9 @@ MAX_LINE_BYTES = 1 << 25
 #: stay within the processor's caches: 1 MiB measured faster than 4 MiB and than 16 MiB.
 BLOCK_BYTES = 1 << 20
 
+#: How much compressed content is given to a decoder at once.
+COMPRESSED_BYTES = 1 << 15
+
 #: What an xz file may ask for as its dictionary. `xz -9` needs 65 MiB.
 XZ_MEMORY_BYTES = 1 << 28
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import lzma
+import os
+import stat
 import sys
 import zlib
 from collections.abc import Callable, Iterator
@@ -10,7 +12,7 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import BinaryIO, Protocol
 
-from labelgrove.data._limits import BLOCK_BYTES, XZ_MEMORY_BYTES
+from labelgrove.data._limits import BLOCK_BYTES, COMPRESSED_BYTES, XZ_MEMORY_BYTES
 
 STDIN = "<stdin>"
 _MAGIC = {b"\x1f\x8b": "gzip", b"\xfd7zXZ\x00": "xz"}
@@ -21,6 +23,30 @@ class DamagedStreamError(Exception):
     """A compressed stream that is cut short or corrupt; the reader adds the place."""
 
 
+class Meter:
+    """How much of the files behind a reader has been read, in bytes as they are stored."""
+
+    def __init__(self) -> None:
+        self._total = 0
+        self._read = 0
+
+    def expect(self, stream: BinaryIO) -> None:
+        """Count the size of a file in; a pipe has none."""
+        status = os.fstat(stream.fileno()) if stream is not sys.stdin.buffer else None
+        self._total += status.st_size if status and stat.S_ISREG(status.st_mode) else 0
+
+    def count(self, pieces: Iterator[bytes]) -> Iterator[bytes]:
+        """Hand pieces on, counting them once they have been worked off."""
+        for piece in pieces:
+            yield piece
+            self._read += len(piece)
+
+    @property
+    def share(self) -> float | None:
+        """From 0 to 1; None where no size is known."""
+        return min(1.0, self._read / self._total) if self._total else None
+
+
 def split_compression(path: str) -> tuple[str, str | None]:
     """Return the path without .gz or .xz, and which compression that suffix means."""
     suffix = Path(path).suffix
@@ -28,12 +54,12 @@ def split_compression(path: str) -> tuple[str, str | None]:
     return (path.removesuffix(suffix), kind) if kind else (path, None)
 
 
-def open_pieces(path: str, resources: ExitStack) -> Iterator[bytes]:
+def open_pieces(path: str, resources: ExitStack, meter: Meter | None = None) -> Iterator[bytes]:
     """Read the decompressed content of `path` (``-`` is standard input) in pieces of bounded size.
 
     The name decides whether the content is compressed; where the name says nothing the first
     bytes do, since no text in UTF-8 begins like a gzip or xz file. What was opened is
-    closed with `resources`.
+    closed with `resources`. `meter` follows what is read.
 
     Raises
     ------
@@ -42,7 +68,10 @@ def open_pieces(path: str, resources: ExitStack) -> Iterator[bytes]:
     DamagedStreamError
         While iterating, if the compressed content is damaged or ends too early.
     """
-    raw = _raw_pieces(_binary(path, resources))
+    stream = _binary(path, resources)
+    meter = Meter() if meter is None else meter
+    meter.expect(stream)
+    raw = _raw_pieces(stream)
     head = b""
     for piece in raw:
         head += piece
@@ -53,8 +82,8 @@ def open_pieces(path: str, resources: ExitStack) -> Iterator[bytes]:
         kind = next((name for magic, name in _MAGIC.items() if head.startswith(magic)), None)
     content = _chain(head, raw)
     if kind is None:
-        return content
-    return _decompressed(content, _Gzip if kind == "gzip" else _Xz, kind)
+        return meter.count(content)
+    return _decompressed(meter.count(_cut(content)), _Gzip if kind == "gzip" else _Xz, kind)
 
 
 def _binary(path: str, resources: ExitStack) -> BinaryIO:
@@ -72,6 +101,13 @@ def _chain(head: bytes, rest: Iterator[bytes]) -> Iterator[bytes]:
     if head:
         yield head
     yield from rest
+
+
+def _cut(pieces: Iterator[bytes]) -> Iterator[bytes]:
+    """Cut pieces small, as a decoder makes much of each."""
+    for piece in pieces:
+        for start in range(0, len(piece), COMPRESSED_BYTES):
+            yield piece[start : start + COMPRESSED_BYTES]
 
 
 class _Decoder(Protocol):

@@ -5,21 +5,35 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from contextlib import ExitStack
+from dataclasses import dataclass
 from types import TracebackType
+from typing import Any
 
 from labelgrove._errors import DataError, FileFormatError, ParameterError
+from labelgrove.data._annif import read_annif, read_folder
+from labelgrove.data._arrow import is_dataset, read_arrow, read_dataset, read_parquet
 from labelgrove.data._chunks import Contents, rechunk
+from labelgrove.data._columns import Columns
+from labelgrove.data._csv import DELIMITERS, read_csv
 from labelgrove.data._examples import Examples
 from labelgrove.data._fasttext import read_fasttext
 from labelgrove.data._jsonl import read_jsonl
 from labelgrove.data._lines import LineSource
 from labelgrove.data._npz import read_npz
-from labelgrove.data._open import STDIN, open_pieces
-from labelgrove.data._sniff import check_format, format_from_content, format_from_name
+from labelgrove.data._open import STDIN, Meter, open_pieces
+from labelgrove.data._pair import read_pair
+from labelgrove.data._sniff import (
+    UNSTREAMED,
+    check_format,
+    format_from_content,
+    format_from_name,
+    is_annif,
+)
 from labelgrove.data._svmlight import read_svmlight
 from labelgrove.data._xmlc import read_xmlc
 
 _DEFAULT_CHUNK_NNZ = 8_000_000
+_WITH_COLUMNS = ("jsonl", "csv", "tsv", "parquet", "arrow")
 _ALL = 2**62
 
 
@@ -62,6 +76,7 @@ class ExampleReader:
         format: str,
         contents: Contents,
         resources: ExitStack,
+        meter: Meter,
         chunk_size: int,
         max_chunk_nnz: int,
     ) -> None:
@@ -73,6 +88,7 @@ class ExampleReader:
         self.declared_features = contents.declared_features
         self.declared_labels = contents.declared_labels
         self._resources = resources
+        self._meter = meter
         self._chunks: Iterator[Examples] | None = rechunk(
             contents.pieces, chunk_size, max_chunk_nnz, contents.declared_features
         )
@@ -101,6 +117,14 @@ class ExampleReader:
         if empty:
             raise FileFormatError(self.path, None, "holds no examples; expected at least one")
 
+    @property
+    def share_read(self) -> float | None:
+        """How much of the file has been read, from 0 to 1, by its bytes; None if that is unknown.
+
+        Of a compressed file the compressed bytes count.
+        """
+        return self._meter.share
+
     def close(self) -> None:
         """Close the file; standard input stays open."""
         self._chunks = None
@@ -119,9 +143,10 @@ class ExampleReader:
 
 
 def open_examples(
-    path: str | os.PathLike[str],
+    path: str | os.PathLike[str] | Any,
     format: str | None = None,
     *,
+    columns: Columns | None = None,
     chunk_size: int = 4096,
     max_chunk_nnz: int = _DEFAULT_CHUNK_NNZ,
     labels_required: bool = True,
@@ -130,21 +155,25 @@ def open_examples(
 
     Parameters
     ----------
-    path : str or os.PathLike
-        The file; ``-`` is standard input. Names ending in .gz or .xz are decompressed, and so is
-        what begins like such a file. For .npz see `labelgrove.data` in the reference: the name
-        stands for a pair of files.
+    path : str or os.PathLike, or a data set of the package ``datasets``
+        The file, or for the format ``folder`` the folder; ``-`` is standard input. Names ending in
+        .gz or .xz are decompressed, and so is what begins like such a file. For .npz and
+        ``..._X_Xf.txt`` the name stands for a pair of files.
     format : str, optional
-        One of `labelgrove.data.FORMATS`. By default it is recognised by the name (.xmlc, .svm,
-        .svmlight, .libsvm, .ft, .fasttext, .jsonl, .ndjson, .npz) or else from the first lines.
+        One of `labelgrove.data.FORMATS`. By default it is recognised by the name (.jsonl, .ndjson,
+        .json, .csv, .tsv, .ft, .fasttext, .parquet, .arrow, .feather, .xmlc, .svm, .svmlight,
+        .libsvm, .npz, ..._X_Xf.txt, a folder) or else from the first lines.
+    columns : Columns, optional
+        Which columns or keys hold text and labels, in the formats in which these have names: csv,
+        tsv, jsonl, parquet, arrow and data sets.
     chunk_size : int
         Rows in a chunk; only the last one, and those cut by `max_chunk_nnz`, have fewer.
     max_chunk_nnz : int
         Features and labels (in a text: blocks of eight characters) that a chunk may hold; a row
         with more of them is a chunk of its own.
     labels_required : bool
-        Whether JSON lines must have the key ``labels`` and a .npz file its Y. The other formats
-        hold rows without labels anyway.
+        Whether tables and JSON lines must have labels, and there must be the second of two files.
+        The other formats hold rows without labels anyway.
 
     Returns
     -------
@@ -155,48 +184,56 @@ def open_examples(
     OSError
         If the file cannot be opened.
     FileFormatError
-        If the file is empty, its header malformed or its format unknown.
+        If the file is empty, its header malformed, its format unknown, or a column is not there.
     ParameterError
         If a parameter is out of its domain.
+    MissingDependencyError
+        If Parquet or Arrow is to be read and pyarrow is not installed.
 
     Examples
     --------
     >>> import pathlib, tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
-    ...     path = pathlib.Path(folder, "pets.jsonl")
-    ...     _ = path.write_text('{"text": "a red cat", "labels": ["cat", 7]}\n')
-    ...     with open_examples(path) as reader:
+    ...     path = pathlib.Path(folder, "pets.csv")
+    ...     _ = path.write_text("what,kind\na red cat,cat; red\n")
+    ...     with open_examples(path, columns=Columns(("what",), ("kind",))) as reader:
     ...         [(chunk.text, chunk.labels) for chunk in reader]
-    [(['a red cat'], [('cat', '7')])]
+    [(['a red cat'], [('cat', 'red')])]
     """
     for name, value in (("chunk_size", chunk_size), ("max_chunk_nnz", max_chunk_nnz)):
         if not _is_integer(value) or value < 1:
             raise ParameterError(f"{name} is {value!r}; expected a positive integer")
-    name = os.fsdecode(path)
-    chosen = check_format(format) if format is not None else format_from_name(name)
     with ExitStack() as resources:
-        if chosen == "npz":
-            if name == "-":
-                raise ParameterError("npz cannot be read from standard input; expected a file")
-            shown_path, contents = name, read_npz(name, labels_required=labels_required)
+        request = _Request(columns or Columns(), labels_required, resources, Meter())
+        if is_dataset(path):
+            shown_path, chosen = "data set", "datasets"
+            contents = read_dataset(
+                shown_path, path, request.columns, labels_required=labels_required
+            )
         else:
-            shown_path = STDIN if name == "-" else name
-            source = _line_source(name, shown_path, resources)
-            chosen = chosen or format_from_content(source)
-            contents = _text_contents(source, chosen, labels_required)
+            shown_path, chosen, contents = _opened(os.fsdecode(path), format, request)
         return ExampleReader(
-            shown_path, chosen, contents, resources.pop_all(), chunk_size, max_chunk_nnz
+            shown_path,
+            chosen,
+            contents,
+            resources.pop_all(),
+            request.meter,
+            chunk_size,
+            max_chunk_nnz,
         )
 
 
-def read_examples(path: str | os.PathLike[str], format: str | None = None) -> Examples:
+def read_examples(
+    path: str | os.PathLike[str] | Any,
+    format: str | None = None,
+    *,
+    columns: Columns | None = None,
+) -> Examples:
     r"""Read a whole data file into memory.
 
     Parameters
     ----------
-    path : str or os.PathLike
-        As in `open_examples`.
-    format : str, optional
+    path, format, columns
         As in `open_examples`.
 
     Returns
@@ -223,7 +260,9 @@ def read_examples(path: str | os.PathLike[str], format: str | None = None) -> Ex
     >>> examples.text, examples.labels
     (['a red cat'], [('cat', 'red')])
     """
-    with open_examples(path, format, chunk_size=_ALL, max_chunk_nnz=_ALL) as reader:
+    with open_examples(
+        path, format, columns=columns, chunk_size=_ALL, max_chunk_nnz=_ALL
+    ) as reader:
         [examples] = reader
     return examples
 
@@ -232,18 +271,65 @@ def _is_integer(value: object) -> bool:
     return isinstance(value, int) and not isinstance(value, bool)
 
 
-def _line_source(name: str, shown_path: str, resources: ExitStack) -> LineSource:
-    source = LineSource(shown_path, open_pieces(name, resources))
+@dataclass(frozen=True)
+class _Request:
+    """How a file is to be read."""
+
+    columns: Columns
+    labels_required: bool
+    resources: ExitStack
+    meter: Meter
+
+
+def _opened(name: str, format: str | None, request: _Request) -> tuple[str, str, Contents]:
+    """Name for messages, format and contents of a file."""
+    chosen = check_format(format) if format is not None else format_from_name(name)
+    if chosen in UNSTREAMED:
+        if name == "-":
+            raise ParameterError(f"{chosen} cannot be read from standard input; expected a file")
+        _refuse_columns(chosen, request.columns)
+        return name, chosen, _unstreamed_contents(name, chosen, request)
+    shown_path = STDIN if name == "-" else name
+    source = LineSource(shown_path, open_pieces(name, request.resources, request.meter))
     if not source.peek(1):
         raise FileFormatError(shown_path, None, "the file is empty; expected examples")
-    return source
+    chosen = chosen or format_from_content(source)
+    if chosen == "tsv" and format is None and not request.columns.are_given and is_annif(source):
+        chosen = "annif"
+    _refuse_columns(chosen, request.columns)
+    return shown_path, chosen, _streamed_contents(source, chosen, request)
 
 
-def _text_contents(source: LineSource, chosen: str, labels_required: bool) -> Contents:
+def _refuse_columns(chosen: str, columns: Columns) -> None:
+    if columns.are_given and chosen not in _WITH_COLUMNS:
+        raise ParameterError(
+            f"columns: the format {chosen} has none; expected one of {', '.join(_WITH_COLUMNS)}"
+        )
+
+
+def _unstreamed_contents(path: str, chosen: str, request: _Request) -> Contents:
+    columns, resources, required = request.columns, request.resources, request.labels_required
+    if chosen == "parquet":
+        return read_parquet(path, columns, resources, labels_required=required)
+    if chosen == "arrow":
+        return read_arrow(path, columns, resources, labels_required=required)
+    if chosen == "xmlc-pair":
+        return read_pair(path, resources, labels_required=required)
+    if chosen == "folder":
+        return read_folder(path, labels_required=required)
+    return read_npz(path, labels_required=required)
+
+
+def _streamed_contents(source: LineSource, chosen: str, request: _Request) -> Contents:
+    columns, required = request.columns, request.labels_required
+    if chosen in DELIMITERS:
+        return read_csv(source, columns, DELIMITERS[chosen], labels_required=required)
     if chosen == "xmlc":
         return read_xmlc(source)
     if chosen == "svmlight":
         return read_svmlight(source)
     if chosen == "fasttext":
         return read_fasttext(source)
-    return read_jsonl(source, labels_required=labels_required)
+    if chosen == "annif":
+        return read_annif(source)
+    return read_jsonl(source, columns, labels_required=required)

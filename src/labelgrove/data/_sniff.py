@@ -8,9 +8,16 @@ from pathlib import Path
 from labelgrove._errors import FileFormatError, ParameterError
 from labelgrove.data._lines import LineSource
 from labelgrove.data._open import split_compression
+from labelgrove.data._pair import is_pair
 
 #: Names of the formats, as the argument `format` takes them.
-FORMATS = ("xmlc", "svmlight", "fasttext", "jsonl", "npz")
+FORMATS = (
+    *("jsonl", "csv", "tsv", "fasttext", "annif", "folder", "parquet", "arrow"),
+    *("xmlc", "xmlc-pair", "svmlight", "npz"),
+)
+
+#: Formats that are read from files alone, which are not compressed once more.
+UNSTREAMED = ("npz", "parquet", "arrow", "folder", "xmlc-pair")
 
 _SUFFIXES = {
     ".xmlc": "xmlc",
@@ -21,12 +28,19 @@ _SUFFIXES = {
     ".fasttext": "fasttext",
     ".jsonl": "jsonl",
     ".ndjson": "jsonl",
+    ".json": "jsonl",
+    ".csv": "csv",
+    ".tsv": "tsv",
+    ".parquet": "parquet",
+    ".arrow": "arrow",
+    ".feather": "arrow",
     ".npz": "npz",
 }
 _HEAD_BYTES = 1 << 16
 _LABEL = b"__label__"
 _FEATURE = rb"\d+:[-+.\d]\S*"
 _SVMLIGHT_ROW = re.compile(rb"#|" + _FEATURE + rb"(?:[ \t]|$)|[-+]\d+[ \t]+" + _FEATURE)
+_ANNIF_ROW = re.compile(rb"[^\t]*\t[ \t]*<[^<>\s]+>(?:\s|$)")
 _XMLC_ROW = re.compile(rb"(?:\d+(?:,\d+)*)?(?:[ \t]+\d+(?::\S*)?)*[ \t]*")
 
 
@@ -46,15 +60,22 @@ def check_format(name: str) -> str:
 def format_from_name(path: str) -> str | None:
     """Return the format that the name's suffix means, a .gz or .xz behind it left aside.
 
+    A folder's format is folder.
+
     Raises
     ------
     ParameterError
-        For .npz.gz and .npz.xz: such files are compressed inside.
+        For .npz.gz and the like: such files are compressed inside.
     """
+    if path != "-" and Path(path).is_dir():
+        return "folder"
+    if is_pair(path):
+        return "xmlc-pair"
     stem, compression = split_compression(path)
-    found = _SUFFIXES.get(Path(stem).suffix.lower())
-    if found == "npz" and compression:
-        raise ParameterError(f"{path}: expected a .npz file as it is, not compressed once more")
+    suffix = Path(stem).suffix.lower()
+    found = _SUFFIXES.get(suffix)
+    if found in UNSTREAMED and compression:
+        raise ParameterError(f"{path}: expected a {suffix} file as it is, not compressed once more")
     return found
 
 
@@ -80,6 +101,12 @@ def format_from_content(source: LineSource) -> str:
     return found
 
 
+def is_annif(source: LineSource) -> bool:
+    """Tell whether a file of tabs begins as Annif's do, with text and URIs, and not with names."""
+    first = source.peek(_HEAD_BYTES).lstrip().partition(b"\n")[0]
+    return _ANNIF_ROW.match(first) is not None
+
+
 def _looks_like(head: bytes) -> str | None:
     whole_lines = head.rpartition(b"\n")[0] or head
     lines = [line.rstrip(b"\r") for line in whole_lines.split(b"\n")]
@@ -88,6 +115,8 @@ def _looks_like(head: bytes) -> str | None:
         return "jsonl"
     if any(line.lstrip().startswith(_LABEL) for line in lines):
         return "fasttext"
+    if _ANNIF_ROW.match(first):
+        return "annif"
     if _SVMLIGHT_ROW.match(first):
         return "svmlight"
     return "xmlc" if _XMLC_ROW.fullmatch(first) else None

@@ -26,6 +26,7 @@ from labelgrove.data._write_rows import (
 )
 
 _TEXT_FORMATS = ("fasttext", "jsonl")
+_WRITTEN = (*_TEXT_FORMATS, "xmlc", "svmlight", "npz")
 
 
 def write_examples(
@@ -47,8 +48,8 @@ def write_examples(
         Labels of each row: integers for xmlc, svmlight and npz, else strings or integers.
         Repetitions are dropped.
     format : str, optional
-        One of `labelgrove.data.FORMATS`. By default what the name means, or else xmlc for
-        features and jsonl for texts.
+        ``jsonl`` or ``fasttext`` for texts, ``xmlc``, ``svmlight`` or ``npz`` for features. By
+        default what the name means, or else jsonl and xmlc.
 
     Raises
     ------
@@ -76,6 +77,10 @@ def write_examples(
     is_text = _is_text(X_or_text)
     chosen = check_format(format) if format is not None else format_from_name(name)
     chosen = chosen or ("jsonl" if is_text else "xmlc")
+    if chosen not in _WRITTEN:
+        raise ParameterError(
+            f"format is {chosen!r}; expected one of {', '.join(_WRITTEN)} to write"
+        )
     if is_text != (chosen in _TEXT_FORMATS):
         found, expected = ("texts", "features") if is_text else ("features", "texts")
         raise DataError(f"found {found} to write as {chosen}; expected {expected}")

@@ -1,0 +1,118 @@
+r"""Annif's corpora: ``text<TAB><uri> <uri>`` a line, or a folder with a .txt file for each text.
+
+In a folder the labels of NAME.txt stand in NAME.tsv, ``<uri><TAB>name`` a line, or else in
+NAME.key, one a line; texts are taken in the order of their names.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from labelgrove._errors import FileFormatError
+from labelgrove.data._chunks import Contents, Piece
+from labelgrove.data._limits import MAX_LINE_BYTES
+from labelgrove.data._lines import LineSource
+from labelgrove.data._records import Collected
+from labelgrove.data._rows import RowError, shown
+from labelgrove.data._text_rows import text_pieces
+
+
+def read_annif(source: LineSource) -> Contents:
+    """Open a file of ``text<TAB><uri> <uri>`` lines.
+
+    Raises
+    ------
+    FileFormatError
+        While reading, at a line without a tab, or whose labels are malformed.
+    """
+    return Contents(text_pieces(source, _parse_line), is_text=True, labels_are_int=False)
+
+
+def _parse_line(line: str) -> tuple[tuple[str, ...], str]:
+    text, tab, uris = line.partition("\t")
+    if not tab:
+        raise RowError("there is no tab; expected text, a tab, and labels such as <uri> <uri>")
+    return tuple(dict.fromkeys(map(uri_in, uris.split()))), text
+
+
+def uri_in(token: str) -> str:
+    """Take a URI out of its angle brackets, where it stands in some; raises RowError.
+
+    >>> uri_in("<http://www.yso.fi/onto/yso/p1265>")
+    'http://www.yso.fi/onto/yso/p1265'
+    """
+    uri = token[1:-1] if token.startswith("<") and token.endswith(">") else token
+    if not uri or "<" in uri or ">" in uri:
+        raise RowError(f"{shown(token)} is no label; expected <uri>")
+    return uri
+
+
+def read_folder(path: str, *, labels_required: bool = True) -> Contents:
+    """Open a folder of texts; without `labels_required`, files of labels may be absent.
+
+    Raises
+    ------
+    OSError
+        If the folder or a file in it cannot be opened.
+    FileFormatError
+        If there is no text; while reading, at a text without a file of labels, or one that is not
+        UTF-8 or too long.
+    """
+    texts = sorted(file for file in Path(path).iterdir() if file.suffix == ".txt")
+    if not texts:
+        raise FileFormatError(path, None, "the folder holds no texts; expected files NAME.txt")
+    return Contents(
+        _folder_pieces(texts, labels_required),
+        is_text=True,
+        labels_are_int=False,
+        declared_rows=len(texts),
+    )
+
+
+def _folder_pieces(texts: list[Path], labels_required: bool) -> Iterator[Piece]:
+    rows = Collected()
+    for number, file in enumerate(texts, 1):
+        try:
+            rows.add(_labels_beside(file, labels_required), _content(file), number)
+        except FileFormatError:
+            yield rows.take()
+            raise
+        if rows.is_full:
+            yield rows.take()
+    yield rows.take()
+
+
+def _labels_beside(file: Path, required: bool) -> tuple[str, ...]:
+    uris, names = file.with_suffix(".tsv"), file.with_suffix(".key")
+    if uris.is_file():
+        found: dict[str, None] = {}
+        for number, line in enumerate(_content(uris).splitlines(), 1):
+            if line.strip():
+                try:
+                    found[uri_in(line.partition("\t")[0].strip())] = None
+                except RowError as error:
+                    raise FileFormatError(uris, number, str(error)) from None
+        return tuple(found)
+    if names.is_file():
+        lines = map(str.strip, _content(names).splitlines())
+        return tuple(dict.fromkeys(filter(None, lines)))
+    if required:
+        raise FileFormatError(
+            file,
+            None,
+            f"has no labels; expected {shown(uris.name)} or {shown(names.name)} beside it",
+        )
+    return ()
+
+
+def _content(file: Path) -> str:
+    with file.open("rb") as stream:
+        content = stream.read(MAX_LINE_BYTES + 1)
+    if len(content) > MAX_LINE_BYTES:
+        raise FileFormatError(file, None, f"is longer than {MAX_LINE_BYTES} bytes; is it a text?")
+    try:
+        return content.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = content.count(b"\n", 0, error.start) + 1
+        raise FileFormatError(file, line, "is not UTF-8 here; expected UTF-8 text") from None

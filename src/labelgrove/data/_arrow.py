@@ -1,0 +1,176 @@
+"""Tables in Parquet and Arrow files, and of the package datasets, a batch of rows at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+from labelgrove._errors import FileFormatError
+from labelgrove._optional import optional
+from labelgrove.data._chunks import Contents
+from labelgrove.data._columns import Columns
+from labelgrove.data._records import record_pieces
+from labelgrove.data._rows import RowError
+
+_BATCH = 1024
+_SHOWN = 200
+
+Rows = list[dict[str, Any]]
+
+
+def read_parquet(
+    path: str, columns: Columns, resources: ExitStack, *, labels_required: bool = True
+) -> Contents:
+    """Open a Parquet file.
+
+    Raises
+    ------
+    MissingDependencyError
+        If pyarrow is not installed.
+    OSError
+        If the file cannot be opened.
+    FileFormatError
+        If it is no Parquet file or lacks a column; while reading, at a row without text or with a
+        value of another type.
+    """
+    parquet = optional("pyarrow.parquet", "reading Parquet", "arrow")
+    stream = resources.enter_context(Path(path).open("rb"))  # noqa: SIM115 - is entered
+    with _named(path, "Parquet"):
+        file = parquet.ParquetFile(stream)
+        names, rows = file.schema_arrow.names, file.metadata.num_rows
+
+    def batches(wanted: Sequence[str]) -> Iterator[Any]:
+        yield from file.iter_batches(batch_size=_BATCH, columns=list(wanted), use_threads=False)
+
+    return _contents(path, "Parquet", names, batches, columns, labels_required, rows)
+
+
+def read_arrow(
+    path: str, columns: Columns, resources: ExitStack, *, labels_required: bool = True
+) -> Contents:
+    """Open an Arrow (Feather) file, or the stream that datasets keeps; raises as `read_parquet`."""
+    arrow = optional("pyarrow", "reading Arrow", "arrow")
+    stream = resources.enter_context(Path(path).open("rb"))  # noqa: SIM115 - is entered
+    with _named(path, "Arrow"):
+        try:
+            file = arrow.ipc.open_file(stream)
+        except arrow.ArrowInvalid:
+            stream.seek(0)
+            file = arrow.ipc.open_stream(stream)
+        names = file.schema.names
+
+    def batches(wanted: Sequence[str]) -> Iterator[Any]:
+        whole = (
+            (file.get_batch(i) for i in range(file.num_record_batches))
+            if hasattr(file, "get_batch")
+            else file
+        )
+        for batch in whole:
+            batch.validate(full=True)
+            chosen = batch.select(list(wanted))
+            for start in range(0, chosen.num_rows, _BATCH):
+                yield chosen.slice(start, _BATCH)
+
+    return _contents(path, "Arrow", names, batches, columns, labels_required, None)
+
+
+def is_dataset(source: object) -> bool:
+    """Tell whether this is a data set of the package datasets."""
+    return hasattr(source, "column_names") and hasattr(source, "iter")
+
+
+def read_dataset(name: str, dataset: Any, columns: Columns, *, labels_required: bool) -> Contents:
+    """Read a data set of the package datasets; numbered classes get their names.
+
+    Raises
+    ------
+    FileFormatError
+        As `read_parquet`.
+    """
+    features = dataset.features or {}
+    there = dataset.column_names or list(features) or list(next(iter(dataset), {}))
+    text, labels = _chosen(name, there, columns, labels_required)
+    called = {column: _class_names(features.get(column)) for column in labels}
+
+    def batches() -> Iterator[Rows]:
+        for batch in dataset.iter(batch_size=_BATCH):
+            values = [_called(batch[column], called.get(column)) for column in (*text, *labels)]
+            yield [
+                dict(zip((*text, *labels), row, strict=True)) for row in zip(*values, strict=True)
+            ]
+
+    pieces = record_pieces(name, batches(), columns, text, labels)
+    rows = len(dataset) if hasattr(dataset, "__len__") else None
+    return Contents(pieces, is_text=True, labels_are_int=False, declared_rows=rows)
+
+
+def _class_names(feature: Any) -> list[str] | None:
+    """Names of a ClassLabel, or of a list of them."""
+    names = getattr(feature, "names", None) or getattr(
+        getattr(feature, "feature", None), "names", None
+    )
+    return list(names) if names else None
+
+
+def _called(values: list[Any], names: list[str] | None) -> list[Any]:
+    if names is None:
+        return values
+    return [
+        _called(value, names)
+        if isinstance(value, list)
+        else names[value]
+        if isinstance(value, int) and 0 <= value < len(names)
+        else value
+        for value in values
+    ]
+
+
+def _contents(
+    path: str,
+    what: str,
+    names: list[str],
+    batches: Callable[[Sequence[str]], Iterator[Any]],
+    columns: Columns,
+    labels_required: bool,
+    rows: int | None,
+) -> Contents:
+    text, labels = _chosen(path, names, columns, labels_required)
+
+    def lists() -> Iterator[Rows]:
+        with _named(path, what):
+            for batch in batches(list(dict.fromkeys([*text, *labels]))):
+                yield batch.to_pylist()
+
+    pieces = record_pieces(path, lists(), columns, text, labels)
+    return Contents(pieces, is_text=True, labels_are_int=False, declared_rows=rows)
+
+
+def _chosen(
+    path: str, names: Sequence[str], columns: Columns, labels_required: bool
+) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    try:
+        return columns.of_text(names), columns.of_labels(names, labels_required)
+    except RowError as error:
+        raise FileFormatError(path, None, f"in the table {error}") from None
+
+
+class _named:  # noqa: N801
+    """What pyarrow finds wrong with a file, as an error of that file."""
+
+    def __init__(self, path: str, what: str) -> None:
+        self._path, self._what = path, what
+
+    def __enter__(self) -> None:
+        return
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, *_: object
+    ) -> None:
+        arrow = optional("pyarrow", f"reading {self._what}", "arrow")
+        if isinstance(error, arrow.ArrowException | OSError | UnicodeDecodeError | MemoryError):
+            said = str(error).splitlines() or [type(error).__name__]
+            raise FileFormatError(
+                self._path, None, f"not {self._what} that can be read ({said[0]:.{_SHOWN}})"
+            ) from None

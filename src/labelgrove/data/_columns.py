@@ -1,0 +1,192 @@
+"""Examples whose parts have names: columns of a table, or keys of a JSON object."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from labelgrove._errors import ParameterError
+from labelgrove.data._rows import RowError, shown
+
+#: What is looked for where nothing is said: each of the first, the first there of the others.
+_TITLES = ("title",)
+_TEXTS = ("text", "content")
+_LABELS = ("labels", "label", "subjects", "subject_uris", "target_ind")
+
+_URIS = re.compile(r"\s*(?:<[^<>\s]+>\s*)+")
+_URI = re.compile(r"<([^<>\s]+)>")
+_NAMES = {
+    dict: "an object",
+    list: "an array",
+    str: "a string",
+    bool: "true or false",
+    int: "a number",
+    float: "a number",
+    type(None): "null",
+}
+
+
+@dataclass(frozen=True)
+class Columns:
+    """Which columns of a table, or keys of a JSON object, hold text and labels.
+
+    Parameters
+    ----------
+    text : tuple of str
+        Columns whose texts are joined, a line break between two; empty ones are left out. By
+        default ``title`` and ``text``, those of them that are there; ``content`` may stand in
+        place of ``text``.
+    labels : tuple of str
+        Columns that hold a label, or several, each. By default the first that is there of
+        ``labels``, ``label``, ``subjects``, ``subject_uris`` and ``target_ind``.
+    separator : str, optional
+        What separates the labels within a string; blanks around them are dropped. By default
+        ``;`` in CSV and TSV; elsewhere, where there are lists, a string is one label. An empty
+        separator means that every string is one label. Strings of the form ``<uri> <uri>`` are
+        several labels in any case.
+
+    Raises
+    ------
+    ParameterError
+        If a name is empty, or twice there.
+
+    Examples
+    --------
+    >>> columns = Columns(text=("title", "abstract"), labels=("subject",), separator="|")
+    >>> columns.labels
+    ('subject',)
+    """
+
+    text: tuple[str, ...] = ()
+    labels: tuple[str, ...] = ()
+    separator: str | None = None
+
+    def __post_init__(self) -> None:
+        for what in ("text", "labels"):
+            names = getattr(self, what)
+            if not isinstance(names, tuple) or not all(isinstance(name, str) for name in names):
+                raise ParameterError(f"columns of {what} are {names!r}; expected a tuple of names")
+            if "" in names or len(set(names)) < len(names):
+                raise ParameterError(
+                    f"columns of {what} are {names!r}; expected names, each of them once"
+                )
+        if not isinstance(self.separator, str | None):
+            raise ParameterError(f"separator is {self.separator!r}; expected a string")
+
+    @property
+    def are_given(self) -> bool:
+        """Whether any of this differs from the default."""
+        return self != Columns()
+
+    def of_text(self, there: Collection[str]) -> tuple[str, ...]:
+        """Choose the columns of text from those that are there; raises RowError if there is none.
+
+        Columns that were asked for by name must all be there.
+        """
+        if self.text:
+            return _all_of(self.text, there)
+        found = [name for name in _TITLES if name in there]
+        found += [name for name in _TEXTS if name in there][:1]
+        if not found:
+            raise RowError(
+                f"there is no 'text' (and no 'title'){_instead(there)}; expected one of them, or "
+                "names of columns"
+            )
+        return tuple(found)
+
+    def of_labels(self, there: Collection[str], required: bool = True) -> tuple[str, ...]:
+        """Choose the columns of labels likewise; none if there is none and none is `required`."""
+        if self.labels:
+            if not required:
+                return tuple(name for name in self.labels if name in there)
+            return _all_of(self.labels, there)
+        found = [name for name in _LABELS if name in there][:1]
+        if not found and required:
+            raise RowError(
+                f"there is no 'labels'{_instead(there)}; expected an array of strings or integers, "
+                "or a string"
+            )
+        return tuple(found)
+
+    def read(self, row: Mapping[str, Any], required: bool = True) -> tuple[tuple[str, ...], str]:
+        """Labels and text of one example; raises RowError."""
+        text = text_of(row, self.of_text(row))
+        return labels_of(row, self.of_labels(row, required), self.separator or ""), text
+
+
+def text_of(row: Mapping[str, Any], columns: Iterable[str]) -> str:
+    """Text of one example, from these columns; raises RowError if there is none."""
+    values = {name: row[name] for name in columns}
+    for name, value in values.items():
+        if not isinstance(value, str | None):
+            raise RowError(f"{name!r} is {kind_of(value)}; expected a string")
+    if all(value is None for value in values.values()):
+        raise RowError(f"{next(iter(values))!r} is null; expected a string")
+    return "\n".join(filter(None, values.values()))
+
+
+def labels_of(row: Mapping[str, Any], columns: Iterable[str], separator: str) -> tuple[str, ...]:
+    """Labels of one example, from these columns; raises RowError at something that is none."""
+    found: dict[str, None] = {}
+    for name in columns:
+        value = row[name]
+        if isinstance(value, str):
+            found.update(dict.fromkeys(split_labels(value, separator)))
+        elif isinstance(value, list | tuple):
+            found.update((_label(label, place), None) for place, label in enumerate(value, 1))
+        elif isinstance(value, int) and not isinstance(value, bool):
+            found[str(value)] = None
+        elif value is not None:
+            raise RowError(
+                f"{name!r} is {kind_of(value)}; expected an array of strings or integers, or "
+                "one of them"
+            )
+    return tuple(found)
+
+
+def split_labels(value: str, separator: str) -> list[str]:
+    """Labels in a string: ``<uri> <uri>``, or parts between separators, or the whole.
+
+    >>> split_labels("<http://a/1> <http://a/2>", "")
+    ['http://a/1', 'http://a/2']
+    >>> split_labels("fish; fungi;", ";")
+    ['fish', 'fungi']
+    """
+    if value.lstrip().startswith("<") and _URIS.fullmatch(value):
+        return _URI.findall(value)
+    parts = value.split(separator) if separator else [value]
+    return [name for part in parts if (name := part.strip())]
+
+
+def _label(label: Any, place: int) -> str:
+    """Name of a label in an array: a string, an integer, or Annif's object with a URI."""
+    if isinstance(label, Mapping) and isinstance(label.get("uri"), str):
+        label = label["uri"]
+    if isinstance(label, bool) or not isinstance(label, str | int):
+        kind = "not whole" if isinstance(label, float) else kind_of(label)
+        raise RowError(f"label {place} is {kind}; expected a string or an integer")
+    if label == "":
+        raise RowError(f"label {place} is an empty string; expected a name")
+    return str(label)
+
+
+def kind_of(value: Any) -> str:
+    return _NAMES.get(type(value), f"a {type(value).__name__}")
+
+
+def _all_of(names: tuple[str, ...], there: Collection[str]) -> tuple[str, ...]:
+    for name in names:
+        if name not in there:
+            raise RowError(f"there is no {shown(name)}{_instead(there)}")
+    return names
+
+
+def _instead(there: Collection[str]) -> str:
+    """Say which names there are, in so far as there are few."""
+    names = [shown(name) for name in there]
+    if not names:
+        return ""
+    more = f" and {len(names) - 6} more" if len(names) > 6 else ""
+    return f" among {', '.join(names[:6])}{more}"

@@ -1,0 +1,115 @@
+"""Tables in CSV and TSV: a line of column names, then an example a row.
+
+Fields with separators, quotes or line breaks in them stand in double quotes. The columns of a .csv
+may also be separated by semicolons or tabs, as spreadsheets in many countries write them: the first
+separator counts under which the columns looked for are there. Empty lines are skipped.
+"""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Iterator
+from itertools import chain
+
+from labelgrove._errors import FileFormatError
+from labelgrove.data._chunks import Contents, Piece
+from labelgrove.data._columns import Columns, labels_of, text_of
+from labelgrove.data._limits import MAX_LINE_BYTES
+from labelgrove.data._lines import LineSource
+from labelgrove.data._records import Collected
+from labelgrove.data._rows import RowError
+
+#: Separators of columns by format, the first choice first.
+DELIMITERS = {"csv": ",;\t", "tsv": "\t"}
+
+
+def read_csv(
+    source: LineSource, columns: Columns, delimiters: str, *, labels_required: bool = True
+) -> Contents:
+    """Open a table; without `labels_required` it may lack columns of labels.
+
+    Raises
+    ------
+    FileFormatError
+        If the first line does not name the columns; while reading, at a row with more or fewer
+        fields than there are columns, or quotes that do not match.
+    """
+    # Python's limit of a field, 128 KiB, is one of the process; texts may be longer.
+    csv.field_size_limit(max(csv.field_size_limit(), MAX_LINE_BYTES))
+    lines = _decoded(source)
+    header = next(lines)
+    separator = ";" if columns.separator is None else columns.separator
+    problem = None
+    for delimiter in delimiters:
+        reader = csv.reader(chain([header], lines), delimiter=delimiter, strict=True)
+        try:
+            names = _names(header, delimiter)
+            text, labels = columns.of_text(names), columns.of_labels(names, labels_required)
+        except RowError as error:
+            problem = problem or error
+            continue
+        next(reader)
+        pieces = _pieces(source.path, reader, names, text, labels, separator)
+        return Contents(pieces, is_text=True, labels_are_int=False)
+    raise FileFormatError(source.path, 1, f"in the line that names the columns {problem}") from None
+
+
+def _names(header: str, delimiter: str) -> list[str]:
+    try:
+        [names] = csv.reader([header], delimiter=delimiter, strict=True)
+    except (csv.Error, ValueError):
+        raise RowError("quotes do not match; expected names of columns") from None
+    names = [name.strip() for name in names]
+    twice = [name for name in names if name and names.count(name) > 1]
+    if twice:
+        raise RowError(f"{twice[0]!r} occurs twice; expected every name once")
+    return names
+
+
+def _decoded(source: LineSource) -> Iterator[str]:
+    """Lines of the file, each with its line break."""
+    for block in source.blocks():
+        for number, line in enumerate(block.data.split(b"\n"), block.first_line):
+            try:
+                yield line.decode("utf-8") + "\n"
+            except UnicodeDecodeError as error:
+                raise FileFormatError(
+                    source.path,
+                    number,
+                    f"byte {error.start + 1} of the line is not UTF-8; expected UTF-8 text",
+                ) from None
+
+
+def _pieces(
+    path: str,
+    reader: Iterator[list[str]],
+    names: list[str],
+    text: tuple[str, ...],
+    labels: tuple[str, ...],
+    separator: str,
+) -> Iterator[Piece]:
+    """Rows in pieces; those before a malformed one come first."""
+    rows = Collected()
+    while True:
+        line = reader.line_num + 1  # type: ignore[attr-defined]
+        try:
+            fields = next(reader, None)
+            if fields is None:
+                break
+            if not fields:
+                continue
+            if len(fields) != len(names):
+                raise RowError(
+                    f"the row has {len(fields)} fields; expected {len(names)}, one for each column"
+                )
+            row = dict(zip(names, fields, strict=True))
+            rows.add(labels_of(row, labels, separator), text_of(row, text), line)
+        except (RowError, csv.Error, FileFormatError) as error:
+            yield rows.take()
+            if isinstance(error, FileFormatError):
+                raise
+            reason = f"not CSV ({error})" if isinstance(error, csv.Error) else str(error)
+            raise FileFormatError(path, line, reason) from None
+        if rows.is_full:
+            yield rows.take()
+    yield rows.take()

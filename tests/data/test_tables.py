@@ -1,0 +1,186 @@
+"""Tables: CSV and TSV, Parquet, Arrow, and those of the package datasets."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from labelgrove import FileFormatError, ParameterError
+from labelgrove.data import Columns, open_examples, read_examples
+
+
+def test_columns_by_default(read) -> None:
+    examples = read('id,text,labels\n1,"a, red\ncat",cat; red\n\n2,b,\n', name="f.csv")
+    assert examples.text == ["a, red\ncat", "b"]
+    assert examples.labels == [("cat", "red"), ()]
+    assert examples.lines.tolist() == [2, 5]
+
+
+def test_columns_by_name(tmp_path: Path) -> None:
+    path = tmp_path / "f.tsv"
+    path.write_text('name\tabstract\tfirst\tsecond\n"x ""y"""\t\ta|b\tb | c\n')
+    examples = read_examples(path, columns=Columns(("name", "abstract"), ("first", "second"), "|"))
+    assert (examples.text, examples.labels) == (['x "y"'], [("a", "b", "c")])
+
+
+def test_an_empty_separator_keeps_labels_whole(tmp_path: Path) -> None:
+    path = tmp_path / "f.csv"
+    path.write_text("text,label\na,x; y\n")
+    assert read_examples(path, columns=Columns(separator="")).labels == [("x; y",)]
+
+
+@pytest.mark.parametrize("delimiter", [",", ";", "\t"])
+def test_the_separator_of_columns_is_found(read, delimiter: str) -> None:
+    examples = read(f"text{delimiter}label\r\na{delimiter}x\r\n", name="f.csv")
+    assert (examples.text, examples.labels) == (["a"], [("x",)])
+
+
+def test_uris_in_a_cell_are_several_labels(read) -> None:
+    examples = read("text,subject_uris\na,<http://a/1> <http://a/2>\n", name="f.csv")
+    assert examples.labels == [("http://a/1", "http://a/2")]
+
+
+def test_a_text_longer_than_python_lets_fields_be(read) -> None:
+    assert read("text,label\n" + "ab " * 100_000 + ",x\n", name="f.csv").text == ["ab " * 100_000]
+
+
+def test_labels_may_be_absent_only_where_that_is_said(tmp_path: Path) -> None:
+    path = tmp_path / "f.csv"
+    path.write_text("text\na\n")
+    with pytest.raises(FileFormatError, match=r"f.csv:1: .*there is no 'labels' among 'text'"):
+        read_examples(path)
+    with open_examples(path, labels_required=False) as reader:
+        assert [chunk.labels for chunk in reader] == [[()]]
+
+
+GOOD = "text,label\na,x\nb,y\n"
+
+
+@pytest.mark.parametrize(
+    ("content", "line", "message"),
+    [
+        ("name,label\na,x\n", 1, "there is no 'text' (and no 'title') among 'name', 'label'"),
+        ("text,text,label\n", 1, "'text' occurs twice"),
+        ('"text,label\n', 1, "quotes do not match"),
+        (GOOD + "c,x,z\n", 4, "the row has 3 fields; expected 2"),
+        (GOOD + "c\n", 4, "the row has 1 fields; expected 2"),
+        (GOOD + '"c,x\nd,y\n', 4, "not CSV (unexpected end of data)"),
+        (GOOD + '"c"d,x\n', 4, "not CSV ("),
+        (GOOD.encode() + b"\xff,x\n", 4, "byte 1 of the line is not UTF-8"),
+    ],
+)
+def test_malformed(read, content: str | bytes, line: int, message: str) -> None:
+    with pytest.raises(FileFormatError) as caught:
+        read(content, name="f.csv")
+    assert caught.value.line == line
+    assert message in str(caught.value)
+
+
+def test_rows_before_a_malformed_one_are_handed_out(tmp_path: Path) -> None:
+    path = tmp_path / "f.csv"
+    path.write_text(GOOD + "c\n")
+    with open_examples(path, chunk_size=1) as reader, pytest.raises(FileFormatError):
+        for chunk in reader:
+            last = chunk.text
+    assert last == ["b"]
+
+
+def test_formats_without_names_refuse_columns(tmp_path: Path) -> None:
+    path = tmp_path / "f.ft"
+    path.write_text("__label__a b\n")
+    with pytest.raises(ParameterError, match="the format fasttext has none"):
+        read_examples(path, columns=Columns(("a",)))
+
+
+@pytest.mark.parametrize("names", [("a", "a"), ("",), ["a"], (1,)])
+def test_columns_are_checked(names: Any) -> None:
+    with pytest.raises(ParameterError, match="columns of text are"):
+        Columns(names)
+
+
+TABLE = {
+    "title": ["a", "b", None],
+    "text": ["x", None, "z"],
+    "labels": [["p", "q"], [], None],
+    "label": [1, 2, None],
+}
+
+
+def write_table(path: Path, table: dict[str, list[Any]]) -> Path:
+    pa = pytest.importorskip("pyarrow")
+    content = pa.table(table)
+    if path.suffix == ".parquet":
+        import pyarrow.parquet as pq
+
+        pq.write_table(content, path, row_group_size=2)
+    elif path.suffix == ".feather":
+        from pyarrow import feather
+
+        feather.write_feather(content, path)
+    else:
+        with pa.ipc.new_stream(path, content.schema) as stream:
+            stream.write_table(content, max_chunksize=2)
+    return path
+
+
+KINDS = ["f.parquet", "f.feather", "f.arrow"]
+
+
+@pytest.mark.parametrize("name", KINDS)
+def test_arrow(tmp_path: Path, name: str) -> None:
+    path = write_table(tmp_path / name, TABLE)
+    with open_examples(path, chunk_size=2) as reader:
+        assert reader.is_text
+        chunks = list(reader)
+    assert [text for chunk in chunks for text in chunk.text or ()] == ["a\nx", "b", "z"]
+    assert [row for chunk in chunks for row in chunk.labels] == [("p", "q"), (), ()]
+    assert [n for chunk in chunks for n in chunk.lines.tolist()] == [1, 2, 3]
+    numbered = read_examples(path, columns=Columns(labels=("label",)))
+    assert numbered.labels == [("1",), ("2",), ()]
+
+
+@pytest.mark.parametrize("name", KINDS)
+def test_arrow_with_a_row_that_cannot_be_used(tmp_path: Path, name: str) -> None:
+    path = write_table(tmp_path / name, {"text": ["a", "b", None], "label": ["x", "y", "z"]})
+    with pytest.raises(FileFormatError, match=rf"{name}:3: 'text' is null; expected a string"):
+        read_examples(path)
+    write_table(path, {"text": ["a"], "label": [0.5]})
+    with pytest.raises(FileFormatError, match=rf"{name}:1: 'label' is a number; expected an array"):
+        read_examples(path)
+    with pytest.raises(FileFormatError, match="there is no 'body' among 'text', 'label'"):
+        read_examples(path, columns=Columns(("body",)))
+
+
+@pytest.mark.parametrize("name", KINDS)
+def test_arrow_that_is_none(tmp_path: Path, name: str) -> None:
+    pytest.importorskip("pyarrow")
+    path = tmp_path / name
+    path.write_bytes(b"no such thing\n")
+    with pytest.raises(FileFormatError, match="that can be read"):
+        read_examples(path)
+    with pytest.raises(OSError, match="gone"):
+        read_examples(tmp_path / "gone.parquet")
+    with pytest.raises(ParameterError, match="cannot be read from standard input"):
+        open_examples("-", "parquet")
+
+
+def test_a_data_set_of_the_package_datasets() -> None:
+    # As the package has them; it is too large to be installed for this alone.
+    class Feature:
+        names = ("ham", "spam")
+
+    class Dataset:
+        column_names = ("text", "label")
+        features = {"label": Feature()}  # noqa: RUF012
+
+        def iter(self, batch_size: int) -> Iterator[dict[str, list[Any]]]:
+            yield {"text": ["a", "b"], "label": [1, 0]}
+            yield {"text": ["c"], "label": [1]}
+
+    with open_examples(Dataset(), chunk_size=2) as reader:
+        assert reader.format == "datasets"
+        rows = [(chunk.text, chunk.labels) for chunk in reader]
+    assert rows == [(["a", "b"], [("spam",), ("ham",)]), (["c"], [("spam",)])]
