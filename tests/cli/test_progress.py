@@ -81,3 +81,13 @@ def test_a_share_is_asked_for_whenever_the_line_is_drawn(clock: list[float]) -> 
     assert "25.0%" in shown and "6.0 s left" in shown and "━" in shown
     share[0] = 1.0
     assert "left" not in rendered(line, 80)
+
+
+def test_without_a_total_the_share_that_is_read_tells_what_is_left(clock: list[float]) -> None:
+    line = ProgressLine("learning", share=lambda: 0.25)
+    clock[0] = 2.0
+    line.update(1000)
+    shown = rendered(line, 140)
+    for part in ("1,000", "25.0%", "━", "500/s", "6.0 s left"):
+        assert part in shown
+    assert "left" not in rendered(ProgressLine("learning", share=lambda: None), 140)

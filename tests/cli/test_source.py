@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from labelgrove import ParameterError
+from labelgrove.cli._options import Reading
 from labelgrove.cli.streams._source import CHUNK_ROWS, Source
 
 
@@ -26,7 +27,7 @@ def features(source: Source) -> Iterator[int]:
 
 
 def test_chunks_in_the_order_of_the_file(widening: Path) -> None:
-    with Source(str(widening), format="xmlc") as source:
+    with Source(str(widening), reading=Reading("xmlc")) as source:
         sizes = [chunk.n_rows for chunk in source.chunks()]
         assert sizes == [CHUNK_ROWS, CHUNK_ROWS, 2500 - 2 * CHUNK_ROWS]
         assert source.total == 2500
@@ -35,14 +36,14 @@ def test_chunks_in_the_order_of_the_file(widening: Path) -> None:
 
 @pytest.mark.parametrize("limit", [1, CHUNK_ROWS - 1, CHUNK_ROWS, CHUNK_ROWS + 1, 2500, 9999])
 def test_a_limit_ends_the_stream(widening: Path, limit: int) -> None:
-    with Source(str(widening), format="xmlc", limit=limit) as source:
+    with Source(str(widening), reading=Reading("xmlc"), limit=limit) as source:
         chunks = list(source.chunks())
     assert sum(chunk.n_rows for chunk in chunks) == min(limit, 2500)
     assert all(chunk.n_rows for chunk in chunks)
 
 
 def test_shuffled_rows_keep_what_belongs_to_them(widening: Path) -> None:
-    with Source(str(widening), format="xmlc", shuffle_seed=3) as source:
+    with Source(str(widening), reading=Reading("xmlc"), shuffle_seed=3) as source:
         chunks = list(source.chunks())
         again = list(features(source))
     first = [i for chunk in chunks for i in chunk.X.indices.tolist()]  # type: ignore[union-attr]
@@ -67,7 +68,7 @@ def test_the_total_is_known_from_a_header(tmp_path: Path) -> None:
 
 
 def test_only_a_file_can_be_read_again(widening: Path) -> None:
-    with Source(str(widening), format="xmlc") as source:
+    with Source(str(widening), reading=Reading("xmlc")) as source:
         source.check_passes(2)
         source.path = "-"
         source.check_passes(1)

@@ -240,3 +240,28 @@ def test_a_batch_is_finished_before_ctrl_c_is_answered(
     found = json.loads(result.stdout)
     assert (found["examples"], found["passes"], found["interrupted"]) == (learnt, 0, True)
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+
+
+def test_examples_without_any_label_teach_nothing(run: Any, tmp_path: Path) -> None:
+    data = tmp_path / "none.jsonl"
+    data.write_text('{"text": "a", "labels": []}\n' * 3)
+    for algorithm in ("online-plt", "plt"):
+        failed = run("train", data, "-o", tmp_path / "m.lg", "--algorithm", algorithm, status=1)
+        assert "label" in failed.stderr
+        assert not (tmp_path / "m.lg").exists()
+    failed = run("train", data, "-o", tmp_path / "m.lg", status=1)
+    assert "3 examples read, and none of them has a label; no model was written" in " ".join(
+        failed.stderr.split()
+    )
+
+
+def test_columns_of_a_table(run: Any, tmp_path: Path) -> None:
+    table = tmp_path / "books.csv"
+    table.write_text("name,about,subject\nHerring,the sea,fish|food\nOak,a tree,plants\n")
+    columns = ("--text-column", "name,about", "--label-column", "subject")
+    run("train", table, "-o", tmp_path / "m.lg", *columns, "--label-separator", "|")
+    assert sorted(labelgrove.load(tmp_path / "m.lg").classes_) == ["fish", "food", "plants"]
+    found = run("predict", tmp_path / "m.lg", table, "--text-column", "about", "-k", "1")
+    assert len(found.stdout.splitlines()) == 2
+    failed = run("train", table, "-o", tmp_path / "n.lg", status=1)
+    assert "there is no 'text'" in failed.stderr

@@ -160,3 +160,30 @@ def test_missing_file_is_the_systems_error(tmp_path: Path) -> None:
         read_examples(tmp_path / "absent.txt")
     with pytest.raises(OSError, match="directory|denied"):
         read_examples(tmp_path, "xmlc")
+
+
+@pytest.mark.parametrize("kind", [None, *COMPRESS])
+def test_the_share_that_is_read_grows_with_the_bytes_of_the_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str | None
+) -> None:
+    monkeypatch.setattr(_open, "BLOCK_BYTES", 1 << 14)
+    monkeypatch.setattr(_open, "COMPRESSED_BYTES", 1 << 10)
+    path = tmp_path / "f"
+    path.write_bytes(COMPRESS[kind](ROWS) if kind else ROWS)
+    with open_examples(path, chunk_size=100) as reader:
+        shares = [reader.share_read for chunk in reader]
+    assert shares[0] is not None
+    assert shares[0] < 0.2
+    assert shares == sorted(shares)
+    assert len(set(shares)) > 10
+    assert shares[-1] > 0.8
+
+
+def test_a_pipe_has_no_share(tmp_path: Path) -> None:
+    end, other = os.pipe()
+    with os.fdopen(other, "wb") as stream:
+        stream.write(b"1 2:3\n")
+    with open_examples(f"/dev/fd/{end}", "xmlc") as reader:
+        list(reader)
+        assert reader.share_read is None
+    os.close(end)

@@ -92,7 +92,7 @@ def learn_from(
     state = Learning(model)
     if record is not None:
         state.record, state.all_predicted = record, True
-    line = ProgressLine("learning", source.total)
+    line = ProgressLine("learning", source.total, source.share_read)
     begin = perf_counter()
     before = _examples_seen(model)
     try:
@@ -119,7 +119,7 @@ def learn_from(
 def _fit_from(model: Model, source: Source) -> Learning:
     """Read all examples, then learn from them at once; Ctrl-C leaves nothing behind."""
     state = Learning(model)
-    line = ProgressLine("reading", source.total)
+    line = ProgressLine("reading", source.total, source.share_read)
     begin = perf_counter()
     parts, done = [], 0
     try:
@@ -291,6 +291,11 @@ def finish_learning(
             say_error("stopped by Ctrl-C before anything was learnt; no model was written")
             raise typer.Exit(INTERRUPTED)
         raise DataError("there is not a single example to learn from; no model was written")
+    if learning.n_labels == 0:
+        raise DataError(
+            f"{_numbers.counted(learning.examples, 'example')} read, and none of them has a label; "
+            "no model was written"
+        )
     with shown(ProgressLine(f"writing {path}")):
         learning.model.save(path, for_prediction=for_prediction)
     if as_json:

@@ -7,12 +7,13 @@ import inspect
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from difflib import get_close_matches
+from functools import wraps
 from typing import Annotated, Any
 
 import typer
 
 from labelgrove._errors import ParameterError
-from labelgrove.data import FORMATS
+from labelgrove.data import FORMATS, Columns
 
 _WORDS = {"true": True, "false": False, "none": None, "null": None}
 
@@ -39,6 +40,93 @@ FormatOption = Annotated[
         help=f"Format of DATA if its name does not tell: {_FORMATS}.",
     ),
 ]
+
+_TextColumnOption = Annotated[
+    str | None,
+    typer.Option(
+        "--text-column",
+        metavar="NAME,…",
+        help="Columns of a table, or keys of JSON lines, whose texts are joined. Default: title "
+        "and text.",
+    ),
+]
+
+_LabelColumnOption = Annotated[
+    str | None,
+    typer.Option(
+        "--label-column",
+        metavar="NAME,…",
+        help="Columns or keys that hold labels. Default: labels, or label.",
+    ),
+]
+
+_LabelSeparatorOption = Annotated[
+    str | None,
+    typer.Option(
+        "--label-separator",
+        metavar="S",
+        help="What separates labels within a string. Default: ; in CSV and TSV, nothing elsewhere.",
+    ),
+]
+
+
+@dataclass(frozen=True)
+class Reading:
+    """How DATA is read.
+
+    Parameters
+    ----------
+    format : str, optional
+        Its format; by default recognised.
+    columns : Columns
+        Where text and labels are in it.
+    """
+
+    format: str | None = None
+    columns: Columns = field(default_factory=Columns)
+
+
+#: Format and columns are recognised by their names.
+AS_FOUND = Reading()
+
+
+def _reading(
+    format: FormatOption = None,
+    text_column: _TextColumnOption = None,
+    label_column: _LabelColumnOption = None,
+    label_separator: _LabelSeparatorOption = None,
+) -> Reading:
+    columns = Columns(_names(text_column), _names(label_column), label_separator)
+    return Reading(format, columns)
+
+
+def _names(listed: str | None) -> tuple[str, ...]:
+    return () if listed is None else tuple(name.strip() for name in listed.split(","))
+
+
+def reads_data(command: Callable[..., None]) -> Callable[..., None]:
+    """Give a command, in place of its parameter ``reading``, the options of which it is made.
+
+    Parameters
+    ----------
+    command : callable
+        With a parameter ``reading``.
+    """
+    options = inspect.signature(_reading, eval_str=True).parameters
+    given = inspect.signature(command, eval_str=True)
+    parameters: list[inspect.Parameter] = []
+    for parameter in given.parameters.values():
+        parameters += options.values() if parameter.name == "reading" else [parameter]
+
+    @wraps(command)
+    def run(**values: Any) -> None:
+        reading = _reading(**{name: values.pop(name) for name in options})
+        command(**values, reading=reading)
+
+    run.__signature__ = given.replace(parameters=parameters)  # type: ignore[attr-defined]
+    run.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
+    return run
+
 
 ThresholdOption = Annotated[
     float | None,

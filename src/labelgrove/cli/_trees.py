@@ -13,7 +13,7 @@ import numpy as np
 
 import labelgrove
 from labelgrove._errors import DataError, FileFormatError, ParameterError
-from labelgrove.cli._options import settable
+from labelgrove.cli._options import AS_FOUND, Reading, settable
 from labelgrove.cli.streams._numbers import count, counted
 from labelgrove.cli.streams._source import Source, joined
 from labelgrove.data import Examples
@@ -62,14 +62,14 @@ class Given:
     path: str
     embeddings: str = "pifa"
     fano_frequencies: str = "marginal"
-    format: str | None = None
+    reading: Reading = AS_FOUND
     limit: int | None = None
     text: Mapping[str, Any] = field(default_factory=dict)
 
     @cached_property
     def examples(self) -> Examples:
         """All examples of the file."""
-        with Source(self.path, format=self.format, limit=self.limit) as source:
+        with Source(self.path, reading=self.reading, limit=self.limit) as source:
             parts = list(source.chunks())
         if not any(labels for part in parts for labels in part.labels):
             raise DataError(f"{self.path}: there is not a single label in this file")

@@ -13,9 +13,8 @@ from labelgrove._errors import FileFormatError
 from labelgrove.data._chunks import Contents, Piece
 from labelgrove.data._limits import MAX_LINE_BYTES
 from labelgrove.data._lines import LineSource
-from labelgrove.data._records import Collected
 from labelgrove.data._rows import RowError, shown
-from labelgrove.data._text_rows import text_pieces
+from labelgrove.data._text_rows import Collected, text_pieces
 
 
 def read_annif(source: LineSource) -> Contents:

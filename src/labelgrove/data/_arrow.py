@@ -11,8 +11,8 @@ from labelgrove._errors import FileFormatError
 from labelgrove._optional import optional
 from labelgrove.data._chunks import Contents
 from labelgrove.data._columns import Columns
-from labelgrove.data._records import record_pieces
 from labelgrove.data._rows import RowError
+from labelgrove.data._text_rows import record_pieces
 
 _BATCH = 1024
 _SHOWN = 200

@@ -16,8 +16,8 @@ from labelgrove.data._chunks import Contents, Piece
 from labelgrove.data._columns import Columns, labels_of, text_of
 from labelgrove.data._limits import MAX_LINE_BYTES
 from labelgrove.data._lines import LineSource
-from labelgrove.data._records import Collected
 from labelgrove.data._rows import RowError
+from labelgrove.data._text_rows import Collected
 
 #: Separators of columns by format, the first choice first.
 DELIMITERS = {"csv": ",;\t", "tsv": "\t"}

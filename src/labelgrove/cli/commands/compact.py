@@ -18,11 +18,13 @@ from labelgrove.cli._models import (
     load_model,
 )
 from labelgrove.cli._options import (
-    FormatOption,
+    AS_FOUND,
     JobsOption,
     JsonOption,
     LimitOption,
     ModelArgument,
+    Reading,
+    reads_data,
 )
 from labelgrove.cli.streams import _numbers
 from labelgrove.cli.streams._console import show_pairs, write_json
@@ -36,6 +38,7 @@ _UNITS = {"": 1, "b": 1, "kb": 10**3, "mb": 10**6, "gb": 10**9}
 _UNITS |= {"kib": 2**10, "mib": 2**20, "gib": 2**30}
 
 
+@reads_data
 def compact(
     model_file: ModelArgument,
     output: Annotated[
@@ -70,7 +73,7 @@ def compact(
             "--data", metavar="DATA", help="Labelled examples on which to compare the two models."
         ),
     ] = None,
-    format: FormatOption = None,
+    reading: Reading = AS_FOUND,
     limit: LimitOption = None,
     jobs: JobsOption = 1,
     json: JsonOption = False,
@@ -90,7 +93,7 @@ def compact(
         )
     check_can_write(output)
     refuse_inputs(output, model_file, *([] if data is None else [data]))
-    X, y = (None, None) if data is None else _examples(model, data, format, limit)
+    X, y = (None, None) if data is None else _examples(model, data, reading, limit)
     small: Any = model.compact(dtype=dtype, threshold=threshold, max_bytes=most, X=X, y=y)
     small.save(output, for_prediction=True)
     if json:
@@ -118,8 +121,8 @@ def size_from(text: str) -> int:
     return int(float(found[1]) * _UNITS[found[2].lower()])
 
 
-def _examples(model: Model, data: str, format: str | None, limit: int | None) -> tuple[Any, Any]:
-    with Source(data, format=format, limit=limit) as source:
+def _examples(model: Model, data: str, reading: Reading, limit: int | None) -> tuple[Any, Any]:
+    with Source(data, reading=reading, limit=limit) as source:
         parts = list(source.chunks())
         if not parts:
             raise DataError(f"{data}: there are no examples")

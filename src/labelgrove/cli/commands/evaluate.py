@@ -16,15 +16,17 @@ from labelgrove._cuts import Cut
 from labelgrove._errors import DataError
 from labelgrove.cli._models import Model, inputs_of, load_model
 from labelgrove.cli._options import (
+    AS_FOUND,
     BeamOption,
     DataArgument,
-    FormatOption,
     JobsOption,
     JsonOption,
     LimitOption,
     ModelArgument,
+    Reading,
     ThresholdOption,
     ThresholdsOption,
+    reads_data,
 )
 from labelgrove.cli._search import chosen_cut
 from labelgrove.cli.streams import _numbers
@@ -39,6 +41,7 @@ _PLACES = (1, 3, 5)
 _NAMES = {"p": "P", "r": "R", "ndcg": "nDCG", "psp": "PSP", "psndcg": "PSnDCG"}
 
 
+@reads_data
 def evaluate(
     model_file: ModelArgument,
     data: DataArgument,
@@ -53,7 +56,7 @@ def evaluate(
     threshold: ThresholdOption = None,
     beam: BeamOption = None,
     jobs: JobsOption = 1,
-    format: FormatOption = None,
+    reading: Reading = AS_FOUND,
     limit: LimitOption = None,
 ) -> None:
     """Measure MODEL on DATA: its rankings, the labels it predicts, and its speed.
@@ -70,7 +73,7 @@ def evaluate(
     if metrics_file is not None:
         refuse_inputs(metrics_file, model_file, data)
     model = load_model(model_file, jobs=jobs)
-    with Source(data, format=format, limit=limit) as source:
+    with Source(data, reading=reading, limit=limit) as source:
         cut = chosen_cut(model, threshold, thresholds)
         result = _measure(model, source, beam, cut)
     if metrics_file is not None:
@@ -84,7 +87,7 @@ def evaluate(
 
 def _measure(model: Model, source: Source, beam: int | None, cut: Cut | None) -> dict[str, Any]:
     """Ask the library, batch by batch, with a progress line."""
-    line = ProgressLine("predicting", source.total)
+    line = ProgressLine("predicting", source.total, source.share_read)
     begin = perf_counter()
 
     def batches() -> Iterator[tuple[Any, Any]]:

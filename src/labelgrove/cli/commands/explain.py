@@ -13,11 +13,13 @@ from rich.text import Text
 from labelgrove._errors import DataError, ModelStateError, ParameterError
 from labelgrove.cli._models import Model, algorithm_of, inputs_of, load_model, reads_text
 from labelgrove.cli._options import (
-    FormatOption,
+    AS_FOUND,
     JsonOption,
     ModelArgument,
+    Reading,
     ThresholdOption,
     ThresholdsOption,
+    reads_data,
 )
 from labelgrove.cli._search import chosen_cut
 from labelgrove.cli.streams import _numbers
@@ -26,6 +28,7 @@ from labelgrove.cli.streams._source import Source
 from labelgrove.models import Explanation, LabelExplanation, Step
 
 
+@reads_data
 def explain(
     model_file: ModelArgument,
     data: Annotated[
@@ -52,7 +55,7 @@ def explain(
     top: Annotated[
         int, typer.Option("--top", metavar="N", min=0, help="Features to list at every node.")
     ] = 6,
-    format: FormatOption = None,
+    reading: Reading = AS_FOUND,
     json: JsonOption = False,
 ) -> None:
     """Show why MODEL predicts labels for one example, or why not.
@@ -68,7 +71,7 @@ def explain(
             f"{model_file}: models of {algorithm_of(model)} cannot explain themselves"
         )
     cut = chosen_cut(model, threshold, thresholds)
-    X = _example(model, data, text, row, format)
+    X = _example(model, data, text, row, reading)
     explained = model.explain(X, _label(model, label), k=k, threshold=cut, top=top)
     if json:
         write_json(explained.to_dict())
@@ -77,7 +80,7 @@ def explain(
 
 
 def _example(
-    model: Model, data: str | None, text: str | None, row: int | None, format: str | None
+    model: Model, data: str | None, text: str | None, row: int | None, reading: Reading
 ) -> Any:
     """The text or row to be explained."""
     if (text is None) == (row is None) or (data is None) != (row is None):
@@ -90,7 +93,7 @@ def _example(
         return [text]
     assert data is not None and row is not None
     left = row
-    with Source(data, format=format, limit=row, labels_required=False) as source:
+    with Source(data, reading=reading, limit=row, labels_required=False) as source:
         for chunk in source.chunks():
             if left <= chunk.n_rows:
                 return inputs_of(model, chunk, data)[left - 1 : left]

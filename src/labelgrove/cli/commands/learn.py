@@ -6,8 +6,8 @@ from labelgrove._errors import ModelStateError, ParameterError
 from labelgrove.cli._learning import finish_learning, learn_from, new_record, write_record
 from labelgrove.cli._models import algorithm_of, check_can_write, estimator_of, load_model
 from labelgrove.cli._options import (
+    AS_FOUND,
     DataArgument,
-    FormatOption,
     ForPredictionOption,
     JobsOption,
     JsonOption,
@@ -15,18 +15,21 @@ from labelgrove.cli._options import (
     ModelArgument,
     NewModelOption,
     ProgressiveOption,
+    Reading,
+    reads_data,
 )
 from labelgrove.cli.streams._output import refuse_inputs
 from labelgrove.cli.streams._source import Source
 from labelgrove.models import OnlinePLTClassifier, PLTClassifier, TextClassifier
 
 
+@reads_data
 def learn(
     model_file: ModelArgument,
     data: DataArgument,
     output: NewModelOption = None,
     jobs: JobsOption = 1,
-    format: FormatOption = None,
+    reading: Reading = AS_FOUND,
     limit: LimitOption = None,
     for_prediction: ForPredictionOption = False,
     progressive: ProgressiveOption = None,
@@ -58,7 +61,7 @@ def learn(
         )
     known = int(model.n_classes_)
     record = new_record(progressive, target, data, known=model.classes_.tolist())
-    with Source(data, format=format, limit=limit) as source:
+    with Source(data, reading=reading, limit=limit) as source:
         learning = learn_from(model, source, record=record)
     write_record(progressive, learning, target, data)
     finish_learning(

@@ -11,14 +11,16 @@ import typer
 from labelgrove._errors import DataError, FileFormatError
 from labelgrove.cli._models import Model, inputs_of, load_model
 from labelgrove.cli._options import (
+    AS_FOUND,
     BeamOption,
     DataArgument,
-    FormatOption,
     JobsOption,
     LimitOption,
     ModelArgument,
+    Reading,
     ThresholdOption,
     ThresholdsOption,
+    reads_data,
 )
 from labelgrove.cli._search import Search, chosen_cut
 from labelgrove.cli.streams._console import encode, say_warning
@@ -27,6 +29,7 @@ from labelgrove.cli.streams._progress import ProgressLine, shown
 from labelgrove.cli.streams._source import Source
 
 
+@reads_data
 def predict(
     model_file: ModelArgument,
     data: DataArgument,
@@ -57,7 +60,7 @@ def predict(
         ),
     ] = "-",
     jobs: JobsOption = 1,
-    format: FormatOption = None,
+    reading: Reading = AS_FOUND,
     limit: LimitOption = None,
 ) -> None:
     """Predict labels, with their probabilities, for the examples of DATA.
@@ -71,10 +74,10 @@ def predict(
     search = Search(model, k, chosen_cut(model, threshold, thresholds), beam, allowed)
     with ExitStack() as resources:
         source = resources.enter_context(
-            Source(data, format=format, limit=limit, labels_required=False)
+            Source(data, reading=reading, limit=limit, labels_required=False)
         )
         out = resources.enter_context(closing(Output(output)))
-        line = ProgressLine("predicting", source.total)
+        line = ProgressLine("predicting", source.total, source.share_read)
         resources.enter_context(shown(line, beside_output=output == "-"))
         done = 0
         for chunk in source.chunks():

@@ -11,11 +11,13 @@ from scipy.sparse import vstack
 from labelgrove._errors import DataError
 from labelgrove.cli._models import Model, check_can_write, inputs_of, load_model
 from labelgrove.cli._options import (
+    AS_FOUND,
     DataArgument,
-    FormatOption,
     JobsOption,
     LimitOption,
     ModelArgument,
+    Reading,
+    reads_data,
 )
 from labelgrove.cli.streams import _numbers
 from labelgrove.cli.streams._console import show_pairs
@@ -25,6 +27,7 @@ from labelgrove.cli.streams._source import Source
 from labelgrove.reporting import write_report
 
 
+@reads_data
 def report(
     model_file: ModelArgument,
     data: DataArgument,
@@ -38,7 +41,7 @@ def report(
         ),
     ] = None,
     jobs: JobsOption = 1,
-    format: FormatOption = None,
+    reading: Reading = AS_FOUND,
     limit: LimitOption = None,
 ) -> None:
     """Write a report of MODEL, measured on DATA, as one page of HTML.
@@ -49,7 +52,7 @@ def report(
     check_can_write(output)
     refuse_inputs(output, model_file, data, *([compare] if compare else []))
     models = [load_model(path, jobs=jobs) for path in (model_file, compare) if path is not None]
-    X, labels = _read(models, data, format, limit)
+    X, labels = _read(models, data, reading, limit)
     names = [Path(path).stem for path in (model_file, compare or "the other")]
     if names[0] == names[1]:
         names = [model_file, str(compare)]
@@ -69,13 +72,13 @@ def report(
 
 
 def _read(
-    models: list[Model], data: str, format: str | None, limit: int | None
+    models: list[Model], data: str, reading: Reading, limit: int | None
 ) -> tuple[list[Any], list[Any]]:
     """All examples, as rows of each model, and their labels."""
     parts: list[list[Any]] = [[] for _ in models]
     labels: list[Any] = []
-    with Source(data, format=format, limit=limit) as source:
-        line = ProgressLine("reading", source.total)
+    with Source(data, reading=reading, limit=limit) as source:
+        line = ProgressLine("reading", source.total, source.share_read)
         with shown(line):
             for chunk in source.chunks():
                 for model, rows in zip(models, parts, strict=True):

@@ -16,15 +16,17 @@ from labelgrove.cli._learning import (
 )
 from labelgrove.cli._models import ALGORITHMS, OPTIONS, check_can_write, create_model
 from labelgrove.cli._options import (
+    AS_FOUND,
     DataArgument,
-    FormatOption,
     ForPredictionOption,
     JobsOption,
     JsonOption,
     LimitOption,
     ProgressiveOption,
+    Reading,
     SeedOption,
     SetOption,
+    reads_data,
     settable,
 )
 from labelgrove.cli.streams._output import refuse_inputs
@@ -48,6 +50,7 @@ EPILOG = (
 )
 
 
+@reads_data
 def train(
     data: DataArgument,
     output: Annotated[
@@ -62,7 +65,7 @@ def train(
     ] = 1,
     jobs: JobsOption = 1,
     seed: SeedOption = 0,
-    format: FormatOption = None,
+    reading: Reading = AS_FOUND,
     shuffle: Annotated[
         bool,
         typer.Option("--shuffle", help="Read all of DATA into memory and shuffle it every pass."),
@@ -80,7 +83,7 @@ def train(
     refuse_inputs(output, data)
     record = new_record(progressive, output, data)
     shuffle_seed = seed if shuffle else None
-    with Source(data, format=format, limit=limit, shuffle_seed=shuffle_seed) as source:
+    with Source(data, reading=reading, limit=limit, shuffle_seed=shuffle_seed) as source:
         source.check_passes(passes)
         model = create_model(
             algorithm,

@@ -12,14 +12,16 @@ import typer
 from labelgrove._errors import ParameterError
 from labelgrove.cli._application import Command, Group
 from labelgrove.cli._options import (
+    AS_FOUND,
     DataArgument,
-    FormatOption,
     JobsOption,
     JsonOption,
     LimitOption,
+    Reading,
     SeedOption,
     SetOption,
     parse_settings,
+    reads_data,
     settable,
 )
 from labelgrove.cli._trees import (
@@ -63,6 +65,7 @@ BUILD_EPILOG = (
 
 
 @tree_app.command(cls=Command, epilog=BUILD_EPILOG)
+@reads_data
 def build(
     data: DataArgument,
     output: Annotated[
@@ -89,7 +92,7 @@ def build(
             help="Which of an example's labels count for the frequencies of an interpolated tree.",
         ),
     ] = "marginal",
-    format: FormatOption = None,
+    reading: Reading = AS_FOUND,
     limit: LimitOption = None,
     jobs: JobsOption = 1,
     seed: SeedOption = 0,
@@ -108,7 +111,7 @@ def build(
     options = {"n_jobs": jobs, "random_state": seed}
     parameters = {name: value for name, value in options.items() if name in taken}
     parameters |= chosen.estimator
-    given = Given(data, embeddings, fano_frequencies, format, limit, chosen.text)
+    given = Given(data, embeddings, fano_frequencies, reading, limit, chosen.text)
     started = time.perf_counter()
     with shown(ProgressLine(f"building a tree from {builder.reads} in {data}")):
         tree = builder.build(given, parameters)
@@ -166,6 +169,7 @@ def plot(
 
 
 @tree_app.command(cls=Command)
+@reads_data
 def stats(
     tree: TreeArgument,
     data: Annotated[
@@ -176,13 +180,13 @@ def stats(
             help="Examples whose labels are looked for: adds the expected depth and cost.",
         ),
     ] = None,
-    format: FormatOption = None,
+    reading: Reading = AS_FOUND,
     limit: LimitOption = None,
     json: JsonOption = False,
 ) -> None:
     """Show size, depth and balance of TREE, and what searches on it cost."""
     found = read_tree(tree)
-    searches = None if data is None else Given(data, format=format, limit=limit)
+    searches = None if data is None else Given(data, reading=reading, limit=limit)
     facts = {"tree": tree, **figures(found, searches)}
     if json:
         write_json(facts)

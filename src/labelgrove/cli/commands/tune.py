@@ -11,13 +11,15 @@ import typer
 from labelgrove._errors import DataError
 from labelgrove.cli._models import Model, check_can_write, estimator_of, inputs_of, load_model
 from labelgrove.cli._options import (
+    AS_FOUND,
     DataArgument,
-    FormatOption,
     JobsOption,
     JsonOption,
     LimitOption,
     ModelArgument,
     NewModelOption,
+    Reading,
+    reads_data,
 )
 from labelgrove.cli._search import distribution, in_words
 from labelgrove.cli.streams import _numbers
@@ -28,6 +30,7 @@ from labelgrove.cli.streams._source import Source
 from labelgrove.models.thresholds._tuner import show_examples, tuning_of
 
 
+@reads_data
 def tune(
     model_file: ModelArgument,
     data: DataArgument,
@@ -51,7 +54,7 @@ def tune(
     output: NewModelOption = None,
     json: JsonOption = False,
     jobs: JobsOption = 1,
-    format: FormatOption = None,
+    reading: Reading = AS_FOUND,
     limit: LimitOption = None,
 ) -> None:
     """Find the probability from which each label should be predicted, and keep it in the model.
@@ -63,7 +66,7 @@ def tune(
     model = load_model(model_file, jobs=jobs)
     check_can_write(target)
     refuse_inputs(target, data)
-    with Source(data, format=format, limit=limit) as source:
+    with Source(data, reading=reading, limit=limit) as source:
         result = {"model": target, **tune_on(model, source, method, average)}
     with shown(ProgressLine(f"writing {target}")):
         model.save(target)
@@ -87,7 +90,7 @@ def tune_on(model: Model, source: Source, method: str, average: str) -> dict[str
     """
     begin = perf_counter()
     tuning = tuning_of(estimator_of(model), method, average=average)
-    line = ProgressLine("tuning", source.total)
+    line = ProgressLine("tuning", source.total, source.share_read)
     with shown(line):
         for chunk in source.chunks():
             show_examples(tuning, model, inputs_of(model, chunk, source.path), chunk.labels)

@@ -30,12 +30,20 @@ class ProgressLine:
         What is being done, such as ``learning``.
     total : int, optional
         Examples to come, where that is known.
+    share : callable, optional
+        Where it is not: gives the share of the work that is done, from 0 to 1, or None.
     """
 
-    def __init__(self, title: str, total: int | None = None) -> None:
+    def __init__(
+        self,
+        title: str,
+        total: int | None = None,
+        share: Callable[[], float | None] | None = None,
+    ) -> None:
         self.title = title
         self.total = total
         self.done = 0
+        self._share_done = share
         self._facts: tuple[str, ...] = ()
         self._marks = deque([(monotonic(), 0)])
 
@@ -75,13 +83,20 @@ class ProgressLine:
         (start, before), (end, after) = self._marks[0], self._marks[-1]
         return (after - before) / (end - start) if end > start else 0.0
 
+    def _foreseen(self) -> float | None:
+        """Number of examples, as the share of the work that is done lets one expect."""
+        if self.total or self._share_done is None or not self.done:
+            return self.total
+        share = self._share_done()
+        return self.done / share if share else None
+
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         width = options.max_width
         cells = _fitting([Text(cell) for cell in self._cells()], width)
         row = Table.grid(padding=(0, 2), pad_edge=False)
         room = width - sum(cell.cell_len + 2 for cell in cells)
-        if self.total and room >= _BAR[0]:
-            bar = ProgressBar(total=self.total, completed=self.done, width=min(room, _BAR[1]))
+        if (total := self._foreseen()) and room >= _BAR[0]:
+            bar = ProgressBar(total=total, completed=self.done, width=min(room, _BAR[1]))
             row.add_row(cells[0], bar, *cells[1:])
         else:
             row.add_row(*cells)
@@ -94,11 +109,14 @@ class ProgressLine:
             cells.append(f"{_numbers.count(self.done)}/{_numbers.count(self.total)}")
         elif self.done:
             cells.append(_numbers.count(self.done))
+        total = self._foreseen()
+        if total and not self.total:
+            cells.append(_numbers.percent(self.done / total))
         cells += self._facts
         if self.rate:
             cells.append(f"{_numbers.short_count(self.rate)}/s")
-            if self.total and self.done < self.total:
-                left = (self.total - self.done) / self.rate
+            if total and self.done < total:
+                left = (total - self.done) / self.rate
                 cells.append(f"{_numbers.duration(max(1.0, left))} left")
         return cells
 

@@ -12,6 +12,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from labelgrove._errors import ParameterError
+from labelgrove.cli._options import AS_FOUND, Reading
 from labelgrove.data import ExampleReader, Examples, open_examples
 
 AnyLabels = list[tuple[str, ...]] | list[tuple[int, ...]]
@@ -27,8 +28,8 @@ class Source:
     ----------
     path : str
         The file; ``-`` is standard input.
-    format : str, optional
-        Its format; by default recognised by its name.
+    reading : Reading, optional
+        Its format and columns; by default recognised by their names.
     limit : int, optional
         Use the first so many examples only.
     shuffle_seed : int, optional
@@ -49,19 +50,20 @@ class Source:
         self,
         path: str,
         *,
-        format: str | None = None,
+        reading: Reading = AS_FOUND,
         limit: int | None = None,
         shuffle_seed: int | None = None,
         labels_required: bool = True,
     ) -> None:
         self.path = path
         self._labels_required = labels_required
-        self._format = format
+        self._reading = reading
         self._limit = limit
         self._random = None if shuffle_seed is None else np.random.default_rng(shuffle_seed)
         self._kept: Examples | None = None
         self._files = ExitStack()
-        self._next: ExampleReader | None = self._open()
+        self._reader = self._open()
+        self._next: ExampleReader | None = self._reader
         self.is_text = self._next.is_text
         self.total = self._next.declared_rows
         if self.total is not None and limit is not None:
@@ -77,6 +79,10 @@ class Source:
         trace: TracebackType | None,
     ) -> None:
         self._files.close()
+
+    def share_read(self) -> float | None:
+        """How much of the file has been read, from 0 to 1; None if that is unknown."""
+        return self._reader.share_read
 
     def check_passes(self, passes: int) -> None:
         """Refuse what standard input cannot do.
@@ -104,7 +110,8 @@ class Source:
     def _open(self) -> ExampleReader:
         reader = open_examples(
             self.path,
-            self._format,
+            self._reading.format,
+            columns=self._reading.columns,
             chunk_size=CHUNK_ROWS,
             labels_required=self._labels_required,
         )
@@ -112,6 +119,7 @@ class Source:
 
     def _file_chunks(self) -> Iterator[Examples]:
         reader, self._next = self._next or self._open(), None
+        self._reader = reader
         left = self._limit
         for part in reader:
             if left is None:
