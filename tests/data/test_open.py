@@ -170,7 +170,7 @@ def test_the_share_that_is_read_grows_with_the_bytes_of_the_file(
     monkeypatch.setattr(_open, "COMPRESSED_BYTES", 1 << 10)
     path = tmp_path / "f"
     path.write_bytes(COMPRESS[kind](ROWS) if kind else ROWS)
-    with open_examples(path, chunk_size=100) as reader:
+    with open_examples(path, "xmlc", chunk_size=100) as reader:
         shares = [reader.share_read for chunk in reader]
     assert shares[0] is not None
     assert shares[0] < 0.2
