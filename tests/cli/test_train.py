@@ -161,7 +161,7 @@ def test_a_model_for_prediction_is_smaller_and_predicts_the_same(
         (["--set", "text.n_features=0"], "n_features=0: expected"),
         (["--set", "tree=oak"], "tree='oak': expected a LabelTree"),
         (["--set", "n_jobs=2"], "option --jobs"),
-        (["--format", "csv"], "csv"),
+        (["--format", "xls"], "xls"),
         (["--jobs", "0"], "n_jobs=0"),
     ],
 )
