@@ -98,6 +98,25 @@ def cost_of_thresholds(n_labels: int = 100_000, calls: int = 2_000) -> dict[str,
     return {**found, "ratio": found["predict"]["p50"] / found["predict_topk"]["p50"]}
 
 
+def cost_of_a_call(rounds: int = 100) -> float:
+    """Microseconds of processor time that one row a call takes, where the search is short.
+
+    A model of 30 labels answers 500 rows with ten of 5,000 features each; the best round counts.
+    """
+    rng = np.random.default_rng(0)
+    X = sp.csr_array(sp.random(500, 5_000, 0.002, random_state=0, dtype=np.float32))
+    labels = [[f"label {i}" for i in rng.choice(30, 2)] for _ in range(500)]
+    model = OnlinePLTClassifier().fit(X, labels)
+    rows = [X[i : i + 1] for i in range(500)]
+    best = np.inf
+    for _ in range(rounds):
+        with Clock() as clock:
+            for row in rows:
+                model.predict_topk(row, K)
+        best = min(best, clock.cpu)
+    return float(1e6 * best / len(rows))
+
+
 def _percentiles(seconds: list[float]) -> dict[str, float]:
     middle, high = np.percentile(1e6 * np.array(seconds), [50, 99])
     return {"p50": float(middle), "p99": float(high)}
@@ -137,10 +156,14 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument(
         "--thresholds", action="store_true", help="measure only what tuned thresholds cost"
     )
+    parser.add_argument("--call", action="store_true", help="measure only what a call itself costs")
     parser.add_argument("--peer", action="store_true", help="measure napkinXC too (installs it)")
     chosen = parser.parse_args(arguments)
     if chosen.thresholds:
         print(cost_of_thresholds())
+        return
+    if chosen.call:
+        print(f"{cost_of_a_call():.1f} µs a call")
         return
     for dataset in filter(is_there, chosen.subjects):
         found = measure(dataset, chosen.repetitions, chosen.peer)

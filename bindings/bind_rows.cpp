@@ -1,22 +1,38 @@
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/tuple.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <tuple>
+
 #include "arrays.hpp"
 #include "labelgrove/row_check.hpp"
 #include "register.hpp"
 
 namespace labelgrove::bindings {
 
+namespace {
+
+using Fault = std::optional<std::tuple<RowFault, std::size_t, std::size_t>>;
+
+}  // namespace
+
 void register_rows(nb::module_& module) {
   module.def(
       "check_rows",
-      [](const In<std::int64_t>& indptr, const In<FeatureId>& ids, const In<float>& values, std::uint64_t columns) {
+      [](const In<std::int64_t>& indptr, const In<FeatureId>& ids, const In<float>& values,
+         std::uint64_t columns) -> Fault {
         RowCheck found;
         {
           const WithoutGil without_gil;
           found = check_rows(view(indptr), view(ids), view(values), columns);
         }
-        return nb::make_tuple(found.fault, found.row, found.position);
+        if (found.fault == RowFault::none) return std::nullopt;
+        return std::tuple(found.fault, found.row, found.position);
       },
       nb::arg("indptr").noconvert(), nb::arg("ids").noconvert(), nb::arg("values").noconvert(), nb::arg("columns"),
-      "(fault, row, position) of the first fault.");
+      "(fault, row, position) of the first fault; None if there is none.");
 }
 
 }  // namespace labelgrove::bindings

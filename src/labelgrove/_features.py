@@ -148,7 +148,7 @@ def check_column_names(X: Any, expected: Names | None) -> None:
 
 
 def _has_no_names(X: Any) -> bool:
-    return isinstance(X, np.ndarray | Sequence) or issparse(X)
+    return issparse(X) or isinstance(X, np.ndarray | Sequence)
 
 
 def _validate(fitted: Classifier, X: Any, *, reset: bool) -> None:

@@ -458,8 +458,8 @@ def _joined(announced: Names, labels: Names) -> Names:
 
 
 def _read_only(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
-    view = array.view()
-    view.flags.writeable = False
+    view = array[:]
+    view.setflags(write=False)
     return view
 
 

@@ -13,6 +13,8 @@ from sklearn.utils import check_random_state
 
 from labelgrove._errors import ParameterError
 
+_MOST_THREADS = 1024
+
 
 def seed_from(random_state: Any) -> int:
     """A 64-bit seed: an int as it is; None and generators are asked for one."""
@@ -32,10 +34,12 @@ def thread_count(n_jobs: int | None) -> int:
     """Threads for ``n_jobs``: None is 1, -1 all processors, -2 all but one, …."""
     if n_jobs is None:
         return 1
+    if type(n_jobs) is int and 0 < n_jobs <= _MOST_THREADS:
+        return n_jobs
     if not isinstance(n_jobs, Integral) or int(n_jobs) == 0:
         raise ParameterError(f"n_jobs={n_jobs!r}: expected a positive or negative integer, or None")
     if n_jobs > 0:
-        return min(int(n_jobs), 1024)
+        return min(int(n_jobs), _MOST_THREADS)
     available = (
         len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     )
@@ -77,6 +81,8 @@ def integer(name: str, value: Any, least: int, most: int = 2**31 - 1) -> int:
     ParameterError
         If it is none, or outside its domain.
     """
+    if type(value) is int and least <= value <= most:
+        return value
     if (
         isinstance(value, bool)
         or not isinstance(value, Integral)

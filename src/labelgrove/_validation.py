@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -21,9 +20,10 @@ MAX_FEATURE = 2**31 - 2
 """Largest feature id: ids are 31-bit, and one is kept free."""
 
 
-@dataclass(frozen=True)
-class Rows:
+class Rows(NamedTuple):
     """Validated examples, as the core takes them.
+
+    A tuple, which is made several times faster than a frozen dataclass: every call makes one.
 
     Attributes
     ----------
@@ -49,7 +49,7 @@ class Rows:
         self,
     ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.uint32], npt.NDArray[np.float32]]:
         """The three arrays in the order in which the core takes them."""
-        return self.indptr, self.ids, self.values
+        return self[:3]
 
 
 MAX_MAGNITUDE = 1e9
@@ -153,7 +153,8 @@ def check_rows(X: Any, *, names: FeatureNames | None = None, grow: bool = False)
         If X is not two-dimensional, is empty, or holds NaN, an infinity, or a column that is out
         of range; the message names row and column.
     """
-    if is_dict_rows(X):
+    sparse = sp.issparse(X)
+    if not sparse and is_dict_rows(X):
         if names is None:
             raise DataError(
                 "X: rows are dicts, but the model has learnt from arrays; expected an array"
@@ -163,7 +164,7 @@ def check_rows(X: Any, *, names: FeatureNames | None = None, grow: bool = False)
         raise DataError(
             "X: an array, but the model has learnt from dicts; expected a list of dicts"
         )
-    return _check_sparse(X) if sp.issparse(X) else _check_dense(X)
+    return _check_sparse(X) if sparse else _check_dense(X)
 
 
 def require_same_length(rows: Rows, n_targets: int) -> None:
@@ -220,7 +221,10 @@ def _check_arrays(indptr: Any, indices: Any, data: Any, n_features: int) -> Rows
     ids = np.ascontiguousarray(_as_ids(indices))
     values = _as_float32(data)
     columns = min(n_features, MAX_FEATURE + 1)
-    fault, row, position = _core.check_rows(indptr, ids, values, columns)
+    found = _core.check_rows(indptr, ids, values, columns)
+    if found is None:
+        return Rows(indptr, ids, values, len(indptr) - 1, n_features, False)
+    fault, row, position = found
     if fault == _core.RowFault.order:
         matrix = sp.csr_array(
             (values.copy(), ids.astype(np.int64), indptr), shape=(len(indptr) - 1, n_features)
@@ -233,9 +237,7 @@ def _check_arrays(indptr: Any, indices: Any, data: Any, n_features: int) -> Rows
         raise DataError(
             f"X: row {row}: column {indices[position]} is out of range; expected 0 to {columns - 1}"
         )
-    if fault == _core.RowFault.not_finite:
-        raise _not_finite(row, int(ids[position]), values[position], data[position])
-    return Rows(indptr, ids, values, len(indptr) - 1, n_features, dense=False)
+    raise _not_finite(row, int(ids[position]), values[position], data[position])
 
 
 class _NotNumbers(DataError, TypeError):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -109,7 +108,7 @@ def without_empty_columns(rows: Rows) -> tuple[Rows, npt.NDArray[np.int32]]:
     """
     columns, ids = np.unique(rows.ids, return_inverse=True)
     width = max(columns.size, 1)
-    return replace(rows, ids=ids.astype(np.uint32), n_features=width), columns.astype(np.int32)
+    return rows._replace(ids=ids.astype(np.uint32), n_features=width), columns.astype(np.int32)
 
 
 def label_indicator(Y: Any) -> tuple[Any, Names]:

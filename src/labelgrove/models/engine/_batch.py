@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Mapping
 from typing import Any, Self
 
@@ -117,10 +116,10 @@ def start_on_sample(
 def _first(rows: Rows, n: int) -> Rows:
     if rows.dense:
         values = rows.values[: n * rows.n_features]
-        return dataclasses.replace(rows, values=values, n_rows=n)
+        return rows._replace(values=values, n_rows=n)
     end = int(rows.indptr[n])
-    return dataclasses.replace(
-        rows, indptr=rows.indptr[: n + 1], ids=rows.ids[:end], values=rows.values[:end], n_rows=n
+    return rows._replace(
+        indptr=rows.indptr[: n + 1], ids=rows.ids[:end], values=rows.values[:end], n_rows=n
     )
 
 

@@ -180,7 +180,7 @@ def precision_at(
 def ids_to_names(ids: npt.NDArray[np.uint32], names: npt.NDArray[Any]) -> npt.NDArray[Any]:
     """Label names in place of label ids; None, or -1 for integer labels, where there is none."""
     try:
-        return names[ids]
+        return names.take(ids)
     except IndexError:  # MISSING is no place of an array: cheaper than to look for it first
         missing = ids == MISSING
     if len(names) == 0:
