@@ -31,7 +31,10 @@ MAY_IMPORT = {
     "models": {"metrics", "persistence", "text", "trees", "tuning"},
     "reporting": {"evaluation", "metrics"},
     "river": {"models"},
-    "cli": {"", "data", "datasets", "evaluation", "models", "reporting", "text", "trees"},
+    "service": {"", "models", "text"},
+    "cli": {
+        *("", "data", "datasets", "evaluation", "models", "reporting", "service", "text", "trees")
+    },
 }
 
 #: Who may touch the compiled core.

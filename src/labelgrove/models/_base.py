@@ -51,7 +51,7 @@ from labelgrove.models.engine._tuned import keep_thresholds, tuned_by_class
 from labelgrove.models.explanations._explain import FeatureNaming, explain
 from labelgrove.models.explanations._explanation import Explanation
 from labelgrove.models.thresholds._tuner import show_examples, tuning_of
-from labelgrove.persistence import StoredModel, write_model
+from labelgrove.persistence import StoredModel, model_fingerprint, write_model
 from labelgrove.trees import LabelTree
 from labelgrove.tuning import Thresholds
 
@@ -602,6 +602,40 @@ class LabelClassifier(ClassifierMixin, BaseEstimator):
         Whatever is raised, a file that was there before stays as it was.
         """
         self._save(path, None, for_prediction=for_prediction)
+
+    def fingerprint(self) -> str:
+        """SHA-256 of the file that ``save`` would write, without writing it.
+
+        Models of the same fingerprint are the same to the byte: they predict alike, and go on
+        learning alike.
+
+        Returns
+        -------
+        str
+            64 hexadecimal digits.
+
+        Raises
+        ------
+        NotLearnedError
+            Before the first example.
+
+        Examples
+        --------
+        >>> from labelgrove import OnlinePLTClassifier
+        >>> X, y = [[1, 0], [0, 1], [1, 1]], ["cat", "dog", "cat"]
+        >>> at_once = OnlinePLTClassifier().partial_fit(X, y)
+        >>> in_pieces = OnlinePLTClassifier().partial_fit(X[:1], y[:1]).partial_fit(X[1:], y[1:])
+        >>> at_once.fingerprint() == in_pieces.fingerprint()
+        True
+        """
+        return self._fingerprint(None)
+
+    def _fingerprint(self, front_end: State | None) -> str:
+        known(self._learned)
+        with self._guard.reading():
+            return model_fingerprint(
+                *model_state(known(self._learned), self._about(front_end), for_prediction=False)
+            )
 
     def _save(
         self, path: str | PathLike[str], front_end: State | None, *, for_prediction: bool

@@ -468,6 +468,18 @@ tree_, statistics_, compaction_, fit_progress
         with classifier._guard.reading():
             classifier._save(path, self.text_.state(), for_prediction=for_prediction)
 
+    def fingerprint(self) -> str:
+        """SHA-256 of the file that ``save`` would write, without writing it.
+
+        Returns
+        -------
+        str
+            64 hexadecimal digits; see :meth:`OnlinePLTClassifier.fingerprint`.
+        """
+        classifier = self._learnt()
+        with classifier._guard.reading():
+            return classifier._fingerprint(self.text_.state())
+
     # --- inside --------------------------------------------------------------------------------
 
     def _fresh(self) -> tuple[Any, FrontEnd]:

@@ -2,6 +2,13 @@
 
 from labelgrove.persistence._container import FORMAT_VERSION
 from labelgrove.persistence._read import StoredModel, read_model
-from labelgrove.persistence._write import model_bytes, write_model
+from labelgrove.persistence._write import model_bytes, model_fingerprint, write_model
 
-__all__ = ["FORMAT_VERSION", "StoredModel", "model_bytes", "read_model", "write_model"]
+__all__ = [
+    "FORMAT_VERSION",
+    "StoredModel",
+    "model_bytes",
+    "model_fingerprint",
+    "read_model",
+    "write_model",
+]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import hashlib
 import os
 import secrets
 import stat
@@ -104,6 +105,38 @@ def model_bytes(header: Mapping[str, Any], arrays: Mapping[str, AnyArray]) -> in
     return len(encode_header(_full(header), entries, sums)) + sum(a.nbytes for a in arrays.values())
 
 
+def model_fingerprint(header: Mapping[str, Any], arrays: Mapping[str, AnyArray]) -> str:
+    """SHA-256 of the file that `write_model` would write, without writing it.
+
+    Parameters
+    ----------
+    header, arrays
+        As for `write_model`.
+
+    Returns
+    -------
+    str
+        64 hexadecimal digits, as ``sha256sum`` gives them for the file.
+    """
+    digest = hashlib.sha256()
+    for piece in _content(header, arrays):
+        digest.update(piece)
+    return digest.hexdigest()
+
+
+def _content(
+    header: Mapping[str, Any], arrays: Mapping[str, AnyArray]
+) -> Iterator[bytes | memoryview]:
+    """The bytes of the file, piece by piece."""
+    full = _full(header)
+    check_version(full)
+    entries = lay_out(arrays)
+    sums = {entry.name: array_checksum(entry, arrays[entry.name]) for entry in entries}
+    yield encode_header(full, entries, sums)
+    for entry in entries:
+        yield from pieces(arrays[entry.name])
+
+
 def _full(header: Mapping[str, Any]) -> dict[str, Any]:
     return {"format": FORMAT_VERSION, "library": __version__, **header}
 
@@ -114,16 +147,12 @@ def _write(
     arrays: Mapping[str, AnyArray],
     check: Callable[[StoredModel], object] | None,
 ) -> None:
-    full = _full(header)
-    check_version(full)
-    entries = lay_out(arrays)
-    sums = {entry.name: array_checksum(entry, arrays[entry.name]) for entry in entries}
-    head = encode_header(full, entries, sums)
+    content = _content(header, arrays)
+    head = next(content)  # what the format cannot hold is refused before a file is opened
     with replacing(path) as file:
         file.write(head)
-        for entry in entries:
-            for piece in pieces(arrays[entry.name]):
-                file.write(piece)
+        for piece in content:
+            file.write(piece)
         if check is not None:
             file.flush()
             try:

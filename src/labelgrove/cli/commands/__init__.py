@@ -10,6 +10,7 @@ from labelgrove.cli.commands import (
     learn,
     predict,
     report,
+    serve,
     train,
     tree,
     tune,
@@ -27,4 +28,5 @@ app.command(cls=Command)(compact.compact)
 app.command(cls=Command)(explain.explain)
 app.command(cls=Command)(info.info)
 app.add_typer(tree.tree_app, name="tree")
+app.command(cls=Command)(serve.serve)
 app.command(cls=Command)(demo.demo)

@@ -1,0 +1,18 @@
+"""A service that learns while it answers, and loses nothing: ``labelgrove serve``."""
+
+from labelgrove.service._app import create_app, serve
+from labelgrove.service._log import recover
+from labelgrove.service._problems import DamagedLog
+from labelgrove.service._service import SCOPES, Service
+from labelgrove.service._settings import Concept, Settings
+
+__all__ = [
+    "SCOPES",
+    "Concept",
+    "DamagedLog",
+    "Service",
+    "Settings",
+    "create_app",
+    "recover",
+    "serve",
+]

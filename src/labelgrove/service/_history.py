@@ -1,0 +1,115 @@
+"""From a log to its model: by the newest snapshot that still holds, or from the first event on."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+
+from labelgrove import TextClassifier
+from labelgrove.service._events import (
+    NAME_CHANGES,
+    NEW_BEGINNINGS,
+    Rebuilt,
+    Row,
+    body_of,
+    named_now,
+)
+from labelgrove.service._model import Learner, learnt_anew
+from labelgrove.service._settings import Settings
+from labelgrove.service._snapshots import Snapshot, loaded, snapshots
+
+_AT_ONCE = 1_000
+
+
+class History:
+    """The events of a project, and the models that they make.
+
+    Parameters
+    ----------
+    folder : Path
+        With the snapshots.
+    settings : Settings
+    controls : sequence of Row
+        The log's events but examples, which may grow.
+    read : callable
+        Gives the events after a sequence number, so many at most.
+    """
+
+    def __init__(
+        self,
+        folder: Path,
+        settings: Settings,
+        controls: Sequence[Row],
+        read: Callable[[int, int], list[Row]],
+    ) -> None:
+        self._folder, self._settings = folder, settings
+        self._controls, self._read = controls, read
+
+    def model_at(self, upto: int) -> Learner:
+        """The model of the log as it stands, up to a sequence number."""
+        learner = loaded(
+            [one for one in snapshots(self._folder) if one.sequence <= upto and self.holds(one)],
+            lambda one: Learner(self._settings, self._controls, one.sequence, one.path),
+        )
+        learner = learner or Learner(self._settings)
+        beginnings = [row for row in self._controls if row.kind in NEW_BEGINNINGS]
+        last = next((row for row in reversed(beginnings) if row.sequence <= upto), None)
+        if last is not None and last.sequence > learner.sequence:
+            learner = Learner(self._settings, self._controls, last.sequence - 1)
+            learner.begin_anew(last, self._begun_at(last))
+        for rows in self.events(learner.sequence, upto):
+            self.advance(learner, rows)
+        return learner
+
+    def advance(self, learner: Learner, rows: Sequence[Row]) -> None:
+        """Apply events as they stand; what was forgotten is not among them any longer."""
+        plain: list[Row] = []
+        for row in rows:
+            if row.kind in NEW_BEGINNINGS:
+                learner.apply(plain)
+                learner.begin_anew(row, self._begun_at(row))
+                plain = []
+            else:
+                plain.append(row)
+        learner.apply(plain)
+
+    def events(self, after: int, upto: int) -> Iterator[list[Row]]:
+        """The events between two sequence numbers, many at a time."""
+        while after < upto:
+            rows = self._read(after, min(_AT_ONCE, upto - after))
+            yield rows
+            after = rows[-1].sequence
+
+    def holds(self, snapshot: Snapshot) -> bool:
+        """Whether a snapshot knows no example that was forgotten after it."""
+        return not any(
+            min(body_of(row).sequences) <= snapshot.sequence < row.sequence
+            for row in self._controls
+            if row.kind == "forget"
+        )
+
+    def changes(self, after: int, before: int) -> set[str]:
+        """Kinds of events between two others that change what earlier examples are."""
+        kinds = {row.kind for row in self._controls if after < row.sequence < before}
+        return kinds & {"forget", *NAME_CHANGES}
+
+    def _begun_at(self, row: Row) -> TextClassifier:
+        """The model that begins at an event, learnt from the examples before it."""
+        event = body_of(row)
+        upto = event.upto if isinstance(event, Rebuilt) else 0
+        changes = [
+            one
+            for one in self._controls
+            if one.kind in NAME_CHANGES and one.sequence <= row.sequence
+        ]
+        before = itertools.chain.from_iterable(self.events(0, row.sequence - 1))
+        built = self._built(upto, row.sequence) if upto else None
+        return learnt_anew(self._settings, named_now(before, changes), upto, built)
+
+    def _built(self, upto: int, sequence: int) -> Path | None:
+        """A model in batch that was built beside, if its examples are still the same."""
+        for path in self._folder.glob(f"built-{upto}-*.lg"):
+            if not self.changes(int(path.stem.rpartition("-")[2]), sequence):
+                return path
+        return None

@@ -1,0 +1,356 @@
+"""HTTP around the resources: who may come in, how much they may send, what failures look like."""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import logging
+import time
+from collections.abc import Awaitable, Callable
+from concurrent.futures import Future
+from dataclasses import dataclass
+from http import HTTPStatus
+from typing import Any, TypeVar
+from urllib.parse import urlsplit
+
+import msgspec
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
+from starlette.requests import ClientDisconnect, Request
+from starlette.responses import Response
+
+from labelgrove._errors import DataError, LabelGroveError, ModelStateError, ParameterError
+from labelgrove.service._problems import Problem
+from labelgrove.service._project import Project
+from labelgrove.service._service import Service
+
+_log = logging.getLogger("labelgrove.service")
+
+T = TypeVar("T")
+
+MOST_BYTES = 32 * 1024 * 1024
+"""Of a request's body."""
+
+_BODY_SECONDS = 30.0
+_WAIT_SECONDS = 60.0
+_LOOPBACK = {"127.0.0.1", "localhost", "::1"}
+_BUCKETS = (0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.5, 1, 5, 30, 60)
+
+
+class Metrics:
+    """What `/metrics` tells; no label of a model is ever a label of a metric."""
+
+    def __init__(self) -> None:
+        self.registry = CollectorRegistry()
+        self.seconds = Histogram(
+            "labelgrove_request_seconds",
+            "Time from a request's head to its answer",
+            ("operation", "status"),
+            registry=self.registry,
+            buckets=_BUCKETS,
+        )
+        self.learnt = Counter(
+            "labelgrove_examples",
+            "Examples acknowledged since the service started",
+            ("project",),
+            registry=self.registry,
+        )
+        self.gauges = {
+            name: Gauge(f"labelgrove_{name}", text, ("project",), registry=self.registry)
+            for name, text in {
+                "log_sequence": "Last event of the log",
+                "applied_sequence": "Last event that the model knows",
+                "waiting_requests": "Requests that wait to be committed",
+                "model_bytes": "Memory of the model",
+                "failed": "1 if the model does not follow its log any longer",
+            }.items()
+        }
+
+
+@dataclass
+class Context:
+    """What all requests share."""
+
+    service: Service
+    metrics: Metrics
+    started: float
+
+
+@dataclass(frozen=True)
+class Route:
+    """A resource and what may be done to it; the OpenAPI document is made from these.
+
+    Attributes
+    ----------
+    method, path : str
+        The path as OpenAPI has it: ``/v1/projects/{project}``.
+    handle : callable
+        Is awaited with a `Call`; gives an object to be encoded, or a Response.
+    scope : str
+        What a token must allow.
+    summary : str
+    body : type, optional
+        Of the JSON that is expected.
+    answer : type, optional
+        Of what is given.
+    query : type, optional
+        A Struct of the parameters in the query.
+    form : bool
+        Whether the body is a form, not JSON.
+    status : int
+        Of a success.
+    public : bool
+        Whether no token is needed.
+    """
+
+    method: str
+    path: str
+    handle: Callable[[Call], Awaitable[Any]]
+    scope: str
+    summary: str
+    body: Any = None
+    answer: Any = None
+    query: Any = None
+    form: bool = False
+    status: int = 200
+    public: bool = False
+
+    @property
+    def name(self) -> str:
+        """The operation's id."""
+        return getattr(self.handle, "__name__", "show_page")
+
+
+class Call:
+    """A request, as a handler sees it.
+
+    Attributes
+    ----------
+    context : Context
+    request : Request
+    body, query : object
+        What came, checked: of the types that the route says. A form's body is a dict.
+    headers : dict
+        Of the answer, beside what it has anyway.
+    """
+
+    def __init__(self, context: Context, route: Route, request: Request) -> None:
+        self.context, self.route, self.request = context, route, request
+        self.body: Any = None
+        self.query: Any = None
+        self.raw = b""
+        self.headers: dict[str, str] = {}
+        self._entered: str | None = None
+
+    @property
+    def service(self) -> Service:
+        """The projects."""
+        return self.context.service
+
+    async def project(self) -> Project:
+        """The project that the path names, which stays in memory until the call is over."""
+        name = self.request.path_params["project"]
+        project = self.service.held_now(name)
+        if project is None:
+            project = await asyncio.to_thread(self.service.enter, name)
+        self._entered = name
+        return project
+
+    async def durable(self, project: Project, future: Future[T]) -> T:
+        """What a future of the log gives; with ``wait=applied``, once the model knows it."""
+        receipt: Any = await asyncio.wrap_future(future)
+        project_name = project.name
+        self.context.metrics.learnt.labels(project_name).inc(getattr(receipt, "examples", 0))
+        if getattr(self.query, "wait", None) == "applied":
+            async with asyncio.timeout(_WAIT_SECONDS):
+                await asyncio.wrap_future(project.applied(receipt.sequence))
+        self.headers["LabelGrove-Sequence"] = str(receipt.sequence)
+        return receipt  # type: ignore[no-any-return]
+
+    @property
+    def key(self) -> str | None:
+        """The idempotency key."""
+        key = self.request.headers.get("idempotency-key")
+        if key is not None and not 1 <= len(key) <= 200:
+            raise Problem(422, "Idempotency-Key: expected 1 to 200 characters")
+        return key
+
+    def may_learn(self) -> None:
+        """Refuse what only the leader may do.
+
+        Raises
+        ------
+        Problem
+        """
+        if self.service.leader is not None:
+            raise Problem(403, f"this is a replica; send it to {self.service.leader}")
+
+    def leave(self) -> None:
+        """Let go of the project."""
+        if self._entered is not None:
+            self.service.leave(self._entered)
+
+
+async def answer(context: Context, route: Route, request: Request) -> Response:
+    """Let a request in, have it handled, and put what comes of it into words."""
+    started = time.perf_counter()
+    call = Call(context, route, request)
+    try:
+        _check_origin(request, context.service)
+        if not route.public:
+            context.service.tokens.allow(_token(request), route.scope)
+        if route.query is not None:
+            call.query = _converted(dict(request.query_params), route.query, "query")
+        await _take_body(call)
+        result = await route.handle(call)
+        response = _success(route, result)
+    except ClientDisconnect:
+        response = Response(status_code=499)
+    except Exception as failure:  # noqa: BLE001  every failure becomes an answer
+        response = _failure(failure)
+    finally:
+        call.leave()
+    response.headers.update(call.headers)
+    seconds = context.metrics.seconds.labels(route.name, str(response.status_code))
+    seconds.observe(time.perf_counter() - started)
+    return response
+
+
+def _success(route: Route, result: Any) -> Response:
+    if isinstance(result, Response):
+        return result
+    if route.status == HTTPStatus.NO_CONTENT:
+        return Response(status_code=204)
+    return Response(
+        msgspec.json.encode(result), status_code=route.status, media_type="application/json"
+    )
+
+
+async def _take_body(call: Call) -> None:
+    route, request = call.route, call.request
+    if route.body is None:
+        return
+    length = request.headers.get("content-length", "0")
+    if length.isdecimal() and int(length) > MOST_BYTES:
+        raise Problem(413, f"the body has {length} bytes; expected {MOST_BYTES} at most")
+    pieces, size = [], 0
+    try:
+        async with asyncio.timeout(_BODY_SECONDS):
+            async for piece in request.stream():
+                size += len(piece)
+                if size > MOST_BYTES:
+                    raise Problem(413, f"the body has more than {MOST_BYTES} bytes")
+                pieces.append(piece)
+    except TimeoutError:
+        raise Problem(408, f"the body did not come within {_BODY_SECONDS:.0f} s") from None
+    call.raw = b"".join(pieces)
+    kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+    if route.form:
+        if kind != "application/x-www-form-urlencoded":
+            raise Problem(415, f"found a body of type {kind!r:.80}; expected a form")
+        call.body = _converted(_form(call.raw), route.body, "form")
+        return
+    if kind != "application/json":
+        raise Problem(415, f"found a body of type {kind!r:.80}; expected application/json")
+    call.body = msgspec.json.decode(call.raw, type=route.body)
+
+
+def _form(raw: bytes) -> dict[str, str]:
+    from urllib.parse import parse_qsl
+
+    try:
+        pairs = parse_qsl(raw.decode("ascii"), True, encoding="utf-8", errors="strict")
+    except UnicodeDecodeError:
+        raise Problem(400, "the form holds bytes that are no UTF-8") from None
+    except ValueError as error:
+        raise Problem(400, f"the form cannot be read ({error})") from None
+    return dict(pairs)
+
+
+def _converted(values: dict[str, str], kind: Any, place: str) -> Any:
+    try:
+        return msgspec.convert(values, kind, strict=False)
+    except msgspec.ValidationError as error:
+        raise Problem(400, f"{place}: {_sentence(error)}") from None
+
+
+def _sentence(error: Exception) -> str:
+    return str(error).replace(" - at `$", " at `")
+
+
+def _failure(failure: Exception) -> Response:
+    if isinstance(failure, Problem):
+        return problem(failure.status, str(failure), failure.retry_after)
+    if isinstance(failure, msgspec.ValidationError):
+        return problem(422, _sentence(failure))
+    if isinstance(failure, msgspec.DecodeError | UnicodeDecodeError):
+        return problem(400, f"the body is no JSON ({failure})")
+    if isinstance(failure, DataError | ParameterError):
+        return problem(422, str(failure))
+    if isinstance(failure, ModelStateError):
+        return problem(503, str(failure), 1)
+    if isinstance(failure, TimeoutError):
+        return problem(
+            504, f"what was sent is durable, but is not applied after {_WAIT_SECONDS:.0f} s"
+        )
+    if isinstance(failure, LabelGroveError):
+        return problem(500, str(failure))
+    _log.exception("a request failed", exc_info=failure)
+    return problem(500, "this is a fault of LabelGrove itself; the server's log says more")
+
+
+def problem(status: int, detail: str, retry_after: int | None = None) -> Response:
+    """A failure as RFC 9457 has it."""
+    content = {
+        "type": "about:blank",
+        "title": HTTPStatus(status).phrase,
+        "status": status,
+        "detail": detail,
+    }
+    headers = {} if retry_after is None else {"Retry-After": str(retry_after)}
+    if status == HTTPStatus.UNAUTHORIZED:
+        headers["WWW-Authenticate"] = "Bearer"
+    return Response(
+        msgspec.json.encode(content),
+        status_code=status,
+        headers=headers,
+        media_type="application/problem+json",
+    )
+
+
+# --- who may come in -----------------------------------------------------------------------------
+
+
+def _token(request: Request) -> str | None:
+    """The token of a request: Bearer, or the password of Basic, for clients that know no other."""
+    kind, _, value = request.headers.get("authorization", "").partition(" ")
+    if kind.lower() == "bearer":
+        return value.strip()
+    if kind.lower() == "basic":
+        try:
+            return base64.b64decode(value, validate=True).decode().partition(":")[2]
+        except ValueError:
+            return None
+    return None
+
+
+def _check_origin(request: Request, service: Service) -> None:
+    """Refuse what a page of another site lets a browser send.
+
+    Without tokens whoever reaches the address is let in. So the name asked for must be that of
+    this machine, or a page could have its own name point here.
+    """
+    try:
+        asked = _address(f"//{request.headers.get('host', '')}")
+        origin = request.headers.get("origin")
+        sent_by = None if origin is None else _address(origin)
+    except ValueError:
+        raise Problem(400, "Host or Origin cannot be read") from None
+    if not len(service.tokens) and asked[0] not in _LOOPBACK:
+        raise Problem(403, f"found the host {asked[0]!r:.80}; without tokens expected localhost")
+    if sent_by is not None and request.method != "GET" and sent_by != asked:
+        raise Problem(403, f"the page is of another site, {origin!r:.80}")
+
+
+def _address(url: str) -> tuple[str | None, int | None]:
+    parts = urlsplit(url)
+    return parts.hostname, parts.port

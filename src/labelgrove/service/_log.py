@@ -1,0 +1,666 @@
+"""The log of a project: what was acknowledged is kept, exactly once, through any crash.
+
+An SQLite database in write-ahead mode with ``synchronous=FULL``: a commit returns when its pages
+have been flushed to the disk. One thread writes. What waits for it is committed together, so that
+the flush is paid once by all who came while the last one was under way.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import sqlite3
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future
+from contextlib import closing, contextmanager
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import msgspec
+
+from labelgrove._errors import LabelGroveError
+from labelgrove.service._batches import Batches
+from labelgrove.service._events import BODIES, Forgetting, Row, body_of, encoded
+from labelgrove.service._problems import DamagedLog, Problem
+
+FORMAT = 1
+_KEPT_KEYS_MS = 7 * 24 * 3600 * 1000
+_MOST_KEPT_KEYS = 1_000_000
+_MOST_SUGGESTIONS = 100_000
+_MOST_WAITING = 10_000
+_BATCH = 1_000
+_COUNT = "SELECT count(*) FROM events WHERE kind = 'learn'"
+
+_SCHEMA = f"""
+CREATE TABLE events (
+    sequence INTEGER PRIMARY KEY, kind TEXT NOT NULL, name TEXT, body BLOB NOT NULL,
+    at INTEGER NOT NULL, checksum INTEGER NOT NULL
+) STRICT;
+CREATE UNIQUE INDEX event_names ON events (name) WHERE name IS NOT NULL;
+CREATE TABLE requests (
+    key TEXT PRIMARY KEY, digest BLOB NOT NULL, answer BLOB NOT NULL, at INTEGER NOT NULL
+) STRICT, WITHOUT ROWID;
+CREATE TABLE suggestions (id TEXT PRIMARY KEY, text TEXT NOT NULL, expires INTEGER NOT NULL)
+    STRICT, WITHOUT ROWID;
+CREATE TABLE fingerprints (sequence INTEGER PRIMARY KEY, value TEXT NOT NULL) STRICT;
+PRAGMA user_version = {FORMAT};
+"""
+
+
+class Receipt(msgspec.Struct, omit_defaults=True):
+    """What a request has put into the log.
+
+    Attributes
+    ----------
+    sequence : int
+        Of the last event; the request counts in every answer computed at this one or later.
+    first : int
+        Of the first event.
+    examples : int
+        How many are new.
+    known : int
+        How many were there already, under the same names.
+    repeated : bool
+        Whether the request was answered before, under the same idempotency key.
+    """
+
+    sequence: int
+    first: int
+    examples: int = 0
+    known: int = 0
+    repeated: bool = False
+
+
+class Addition(NamedTuple):
+    """An event to be: all but its number and time."""
+
+    kind: str
+    body: Any
+    name: str | None = None
+
+
+class _Operation(NamedTuple):
+    run: Callable[[sqlite3.Connection], Any]
+    future: Future[Any]
+
+
+class Log:
+    """The events of one project, in order.
+
+    Parameters
+    ----------
+    path : Path
+        The database; made if it is not there.
+    committed : callable, optional
+        Called, in the writing thread, after something has been committed.
+
+    Raises
+    ------
+    DamagedLog
+        What is there cannot be trusted.
+
+    Attributes
+    ----------
+    head : int
+        Sequence number of the last event that was committed.
+    examples : int
+        How many examples there are, without those that were forgotten.
+    controls : list of Row
+        All events but examples. They are few.
+    """
+
+    def __init__(self, path: Path, committed: Callable[[], None] = lambda: None) -> None:
+        self.path = path
+        self.head, self.examples = 0, 0
+        self.controls: list[Row] = []
+        self._committed = committed
+        self._broken: str | None = None
+        with _refusing_damage(path):
+            self._writer = _connect(path)
+            self._reader = _connect(path, reading=True)
+            self._reading = threading.Lock()
+            for row in _verified(self._reader, path):
+                self._count(row)
+        self._queue: Batches[_Operation] = Batches(
+            self._commit, f"log of {path.parent.name}", most=_BATCH, waiting=_MOST_WAITING
+        )
+
+    # --- reading -------------------------------------------------------------------------------
+
+    def read(self, after: int, limit: int) -> list[Row]:
+        """The events that follow a sequence number, at most so many.
+
+        Raises
+        ------
+        DamagedLog
+            One of them is not what was written.
+        """
+        with self._reading, _refusing_damage(self.path):
+            return _rows(self._reader, self.path, after, limit)
+
+    def find(self, name: str) -> Row:
+        """An example by its name, or by ``@`` and its sequence number.
+
+        Raises
+        ------
+        Problem
+            404, if there is none.
+        """
+        with self._reading:
+            row = _find(self._reader, name)
+        if row is None:
+            raise Problem(404, f"there is no example {name!r}")
+        return row
+
+    def fingerprints(self, after: int, limit: int) -> dict[int, str]:
+        """Fingerprints that were noted, by sequence number."""
+        with self._reading:
+            found = self._reader.execute(
+                "SELECT sequence, value FROM fingerprints WHERE sequence > ? ORDER BY sequence "
+                "LIMIT ?",
+                (after, limit),
+            )
+            return dict(found.fetchall())
+
+    @property
+    def waiting(self) -> int:
+        """Requests that wait to be committed."""
+        return len(self._queue)
+
+    # --- writing -------------------------------------------------------------------------------
+
+    def append(
+        self, additions: Sequence[Addition], key: str | None = None, digest: bytes = b""
+    ) -> Future[Receipt]:
+        """Add events; the future is done when they have been flushed to the disk.
+
+        Parameters
+        ----------
+        additions : sequence of Addition
+            All of them become durable, or none.
+        key : str, optional
+            Idempotency key: a request of a key that was answered before gets the same answer.
+        digest : bytes
+            Of the request: one that differs, under the same key, is a mistake.
+
+        Returns
+        -------
+        Future of Receipt
+            Fails by a Problem: 409 for a name that another example has, 422 for a key that another
+            request had, 507 for a full disk.
+        """
+        bodies = [encoded(one.body) for one in additions]
+
+        def run(connection: sqlite3.Connection) -> Receipt:
+            def add() -> Receipt:
+                return _append(connection, additions, bodies)
+
+            return _once(connection, key, digest, add)
+
+        return self._submit(run)
+
+    def forget(self, name: str, key: str | None = None) -> Future[Receipt]:
+        """Erase the text and labels of an example; its sequence number stays.
+
+        Returns
+        -------
+        Future of Receipt
+            Fails by a Problem, 404, if there is no such example.
+        """
+
+        def run(connection: sqlite3.Connection) -> Receipt:
+            def erase() -> Receipt:
+                row = _find(connection, name)
+                if row is None:
+                    raise Problem(404, f"there is no example {name!r}")
+                body = Forgetting([row.sequence])
+                return _append(connection, [Addition("forget", body)], [encoded(body)])
+
+            return _once(connection, key, name.encode(), erase)
+
+        return self._submit(run)
+
+    def copy(self, rows: Sequence[Row]) -> Future[None]:
+        """Add events of another log, under the numbers that they have there.
+
+        Returns
+        -------
+        Future
+            Fails by a DamagedLog, if they do not follow on what is here.
+        """
+
+        def run(connection: sqlite3.Connection) -> None:
+            head = _head(connection)
+            fresh = [row for row in rows if row.sequence > head]
+            if [row.sequence for row in fresh] != list(range(head + 1, head + 1 + len(fresh))):
+                raise DamagedLog(f"{self.path}: the events received do not follow event {head}")
+            _insert(connection, fresh)
+
+        return self._submit(run)
+
+    def note_fingerprint(self, sequence: int, value: str) -> Future[None]:
+        """Keep a model's fingerprint, for replicas to compare."""
+
+        def run(connection: sqlite3.Connection) -> None:
+            connection.execute(
+                "INSERT OR REPLACE INTO fingerprints VALUES (?, ?)", (sequence, value)
+            )
+
+        return self._submit(run)
+
+    def remember(self, identifier: str, text: str, seconds: int) -> Future[None]:
+        """Keep the text of a suggestion, for feedback to come."""
+        now = _now()
+
+        def run(connection: sqlite3.Connection) -> None:
+            connection.execute("DELETE FROM suggestions WHERE expires < ?", (now,))
+            (kept,) = connection.execute("SELECT count(*) FROM suggestions").fetchone()
+            if kept >= _MOST_SUGGESTIONS:
+                raise Problem(
+                    429,
+                    f"{kept} texts wait for feedback already; suggest without remember, or try "
+                    "again when the oldest have expired",
+                    3600,
+                )
+            connection.execute(
+                "INSERT INTO suggestions VALUES (?, ?, ?)", (identifier, text, now + 1000 * seconds)
+            )
+
+        return self._submit(run)
+
+    def answer(self, identifier: str, body_with: Callable[[str], Any]) -> Future[Receipt]:
+        """Make an example of a remembered text; it is remembered no longer.
+
+        Repeating it gives the same answer: the example bears the suggestion's identifier.
+
+        Returns
+        -------
+        Future of Receipt
+            Fails by a Problem, 404, if no such text is remembered.
+        """
+
+        def run(connection: sqlite3.Connection) -> Receipt:
+            found = connection.execute(
+                "SELECT text FROM suggestions WHERE id = ? AND expires >= ?", (identifier, _now())
+            ).fetchone()
+            if found is None:
+                known = _find(connection, identifier)
+                if known is not None and known.kind == "learn":
+                    return Receipt(known.sequence, known.sequence, known=1, repeated=True)
+                raise Problem(404, f"there is no suggestion {identifier!r}, or it has expired")
+            connection.execute("DELETE FROM suggestions WHERE id = ?", (identifier,))
+            addition = Addition("learn", body_with(found[0]), identifier)
+            return _append(connection, [addition], [encoded(addition.body)])
+
+        return self._submit(run)
+
+    def close_writing(self) -> None:
+        """Commit what waits, and take no more."""
+        self._queue.close()
+
+    def close(self) -> None:
+        """Commit what waits, and close the database."""
+        self.close_writing()
+        with self._reading:
+            self._reader.close()
+        self._writer.close()
+
+    def _submit(self, run: Callable[[sqlite3.Connection], Any]) -> Future[Any]:
+        future: Future[Any] = Future()
+        self._queue.put(_Operation(run, future))
+        return future
+
+    def _commit(self, batch: list[_Operation]) -> None:
+        """Run operations in one transaction, and answer them when it is on the disk."""
+        try:
+            if self._broken is not None:
+                raise Problem(503, self._broken)
+            self._writer.execute("BEGIN IMMEDIATE")
+            answers = [(one.future, *self._run(one)) for one in batch]
+            rows = _rows(self._writer, self.path, self.head, -1)
+            self._writer.execute("COMMIT")
+        except Exception as failure:  # noqa: BLE001  whatever it is, those who wait must hear of it
+            self._give_up(failure)
+            for operation in batch:
+                operation.future.set_exception(self._problem(failure))
+            return
+        for row in rows:
+            self._count(row)
+        if any(row.kind == "forget" for row in rows):
+            (self.examples,) = self._writer.execute(_COUNT).fetchone()
+            # Nothing erased may stay behind in the write-ahead log.
+            self._writer.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        self._committed()
+        for future, answer, problem in answers:
+            if problem is None:
+                future.set_result(answer)
+            else:
+                future.set_exception(problem)
+
+    def _run(self, operation: _Operation) -> tuple[Any, BaseException | None]:
+        """Run one operation; what it refuses leaves the others as they are."""
+        self._writer.execute("SAVEPOINT operation")
+        try:
+            answer, problem = operation.run(self._writer), None
+        except LabelGroveError as refused:
+            self._writer.execute("ROLLBACK TO operation")
+            answer, problem = None, refused
+        self._writer.execute("RELEASE operation")
+        return answer, problem
+
+    def _give_up(self, failure: BaseException) -> None:
+        if self._writer.in_transaction:
+            self._writer.rollback()
+        if getattr(failure, "sqlite_errorname", "") in _UNCERTAIN:
+            # What the system could not flush it may have dropped, and say so only once.
+            self._broken = (
+                f"{self.path}: the disk could not flush what was written; restart the service "
+                "when the disk is well again"
+            )
+
+    def _problem(self, failure: BaseException) -> BaseException:
+        if isinstance(failure, LabelGroveError):
+            return failure
+        name = getattr(failure, "sqlite_errorname", type(failure).__name__)
+        if name in {"SQLITE_FULL", "SQLITE_IOERR_WRITE", "SQLITE_IOERR_SHMSIZE"}:
+            return Problem(507, f"{self.path.parent.name}: the disk is full; nothing was learnt")
+        return Problem(503, f"{self.path.parent.name}: the log cannot be written ({failure})")
+
+    def _count(self, row: Row) -> None:
+        self.examples += row.kind == "learn"
+        if row.kind not in {"learn", "forgotten"}:
+            self.controls.append(row)
+        self.head = row.sequence
+
+
+class Reading:
+    """The events of a log that another process writes.
+
+    Parameters
+    ----------
+    path : Path
+        The database.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        with _refusing_damage(path):
+            self._connection = _connect(path, reading=True)
+
+    def read(self, after: int, limit: int) -> list[Row]:
+        """The events that follow a sequence number, at most so many."""
+        with _refusing_damage(self._path):
+            return _rows(self._connection, self._path, after, limit)
+
+    def close(self) -> None:
+        """Let go of the database."""
+        self._connection.close()
+
+
+_UNCERTAIN = {"SQLITE_IOERR_FSYNC", "SQLITE_IOERR_DIR_FSYNC"}
+
+
+def recover(path: Path) -> tuple[int, Path]:
+    """Put a log of the events before the first damaged one in the place of a damaged log.
+
+    Parameters
+    ----------
+    path : Path
+        The database.
+
+    Returns
+    -------
+    kept : int
+        How many events were whole.
+    moved : Path
+        Where the damaged database is now.
+    """
+    partial = path.with_name("log.recovered")
+    for old in (partial, Path(f"{partial}-wal"), Path(f"{partial}-shm")):
+        old.unlink(missing_ok=True)
+    rows: list[Row] = []
+    with _refusing_damage(partial), closing(_connect(partial)) as target:
+        target.execute("BEGIN IMMEDIATE")
+        for row in _whole(path):
+            rows.append(row)
+            if len(rows) % 1000 == 0:
+                _write(target, rows[-1000:])
+        _write(target, rows[len(rows) - len(rows) % 1000 :])
+        target.execute("COMMIT")
+        target.execute("PRAGMA journal_mode=DELETE")
+    stamp = time.strftime("%Y%m%dT%H%M%SZ", time.gmtime())
+    moved = path.with_name(f"log.damaged-{stamp}.sqlite")
+    for end in ("-wal", "-shm"):
+        if Path(f"{path}{end}").exists():
+            Path(f"{path}{end}").replace(f"{moved}{end}")
+    path.replace(moved)
+    partial.replace(path)
+    return len(rows), moved
+
+
+def _whole(path: Path) -> Iterator[Row]:
+    """The events before the first damaged one."""
+    try:
+        with closing(_connect(path, reading=True)) as source:
+            yield from _verified(source, path, structure=False)
+    except (DamagedLog, sqlite3.DatabaseError):
+        return
+
+
+# --- the database --------------------------------------------------------------------------------
+
+
+def _connect(path: Path, *, reading: bool = False) -> sqlite3.Connection:
+    fresh = not path.exists()
+    connection = sqlite3.connect(path, isolation_level=None, check_same_thread=False, timeout=10)
+    try:
+        connection.execute("PRAGMA journal_mode=WAL")
+        connection.execute("PRAGMA synchronous=FULL")
+        connection.execute("PRAGMA secure_delete=ON")
+        connection.execute("PRAGMA cell_size_check=ON")
+        if reading:
+            connection.execute("PRAGMA query_only=ON")
+        else:
+            _prepare(connection, path)
+            if fresh:
+                _flush_folder(path.parent)
+    except BaseException:
+        connection.close()
+        raise
+    return connection
+
+
+def _prepare(connection: sqlite3.Connection, path: Path) -> None:
+    (version,) = connection.execute("PRAGMA user_version").fetchone()
+    (tables,) = connection.execute("SELECT count(*) FROM sqlite_schema").fetchone()
+    if version == 0 and tables == 0:
+        connection.executescript(f"BEGIN IMMEDIATE; {_SCHEMA} COMMIT;")
+    elif version != FORMAT:
+        raise DamagedLog(f"{path}: found a log of format {version}; expected {FORMAT}")
+
+
+def _flush_folder(folder: Path) -> None:
+    """Let a new file's name last through a power cut, where folders can be opened."""
+    if os.name == "nt":
+        return
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def _now() -> int:
+    return time.time_ns() // 1_000_000
+
+
+def _head(connection: sqlite3.Connection) -> int:
+    (head,) = connection.execute("SELECT max(sequence) FROM events").fetchone()
+    return head or 0
+
+
+def _rows(connection: sqlite3.Connection, path: Path, after: int, limit: int) -> list[Row]:
+    found = connection.execute(
+        "SELECT sequence, kind, name, body, at, checksum FROM events WHERE sequence > ? "
+        "ORDER BY sequence LIMIT ?",
+        (after, limit),
+    )
+    return list(_checked(found, path, after))
+
+
+def _verified(
+    connection: sqlite3.Connection, path: Path, *, structure: bool = True
+) -> Iterator[Row]:
+    """Every event, each compared to its checksum, and the structure of the database before."""
+    if structure:
+        (verdict,) = connection.execute("PRAGMA quick_check(1)").fetchone()
+        if verdict != "ok":
+            raise _damage(connection, path, verdict)
+    found = connection.execute(
+        "SELECT sequence, kind, name, body, at, checksum FROM events ORDER BY sequence"
+    )
+    yield from _checked(found, path, 0)
+
+
+def _checked(found: sqlite3.Cursor, path: Path, after: int) -> Iterator[Row]:
+    expected = after
+    for *columns, checksum in found:
+        row, expected = Row(*columns), expected + 1
+        if row.sequence != expected:
+            raise _lost(path, expected, f"event {expected} is missing")
+        if row.checksum != checksum or (row.kind != "settings" and row.kind not in BODIES):
+            raise _lost(path, expected, f"event {expected} is not what was written")
+        yield row
+
+
+def _damage(connection: sqlite3.Connection, path: Path, verdict: str) -> DamagedLog:
+    whole = 0
+    try:
+        for row in _verified(connection, path, structure=False):
+            whole = row.sequence
+    except (DamagedLog, sqlite3.DatabaseError):
+        pass
+    return _lost(path, whole + 1, " ".join(str(verdict).split())[:200])
+
+
+def _lost(path: Path, first: int, what: str) -> DamagedLog:
+    name = path.parent.name
+    return DamagedLog(
+        f"{path}: the log is damaged: {what}; events 1 to {first - 1} are whole, and "
+        f"'labelgrove serve {path.parent.parent.parent} --recover {name}' keeps them, with the "
+        "damaged file beside them"
+    )
+
+
+@contextmanager
+def _refusing_damage(path: Path) -> Iterator[None]:
+    """Turn what SQLite says of a damaged file into one sentence."""
+    try:
+        yield
+    except sqlite3.DatabaseError as error:
+        if isinstance(error, sqlite3.OperationalError) and error.sqlite_errorname not in {
+            "SQLITE_ERROR",
+            "SQLITE_IOERR_SHORT_READ",
+        }:
+            raise
+        whole = sum(1 for _ in _whole(path)) if error.sqlite_errorname == "SQLITE_CORRUPT" else 0
+        raise _lost(path, whole + 1, str(error)) from error
+
+
+# --- operations ----------------------------------------------------------------------------------
+
+
+def _once(
+    connection: sqlite3.Connection, key: str | None, digest: bytes, act: Callable[[], Receipt]
+) -> Receipt:
+    """Do something, unless it was done under the same key."""
+    if key is None:
+        return act()
+    digest = hashlib.sha256(digest).digest()
+    found = connection.execute(
+        "SELECT digest, answer FROM requests WHERE key = ?", (key,)
+    ).fetchone()
+    if found is not None:
+        if found[0] != digest:
+            raise Problem(422, f"the idempotency key {key!r} was used for another request")
+        answer = msgspec.json.decode(found[1], type=Receipt)
+        answer.repeated = True
+        return answer
+    answer = act()
+    connection.execute(
+        "INSERT INTO requests VALUES (?, ?, ?, ?)", (key, digest, encoded(answer), _now())
+    )
+    if answer.sequence % 1000 < answer.sequence - answer.first + 1:
+        connection.execute("DELETE FROM requests WHERE at < ?", (_now() - _KEPT_KEYS_MS,))
+    return answer
+
+
+def _append(
+    connection: sqlite3.Connection, additions: Sequence[Addition], bodies: Sequence[bytes]
+) -> Receipt:
+    head, at = _head(connection), _now()
+    rows: list[Row] = []
+    named: dict[str, bytes] = {}
+    known = 0
+    for place, (addition, body) in enumerate(zip(additions, bodies, strict=True)):
+        if addition.name is not None:
+            there = named.get(addition.name) or _body(connection, addition.name)
+            if there == body:
+                known += 1
+                continue
+            if there is not None:
+                raise Problem(
+                    409,
+                    f"examples[{place}]: there is another example {addition.name!r} already; "
+                    "delete it first, or give another id",
+                )
+            named[addition.name] = body
+        rows.append(Row(head + 1 + len(rows), addition.kind, addition.name, body, at))
+    _insert(connection, rows)
+    learnt = sum(row.kind == "learn" for row in rows)
+    return Receipt(head + len(rows), head + 1, learnt, known)
+
+
+def _body(connection: sqlite3.Connection, name: str) -> bytes | None:
+    found = connection.execute("SELECT body FROM events WHERE name = ?", (name,)).fetchone()
+    return None if found is None else found[0]
+
+
+def _find(connection: sqlite3.Connection, name: str) -> Row | None:
+    where, value = "name = ?", name
+    if name.startswith("@"):
+        if not name[1:].isascii() or not name[1:].isdecimal() or len(name) > 19:
+            return None
+        where, value = "sequence = ?", name[1:]
+    found = connection.execute(
+        f"SELECT sequence, kind, name, body, at FROM events WHERE {where} AND kind = 'learn'",  # noqa: S608
+        (value,),
+    ).fetchone()
+    return None if found is None else Row(*found)
+
+
+def _insert(connection: sqlite3.Connection, rows: Sequence[Row]) -> None:
+    """Write events, and do to the log what they say should be done to it."""
+    _write(connection, rows)
+    for row in rows:
+        if row.kind == "forget":
+            _erase(connection, body_of(row).sequences)
+
+
+def _write(connection: sqlite3.Connection, rows: Sequence[Row]) -> None:
+    connection.executemany(
+        "INSERT INTO events VALUES (?, ?, ?, ?, ?, ?)", [(*row, row.checksum) for row in rows]
+    )
+
+
+def _erase(connection: sqlite3.Connection, sequences: Sequence[int]) -> None:
+    for sequence in sequences:
+        blank = Row(sequence, "forgotten", None, b"{}", 0)
+        connection.execute(
+            "UPDATE events SET kind = ?, name = ?, body = ?, at = ?, checksum = ? "
+            "WHERE sequence = ?",
+            (*blank[1:], blank.checksum, sequence),
+        )
+    connection.execute("DELETE FROM fingerprints WHERE sequence >= ?", (min(sequences),))

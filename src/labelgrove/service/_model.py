@@ -1,0 +1,412 @@
+"""The model of a project: a function of its log, to the byte.
+
+How many events are applied at a time makes no difference, nor does whether a snapshot stood in
+between: that is the promise of the engine's `partial_fit` and of its files. All that the service
+adds to a model is here, so that start-up, the living service, replicas and rebuilds do the same.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+import labelgrove
+from labelgrove import OnlinePLTClassifier, PLTClassifier, TextClassifier
+from labelgrove._errors import DataError, NotLearnedError, ParameterError
+from labelgrove.models._base import check_parameters
+from labelgrove.service._events import (
+    BODIES,
+    Deprecation,
+    Example,
+    Merging,
+    Removal,
+    Renaming,
+    Row,
+    ThresholdValues,
+    aliased,
+    aliases_after,
+    body_of,
+)
+from labelgrove.service._settings import Settings
+from labelgrove.text import HashedText
+
+if TYPE_CHECKING:
+    from labelgrove.text import FrontEnd
+
+EMPTY = "0" * 64
+"""The fingerprint of a model that has not learnt anything."""
+
+_FEW = 100
+_MANY = 1_000
+
+
+class _Now(NamedTuple):
+    """A model, and the sequence number at which it had seen so many examples.
+
+    Answers are computed in the middle of a batch, too. What the model has seen since then are the
+    events that follow.
+    """
+
+    shared: Any
+    sequence: int
+    seen: int
+
+    def at(self, model: Any) -> int:
+        """The sequence number at which the model stands."""
+        return self.sequence + int(model.examples_seen_) - self.seen
+
+
+class Learner:
+    """A project's model at a sequence number.
+
+    One thread changes it; any number may ask it meanwhile.
+
+    Parameters
+    ----------
+    settings : Settings
+    controls : iterable of Row
+        Events but examples; those up to `sequence` have been made.
+    sequence : int
+        Of the last event that the model knows.
+    path : Path, optional
+        The model's file; by default it has learnt nothing.
+
+    Attributes
+    ----------
+    deprecated : set of str
+        Labels that are not suggested.
+    refused : int
+        Examples that could not be learnt from; the log keeps them.
+    """
+
+    def __init__(
+        self,
+        settings: Settings,
+        controls: Iterable[Row] = (),
+        sequence: int = 0,
+        path: Path | None = None,
+    ) -> None:
+        self.settings = settings
+        self.deprecated: frozenset[str] = frozenset()
+        self.thresholds: ThresholdValues | None = None
+        self.refused = 0
+        self._aliases: dict[str, str] = {}
+        for row in controls:
+            if row.sequence <= sequence and row.kind in BODIES:
+                self._note(body_of(row))
+        self._begin(new_model(settings) if path is None else labelgrove.load(path), sequence)
+
+    def _begin(self, model: Any, sequence: int) -> None:
+        self._model = model
+        self._now = _Now(model.shared(), sequence, self.examples_seen)
+
+    # --- asking --------------------------------------------------------------------------------
+
+    @property
+    def sequence(self) -> int:
+        """Of the last event that the model knows, seen by the thread that changes it."""
+        return self._now.sequence
+
+    @property
+    def model(self) -> Any:
+        """The model itself, for whoever has it alone."""
+        return self._model
+
+    @property
+    def has_learnt(self) -> bool:
+        """Whether there is anything to predict."""
+        return self.examples_seen > 0
+
+    def suggest(
+        self, texts: Sequence[str], limit: int, allowed: Collection[str] | None = None
+    ) -> tuple[int, list[list[tuple[str, float]]]]:
+        """The most probable labels of every text, best first.
+
+        Parameters
+        ----------
+        texts : sequence of str
+        limit : int
+        allowed : collection of str, optional
+            Labels beside these, and those that are deprecated, are left out.
+
+        Returns
+        -------
+        sequence : int
+            At which it was computed.
+        suggestions : list of list of (label, score)
+        """
+        now, deprecated = self._now, self.deprecated
+
+        def predict(model: Any) -> tuple[int, Any, Any]:
+            labels: Any = None
+            k = limit + len(deprecated)
+            if allowed is not None or len(deprecated) > _FEW:
+                known = model.classes_.tolist() if allowed is None else allowed
+                labels, k = [one for one in known if one not in deprecated], limit
+            return (now.at(model), *model.predict_topk(texts, k=k, labels=labels))
+
+        if not now.seen:
+            return now.sequence, [[] for _ in texts]
+        sequence, names, scores = now.shared.read(predict)
+        return sequence, [
+            [
+                (name, float(score))
+                for name, score in zip(*both, strict=True)
+                if name is not None and name not in deprecated
+            ][:limit]
+            for both in zip(names.tolist(), scores.tolist(), strict=True)
+        ]
+
+    def explain(self, text: str, label: str | None, k: int) -> tuple[int, Any]:
+        """Why labels are predicted, as `TextClassifier.explain` says it.
+
+        Raises
+        ------
+        DataError
+            If the label is not known.
+        """
+        now = self._now
+        found: tuple[int, Any] = now.shared.read(
+            lambda model: (now.at(model), model.explain(text, label, k=k, top=50))
+        )
+        return found
+
+    def labels(self) -> dict[str, int]:
+        """The labels that can be predicted, and in how many examples each was."""
+        if not self.has_learnt:
+            return {}
+        found: dict[str, int] = self._now.shared.read(
+            lambda model: dict(
+                zip(model.classes_.tolist(), model.label_counts_.tolist(), strict=True)
+            )
+        )
+        return found
+
+    def label_count(self) -> int:
+        """How many labels can be predicted."""
+        return int(self._now.shared.read(lambda model: model.n_classes_)) if self.has_learnt else 0
+
+    def cut_offs(self) -> dict[str, float]:
+        """From which probability on each label is predicted, where they have one of their own."""
+        if not self.has_learnt:
+            return {}
+
+        def read(model: Any) -> dict[str, float]:
+            values = getattr(model, "thresholds_", None)
+            if values is None:
+                return {}
+            return dict(zip(model.classes_.tolist(), values.tolist(), strict=True))
+
+        found: dict[str, float] = self._now.shared.read(read)
+        return found
+
+    def bytes(self) -> int:
+        """What the model takes in memory."""
+        return sum(self._model.size().values()) if self.has_learnt else 0
+
+    def fingerprint(self) -> str:
+        """SHA-256 of the model's file, whether it was written or not."""
+        return str(self._model.fingerprint()) if self.has_learnt else EMPTY
+
+    def save(self, path: Path) -> None:
+        """Write the model's file. Others may predict meanwhile."""
+        self._model.save(path)
+
+    @property
+    def examples_seen(self) -> int:
+        """Examples that the model has learnt from."""
+        try:
+            return int(self._model.examples_seen_)
+        except (AttributeError, NotLearnedError):
+            return 0
+
+    # --- learning ------------------------------------------------------------------------------
+
+    def apply(self, rows: Sequence[Row]) -> None:
+        """Take events in: examples are learnt, changes are made.
+
+        Parameters
+        ----------
+        rows : sequence of Row
+            They follow on `sequence`, in order; none of the kinds at which the model is learnt
+            anew.
+        """
+        for learnt, run in itertools.groupby(rows, key=lambda row: row.kind == "learn"):
+            if learnt:
+                self._learn([*run])
+            else:
+                for row in run:
+                    self._change(row)
+
+    def begin_anew(self, row: Row, model: Any) -> None:
+        """Take in an event of those at which the model is learnt anew.
+
+        Parameters
+        ----------
+        row : Row
+            It follows on `sequence`.
+        model : TextClassifier
+            What has been learnt anew.
+        """
+        self._note(body_of(row))
+        if self.thresholds is not None:
+            _set_thresholds(model, self.thresholds)
+        self._begin(model, row.sequence)
+
+    def _reach(self, sequence: int) -> None:
+        self._now = self._now._replace(sequence=sequence, seen=self.examples_seen)
+
+    def _learn(self, rows: Sequence[Row]) -> None:
+        examples = [(row.sequence, body_of(row)) for row in rows]
+        self.refused += teach(
+            self._now.shared,
+            [Example(at, one.text, aliased(one.labels, self._aliases)) for at, one in examples],
+        )
+        self._reach(rows[-1].sequence)
+
+    def _change(self, row: Row) -> None:
+        if row.kind not in {"settings", "forgotten", "forget"}:
+            change = body_of(row)
+            if self.has_learnt:
+                self._change_model(change)
+            self._note(change)
+        self._reach(row.sequence)
+
+    def _change_model(self, change: Any) -> None:
+        """Make a change as far as it can be made, the same way whenever it is replayed."""
+        if isinstance(change, Renaming):
+            known = set(self.labels())
+            names = {old: new for old, new in change.names.items() if old in known}
+            if can_rename(names, known):
+                self._now.shared.rename_labels(names)
+        elif isinstance(change, Removal):
+            known = set(self.labels())
+            gone = [label for label in dict.fromkeys(change.labels) if label in known]
+            if gone:
+                self._now.shared.remove_labels(gone)
+        elif isinstance(change, ThresholdValues):
+            _set_thresholds(self._now.shared.model, change)
+
+    def _note(self, change: Any) -> None:
+        """Keep what a change says beside the model."""
+        self._aliases = aliases_after(self._aliases, change)
+        if isinstance(change, Renaming):
+            self.deprecated = frozenset(change.names.get(one, one) for one in self.deprecated)
+        elif isinstance(change, Merging | Removal):
+            self.deprecated -= frozenset(change.labels)
+        elif isinstance(change, Deprecation):
+            marked = frozenset(change.labels)
+            self.deprecated = (
+                self.deprecated | marked if change.deprecated else self.deprecated - marked
+            )
+        elif isinstance(change, ThresholdValues):
+            self.thresholds = None if change.values is None else change
+
+
+def can_rename(names: Mapping[str, str], known: Collection[str]) -> bool:
+    """Whether labels can get these names: each of them only one, that no other label has."""
+    others = set(known) - set(names)
+    return (
+        bool(names) and len(set(names.values())) == len(names) and others.isdisjoint(names.values())
+    )
+
+
+def _set_thresholds(model: Any, change: ThresholdValues) -> None:
+    if change.values is None:
+        model.set_thresholds(None)
+        return
+    values = [change.values.get(label, change.default) for label in model.classes_.tolist()]
+    model.set_thresholds(np.array(values, np.float64))
+
+
+# --- models --------------------------------------------------------------------------------------
+
+
+def new_model(settings: Settings) -> TextClassifier:
+    """A model that has learnt nothing.
+
+    Raises
+    ------
+    ParameterError
+        If a parameter of the settings is unknown, or lies outside its domain.
+    """
+    try:
+        classifier = OnlinePLTClassifier(**settings.estimator)  # type: ignore[arg-type]
+    except TypeError as error:
+        raise ParameterError(f"settings.estimator: {error}") from None
+    check_parameters(classifier)
+    return TextClassifier(classifier, front_end(settings))
+
+
+def front_end(settings: Settings) -> FrontEnd:
+    """What turns the texts of a project into features.
+
+    Raises
+    ------
+    ParameterError
+        If a parameter is unknown, or lies outside its domain.
+    """
+    parameters = {
+        name: tuple(value) if isinstance(value, list) else value
+        for name, value in settings.text.items()
+    }
+    return HashedText.from_dict(parameters)
+
+
+def batch_model(settings: Settings, examples: Sequence[Example]) -> TextClassifier:
+    """A model that has learnt from all examples at once, and can learn on.
+
+    Parameters
+    ----------
+    settings : Settings
+    examples : sequence of Example
+    """
+    batch = TextClassifier(PLTClassifier(online_ready=True, random_state=0), front_end(settings))
+    batch.fit([one.text for one in examples], [one.labels for one in examples])
+    online = OnlinePLTClassifier.from_batch(batch.classifier_, **settings.estimator)
+    return batch.with_classifier(online)
+
+
+def learnt_anew(
+    settings: Settings, examples: Iterable[Example], upto: int = 0, built: Path | None = None
+) -> TextClassifier:
+    """A model that learns from the first example on.
+
+    Parameters
+    ----------
+    settings : Settings
+    examples : iterable of Example
+        In order, their labels as they are called now.
+    upto : int
+        Examples up to this sequence number are learnt from in batch, the others one by one.
+    built : Path, optional
+        A file of the model of the former, if it is at hand.
+    """
+    model = new_model(settings)
+    for in_batch, run in itertools.groupby(examples, key=lambda one: one.sequence <= upto):
+        if not in_batch:
+            while some := list(itertools.islice(run, _MANY)):
+                teach(model, some)
+        elif built is None:
+            model = batch_model(settings, list(run))
+        else:
+            model = labelgrove.load(built)
+    return model
+
+
+def teach(model: Any, examples: Sequence[Example]) -> int:
+    """Let a model learn what it can of some examples; return how many it could not.
+
+    An example that a model refuses is left out, the same one whoever came with it.
+    """
+    try:
+        model.partial_fit([one.text for one in examples], [one.labels for one in examples])
+    except DataError:  # nothing has been learnt
+        if len(examples) == 1:
+            return 1
+        return sum(teach(model, [one]) for one in examples)
+    return 0

@@ -1,0 +1,151 @@
+"""The OpenAPI document: made from the routes, and from the types that requests are decoded by."""
+
+from __future__ import annotations
+
+import inspect
+import re
+from collections.abc import Sequence
+from typing import Any
+
+import msgspec
+
+from labelgrove._version import __version__
+from labelgrove.service._http import Route
+
+_PROBLEM = {
+    "type": "object",
+    "description": "A failure, as RFC 9457 has it; detail is one sentence.",
+    "required": ["type", "title", "status", "detail"],
+    "properties": {
+        "type": {"type": "string"},
+        "title": {"type": "string"},
+        "status": {"type": "integer"},
+        "detail": {"type": "string"},
+    },
+}
+_PARAMETERS = {
+    "project": {"type": "string", "pattern": "^[a-z0-9][a-z0-9_-]{0,62}$"},
+    "example": {"type": "string", "minLength": 1, "pattern": "^[^/]+$"},
+}
+_FAILURES = {
+    "400": "What was sent cannot be read.",
+    "401": "A token is needed.",
+    "403": "This is not allowed.",
+    "404": "There is no such thing.",
+    "408": "The body did not come in time.",
+    "409": "It contradicts what is there.",
+    "413": "It is too large.",
+    "415": "It is of another type.",
+    "422": "It is not what was expected.",
+    "429": "Too much waits already; Retry-After says when to try again.",
+    "503": "Not now; Retry-After says when to try again.",
+    "504": "It is durable, but not applied yet.",
+    "507": "The disk is full; nothing was learnt.",
+}
+
+
+def openapi(routes: Sequence[Route]) -> dict[str, Any]:
+    """Describe what can be asked of the service.
+
+    Parameters
+    ----------
+    routes : sequence of Route
+
+    Returns
+    -------
+    dict
+        A document of OpenAPI 3.1.
+    """
+    kinds = [kind for one in routes for kind in (one.body, one.answer, one.query) if kind]
+    schemas, components = msgspec.json.schema_components(
+        kinds, ref_template="#/components/schemas/{name}"
+    )
+    by_kind = [(kind, schema) for kind, schema in zip(kinds, schemas, strict=True)]
+    for component in components.values():
+        # A docstring's first line says it all; the rest is about the types in Python.
+        if "description" in component:
+            component["description"] = component["description"].partition("\n")[0]
+    paths: dict[str, Any] = {}
+    for route in routes:
+        operation = _operation(route, by_kind, components)
+        paths.setdefault(route.path, {})[route.method.lower()] = operation
+    return {
+        "openapi": "3.1.0",
+        "info": {
+            "title": "LabelGrove",
+            "version": __version__,
+            "summary": "Suggest labels for texts, and learn better ones.",
+        },
+        "paths": paths,
+        "components": {
+            "schemas": {**components, "Problem": _PROBLEM},
+            "securitySchemes": {
+                "token": {"type": "http", "scheme": "bearer"},
+                "basic": {"type": "http", "scheme": "basic"},
+            },
+        },
+    }
+
+
+def _operation(
+    route: Route, by_kind: Sequence[tuple[Any, dict[str, Any]]], components: dict[str, Any]
+) -> dict[str, Any]:
+    parameters: list[dict[str, Any]] = [
+        {"name": name, "in": "path", "required": True, "schema": _PARAMETERS[name]}
+        for name in re.findall(r"{(\w+)}", route.path)
+    ]
+    if route.query is not None:
+        fields = components[_schema(route.query, by_kind)["$ref"].rpartition("/")[2]]
+        parameters += [
+            {"name": name, "in": "query", "required": False, "schema": schema}
+            for name, schema in fields["properties"].items()
+        ]
+    if route.scope != "read" and route.body is not None and route.method == "POST":
+        parameters.append(
+            {
+                "name": "Idempotency-Key",
+                "in": "header",
+                "required": False,
+                "description": "The same request under the same key is carried out once.",
+                "schema": {"type": "string", "pattern": "^[!-~]{1,200}$"},
+            }
+        )
+    success: dict[str, Any] = {"description": "Done."}
+    if route.answer is not None:
+        success["content"] = {"application/json": {"schema": _schema(route.answer, by_kind)}}
+    elif route.status == 200:
+        success["content"] = {"text/plain": {"schema": {"type": "string"}}}
+    responses = {str(route.status): success}
+    if route.method == "PUT" and route.name == "make_project":
+        responses["201"] = {**success, "description": "Made."}
+    if route.name == "ready":
+        responses["503"] = {**success, "description": "Not ready, and why."}
+    problem = {"application/problem+json": {"schema": {"$ref": "#/components/schemas/Problem"}}}
+    for status, description in _FAILURES.items():
+        responses.setdefault(status, {"description": description, "content": problem})
+    operation: dict[str, Any] = {
+        "operationId": route.name,
+        "summary": route.summary,
+        "tags": [_tag(route.path)],
+        "parameters": parameters,
+        "responses": responses,
+    }
+    note = inspect.getdoc(route.handle)
+    if note:
+        operation["description"] = note
+    if not route.public:
+        operation["security"] = [{"token": []}, {"basic": []}, {}]
+    if route.body is not None:
+        kind = "application/x-www-form-urlencoded" if route.form else "application/json"
+        content = {kind: {"schema": _schema(route.body, by_kind)}}
+        operation["requestBody"] = {"required": True, "content": content}
+    return operation
+
+
+def _schema(kind: Any, by_kind: Sequence[tuple[Any, dict[str, Any]]]) -> dict[str, Any]:
+    return next(schema for one, schema in by_kind if one is kind)
+
+
+def _tag(path: str) -> str:
+    parts = path.strip("/").split("/")
+    return parts[3] if len(parts) > 3 else parts[0] if parts[0] != "v1" else "projects"

@@ -1,0 +1,496 @@
+"""A project: a log, the model that follows it, and those who ask the model."""
+
+from __future__ import annotations
+
+import heapq
+import itertools
+import logging
+import subprocess
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Sequence
+from concurrent.futures import Future
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import msgspec
+
+from labelgrove._errors import LabelGroveError
+from labelgrove.service._batches import Batches
+from labelgrove.service._events import Rebuilt, Row, body_of
+from labelgrove.service._history import History
+from labelgrove.service._log import Addition, Log
+from labelgrove.service._model import EMPTY
+from labelgrove.service._problems import Problem
+from labelgrove.service._rebuild import compare_beside
+from labelgrove.service._settings import Settings
+from labelgrove.service._snapshots import Snapshot, snapshots, tidy, write_snapshot
+
+_log = logging.getLogger("labelgrove.service")
+
+_AT_ONCE = 1_000
+_SECONDS = 0.004  # that a batch should take beside those who ask
+_ASKED_AT_ONCE = 64
+_MOST_ASKING = 4_000
+_JUDGED = 64
+
+
+class Asked(NamedTuple):
+    """Texts to suggest labels for."""
+
+    texts: Sequence[str]
+    limit: int
+    restricted: bool
+    future: Future[tuple[int, list[list[tuple[str, float]]]]]
+
+
+class Stats(msgspec.Struct):
+    """How a project is.
+
+    Attributes
+    ----------
+    examples_seen : int
+        Examples that the model has learnt from.
+    examples : int
+        Examples in the log.
+    labels : int
+        That can be suggested.
+    sequence : int
+        At which labels, examples_seen and fingerprint are those of the model.
+    fingerprint : str or None
+        SHA-256 of the model's file; None where it was not asked for.
+    head : int
+        Sequence number of the last event of the log.
+    refused : int
+        Examples that the model could not learn from, since the service has started.
+    waiting : int
+        Requests that wait to be committed.
+    failure : str or None
+        Why the model does not follow its log any longer.
+    progress : list of (sequence, predictions, right)
+        How often the first suggestion was right, just before its example was learnt.
+    """
+
+    project_id: str
+    examples_seen: int
+    examples: int
+    labels: int
+    sequence: int
+    fingerprint: str | None
+    head: int
+    refused: int
+    model_bytes: int
+    waiting: int
+    failure: str | None
+    progress: list[tuple[int, int, int]]
+
+
+class Rebuilding(msgspec.Struct):
+    """Whether a tree of all examples is better than the one that has grown.
+
+    Attributes
+    ----------
+    examples : int
+        At the stream's end, on which both were compared.
+    before, after : float
+        How often the first suggestion was right, just before its example was learnt.
+    taken : bool
+        Whether the new one takes the place of the old one.
+    sequence : int or None
+        Of the event that says so.
+    """
+
+    examples: int
+    before: float
+    after: float
+    taken: bool
+    sequence: int | None = None
+
+
+class Project:
+    """One log and its model.
+
+    Parameters
+    ----------
+    folder : Path
+        Of this project alone.
+    settings : Settings, optional
+        Of a new project.
+    following : bool
+        Whether events come from another server only.
+
+    Raises
+    ------
+    DamagedLog
+        The log cannot be trusted.
+
+    Attributes
+    ----------
+    name : str
+    settings : Settings
+    log : Log
+    failure : str or None
+        Why the model does not follow the log any longer, if so.
+    """
+
+    def __init__(
+        self, folder: Path, settings: Settings | None = None, *, following: bool = False
+    ) -> None:
+        self.folder, self.name, self.following = folder, folder.name, following
+        self.failure: str | None = None
+        self._changed = threading.Condition()
+        self._closing = False
+        self._rebuilding = threading.Lock()
+        self._processes: list[subprocess.Popen[str]] = []
+        self._jobs: deque[tuple[Callable[[], Any], Future[Any]]] = deque()
+        self._waiting: list[tuple[int, int, Future[int]]] = []
+        self._tickets = itertools.count()
+        tidy(folder)
+        self.log = Log(folder / "log.sqlite", self._wake)
+        if self.log.head == 0 and settings is not None:
+            self.log.append([Addition("settings", settings)]).result()
+        if self.log.head == 0:
+            self.log.close()
+            raise Problem(404, f"project {folder.name!r} was never finished; make it again")
+        first = self.log.controls[0]
+        self.settings = msgspec.json.decode(first.body, type=Settings)
+        concepts = self.settings.vocabulary
+        self.vocabulary = None if concepts is None else {one.id: one for one in concepts}
+        self.progress = Progress()
+        self._fingerprint: tuple[int, str] = (0, EMPTY)
+        self._history = History(folder, self.settings, self.log.controls, self.log.read)
+        self._remove_outdated()
+        self.learner = self._history.model_at(self.log.head)
+        newest = next(iter(self.snapshots()), None)
+        self._snapshot = 0 if newest is None else newest.sequence
+        self._examples_rebuilt = self.log.examples
+        self._asking: Batches[Asked] = Batches(
+            self._answer, f"answers of {self.name}", most=_ASKED_AT_ONCE, waiting=_MOST_ASKING
+        )
+        self._thread = threading.Thread(
+            target=self._follow, name=f"model of {self.name}", daemon=True
+        )
+        self._thread.start()
+
+    # --- asking --------------------------------------------------------------------------------
+
+    def suggest(
+        self, texts: Sequence[str], limit: int, *, restricted: bool
+    ) -> Future[tuple[int, list[list[tuple[str, float]]]]]:
+        """The most probable labels of every text, and the sequence number of the answer.
+
+        Parameters
+        ----------
+        texts : sequence of str
+        limit : int
+        restricted : bool
+            Whether to keep to the vocabulary, if there is one.
+        """
+        future: Future[tuple[int, list[list[tuple[str, float]]]]] = Future()
+        self._asking.put(Asked(texts, limit, restricted, future))
+        return future
+
+    def _answer(self, batch: list[Asked]) -> None:
+        """Answer requests of the same kind with one call of the model."""
+        learner = self.learner
+        kinds: dict[tuple[int, bool], list[Asked]] = {}
+        for one in batch:
+            kinds.setdefault((one.limit, one.restricted), []).append(one)
+        for (limit, restricted), asked in kinds.items():
+            texts = [text for one in asked for text in one.texts]
+            allowed = self.vocabulary if restricted else None
+            try:
+                sequence, found = learner.suggest(texts, limit, allowed)
+            except Exception as failure:  # noqa: BLE001  those who wait must hear of it
+                for one in asked:
+                    one.future.set_exception(failure)
+                continue
+            answers = iter(found)
+            for one in asked:
+                one.future.set_result((sequence, list(itertools.islice(answers, len(one.texts)))))
+
+    def applied(self, sequence: int) -> Future[int]:
+        """Done when the model knows an event, with the sequence number that it has then."""
+        future: Future[int] = Future()
+        with self._changed:
+            if self.failure is not None:
+                future.set_exception(Problem(503, self.failure))
+            elif self.learner.sequence >= sequence:
+                future.set_result(self.learner.sequence)
+            else:
+                heapq.heappush(self._waiting, (sequence, next(self._tickets), future))
+        return future
+
+    def fingerprint(self) -> Future[tuple[int, str]]:
+        """A sequence number, and SHA-256 of the model's file there."""
+        return self._do(self._fingerprint_now)
+
+    def stats(self, *, fingerprint: bool = True) -> Future[Stats]:
+        """How the project is, at one sequence number."""
+        return self._do(lambda: self._stats_now(fingerprint=fingerprint))
+
+    def snapshot(self) -> Future[Snapshot | None]:
+        """Write a snapshot of the model as it stands; None if it has not learnt anything."""
+        return self._do(self._take_snapshot)
+
+    def snapshots(self) -> list[Snapshot]:
+        """Snapshots that are there, newest first."""
+        return snapshots(self.folder)
+
+    def rebuild(self) -> Rebuilding:
+        """Build a tree of all examples beside; it takes the place of this one if it is no worse.
+
+        Returns
+        -------
+        Rebuilding
+
+        Raises
+        ------
+        Problem
+            409, if one is being built already, if labels changed or examples were forgotten
+            meanwhile, or if there are too few examples.
+        """
+        if not self._rebuilding.acquire(blocking=False):
+            raise Problem(409, "a tree is being built already")
+        try:
+            head = self.log.head
+            compared = compare_beside(self.folder, head, self._processes)
+            if self._history.changes(head, self.log.head + 1):
+                raise Problem(409, "labels or examples were changed meanwhile; try again")
+            taken = compared.after >= compared.before
+            answer = Rebuilding(
+                compared.examples,
+                compared.before,
+                compared.after,
+                taken,
+            )
+            if answer.taken:
+                addition = Addition("rebuilt", Rebuilt(compared.upto))
+                answer.sequence = self.log.append([addition]).result().sequence
+            for path in self.folder.glob("built-*.lg"):
+                if not (answer.taken and path.stem == f"built-{compared.upto}-{head}"):
+                    path.unlink(missing_ok=True)
+            return answer
+        finally:
+            self._rebuilding.release()
+
+    def _rebuild_in_time(self) -> None:
+        try:
+            _log.info("%s: rebuilt: %s", self.name, self.rebuild())
+        except LabelGroveError as problem:
+            _log.warning("%s: not rebuilt (%s)", self.name, problem)
+
+    @property
+    def lag(self) -> int:
+        """Events that the model does not know yet."""
+        return self.log.head - self.learner.sequence
+
+    def close(self) -> None:
+        """Commit and learn all that waits, and write a snapshot."""
+        for process in list(self._processes):
+            process.terminate()
+        self.log.close_writing()
+        with self._changed:
+            self._closing = True
+            self._changed.notify()
+        self._thread.join()
+        self._asking.close()
+        self.log.close()
+
+    # --- the model follows the log -------------------------------------------------------------
+
+    def _wake(self) -> None:
+        with self._changed:
+            self._changed.notify()
+
+    def _do(self, job: Callable[[], Any]) -> Future[Any]:
+        """Run something in the thread that changes the model, between two batches.
+
+        So it sees the model at one sequence number, while those who ask need not wait: they wait
+        for what changes it alone.
+        """
+        future: Future[Any] = Future()
+        with self._changed:
+            if self._closing:
+                raise Problem(503, "the project is being closed; try again in a moment")
+            self._jobs.append((job, future))
+            self._changed.notify()
+        return future
+
+    def _follow(self) -> None:
+        size = 1
+        while True:
+            with self._changed:
+                while not (self._jobs or self._closing or self._has_more()):
+                    self._changed.wait()
+                jobs = list(self._jobs)
+                self._jobs.clear()
+            for job, future in jobs:
+                try:
+                    future.set_result(job())
+                except Exception as failure:  # noqa: BLE001  those who wait must hear of it
+                    future.set_exception(failure)
+            if self._has_more():
+                size = self._step(size)
+            elif self._closing:
+                break
+        if self.failure is None:
+            self._snapshot_if_new()
+
+    def _has_more(self) -> bool:
+        return self.failure is None and self.log.head > self.learner.sequence
+
+    def _step(self, size: int) -> int:
+        """Apply some events; return how many to apply next time."""
+        started = time.perf_counter()
+        try:
+            rows = self.log.read(self.learner.sequence, size)
+            self._judge(rows)
+            self._apply(rows)
+        except Exception as failure:  # noqa: BLE001  the model may be anything now
+            self._stop(f"{self.name}: the model cannot follow its log ({failure}); restart")
+            _log.exception("%s: stopped after event %d", self.name, self.learner.sequence)
+            return 1
+        self._tell()
+        if self.learner.sequence - self._snapshot >= self.settings.snapshot_every:
+            self._snapshot_if_new()
+        every, examples = self.settings.rebuild_every, self.log.examples
+        if every and not self.following and examples - self._examples_rebuilt >= every:
+            self._examples_rebuilt = examples
+            threading.Thread(target=self._rebuild_in_time, daemon=True).start()
+        seconds = time.perf_counter() - started
+        faster = 2 * size if seconds < _SECONDS and len(rows) == size else size
+        return max(1, min(faster if seconds < 2 * _SECONDS else size // 2, _AT_ONCE))
+
+    def _stop(self, reason: str) -> None:
+        with self._changed:
+            self.failure = reason
+            waiting, self._waiting = self._waiting, []
+        for _, _, future in waiting:
+            future.set_exception(Problem(503, reason))
+
+    def _tell(self) -> None:
+        """Answer those who wait for what is applied now."""
+        with self._changed:
+            ready = []
+            while self._waiting and self._waiting[0][0] <= self.learner.sequence:
+                ready.append(heapq.heappop(self._waiting)[2])
+        for future in ready:
+            future.set_result(self.learner.sequence)
+
+    def _judge(self, rows: Sequence[Row]) -> None:
+        """Compare what would have been suggested with what is to be learnt."""
+        examples = [body_of(row) for row in rows[:_JUDGED] if row.kind == "learn"]
+        if not examples:
+            return
+        _, found = self.learner.suggest([one.text for one in examples], 1)
+        hits = [
+            bool(best) and best[0][0] in one.labels
+            for one, best in zip(examples, found, strict=True)
+        ]
+        self.progress.note(rows[0].sequence, hits)
+
+    def _apply(self, rows: Sequence[Row]) -> None:
+        """Take events in; where the past has changed, replay it, and put that model in place."""
+        for place, row in enumerate(rows):
+            if row.kind == "forget":
+                self._history.advance(self.learner, rows[:place])
+                # One replay serves all examples that were forgotten meanwhile.
+                last = max(one.sequence for one in self.log.controls if one.kind == "forget")
+                self._remove_outdated()
+                self.learner = self._history.model_at(last)
+                self._snapshot_if_new()
+                return
+        self._history.advance(self.learner, rows)
+
+    # --- snapshots -----------------------------------------------------------------------------
+
+    def _remove_outdated(self) -> None:
+        """Remove snapshots that know an example which was forgotten since."""
+        for one in self.snapshots():
+            if not self._history.holds(one):
+                one.path.unlink(missing_ok=True)
+        for path in self.folder.glob("built-*.lg"):
+            built = int(path.stem.rpartition("-")[2])
+            if "forget" in self._history.changes(built, self.log.head + 1):
+                path.unlink(missing_ok=True)
+
+    def _take_snapshot(self) -> Snapshot | None:
+        if not self.learner.has_learnt:
+            return None
+        there = next((one for one in self.snapshots()), None)
+        if there is not None and there.sequence == self.learner.sequence:
+            return there
+        taken = write_snapshot(self.folder, self.learner)
+        self._snapshot = taken.sequence
+        self._fingerprint = taken[:2]
+        self._note_fingerprint()
+        return taken
+
+    def _snapshot_if_new(self) -> None:
+        """Write a snapshot; one that cannot be written leaves those that are there."""
+        self._snapshot = self.learner.sequence  # the next attempt is so many examples away
+        try:
+            self._take_snapshot()
+        except (OSError, LabelGroveError) as failure:
+            _log.warning("%s: no snapshot could be written (%s)", self.name, failure)
+
+    def _fingerprint_now(self) -> tuple[int, str]:
+        sequence = self.learner.sequence
+        if self._fingerprint[0] != sequence:
+            self._fingerprint = (sequence, self.learner.fingerprint())
+        return self._fingerprint
+
+    def _stats_now(self, *, fingerprint: bool) -> Stats:
+        return Stats(
+            project_id=self.name,
+            examples_seen=self.learner.examples_seen,
+            examples=self.log.examples,
+            labels=self.learner.label_count(),
+            sequence=self.learner.sequence,
+            fingerprint=self._fingerprint_now()[1] if fingerprint else None,
+            head=self.log.head,
+            refused=self.learner.refused,
+            model_bytes=self.learner.bytes(),
+            waiting=self.log.waiting,
+            failure=self.failure,
+            progress=self.progress.stretches(),
+        )
+
+    def _note_fingerprint(self) -> None:
+        """Let replicas compare; the log may be closed already, when the service ends."""
+        with suppress(Problem):
+            self.log.note_fingerprint(*self._fingerprint)
+
+
+class Progress:
+    """How often the first suggestion was right, just before its example was learnt.
+
+    Counted since the service has started, in at most 200 stretches of the stream.
+    """
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._width = 1
+        self._stretches: list[list[int]] = []
+
+    def note(self, sequence: int, hits: Sequence[bool]) -> None:
+        """Count predictions that were right, from a sequence number on."""
+        with self._lock:
+            for hit in hits:
+                if not self._stretches or self._stretches[-1][1] >= self._width:
+                    self._stretches.append([sequence, 0, 0])
+                last = self._stretches[-1]
+                last[1] += 1
+                last[2] += hit
+            if len(self._stretches) >= 200:
+                pairs = zip(self._stretches[::2], self._stretches[1::2], strict=False)
+                self._stretches = [[a[0], a[1] + b[1], a[2] + b[2]] for a, b in pairs]
+                self._width *= 2
+
+    def stretches(self) -> list[tuple[int, int, int]]:
+        """First sequence number, predictions, and how many were right, by stretch."""
+        with self._lock:
+            return [(one[0], one[1], one[2]) for one in self._stretches]

@@ -1,0 +1,330 @@
+"""A directory of projects, those in use held in memory; and the tokens that open it."""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import logging
+import os
+import secrets
+import shutil
+import sys
+import threading
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO
+
+import msgspec
+
+from labelgrove._errors import LabelGroveError
+from labelgrove.service._events import PROJECT_NAME
+from labelgrove.service._model import new_model
+from labelgrove.service._problems import Problem
+from labelgrove.service._project import Project
+from labelgrove.service._settings import Settings
+
+_log = logging.getLogger("labelgrove.service")
+
+SCOPES = ("read", "learn", "admin")
+"""What a token allows, each with all before it."""
+
+
+class Service:
+    """The projects of a directory.
+
+    Parameters
+    ----------
+    directory : Path
+        Made if it is not there. One process uses it at a time.
+    memory : int, optional
+        Bytes of models that are held at most; those not asked for longest are put away first. The
+        one that was asked for last is held, whatever it takes.
+    leader : str, optional
+        The address of the server whose logs this one follows; then nothing else is learnt.
+
+    Raises
+    ------
+    LabelGroveError
+        If another process uses the directory.
+    """
+
+    def __init__(
+        self, directory: Path, *, memory: int | None = None, leader: str | None = None
+    ) -> None:
+        self.directory, self.leader = directory, leader
+        self._memory = memory
+        self._folder = directory / "projects"
+        self._folder.mkdir(parents=True, exist_ok=True)
+        self._lock_file = _locked(directory / "lock")
+        self._changed = threading.Condition()
+        self._open: dict[str, Project] = {}  # the one asked for last comes last
+        self._users: dict[str, int] = {}
+        self._busy: set[str] = set()
+        self.tokens = Tokens(directory / "tokens.json")
+        self.closing = False
+
+    def begin(self, projects: Sequence[str] = (), token: str | None = None) -> None:  # noqa: ARG002
+        """Make projects that are missing, and open those that there are, as far as they fit.
+
+        Raises
+        ------
+        DamagedLog
+            If the log of one cannot be trusted.
+        """
+        for name in projects:
+            if name not in self.names():
+                self.create(name, Settings())
+        for name in self.names():
+            with self.using(name):
+                pass
+
+    # --- projects ------------------------------------------------------------------------------
+
+    def names(self) -> list[str]:
+        """The projects that there are, sorted."""
+        return sorted(
+            path.name
+            for path in self._folder.iterdir()
+            if PROJECT_NAME.fullmatch(path.name) and (path / "log.sqlite").exists()
+        )
+
+    def held(self) -> list[Project]:
+        """The projects in memory."""
+        with self._changed:
+            return list(self._open.values())
+
+    def create(self, name: str, settings: Settings) -> bool:
+        """Make a project; False if it is there with the same settings.
+
+        Raises
+        ------
+        Problem
+            409, if it is there with others.
+        ParameterError
+            If the settings cannot be used.
+        """
+        folder = self._folder / _checked(name)
+        new_model(settings)
+        with self._alone(name):
+            fresh = not (folder / "log.sqlite").exists()
+            if fresh:
+                folder.mkdir(exist_ok=True)
+                self._keep(name, Project(folder, settings))
+        with self.using(name) as project:
+            if project.settings != settings:
+                raise Problem(
+                    409,
+                    f"project {name!r} is there with other settings, which stay as they are; "
+                    "delete it first, or choose another name",
+                )
+        self._make_room()
+        return fresh
+
+    def delete(self, name: str) -> None:
+        """Remove a project with all that it has learnt."""
+        folder = self._existing(name)
+        with self._alone(name):
+            project = self._open.pop(name, None)
+            if project is not None:
+                project.close()
+            gone = folder.with_name(f".{name}.{secrets.token_hex(8)}")
+            folder.rename(gone)
+            shutil.rmtree(gone, ignore_errors=True)
+
+    @contextmanager
+    def using(self, name: str) -> Iterator[Project]:
+        """Use a project, which is opened if it is not in memory.
+
+        Raises
+        ------
+        Problem
+            404, if there is no such project.
+        DamagedLog
+            If its log cannot be trusted.
+        """
+        project = self.enter(name)
+        try:
+            yield project
+        finally:
+            self.leave(name)
+
+    def held_now(self, name: str) -> Project | None:
+        """The project, entered, if it is in memory: without waiting for anything."""
+        with self._changed:
+            if name in self._busy or name not in self._open:
+                return None
+            project = self._open[name] = self._open.pop(name)
+            self._users[name] = self._users.get(name, 0) + 1
+            return project
+
+    def enter(self, name: str) -> Project:
+        """The project, which stays in memory until it is left."""
+        project = self.held_now(name)
+        if project is not None:
+            return project
+        folder = self._existing(name)
+        with self._alone(name):
+            if name not in self._open:
+                self._keep(name, Project(folder, following=self.leader is not None))
+            project = self._open[name]
+            self._users[name] = self._users.get(name, 0) + 1
+        self._make_room()
+        return project
+
+    def leave(self, name: str) -> None:
+        """Let go of a project that was entered."""
+        with self._changed:
+            self._users[name] -= 1
+            if not self._users[name]:
+                del self._users[name]
+                self._changed.notify_all()
+
+    def close(self) -> None:
+        """Close all projects: what was acknowledged is learnt, and snapshots are written."""
+        self.closing = True
+        for project in self.held():
+            project.close()
+        self._open.clear()
+        self._lock_file.close()
+
+    @contextmanager
+    def _alone(self, name: str) -> Iterator[None]:
+        """Open, close or remove a project while nobody uses it."""
+        with self._changed:
+            if self.closing:
+                raise Problem(503, "the service is being stopped; try again in a moment")
+            while name in self._busy or self._users.get(name):
+                self._changed.wait()
+            self._busy.add(name)
+        try:
+            yield
+        finally:
+            with self._changed:
+                self._busy.discard(name)
+                self._changed.notify_all()
+
+    def _keep(self, name: str, project: Project) -> None:
+        with self._changed:
+            self._open[name] = project
+
+    def _make_room(self) -> None:
+        """Put away projects that nobody uses, until the others fit."""
+        if self._memory is None:
+            return
+        for name in list(self._open)[:-1]:
+            if sum(project.learner.bytes() for project in self.held()) <= self._memory:
+                return
+            with self._changed:
+                if name in self._users or name in self._busy or name not in self._open:
+                    continue
+                self._busy.add(name)
+            try:
+                self._open.pop(name).close()
+            finally:
+                with self._changed:
+                    self._busy.discard(name)
+                    self._changed.notify_all()
+
+    def _existing(self, name: str) -> Path:
+        folder = self._folder / _checked(name)
+        if not (folder / "log.sqlite").exists():
+            raise Problem(404, f"there is no project {name!r}")
+        return folder
+
+
+def _checked(name: str) -> str:
+    if not PROJECT_NAME.fullmatch(name):
+        raise Problem(
+            422,
+            f"{name!r:.80} cannot be a project's name: expected up to 63 small letters, digits, "
+            "_ and -, the first a letter or digit",
+        )
+    return name
+
+
+def _locked(path: Path) -> IO[str]:
+    """Keep other processes out for as long as the file is open."""
+    file = path.open("a", encoding="ascii")
+    if sys.platform != "win32":
+        import fcntl
+
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            file.close()
+            raise LabelGroveError(
+                f"{path.parent}: another process serves this directory; expected only one"
+            ) from None
+    return file
+
+
+# --- tokens --------------------------------------------------------------------------------------
+
+
+class Token(msgspec.Struct):
+    """A token as it is stored: only its hash."""
+
+    scope: str
+    sha256: str
+    made: str
+
+
+class Tokens:
+    """Who may do what.
+
+    Parameters
+    ----------
+    path : Path
+        Of the file with the hashes, which need not be there.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._tokens: list[Token] = []
+        if path.exists():
+            try:
+                self._tokens = msgspec.json.decode(path.read_bytes(), type=list[Token])
+            except msgspec.MsgspecError as error:
+                raise LabelGroveError(f"{path}: no list of tokens ({error})") from None
+
+    def __len__(self) -> int:
+        return len(self._tokens)
+
+    def add(self, scope: str) -> str:
+        """Make a token; it is told once and kept nowhere."""
+        token = f"lg_{secrets.token_urlsafe(32)}"
+        made = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
+        self._tokens.append(Token(scope, _hash(token), made))
+        partial = self._path.with_suffix(".partial")
+        partial.unlink(missing_ok=True)
+        with os.fdopen(os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
+            file.write(msgspec.json.encode(self._tokens))
+            file.flush()
+            os.fsync(file.fileno())
+        partial.replace(self._path)
+        return token
+
+    def allow(self, token: str | None, scope: str) -> None:
+        """Do nothing if a token allows something, or none is needed.
+
+        Raises
+        ------
+        Problem
+            401 for a token that is missing or unknown, 403 for one that allows less.
+        """
+        if not self._tokens:
+            return
+        if token is None:
+            raise Problem(401, "expected a token, as 'Authorization: Bearer …'")
+        given = _hash(token)
+        known = [one for one in self._tokens if hmac.compare_digest(one.sha256, given)]
+        if not known:
+            raise Problem(401, "the token is not known here")
+        if SCOPES.index(known[0].scope) < SCOPES.index(scope):
+            raise Problem(403, f"the token allows to {known[0].scope}; expected one for {scope}")
+
+
+def _hash(token: str) -> str:
+    return hashlib.sha256(token.encode()).hexdigest()

@@ -1,0 +1,234 @@
+// The page of a service: suggest while typing, teach, and watch it learn. Plain JavaScript.
+
+const at = (id) => document.getElementById(id)
+const count = new Intl.NumberFormat('en')
+let project = ''
+let asked = 0 // texts sent: an answer to an earlier one is out of date
+let shown = [] // the suggestions on the page
+const ticked = new Set()
+
+// --- talking to the service ----------------------------------------------------------------------
+
+async function call(method, path, body, form = false) {
+  const headers = {}
+  const token = sessionStorage.getItem('token')
+  if (token) headers.Authorization = `Bearer ${token}`
+  if (body && !form) headers['Content-Type'] = 'application/json'
+  const sent = body && (form ? new URLSearchParams(body) : JSON.stringify(body))
+  const answer = await fetch(path, { method, headers, body: sent })
+  if (!answer.ok) {
+    const problem = await answer.json().catch(() => ({ detail: answer.statusText }))
+    if (answer.status === 401) at('token-form').hidden = false
+    throw new Error(problem.detail)
+  }
+  return answer.status === 204 ? null : answer.json()
+}
+
+const of = (resource) => `v1/projects/${project}/${resource}`
+
+function say(sentence) {
+  at('notice').textContent = sentence
+  at('notice').hidden = !sentence
+}
+
+// Run something; what goes wrong is told on the page.
+function guarded(action) {
+  return async (...given) => {
+    try {
+      await action(...given)
+      say('')
+    } catch (error) {
+      say(error.message)
+    }
+  }
+}
+
+// --- suggestions ---------------------------------------------------------------------------------
+
+function element(tag, attributes = {}, ...children) {
+  const made = Object.assign(document.createElement(tag), attributes)
+  made.append(...children)
+  return made
+}
+
+const suggest = guarded(async () => {
+  const text = at('text').value
+  const turn = ++asked
+  if (!text.trim() || !project) {
+    show([])
+    return
+  }
+  const started = performance.now()
+  const { results } = await call('POST', of('suggest'), { text, limit: 8 }, true)
+  if (turn !== asked) return
+  at('latency').textContent = `answered in ${(performance.now() - started).toFixed(1)} ms`
+  show(results)
+  if (results.length) await explain(text, results[0], turn)
+})
+
+function show(results) {
+  shown = results
+  const known = new Set(results.map((one) => one.uri))
+  const added = [...ticked].filter((label) => !known.has(label))
+  const rows = [...results, ...added.map((label) => ({ uri: label, label, score: null }))]
+  at('suggestions').replaceChildren(...rows.map(row))
+  if (!results.length) at('why').hidden = true
+}
+
+function row(one) {
+  const box = element('input', { type: 'checkbox', checked: ticked.has(one.uri) })
+  box.addEventListener('change', () => ticked[box.checked ? 'add' : 'delete'](one.uri))
+  const bar = element('span', { className: 'bar' })
+  bar.style.width = `${100 * (one.score ?? 0)}%`
+  const score = one.score === null ? '' : `${(100 * one.score).toFixed(1)} %`
+  const label = element('label', { title: one.uri }, box,
+    element('span', { className: 'name', textContent: one.label }),
+    element('span', { className: 'score', textContent: score }))
+  const only = element('button', { type: 'button', textContent: '✓', title: `Teach ${one.label} alone` })
+  only.setAttribute('aria-label', only.title)
+  only.addEventListener('click', () => teach([one.uri]))
+  const item = element('li', {}, bar, label, only)
+  const why = () => one.score !== null && explain(at('text').value, one, asked)
+  item.addEventListener('pointerenter', guarded(why))
+  item.addEventListener('focusin', guarded(why))
+  return item
+}
+
+// --- why -----------------------------------------------------------------------------------------
+
+async function explain(text, one, turn) {
+  if (!text.trim()) return
+  const { labels } = await call('POST', of('explain'), { text, label: one.uri })
+  if (turn !== asked || !labels.length) return
+  const weights = new Map(labels[0].reasons.map((reason) => [reason.feature.toLowerCase(), reason.weight]))
+  const most = Math.max(...[...weights.values()].map(Math.abs), 1e-9)
+  const parts = text.split(/([\p{L}\p{N}_]+)/u).map((part) => {
+    const weight = weights.get(part.toLowerCase()) ?? 0
+    if (Math.abs(weight) < most / 20) return part
+    const marked = element('mark', {
+      className: weight > 0 ? 'for' : 'against',
+      textContent: part,
+      title: `${weight > 0 ? 'speaks for' : 'speaks against'} ${one.label}: ${weight.toFixed(2)}`,
+    })
+    marked.style.opacity = 0.5 + Math.abs(weight) / most / 2
+    return marked
+  })
+  at('why').replaceChildren(element('strong', { textContent: `Why ${one.label}: ` }), ...parts)
+  at('why').hidden = false
+}
+
+// --- teaching ------------------------------------------------------------------------------------
+
+const teach = guarded(async (labels) => {
+  const text = at('text').value
+  if (!text.trim()) throw new Error('There is no text to teach with.')
+  if (!labels.length) throw new Error('Tick or add a label first.')
+  await call('POST', `${of('examples')}?wait=applied`, { examples: [{ text, labels }] })
+  ticked.clear()
+  await Promise.all([suggest(), watch()])
+})
+
+function add() {
+  const label = at('label').value.trim()
+  if (label) ticked.add(label)
+  at('label').value = ''
+  show(shown)
+}
+
+const complete = guarded(async () => {
+  const { labels } = await call('GET', of(`labels?limit=20&search=${encodeURIComponent(at('label').value)}`))
+  at('known').replaceChildren(...labels.map((one) => element('option', { value: one.id, label: one.name })))
+})
+
+// --- watching ------------------------------------------------------------------------------------
+
+const watch = guarded(async () => {
+  if (!project) return
+  const stats = await call('GET', of('stats?fingerprint=false'))
+  at('examples').textContent = count.format(stats.examples_seen)
+  at('count').textContent = count.format(stats.labels)
+  at('sequence').textContent = count.format(stats.sequence)
+  draw(stats.progress)
+  const { events } = await call('GET', of(`log?after=${Math.max(0, stats.head - 8)}`))
+  at('log').replaceChildren(...events.reverse().map(event))
+})
+
+function event({ sequence, kind, body }) {
+  const told = kind === 'learn' ? `${body.labels.join(', ')} ← ${body.text.slice(0, 80)}` : JSON.stringify(body).slice(0, 120)
+  return element('li', {}, `${count.format(sequence)} `, element('b', { textContent: kind }), ` ${told}`)
+}
+
+function draw(stretches) {
+  const total = stretches.reduce((sum, [, tried]) => sum + tried, 0)
+  const right = stretches.reduce((sum, [, , hits]) => sum + hits, 0)
+  at('right').textContent = total ? `${(100 * right / total).toFixed(1)} %` : '–'
+  const space = 'http://www.w3.org/2000/svg'
+  const make = (tag, attributes, text = '') => {
+    const made = document.createElementNS(space, tag)
+    for (const [name, value] of Object.entries(attributes)) made.setAttribute(name, value)
+    made.textContent = text
+    return made
+  }
+  const parts = [0, 0.5, 1].flatMap((share) => {
+    const y = 110 - 100 * share
+    return [make('line', { x1: 30, x2: 400, y1: y, y2: y }), make('text', { x: 0, y: y + 3 }, `${100 * share} %`)]
+  })
+  // A running mean over a tenth of the stream, so that single hits do not fill the picture.
+  let tried = 0
+  const window = Math.max(1, total / 10)
+  let mean = null
+  const points = stretches.map(([, size, hits]) => {
+    const weight = Math.min(1, size / Math.min(window, tried + size))
+    mean = mean === null ? hits / size : mean + weight * (hits / size - mean)
+    tried += size
+    return `${30 + 370 * tried / total},${110 - 100 * mean}`
+  })
+  if (points.length > 1) parts.push(make('path', { d: `M${points.join('L')}` }))
+  at('chart').replaceChildren(...parts)
+}
+
+// --- beginning -----------------------------------------------------------------------------------
+
+const begin = guarded(async () => {
+  const { projects } = await call('GET', 'v1/projects')
+  at('token-form').hidden = true
+  at('project').replaceChildren(...projects.map((one) => element('option', { value: one.project_id, textContent: one.name })))
+  project = at('project').value
+  if (!project) throw new Error('There is no project yet: make one by PUT /v1/projects/name.')
+  await watch()
+})
+
+let typing = 0
+at('text').addEventListener('input', () => {
+  clearTimeout(typing)
+  typing = setTimeout(suggest, 80)
+})
+at('project').addEventListener('change', () => {
+  project = at('project').value
+  ticked.clear()
+  suggest()
+  watch()
+})
+at('add').addEventListener('click', add)
+at('label').addEventListener('input', complete)
+at('label').addEventListener('keydown', (key) => {
+  if (key.key === 'Enter' && !key.ctrlKey && at('label').value) {
+    key.preventDefault()
+    add()
+  }
+})
+at('teach-form').addEventListener('submit', (submitted) => {
+  submitted.preventDefault()
+  if (at('label').value) add()
+  teach([...ticked])
+})
+at('token-form').addEventListener('submit', (submitted) => {
+  submitted.preventDefault()
+  sessionStorage.setItem('token', at('token').value)
+  begin()
+})
+document.addEventListener('keydown', (key) => {
+  if (key.ctrlKey && key.key === 'Enter') at('teach-form').requestSubmit()
+})
+setInterval(() => document.hidden || watch(), 3000)
+begin().then(() => { document.documentElement.dataset.ready = '' })

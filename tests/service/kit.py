@@ -1,0 +1,43 @@
+"""Projects and their examples, for tests."""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+
+from labelgrove.service._events import Learnt
+from labelgrove.service._log import Addition
+from labelgrove.service._project import Project
+from labelgrove.service._settings import Settings
+
+SMALL = Settings(estimator={"arity": 4, "max_leaves": 4}, text={"n_features": 2**12})
+
+WORDS = "bear cat dog eel fox goat hare ibex jay kite lynx mole newt owl pig quail rat".split()  # noqa: SIM905
+
+
+def examples(count: int, seed: int = 0) -> list[tuple[str, list[str]]]:
+    """Texts of words, whose labels are some of the words."""
+    draw = random.Random(seed)
+    made = []
+    for _ in range(count):
+        words = draw.choices(WORDS, k=draw.randint(3, 8))
+        made.append((" ".join(words), sorted(set(words[:2]))))
+    return made
+
+
+def additions(count: int, seed: int = 0) -> list[Addition]:
+    """The same, for a log."""
+    return [Addition("learn", Learnt(text, labels)) for text, labels in examples(count, seed)]
+
+
+def opened(folder: Path, settings: Settings = SMALL) -> Project:
+    """A project in a folder that may be there."""
+    folder.mkdir(parents=True, exist_ok=True)
+    return Project(folder, settings)
+
+
+def fingerprint_at_the_end(project: Project) -> tuple[int, str]:
+    """Wait until the model knows all of the log, and tell what it is then."""
+    project.applied(project.log.head).result(60)
+    result: tuple[int, str] = project.fingerprint().result(60)
+    return result

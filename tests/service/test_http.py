@@ -1,0 +1,333 @@
+"""The service over HTTP: Annif's contract, our own resources, and what is refused."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+from starlette.testclient import TestClient
+
+from labelgrove.service import Service, Settings, create_app
+from labelgrove.service import _http as http
+from labelgrove.service._log import Log
+from labelgrove.service._problems import Problem
+from service.kit import SMALL, examples
+
+DEMO = "/v1/projects/demo"
+
+
+def teach(client: TestClient, count: int = 100, seed: int = 0) -> dict[str, Any]:
+    sent = [{"text": text, "labels": labels} for text, labels in examples(count, seed)]
+    answer = client.post(f"{DEMO}/examples?wait=applied", json={"examples": sent})
+    assert answer.status_code == 200, answer.text
+    return answer.json()
+
+
+def suggestions(client: TestClient, text: str, **options: Any) -> list[str]:
+    answer = client.post(f"{DEMO}/suggest", data={"text": text, **options})
+    assert answer.status_code == 200, answer.text
+    return [one["uri"] for one in answer.json()["results"]]
+
+
+def refused(answer: Any, status: int, *words: str) -> None:
+    """A problem of this status, told in one sentence."""
+    assert answer.status_code == status, answer.text
+    assert answer.headers["content-type"] == "application/problem+json"
+    problem = answer.json()
+    assert problem["status"] == status and problem["title"]
+    for word in words:
+        assert word in problem["detail"]
+    assert "\n" not in problem["detail"]
+
+
+# --- Annif's contract ----------------------------------------------------------------------------
+
+
+def test_a_project_as_annif_sees_it(client: TestClient) -> None:
+    assert set(client.get("/v1/").json()) == set(client.get("/v1").json()) == {"title", "version"}
+    [listed] = client.get("/v1/projects").json()["projects"]
+    assert listed == client.get(DEMO).json()
+    assert listed["modification_time"].endswith("+00:00")
+    del listed["modification_time"]
+    assert listed == {
+        "project_id": "demo",
+        "name": "demo",
+        "language": "en",
+        "backend": {"backend_id": "labelgrove"},
+        "vocab": {"vocab_id": "demo", "languages": ["en"], "size": 0, "loaded": True},
+        "vocab_language": "en",
+        "is_trained": False,
+    }
+    assert client.get("/v1/vocabs").json() == {"vocabs": [listed["vocab"]]}
+    teach(client)
+    assert client.get(DEMO).json()["is_trained"]
+
+
+def test_suggestions_as_annif_asks_for_them(client: TestClient) -> None:
+    teach(client, 300)
+    form = {"text": "cat cat cat", "limit": "3", "project": "x", "metadata_title": "y"}
+    [first, *others] = client.post(f"{DEMO}/suggest", data=form).json()["results"]
+    assert first["uri"] == first["label"] == "cat" and first["notation"] is None
+    assert 0 < first["score"] <= 1 and len(others) == 2
+    assert suggestions(client, "cat cat cat", threshold=0.99, limit=9) in ([], ["cat"])
+    assert suggestions(client, "cat", limit=0) == []
+    documents = [{"text": "cat cat", "document_id": "7"}, {"text": "dog dog", "metadata": {}}]
+    [one, two] = client.post(f"{DEMO}/suggest-batch?limit=1", json={"documents": documents}).json()
+    assert (one["document_id"], two["document_id"]) == ("7", None)
+    assert [one["results"][0]["uri"], two["results"][0]["uri"]] == ["cat", "dog"]
+    refused(client.post(f"{DEMO}/suggest", data={"text": "x", "language": "fi"}), 400, "'en'")
+    refused(client.post(f"{DEMO}/suggest", data={"limit": 3}), 400, "form: ", "`text`")
+    refused(client.post(f"{DEMO}/suggest", data={"text": "a", "limit": "many"}), 400, "limit")
+    many = {"documents": [{"text": "a"}] * 33}
+    refused(client.post(f"{DEMO}/suggest-batch", json=many), 422, "32")
+
+
+def test_learning_as_annif_has_it_says_what_was_skipped(client: TestClient) -> None:
+    sent = [
+        {"text": "a raven", "subjects": [{"uri": "u:raven", "label": "Raven"}]},
+        {"text": "no subjects"},
+        {"subjects": [{"uri": "u:no-text"}]},
+    ]
+    answer = client.post(f"{DEMO}/learn?wait=applied", json=sent)
+    assert (answer.status_code, answer.content) == (204, b"")
+    assert answer.headers["LabelGrove-Skipped"] == "2"
+    assert suggestions(client, "raven") == ["u:raven"]
+
+
+def test_languages_are_not_guessed(client: TestClient) -> None:
+    asked = {"text": "Was ist das?", "languages": ["de", "en"]}
+    answer = client.post("/v1/detect-language", json=asked)
+    assert answer.json() == {"results": [{"language": None, "score": 1.0}]}
+
+
+def test_suggestions_keep_to_the_vocabulary(client: TestClient) -> None:
+    words = [{"id": "cat", "name": "Cats", "notation": "59.9"}, {"id": "owl"}]
+    made = client.put("/v1/projects/named", json={"vocabulary": words, "language": "fi"})
+    assert made.status_code == 201 and made.json()["vocab"]["size"] == 2
+    sent = [{"text": text, "labels": labels} for text, labels in examples(100)]
+    client.post("/v1/projects/named/examples?wait=applied", json={"examples": sent})
+    answer = client.post("/v1/projects/named/suggest", data={"text": "cat dog owl"}).json()
+    assert {(one["uri"], one["label"], one["notation"]) for one in answer["results"]} == {
+        ("cat", "Cats", "59.9"),
+        ("owl", "owl", None),
+    }
+
+
+# --- our own resources ---------------------------------------------------------------------------
+
+
+def test_projects_are_made_once_and_removed(client: TestClient) -> None:
+    settings = {"name": "Second", "estimator": {"arity": 4}}
+    assert client.put("/v1/projects/second", json=settings).status_code == 201
+    assert client.put("/v1/projects/second", json=settings).status_code == 200
+    refused(client.put("/v1/projects/second", json={}), 409, "other settings")
+    assert client.get("/v1/projects/second/settings").json() == settings
+    assert client.delete("/v1/projects/second").status_code == 204
+    refused(client.get("/v1/projects/second"), 404, "no project 'second'")
+    for bad in ("UP", "-a", "a" * 64, "a.b", "..", "%2e%2e"):
+        assert client.put(f"/v1/projects/{bad}", json={}).status_code in {404, 405, 422}, bad
+    refused(client.put("/v1/projects/a", json={"estimator": {"arity": 1}}), 422, "arity")
+    refused(client.put("/v1/projects/a", json={"estimator": {"arty": 1}}), 422, "arty")
+    refused(client.put("/v1/projects/a", json={"text": {"token_pattern": "(a+)+"}}), 422)
+    refused(client.put("/v1/projects/a", json={"txt": {}}), 422, "`txt`")
+
+
+def test_examples_have_names_and_are_forgotten(client: TestClient, service: Service) -> None:
+    other = {"examples": [{"text": "quagga", "labels": ["zebra"], "id": "q1"}]}
+    teach(client, 50)
+    before = client.get(f"{DEMO}/stats").json()
+    assert client.post(f"{DEMO}/examples", json=other).json()["examples"] == 1
+    assert client.post(f"{DEMO}/examples", json=other).json()["known"] == 1
+    stored = client.get(f"{DEMO}/examples/q1").json()
+    assert (stored["text"], stored["labels"], stored["sequence"]) == ("quagga", ["zebra"], 52)
+    assert client.get(f"{DEMO}/examples/@52").json() == stored
+    other["examples"][0]["text"] = "changed"
+    refused(client.post(f"{DEMO}/examples", json=other), 409, "examples[0]", "'q1'")
+    assert client.delete(f"{DEMO}/examples/q1?wait=applied").json()["sequence"] == 53
+    refused(client.get(f"{DEMO}/examples/q1"), 404)
+    refused(client.delete(f"{DEMO}/examples/q1"), 404)
+    after = client.get(f"{DEMO}/stats").json()
+    assert (after["fingerprint"], after["examples"]) == (before["fingerprint"], 50)
+    assert (after["sequence"], after["head"], after["examples_seen"]) == (53, 53, 50)
+
+
+def test_a_key_makes_requests_safe_to_repeat(client: TestClient) -> None:
+    sent = {"examples": [{"text": "a", "labels": ["b"]}]}
+    first = client.post(f"{DEMO}/examples", json=sent, headers={"Idempotency-Key": "k"}).json()
+    again = client.post(f"{DEMO}/examples", json=sent, headers={"Idempotency-Key": "k"}).json()
+    assert again == {**first, "repeated": True}
+    sent["examples"][0]["text"] = "c"
+    answer = client.post(f"{DEMO}/examples", json=sent, headers={"Idempotency-Key": "k"})
+    refused(answer, 422, "'k'")
+    assert client.get(f"{DEMO}/stats").json()["head"] == 2
+
+
+def test_labels_are_listed_renamed_merged_removed_and_deprecated(client: TestClient) -> None:
+    teach(client, 300)
+    listed = client.get(f"{DEMO}/labels?limit=3&search=O").json()
+    assert listed["total"] == 5 and len(listed["labels"]) == 3  # dog fox goat mole owl
+    change = client.post(f"{DEMO}/labels/rename?wait=applied", json={"names": {"cat": "tom"}})
+    assert suggestions(client, "cat cat")[0] == "tom"
+    assert change.json()["sequence"] == 302
+    taken = client.post(f"{DEMO}/labels/rename", json={"names": {"tom": "dog"}})
+    refused(taken, 409, "merge them instead")
+    unknown = client.post(f"{DEMO}/labels/remove", json={"labels": ["unicorn"]})
+    refused(unknown, 404, "'unicorn'")
+    client.post(f"{DEMO}/labels/merge?wait=applied", json={"labels": ["tom", "dog"], "into": "pet"})
+    assert suggestions(client, "cat cat")[0] == "pet"
+    client.post(f"{DEMO}/labels/deprecate?wait=applied", json={"labels": ["pet"]})
+    assert "pet" not in suggestions(client, "cat cat", limit=20)
+    [pet] = client.get(f"{DEMO}/labels?search=pet").json()["labels"]
+    assert pet["deprecated"]
+    client.put(f"{DEMO}/thresholds?wait=applied", json={"default": 0.25, "values": {"owl": 0.5}})
+    cuts = client.get(f"{DEMO}/thresholds").json()
+    assert (cuts["default"], cuts["values"]["owl"], cuts["values"]["fox"]) == (0.25, 0.5, 0.25)
+
+
+def test_why(client: TestClient) -> None:
+    assert client.post(f"{DEMO}/explain", json={"text": "cat"}).json() == {"labels": []}
+    teach(client, 200)
+    asked = {"text": "cat cat owl", "label": "cat"}
+    [cat] = client.post(f"{DEMO}/explain", json=asked).json()["labels"]
+    assert cat["label"] == "cat" and cat["reasons"][0]["feature"] == "cat"
+    assert cat["reasons"][0]["weight"] > 0
+    refused(client.post(f"{DEMO}/explain", json={"text": "a", "label": "no"}), 422, "no")
+
+
+def test_feedback_days_later(client: TestClient) -> None:
+    teach(client, 20)
+    asked = client.post(f"{DEMO}/suggest", data={"text": "a gnu", "remember": 600})
+    given = {"id": asked.headers["LabelGrove-Suggestion"], "labels": ["gnu"]}
+    assert client.post(f"{DEMO}/feedback?wait=applied", json=given).json()["examples"] == 1
+    assert client.post(f"{DEMO}/feedback", json=given).json()["known"] == 1
+    assert suggestions(client, "gnu")[0] == "gnu"
+    refused(client.post(f"{DEMO}/feedback", json={"id": "x", "labels": ["a"]}), 404, "'x'")
+
+
+def test_the_log_snapshots_and_health(client: TestClient) -> None:
+    teach(client, 5)
+    events = client.get(f"{DEMO}/log?after=1&limit=2").json()
+    assert events["head"] == 6 and [one["sequence"] for one in events["events"]] == [2, 3]
+    [taken] = client.post(f"{DEMO}/snapshots").json()["snapshots"]
+    stats = client.get(f"{DEMO}/stats").json()
+    assert (taken["sequence"], taken["fingerprint"]) == (6, stats["fingerprint"])
+    assert client.get(f"{DEMO}/log?after=5").json()["fingerprints"] == {"6": taken["fingerprint"]}
+    refused(client.post(f"{DEMO}/rebuild"), 409, "expected 20 at least")
+    assert client.get("/health/live").json() == {"status": "live"}
+    assert client.get("/health/ready").json() == {"status": "ready"}
+    metrics = client.get("/metrics").text
+    assert 'labelgrove_applied_sequence{project="demo"} 6.0' in metrics
+    assert 'labelgrove_examples_total{project="demo"} 5.0' in metrics
+    assert "labelgrove_request_seconds_bucket" in metrics
+
+
+# --- what is refused -----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("body", "status", "words"),
+    [
+        (b"{", 400, "no JSON"),
+        (b"[]", 422, "object"),
+        (b'{"examples": []}', 422, "examples"),
+        (b'{"examples": [{"text": "a", "labels": []}]}', 422, "examples[0].labels"),
+        (b'{"examples": [{"text": "", "labels": ["a"]}]}', 422, "examples[0].text"),
+        (b'{"examples": [{"text": "a", "labels": [7]}]}', 422, "examples[0].labels[0]"),
+        (b'{"examples": [{"text": "a", "labels": ["b"], "id": "@7"}]}', 422, "examples[0].id"),
+        (b'{"examples": [{"text": "\xff", "labels": ["b"]}]}', 400, "utf-8"),
+        (b'{"examples": [{"text": "a", "labels": ["b"], "x": 1}]}', 422, "`x`"),
+    ],
+)
+def test_what_is_wrong_is_named(client: TestClient, body: bytes, status: int, words: str) -> None:
+    sent = client.post(
+        f"{DEMO}/examples", content=body, headers={"content-type": "application/json"}
+    )
+    refused(sent, status, words)
+    assert client.get(f"{DEMO}/stats").json()["head"] == 1
+
+
+def test_bounds(client: TestClient, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(http, "MOST_BYTES", 1000)
+    refused(client.post(f"{DEMO}/suggest", data={"text": "a" * 1000}), 413, "1000")
+    kind = {"content-type": "application/json"}
+    pieces = client.post(f"{DEMO}/learn", content=iter([b"a" * 600] * 2), headers=kind)
+    refused(pieces, 413, "1000")
+    refused(client.post(f"{DEMO}/examples", content=b"{}"), 415, "application/json")
+    refused(client.post(f"{DEMO}/suggest", json={}), 415, "form")
+    refused(client.get("/nowhere"), 404, "/openapi.json")
+    refused(client.get(f"{DEMO}/suggest"), 405)
+
+    def full(*_: Any) -> None:
+        raise Problem(429, "too much waits")
+
+    monkeypatch.setattr(Log, "append", full)
+    sent = {"examples": [{"text": "a", "labels": ["b"]}]}
+    answer = client.post(f"{DEMO}/examples", json=sent)
+    refused(answer, 429)
+    assert answer.headers["Retry-After"] == "1"
+
+
+def test_pages_of_other_sites_are_kept_out(client: TestClient) -> None:
+    sent = {"text": "a"}
+    evil = {"Origin": "https://evil.example"}
+    refused(client.post(f"{DEMO}/suggest", data=sent, headers=evil), 403, "another site")
+    own = {"Origin": "http://127.0.0.1:8787"}
+    assert client.post(f"{DEMO}/suggest", data=sent, headers=own).status_code == 200
+    refused(client.get("/v1/projects", headers={"Host": "evil.example"}), 403, "localhost")
+    refused(client.get("/v1/projects", headers={"Host": "[::"}), 400)
+
+
+def test_tokens(tmp_path: Path) -> None:
+    service = Service(tmp_path)
+    service.create("demo", SMALL)
+    read, learn, admin = (service.tokens.add(scope) for scope in ("read", "learn", "admin"))
+    assert not any(token.encode() in (tmp_path / "tokens.json").read_bytes() for token in (read,))
+    assert (tmp_path / "tokens.json").stat().st_mode & 0o077 == 0
+    service.close()
+    service = Service(tmp_path)
+    with TestClient(create_app(service), base_url="http://example.org") as client:
+
+        def asked(token: str, method: str, path: str, **more: Any) -> int:
+            head = {"Authorization": f"Bearer {token}"}
+            return int(client.request(method, path, headers=head, **more).status_code)
+
+        missing = client.get("/v1/projects")
+        refused(missing, 401, "Bearer")
+        assert missing.headers["WWW-Authenticate"] == "Bearer"
+        assert client.get("/health/ready").status_code == 200
+        assert asked("lg_wrong", "GET", "/v1/projects") == 401
+        assert asked(read, "GET", "/v1/projects") == 200
+        sent = {"examples": [{"text": "a", "labels": ["b"]}]}
+        assert asked(read, "POST", f"{DEMO}/examples", json=sent) == 403
+        assert asked(learn, "POST", f"{DEMO}/examples", json=sent) == 200
+        assert asked(learn, "DELETE", DEMO) == 403
+        assert client.get("/v1/projects", auth=("annif", read)).status_code == 200
+        assert asked(admin, "DELETE", DEMO) == 204
+    service.close()
+
+
+def test_projects_are_put_away_and_come_back(tmp_path: Path) -> None:
+    service = Service(tmp_path, memory=1)
+    sent = {"examples": [{"text": text, "labels": labels} for text, labels in examples(30)]}
+    fingerprints = []
+    with TestClient(create_app(service), base_url="http://localhost") as client:
+        for name in ("a", "b", "c"):
+            client.put(f"/v1/projects/{name}", json=msgspec.to_builtins(SMALL))
+            client.post(f"/v1/projects/{name}/examples?wait=applied", json=sent)
+            fingerprints.append(client.get(f"/v1/projects/{name}/stats").json()["fingerprint"])
+        assert len(service.held()) < 3
+        for name in ("c", "a", "b"):
+            stats = client.get(f"/v1/projects/{name}/stats").json()
+            assert stats["fingerprint"] == fingerprints[0]
+            assert len(service.held()) == 1
+    service.close()
+
+
+def test_one_process_serves_a_directory(service: Service, tmp_path: Path) -> None:
+    with pytest.raises(Exception, match="another process serves this directory"):
+        Service(tmp_path / "served")
+    assert service.names() == ["demo"]
+    with service.using("demo") as project:
+        assert project.settings == SMALL != Settings()

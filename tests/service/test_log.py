@@ -1,0 +1,196 @@
+"""The log keeps what it has acknowledged, once; and a damaged one is refused, never believed."""
+
+from __future__ import annotations
+
+import random
+import sqlite3
+import subprocess
+import sys
+from concurrent.futures import wait
+from pathlib import Path
+
+import pytest
+
+from labelgrove.service._events import Learnt, body_of, encoded
+from labelgrove.service._log import Addition, Log, recover
+from labelgrove.service._problems import DamagedLog, Problem
+from service.kit import additions
+
+PETS = Addition("learn", Learnt("cat and dog", ["pets"]), "first")
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    folder = tmp_path / "projects" / "demo"
+    folder.mkdir(parents=True)
+    return folder / "log.sqlite"
+
+
+def written(path: Path, count: int) -> None:
+    log = Log(path)
+    log.append(additions(count)).result()
+    log.close()
+
+
+def test_what_waits_is_committed_together_and_in_order(path: Path) -> None:
+    commits: list[int] = []
+    log = Log(path, lambda: commits.append(log.head))
+    futures = [log.append([one]) for one in additions(200)]
+    wait(futures)
+    log.close()
+    assert [future.result().sequence for future in futures] == list(range(1, 201))
+    assert len(commits) < 200
+    again = Log(path)
+    assert (again.head, again.examples) == (200, 200)
+    assert [body_of(row).text for row in again.read(198, 9)] == [
+        one.body.text for one in additions(200)[198:]
+    ]
+    again.close()
+
+
+def test_a_key_lets_a_request_count_once(path: Path) -> None:
+    log = Log(path)
+    first = log.append(additions(3), "key", b"abc").result()
+    log.append(additions(1)).result()
+    again = log.append(additions(3), "key", b"abc").result()
+    assert (
+        (again.sequence, again.first, again.examples)
+        == (3, 1, 3)
+        == (
+            first.sequence,
+            first.first,
+            first.examples,
+        )
+    )
+    assert again.repeated and not first.repeated
+    with pytest.raises(Problem, match="'key' was used for another request"):
+        log.append(additions(2), "key", b"abd").result()
+    assert log.head == 4
+    log.close()
+
+
+def test_a_name_belongs_to_one_example(path: Path) -> None:
+    log = Log(path)
+    log.append([PETS]).result()
+    assert log.append([PETS]).result().known == 1
+    other = PETS._replace(body=Learnt("cat", ["pets"]))
+    fresh = Addition("learn", Learnt("dog", ["pets"]), "second")
+    with pytest.raises(Problem, match=r"examples\[1\]: there is another example 'first'") as info:
+        log.append([fresh, other]).result()
+    assert info.value.status == 409
+    assert log.head == 1  # all of a request, or nothing
+    assert log.find("first") == log.find("@1")
+    log.close()
+
+
+def test_what_is_forgotten_leaves_the_disk(path: Path) -> None:
+    log = Log(path)
+    secret = Addition("learn", Learnt("zyzzyva", ["quagga"]), "okapi")
+    log.append([PETS, secret]).result()
+    assert b"zyzzyva" in path.read_bytes() + Path(f"{path}-wal").read_bytes()
+    log.forget("okapi").result()
+    stored = path.read_bytes() + Path(f"{path}-wal").read_bytes()
+    assert not any(word in stored for word in (b"zyzzyva", b"quagga", b"okapi"))
+    assert log.examples == 1
+    for name in ("okapi", "@2", "@99", "@", "@²"):
+        with pytest.raises(Problem, match="there is no example"):
+            log.forget(name).result()
+    log.append([secret]).result()
+    assert log.find("okapi").sequence == 4
+    log.close()
+
+
+def test_feedback_learns_from_what_was_remembered_once(path: Path) -> None:
+    log = Log(path)
+    log.remember("s1", "a text", 60).result()
+    log.remember("s2", "too old", -1).result()
+    first = log.answer("s1", lambda text: Learnt(text, ["b"])).result()
+    again = log.answer("s1", lambda text: Learnt(text, ["b"])).result()
+    assert (first.sequence, again.sequence, again.known) == (1, 1, 1)
+    assert body_of(log.find("s1")).text == "a text"
+    with pytest.raises(Problem, match="no suggestion 's2', or it has expired"):
+        log.answer("s2", lambda text: Learnt(text, ["b"])).result()
+    log.close()
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_flipped_bits_are_found_or_do_no_harm(path: Path, seed: int) -> None:
+    written(path, 120)
+    data = bytearray(path.read_bytes())
+    draw = random.Random(seed)
+    place = draw.randrange(len(data))
+    data[place] ^= 1 << draw.randrange(8)
+    path.write_bytes(data)
+    try:
+        log = Log(path)
+    except DamagedLog as refused:
+        assert "the log is damaged" in str(refused) and "--recover demo" in str(refused)
+        kept, moved = recover(path)
+        assert moved.exists()
+        log = Log(path)
+        assert log.head == kept
+    texts = [body_of(row).text for row in log.read(0, 200)]
+    assert texts == [one.body.text for one in additions(120)][: len(texts)]
+    log.close()
+
+
+def test_a_changed_event_is_named(path: Path) -> None:
+    written(path, 9)
+    database = sqlite3.connect(path)
+    body = encoded(Learnt("x", ["y"]))
+    database.execute("UPDATE events SET body = ? WHERE sequence = 7", (body,))
+    database.commit()
+    database.close()
+    with pytest.raises(DamagedLog, match="event 7 is not what was written; events 1 to 6 are"):
+        Log(path)
+    assert recover(path)[0] == 6
+
+
+def test_a_lost_event_and_a_file_of_another_kind_are_refused(path: Path) -> None:
+    written(path, 9)
+    database = sqlite3.connect(path)
+    database.execute("DELETE FROM events WHERE sequence = 4")
+    database.commit()
+    database.close()
+    with pytest.raises(DamagedLog, match="event 4 is missing; events 1 to 3 are whole"):
+        Log(path)
+    path.write_bytes(b"not a database" * 100)
+    with pytest.raises(DamagedLog, match="file is not a database; events 1 to 0"):
+        Log(path)
+    assert recover(path)[0] == 0
+    Log(path).close()
+
+
+FULL_DISK = """
+import resource, sys
+from pathlib import Path
+from labelgrove.service._events import Learnt
+from labelgrove.service._log import Addition, Log
+log = Log(Path(sys.argv[1]))
+one = [Addition("learn", Learnt("word " * 2000, ["a"]))]
+soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+resource.setrlimit(resource.RLIMIT_FSIZE, (200_000, hard))
+kept = 0
+try:
+    while kept < 100:
+        log.append(one).result()
+        kept += 1
+except Exception as problem:
+    print(kept, problem.status, problem)
+print(len(log.read(0, 1000)))
+resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+print(log.append(one).result().sequence)
+log.close()
+"""
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="there is no RLIMIT_FSIZE")
+def test_a_full_disk_takes_nothing_and_resumes_when_there_is_room(path: Path) -> None:
+    ran = subprocess.run(
+        [sys.executable, "-c", FULL_DISK, path], capture_output=True, text=True, check=True
+    )
+    refused, there, resumed = ran.stdout.splitlines()
+    kept = int(refused.split()[0])
+    assert 0 < kept < 100
+    assert refused.split(" ", 1)[1] == "507 demo: the disk is full; nothing was learnt"
+    assert (int(there), int(resumed)) == (kept, kept + 1)

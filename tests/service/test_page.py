@@ -1,0 +1,57 @@
+"""The page in a real browser: it suggests, says why, and is taught."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import httpx
+import pytest
+from playwright.sync_api import expect
+
+from reporting.browser import Screen
+from service.kit import examples
+
+pytestmark = pytest.mark.slow  # and no sanitizer can be loaded into a browser
+
+
+def test_it_suggests_while_typing_and_learns_what_is_taught(
+    screen: Callable[..., Screen], address: str
+) -> None:
+    sent = [{"text": text, "labels": labels} for text, labels in examples(200)]
+    url = f"{address}/v1/projects/demo/examples?wait=applied"
+    httpx.post(url, json={"examples": sent}, timeout=60).raise_for_status()
+    window = screen(390, True)
+    page = window.page
+    page.goto(address)
+    page.wait_for_selector("html[data-ready]")
+    assert window.run("document.documentElement.scrollWidth") == 390
+    [red, *_] = window.run("getComputedStyle(document.body).backgroundColor.match(/\\d+/g)")
+    assert int(red) < 60
+    assert page.text_content("#examples") == "200"
+
+    page.locator("#text").press_sequentially("cat and cat")
+    expect(page.locator("#suggestions .name").first).to_have_text("cat")
+    expect(page.locator("#why mark.for").first).to_have_text("cat")
+    assert "ms" in (page.text_content("#latency") or "")
+
+    page.locator("#label").focus()  # from here on by keys alone
+    page.keyboard.type("zoo")
+    page.keyboard.press("Enter")
+    expect(page.locator("#suggestions li:has-text('zoo')")).to_be_visible()
+    page.keyboard.press("Control+Enter")
+    expect(page.locator("#examples")).to_have_text("201")
+    expect(page.locator("#suggestions li:has-text('zoo')")).to_be_visible()
+    page.locator("#suggestions li:has-text('zoo') button").click()
+    expect(page.locator("#examples")).to_have_text("202")
+    expect(page.locator("#log")).to_contain_text("zoo")
+    expect(page.locator("#chart path")).to_be_visible()
+    stored = httpx.get(f"{address}/v1/projects/demo/examples/@202").json()
+    assert (stored["text"], stored["labels"]) == ("cat and cat", ["zoo"])
+
+    assert window.errors == []
+    assert all(one.startswith((address, "data:")) for one in window.requests)
+    wide = screen(1280, False)
+    wide.page.goto(address)
+    wide.page.wait_for_selector("html[data-ready]")
+    assert wide.run("document.documentElement.scrollWidth") == 1280
+    assert wide.errors == []

@@ -1,0 +1,206 @@
+"""A model is a function of its log, to the byte, whatever has happened on the way."""
+
+from __future__ import annotations
+
+from concurrent.futures import wait
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from labelgrove.service._events import (
+    Deprecation,
+    Learnt,
+    Merging,
+    Rebuilt,
+    Removal,
+    Renaming,
+    ThresholdValues,
+)
+from labelgrove.service._log import Addition
+from labelgrove.service._project import Project
+from service.kit import additions, fingerprint_at_the_end, opened
+
+CHANGES = [
+    Addition("rename", Renaming({"cat": "tom", "dog": "rex"})),
+    Addition("remove", Removal(["eel", "unheard of"])),
+    Addition("merge", Merging(["fox", "goat"], "farm")),
+    Addition("deprecate", Deprecation(["hare"])),
+    Addition("thresholds", ThresholdValues(0.3, {"ibex": 0.7})),
+    Addition("rebuilt", Rebuilt(60)),
+]
+
+
+def reopened(project: Project) -> Project:
+    project.close()
+    return opened(project.folder)
+
+
+def without_snapshots(project: Project) -> Project:
+    project.close()
+    for one in project.snapshots():
+        one.path.unlink()
+    return opened(project.folder)
+
+
+def suggested(project: Project, text: str, limit: int = 3) -> list[str]:
+    _, [found] = project.suggest([text], limit, restricted=True).result()
+    return [label for label, _ in found]
+
+
+@settings(max_examples=5)
+@given(cuts=st.lists(st.integers(1, 40), min_size=1, max_size=4), seed=st.integers(0, 99))
+def test_cuts_and_stops_make_no_difference(
+    tmp_path_factory: pytest.TempPathFactory, cuts: list[int], seed: int
+) -> None:
+    folder = tmp_path_factory.mktemp("projects")
+    rows = additions(120, seed)
+    for place, change in enumerate(CHANGES):
+        rows.insert(70 + 5 * place, change)
+    whole, pieces = opened(folder / "whole"), opened(folder / "pieces")
+    whole.log.append(rows).result()
+    begin = 0
+    for cut in cuts:
+        pieces.log.append(rows[begin : begin + cut]).result()
+        begin += cut
+        pieces = reopened(pieces)
+    wait([pieces.log.append([row]) for row in rows[begin:]])
+    expected = fingerprint_at_the_end(whole)
+    assert fingerprint_at_the_end(pieces) == expected
+    pieces = without_snapshots(pieces)
+    assert fingerprint_at_the_end(pieces) == expected
+    assert pieces.learner.deprecated == whole.learner.deprecated == {"hare"}
+    whole.close()
+    pieces.close()
+
+
+def test_forgetting_is_as_if_it_had_never_been_sent(tmp_path: Path) -> None:
+    with_secret, without = opened(tmp_path / "a"), opened(tmp_path / "b")
+    rows = additions(150)
+    secret = Addition("learn", Learnt("quagga quagga", ["zebra"]), "secret")
+    with_secret.log.append(rows[:90]).result()
+    fingerprint_at_the_end(with_secret)
+    with_secret.snapshot().result()
+    with_secret.log.append([secret, *rows[90:120]]).result()
+    fingerprint_at_the_end(with_secret)
+    with_secret.snapshot().result()
+    place = with_secret.log.find("secret").sequence
+    assert "zebra" in with_secret.learner.labels()
+    without.log.append(rows[:120]).result()
+
+    receipt = with_secret.log.forget("secret").result()
+    with_secret.applied(receipt.sequence).result()
+    assert "zebra" not in with_secret.learner.labels()
+    assert fingerprint_at_the_end(with_secret)[1] == fingerprint_at_the_end(without)[1]
+    assert not any(place <= one.sequence < receipt.sequence for one in with_secret.snapshots())
+    for project in (with_secret, without):
+        project.log.append(rows[120:]).result()
+    expected = fingerprint_at_the_end(without)[1]
+    assert fingerprint_at_the_end(with_secret)[1] == expected
+    with_secret = without_snapshots(with_secret)
+    assert fingerprint_at_the_end(with_secret)[1] == expected
+    with_secret.close()
+    without.close()
+
+
+def test_forgetting_is_finished_after_a_crash(tmp_path: Path) -> None:
+    project, without = opened(tmp_path / "a"), opened(tmp_path / "b")
+    rows = additions(60)
+    project.log.append(rows).result()
+    without.log.append(rows[:30] + rows[31:]).result()
+    project = reopened(project)  # its snapshot knows the example
+    project.close()
+    log = type(project.log)(project.folder / "log.sqlite")
+    log.forget("@32").result()  # the settings were the first event
+    log.close()
+    project = opened(project.folder)
+    assert fingerprint_at_the_end(project)[1] == fingerprint_at_the_end(without)[1]
+    project.close()
+    without.close()
+
+
+@pytest.mark.parametrize("damage", ["cut", "flip", "empty", "all"])
+def test_a_damaged_snapshot_falls_back(
+    tmp_path: Path, damage: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    project = opened(tmp_path / "a")
+    for seed in range(2):
+        project.log.append(additions(50, seed)).result()
+        fingerprint_at_the_end(project)
+        project.snapshot().result()
+    expected = fingerprint_at_the_end(project)
+    project.close()
+    newest, older = project.snapshots()
+    data = bytearray(newest.path.read_bytes())
+    data[len(data) // 2] ^= 4
+    newest.path.write_bytes({"cut": data[:-9], "flip": data, "empty": b"", "all": b""}[damage])
+    if damage == "all":
+        older.path.unlink()
+    project = opened(project.folder)
+    assert fingerprint_at_the_end(project) == expected
+    assert "the snapshot is damaged" in caplog.text
+    project.close()
+
+
+def test_labels_change_their_names_and_ways(tmp_path: Path) -> None:
+    project = opened(tmp_path / "a")
+    project.log.append(additions(300)).result()
+    fingerprint_at_the_end(project)
+
+    def change(kind: str, body: object) -> None:
+        project.applied(project.log.append([Addition(kind, body)]).result().sequence).result()
+
+    assert suggested(project, "cat cat")[0] == "cat"
+    change("rename", Renaming({"cat": "tom"}))
+    assert suggested(project, "cat cat")[0] == "tom"
+    counts = project.learner.labels()
+    change("merge", Merging(["tom", "dog"], "pet"))
+    assert max(counts["tom"], counts["dog"]) < project.learner.labels()["pet"]
+    assert suggested(project, "cat cat")[0] == "pet" == suggested(project, "dog dog")[0]
+    change("learn", Learnt("cat", ["tom"]))  # from someone who has not heard of it
+    assert "tom" not in project.learner.labels()
+    change("deprecate", Deprecation(["pet"]))
+    assert "pet" not in suggested(project, "cat cat", 20)
+    change("deprecate", Deprecation(["pet"], deprecated=False))
+    assert suggested(project, "cat cat")[0] == "pet"
+    change("remove", Removal(["pet"]))
+    assert "pet" not in project.learner.labels()
+    change("thresholds", ThresholdValues(0.2, {"eel": 0.9}))
+    cuts = project.learner.cut_offs()
+    assert (cuts["eel"], cuts["fox"]) == (0.9, 0.2)
+    change("thresholds", ThresholdValues())
+    assert project.learner.cut_offs() == {}
+    project.close()
+
+
+def test_a_rebuilt_tree_is_the_same_wherever_it_is_learnt(tmp_path: Path) -> None:
+    project = opened(tmp_path / "a")
+    project.log.append(additions(400)).result()
+    rebuilt = project.rebuild()
+    assert rebuilt.examples == 40 and rebuilt.taken == (rebuilt.after >= rebuilt.before)
+    if not rebuilt.taken:
+        project.log.append([Addition("rebuilt", Rebuilt(361))]).result()
+    project.log.append(additions(20, 1)).result()
+    expected = fingerprint_at_the_end(project)
+    for path in project.folder.glob("*.lg"):
+        path.unlink()
+    project.close()
+    for path in project.folder.glob("*.lg"):
+        path.unlink()
+    project = opened(project.folder)
+    assert fingerprint_at_the_end(project) == expected
+    project.close()
+
+
+def test_answers_tell_the_sequence_number_that_they_were_computed_at(tmp_path: Path) -> None:
+    project = opened(tmp_path / "a")
+    assert project.suggest(["cat"], 3, restricted=False).result() == (1, [[]])
+    receipt = project.log.append(additions(2000)).result()
+    seen = [0]
+    while seen[-1] < receipt.sequence:
+        sequence, _ = project.suggest(["cat"], 3, restricted=False).result()
+        assert seen[-1] <= sequence <= receipt.sequence
+        seen.append(sequence)
+    assert project.progress.stretches()
+    project.close()
