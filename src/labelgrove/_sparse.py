@@ -76,7 +76,8 @@ def sparse_indicator(Y: Any, name: str = "Y") -> Indicator:
         raise DataError(f"{name} is sparse with {Y.ndim} dimension(s): expected (n_rows, n_labels)")
     if Y.dtype.kind not in "biuf":
         raise DataError(f"{name} is sparse with values of type {Y.dtype}: expected 0 and 1")
-    rows, columns, values = triples(Y, name)
+    # Copied before they are checked, in case that another thread writes to the caller's.
+    rows, columns, values = (np.array(part) for part in triples(Y, name))
     for axis, ids, size in (("row", rows, Y.shape[0]), ("column", columns, Y.shape[1])):
         outside = np.flatnonzero((ids < 0) | (ids >= size))
         if outside.size:

@@ -226,3 +226,11 @@ def test_words_of_a_text() -> None:
     assert set(HASHED.words(text)) == set(HASHED.transform([text]).indices.tolist())
     with pytest.raises(DataError, match="row 0"):
         HASHED.words(3)  # type: ignore[arg-type]
+
+
+def test_columns_of_a_data_frame_are_named() -> None:
+    pandas = pytest.importorskip("pandas")
+    frame = pandas.DataFrame({"height": [1.0, 0.0], "weight": [0.0, 1.0]})
+    clf = OnlinePLTClassifier().fit(frame, ["tall", "heavy"])
+    [tall] = clf.explain(frame.iloc[:1], "tall").labels
+    assert tall.path[-1].contributions[0].feature == "height"

@@ -98,10 +98,37 @@ def test_examples_weigh_what_they_are_said_to() -> None:
     assert (gone.predict(X[y != 3]) == y[y != 3]).all()
 
 
-def test_iplt_has_no_weights() -> None:
+def test_passes_of_adagrad_go_as_far_as_examples_weigh() -> None:
+    X, y = checkerboard(3)
+    X, y = np.vstack([X, X]), np.append(y, np.roll(y, 1))  # every row has two answers
+    for shift, whose in ((0, y[: len(y) // 2]), (len(y) // 2, y[len(y) // 2 :])):
+        weight = np.full(len(y), 0.1)
+        weight[shift : shift + len(whose)] = 3.0
+        clf = PLTClassifier(solver="adagrad", max_iter=20).fit(X, y, sample_weight=weight)
+        assert (clf.predict(X[: len(whose)]) == whose).all()
+
+
+@pytest.mark.parametrize("options", [{"solver": "adagrad"}, {"online_ready": True}])
+def test_what_is_learnt_online_cannot_weigh_more_than_a_million(options: dict[str, Any]) -> None:
     X, y = checkerboard(1)
-    with pytest.raises(DataError, match="sample_weight"):
-        PLTClassifier(solver="adagrad").fit(X, y, sample_weight=np.ones(len(X)))
+    weight = np.ones(len(y))
+    weight[2] = 2e6
+    with pytest.raises(DataError, match="row 2: found 2e"):
+        PLTClassifier(**options).fit(X, y, sample_weight=weight)
+
+
+def test_what_is_prepared_has_been_learnt_with_its_weights() -> None:
+    X, y = checkerboard(3)
+    weight = np.where(np.arange(len(y)) % 2, 1.0, 0.0)
+    clf = PLTClassifier(online_ready=True, tree="complete").fit(X, y, sample_weight=weight)
+    remembered = [clf._learned.engine.online.size()["memory_bytes"]]
+    clf = PLTClassifier(online_ready=True, tree="complete").fit(X, y)
+    remembered.append(clf._learned.engine.online.size()["memory_bytes"])
+    assert 0 < remembered[0] < remembered[1]  # what weighs nothing is not learnt again
+
+
+def test_iplt_has_no_costs_of_labels() -> None:
+    X, y = checkerboard(1)
     with pytest.raises(ParameterError, match="class_weight"):
         PLTClassifier(solver="adagrad", class_weight="balanced").fit(X, y)
     with pytest.raises(ParameterError, match="loss"):

@@ -12,7 +12,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from labelgrove import DataError, ParameterError
+from labelgrove._validation import check_rows
 from labelgrove.trees import kmeans_tree, label_embeddings, label_indicator
+from labelgrove.trees._embeddings import pifa as vectors_of
 
 
 def unit(row: list[float]) -> list[float]:
@@ -125,3 +127,20 @@ def test_wrong_parameters_are_named() -> None:
         label_embeddings([[1.0]], [[1]], kind="mean")
     with pytest.raises(ParameterError, match="X is None: expected the examples"):
         label_embeddings(None, [[1]])
+
+
+@pytest.mark.parametrize("written", [2**31 - 1, 3, 0])
+def test_ids_that_change_after_they_were_checked_lead_nowhere(written: int) -> None:
+    """As when another thread writes to the caller's array."""
+    X = sp.csr_array(np.eye(4, dtype=np.float32)[[0, 1, 2, 3, 3]])
+    X = sp.csr_array(X + sp.csr_array(np.eye(4, dtype=np.float32)[[3, 3, 3, 1, 1]]))
+    rows = check_rows(X)
+    assert np.shares_memory(rows.ids, X.indices)
+    X.indices[0] = written
+    indicator, _ = label_indicator([["a"], ["b"], ["a"], ["b"], ["a"]])
+    examples_of = sp.csr_array(indicator.T).astype(np.float32)
+    if written == 0:
+        assert vectors_of(rows, examples_of).shape == (2, 4)
+    else:
+        with pytest.raises(DataError, match="changed during the call"):
+            vectors_of(rows, examples_of)

@@ -451,7 +451,7 @@ class LabelClassifier(ClassifierMixin, BaseEstimator):
         feature_names : mapping of int to str, or sequence of str, optional
             Names of columns, such as a vectoriser's vocabulary, or what
             :meth:`HashedText.words <labelgrove.text.HashedText.words>` gives for the text.
-            Features of dicts have their names already.
+            Features of dicts, and columns of data frames, have their names already.
 
         Returns
         -------

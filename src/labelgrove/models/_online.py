@@ -17,7 +17,7 @@ from labelgrove._parameters import integer, thread_count
 from labelgrove._validation import Rows, check_weights, is_dict_rows
 from labelgrove.models._base import LabelClassifier
 from labelgrove.models._shared import SharedModel
-from labelgrove.models.engine._examples import Examples, Start, Weigh, take
+from labelgrove.models.engine._examples import MOST_WEIGHT, Examples, Start, Weigh, take
 from labelgrove.models.engine._guard import Turn
 from labelgrove.models.engine._learned import Learned, OnlineEngine, known
 from labelgrove.models.engine._records import Options
@@ -29,9 +29,6 @@ _RUN_ROWS = 4096
 # Runs of a shared model: readers wait for one of these.
 _STEP_SECONDS = 0.003
 _STEP_NONZEROS = 200
-
-_MOST_WEIGHT = 1e6
-"""Of an example that is learnt online."""
 
 OnlineStart = Start[Callable[[Examples | None], OnlineEngine]]
 
@@ -76,7 +73,7 @@ class OnlineClassifier(LabelClassifier):
                 X,
                 y,
                 self._kinds,
-                partial(check_weights, sample_weight, most=_MOST_WEIGHT),
+                partial(check_weights, sample_weight, most=MOST_WEIGHT),
                 check=self._check_new_labels,
             )
             self._adopt(start.learned(start.make(examples), examples), turn)
@@ -142,7 +139,7 @@ class OnlineClassifier(LabelClassifier):
         threads = thread_count(self.n_jobs)
         pace = Pace.of_runs(threads) if patience is None else Pace.of_steps()
         with self._guard.changing(patience) as turn:
-            weigh = partial(check_weights, sample_weight, most=_MOST_WEIGHT, some=False)
+            weigh = partial(check_weights, sample_weight, most=MOST_WEIGHT, some=False)
             examples = self._take_more(X, y, classes, weigh, turn)
             self._run(examples, 1, turn, threads, pace)
         return self

@@ -15,6 +15,7 @@ from labelgrove._errors import DataError, ParameterError
 from labelgrove._features import FeatureNames
 from labelgrove._labels import LabelRegistry
 from labelgrove._parameters import thread_count
+from labelgrove._validation import check_weights
 from labelgrove.models._batch import BatchClassifier, BatchStart
 from labelgrove.models._label_tree import LabelTreeClassifier
 from labelgrove.models._online_plt import iplt_options, online_options
@@ -28,7 +29,7 @@ from labelgrove.models._plt_options import (
 )
 from labelgrove.models.engine._archive import Format
 from labelgrove.models.engine._batch import BatchEngine, learn_iplt, prepare
-from labelgrove.models.engine._examples import Examples, Start
+from labelgrove.models.engine._examples import MOST_WEIGHT, Examples, Start
 from labelgrove.models.engine._learned import Learned
 from labelgrove.models.engine._trees import TreePlan, engine_tree, engine_tree_of_ids
 from labelgrove.trees import LabelTree
@@ -182,7 +183,9 @@ class PLTClassifier(BatchClassifier, LabelTreeClassifier):
         plan = TreePlan(self.get_params(deep=False), options.seed)
         check_class_weight(self.class_weight)
         if options.solver == SOLVERS.index("adagrad") and self.class_weight is not None:
-            raise ParameterError("class_weight: solver='adagrad' has no weights; expected None")
+            raise ParameterError(
+                "class_weight: solver='adagrad' has no costs of labels; expected None"
+            )
         thread_count(self.n_jobs)
         labels = LabelRegistry()
         if plan.given is not None:
@@ -210,8 +213,8 @@ class PLTClassifier(BatchClassifier, LabelTreeClassifier):
         """Build the trees, and learn them."""
         rows, indptr, ids = examples.rows, examples.indptr, examples.ids
         online = options.solver == SOLVERS.index("adagrad")
-        if online and weights is not None:
-            raise DataError("sample_weight: solver='adagrad' has no weights; expected None")
+        if online or options.online is not None:
+            check_weights(weights, rows.n_rows, most=MOST_WEIGHT)
         if options.link == LINKS["softmax"] and examples.kind != "multiclass":
             raise DataError(
                 f"y: {examples.kind} targets; with link='softmax', where labels compete, expected "
@@ -226,9 +229,7 @@ class PLTClassifier(BatchClassifier, LabelTreeClassifier):
                 options.weight_threshold,
                 trees,
                 len(labels),
-                rows,
-                indptr,
-                ids,
+                examples,
                 threads,
             )
         else:
@@ -247,5 +248,5 @@ class PLTClassifier(BatchClassifier, LabelTreeClassifier):
         batch = _core.CompactPlt.load(options.to_dict(), arrays, True)
         prepared = None
         if options.online is not None:
-            prepared = prepare(options.online, batch, rows, indptr, ids, threads)
+            prepared = prepare(options.online, batch, examples, threads)
         return BatchEngine(batch, prepared)

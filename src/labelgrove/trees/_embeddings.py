@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
+from labelgrove import _core
 from labelgrove._errors import DataError, ParameterError
 from labelgrove._names import Names
 from labelgrove._parameters import choice
@@ -177,7 +178,12 @@ def _matrix(rows: Rows) -> Any:
     shape = (rows.n_rows, rows.n_features)
     if rows.dense:
         return rows.values.reshape(shape)
-    ids = rows.ids.view(np.int32)  # 31 bits suffice
+    # SciPy reads and writes where ids point to: they are copied and checked, in case that another
+    # thread writes to the caller's.
+    ids = rows.ids.copy()
+    if _core.check_rows(rows.indptr, ids, rows.values, rows.n_features) is not None:
+        raise DataError("X has been changed during the call, by another thread")
+    ids = ids.view(np.int32)  # 31 bits suffice
     return sp.csr_array((rows.values, *_narrow(ids, rows.indptr)), shape=shape)
 
 

@@ -11,6 +11,7 @@ import numpy.typing as npt
 from labelgrove import _core
 from labelgrove._validation import Rows
 from labelgrove.models._plt_options import EngineOptions
+from labelgrove.models.engine._examples import Examples
 from labelgrove.models.engine._learned import Arrays
 from labelgrove.models.engine._trees import embed_labels, engine_tree_of_ids, label_matrix
 from labelgrove.trees import kmeans_tree
@@ -131,12 +132,7 @@ def learn_on(
 
 
 def prepare(
-    options: EngineOptions,
-    batch: _core.CompactPlt,
-    rows: Rows,
-    indptr: npt.NDArray[np.int64],
-    ids: npt.NDArray[np.uint32],
-    threads: int,
+    options: EngineOptions, batch: _core.CompactPlt, examples: Examples, threads: int
 ) -> _core.OnlinePlt:
     """An engine that goes on from a batch model's weights as if it had learnt the examples itself.
 
@@ -144,7 +140,7 @@ def prepare(
     What remains is the optimiser's state there, auxiliary classifiers, remembered examples.
     """
     engine = _core.OnlinePlt.from_batch(options.to_dict(), batch, None)
-    engine.learn(*rows.arrays, indptr, ids, 0, rows.n_rows, threads)
+    _learn_once(engine, examples, threads)
     engine.put_weights(batch)
     return engine
 
@@ -155,9 +151,7 @@ def learn_iplt(
     weight_threshold: float,
     trees: list[tuple[npt.NDArray[Any], npt.NDArray[Any]]],
     label_count: int,
-    rows: Rows,
-    indptr: npt.NDArray[np.int64],
-    ids: npt.NDArray[np.uint32],
+    examples: Examples,
     threads: int,
 ) -> Arrays:
     """Learn the trees by passes of AdaGrad (Jasinska-Kobus et al. 2021, Algorithm 1).
@@ -171,6 +165,12 @@ def learn_iplt(
     for parents, labels in trees:
         model = _core.OnlinePlt.on_tree(options.to_dict(), parents, labels, label_count)
         for _ in range(passes):
-            model.learn(*rows.arrays, indptr, ids, 0, rows.n_rows, threads)
+            _learn_once(model, examples, threads)
         models.append(model)
     return _core.join_online_plts(models, weight_threshold)
+
+
+def _learn_once(engine: _core.OnlinePlt, examples: Examples, threads: int) -> None:
+    rows = examples.rows
+    labels = (examples.indptr, examples.ids)
+    engine.learn(*rows.arrays, *labels, 0, rows.n_rows, threads, examples.weights)

@@ -17,6 +17,9 @@ from labelgrove._validation import Rows, require_same_length
 from labelgrove.models.engine._learned import KINDS, AnyLearned, Engine, Learned, suitable_rows
 from labelgrove.models.engine._records import Options
 
+MOST_WEIGHT = 1e6
+"""Of an example that is learnt online."""
+
 Weigh = Callable[[int], "npt.NDArray[np.float32] | None"]
 
 MakeT_co = TypeVar("MakeT_co", bound=Callable[..., Engine], covariant=True)

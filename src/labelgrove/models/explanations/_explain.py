@@ -190,10 +190,12 @@ def _name_of(learned: AnyLearned, label: int) -> Any:
 
 
 def _feature_naming(learned: AnyLearned, given: FeatureNaming | None) -> FeatureNaming:
-    """What was given, else the names that features of dicts have."""
+    """What was given, else the names of features of dicts, or of a data frame's columns."""
     if given is not None:
         return given
-    return [] if learned.features is None else learned.features.names()
+    if learned.features is not None:
+        return learned.features.names()
+    return [] if learned.column_names is None else learned.column_names.tolist()
 
 
 def _feature(named: FeatureNaming, feature: int) -> str | int:
