@@ -36,7 +36,7 @@ def read_csv(
     """
     # Python's limit of a field, 128 KiB, is one of the process; texts may be longer.
     csv.field_size_limit(max(csv.field_size_limit(), MAX_LINE_BYTES))
-    lines = _decoded(source)
+    lines = decoded_lines(source)
     header = next(lines)
     separator = ";" if columns.separator is None else columns.separator
     problem = None
@@ -66,7 +66,7 @@ def _names(header: str, delimiter: str) -> list[str]:
     return names
 
 
-def _decoded(source: LineSource) -> Iterator[str]:
+def decoded_lines(source: LineSource) -> Iterator[str]:
     """Lines of the file, each with its line break."""
     for block in source.blocks():
         for number, line in enumerate(block.data.split(b"\n"), block.first_line):

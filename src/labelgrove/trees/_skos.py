@@ -2,24 +2,17 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Collection
-from os import PathLike, fspath
-from pathlib import Path
+from os import PathLike
 from typing import Any, Literal
 
-from labelgrove._errors import DataError, FileFormatError, ParameterError
+from labelgrove._errors import DataError, ParameterError
 from labelgrove._optional import optional
+from labelgrove._skos import BASE, read_graph
 from labelgrove.trees._hierarchy import SeveralParents, hierarchy_tree
 from labelgrove.trees._label_tree import LabelTree
 
-_FORMATS = {".nt": "nt", ".ttl": "turtle"}
 _NAMES = {"iri", "notation", "prefLabel"}
-
-_BASE = "http://relative.invalid/"
-"""Relative IRIs are read as if they stood here, so that they are found out."""
-
-_BAD_SYNTAX = re.compile(r"Bad syntax \((.*?)\) at \^", re.DOTALL)
 
 
 def skos_tree(
@@ -76,7 +69,8 @@ def skos_tree(
     """
     if names not in _NAMES:
         raise ParameterError(f"names={names!r}: expected 'iri', 'notation' or 'prefLabel'")
-    graph, skos = _read(path)
+    graph, names_of = read_graph(path, "skos_tree")
+    skos = names_of.SKOS
     pairs = _pairs(graph, skos)
     if names != "iri":
         called = _called(graph, skos[names], {iri for pair in pairs for iri in pair}, language)
@@ -86,32 +80,6 @@ def skos_tree(
         labels,
         several_parents=several_parents,
     )
-
-
-def _read(path: str | PathLike[str]) -> tuple[Any, Any]:
-    """Return the graph of a file, and the namespace of SKOS."""
-    rdflib = optional("rdflib", "skos_tree", "skos")
-    ending = Path(path).suffix.lower()
-    if ending not in _FORMATS:
-        raise ParameterError(f"path={fspath(path)!r}: expected a name that ends in .nt or .ttl")
-    content = Path(path).read_bytes()
-    graph = rdflib.Graph()
-    try:
-        # As bytes, never by name: rdflib would fetch a name that looks like an address.
-        graph.parse(data=content, format=_FORMATS[ending], publicID=_BASE)
-    except MemoryError:
-        raise
-    except Exception as error:  # rdflib's parsers may raise anything
-        # The offset, known for Turtle; rdflib's own count of lines counts some of them twice.
-        offset = getattr(error, "_i", None)
-        known = isinstance(error, SyntaxError) and isinstance(offset, int)
-        line = content.decode().count("\n", 0, offset) + 1 if known else None
-        why = _BAD_SYNTAX.search(str(error))
-        message = " ".join((why[1] if why else str(error)).split())
-        raise FileFormatError(
-            path, line, f"expected RDF in the format {_FORMATS[ending]}: {message:.200}"
-        ) from error
-    return graph, rdflib.namespace.SKOS
 
 
 def _pairs(graph: Any, skos: Any) -> list[tuple[Any, Any]]:
@@ -124,9 +92,9 @@ def _pairs(graph: Any, skos: Any) -> list[tuple[Any, Any]]:
     for concept in related | concepts:
         if not isinstance(concept, rdflib.URIRef):
             raise DataError(f"thesaurus: concept {str(concept)!r:.80} has no IRI; expected one")
-        if concept.startswith(_BASE):
+        if concept.startswith(BASE):
             raise DataError(
-                f"thesaurus: the IRI of {concept[len(_BASE) :]!r:.80} is relative, and the file "
+                f"thesaurus: the IRI of {concept[len(BASE) :]!r:.80} is relative, and the file "
                 "names no base; expected absolute ones"
             )
     alone = [(None, concept) for concept in sorted(concepts - related)]

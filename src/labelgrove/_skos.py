@@ -1,0 +1,66 @@
+"""Graphs from files of SKOS, by rdflib."""
+
+from __future__ import annotations
+
+import re
+from os import PathLike, fspath
+from pathlib import Path
+from typing import Any
+
+from labelgrove._errors import FileFormatError, ParameterError
+from labelgrove._optional import optional
+
+_FORMATS = {".nt": "nt", ".ttl": "turtle"}
+
+#: Endings of the files that can be read.
+ENDINGS = tuple(_FORMATS)
+
+#: Relative IRIs are read as if they stood here, so that they are found out.
+BASE = "http://relative.invalid/"
+
+_BAD_SYNTAX = re.compile(r"Bad syntax \((.*?)\) at \^", re.DOTALL)
+
+
+def read_graph(path: str | PathLike[str], purpose: str) -> tuple[Any, Any]:
+    """Return the graph of a file, and the module of namespaces, SKOS among them.
+
+    Parameters
+    ----------
+    path : str or os.PathLike
+        A file in N-Triples (``.nt``) or Turtle (``.ttl``).
+    purpose : str
+        What needs rdflib, for the message where it is not installed.
+
+    Raises
+    ------
+    MissingDependencyError
+        rdflib is not installed.
+    FileFormatError
+        The file is not of its format.
+    ParameterError
+        Another ending of the file's name.
+    OSError
+        The file cannot be opened.
+    """
+    rdflib = optional("rdflib", purpose, "skos")
+    ending = Path(path).suffix.lower()
+    if ending not in _FORMATS:
+        raise ParameterError(f"path={fspath(path)!r}: expected a name that ends in .nt or .ttl")
+    content = Path(path).read_bytes()
+    graph = rdflib.Graph()
+    try:
+        # As bytes, never by name: rdflib would fetch a name that looks like an address.
+        graph.parse(data=content, format=_FORMATS[ending], publicID=BASE)
+    except MemoryError:
+        raise
+    except Exception as error:  # rdflib's parsers may raise anything
+        # The offset, known for Turtle; rdflib's own count of lines counts some of them twice.
+        offset = getattr(error, "_i", None)
+        known = isinstance(error, SyntaxError) and isinstance(offset, int)
+        line = content.decode().count("\n", 0, offset) + 1 if known else None
+        why = _BAD_SYNTAX.search(str(error))
+        message = " ".join((why[1] if why else str(error)).split())
+        raise FileFormatError(
+            path, line, f"expected RDF in the format {_FORMATS[ending]}: {message:.200}"
+        ) from error
+    return graph, rdflib.namespace

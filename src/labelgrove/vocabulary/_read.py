@@ -1,0 +1,253 @@
+"""Vocabularies from files: TSV, CSV, JSON lines, SKOS."""
+
+from __future__ import annotations
+
+import csv
+import os
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+from labelgrove._errors import FileFormatError, ParameterError
+from labelgrove._skos import ENDINGS, read_graph
+from labelgrove.data._annif import uri_in
+from labelgrove.data._columns import kind_of
+from labelgrove.data._csv import decoded_lines
+from labelgrove.data._jsonl import json_object
+from labelgrove.data._lines import LineSource
+from labelgrove.data._open import open_pieces, split_compression
+from labelgrove.data._rows import RowError, shown
+from labelgrove.vocabulary._vocabulary import Concept, Vocabulary
+
+_IDS = ("id", "uri")
+_LABELS = ("label", "prefLabel", "name", "title")
+_ALTERNATIVES = ("alternative", "altLabel")
+
+Row = tuple[int, Concept]
+
+
+def read_vocabulary(
+    path: str | os.PathLike[str], language: str | Iterable[str] | None = None
+) -> Vocabulary:
+    r"""Read what labels are called.
+
+    The name of the file says what it is, a .gz or .xz behind it left aside:
+
+    - ``.tsv``, ``.txt``: ``id<TAB>label`` a line, or Annif's ``<uri><TAB>label``; what stands behind
+      a second tab is ignored, and so are empty lines.
+    - ``.csv``: a line of column names, ``id`` or ``uri``, ``label``, ``label_fi`` and so on for each
+      language, ``notation``, ``broader``; other columns are ignored.
+    - ``.jsonl``, ``.json``, ``.ndjson``: objects with ``id`` (or ``uri``), ``label`` and
+      ``alternative``, each a string or an object of language to string, ``notation`` and
+      ``broader``. Without an id the label is called by the number of its line from 0, as in
+      lbl.json of the Extreme Classification Repository, whose ``title`` is its name.
+    - ``.ttl``, ``.nt``: SKOS, which needs rdflib; concepts in the order of their IRIs, without those
+      that are ``owl:deprecated``.
+
+    Parameters
+    ----------
+    path : str or os.PathLike
+    language : str or iterable of str, optional
+        Languages to show labels in, the best first, such as "fi". Other names are left out, but
+        for those of labels that have none in these languages. By default all are kept.
+
+    Returns
+    -------
+    Vocabulary
+
+    Raises
+    ------
+    OSError
+        If the file cannot be opened.
+    FileFormatError
+        If a line is malformed, an id occurs twice, or there is no concept at all.
+    ParameterError
+        If the name of the file does not tell what it is.
+    MissingDependencyError
+        If SKOS is to be read and rdflib is not installed.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = pathlib.Path(folder, "subjects.tsv")
+    ...     _ = path.write_text("<http://www.yso.fi/onto/yso/p1265>\tBaltic herring\n")
+    ...     vocabulary = read_vocabulary(path)
+    >>> vocabulary.name("http://www.yso.fi/onto/yso/p1265")
+    'Baltic herring'
+    """
+    name = os.fsdecode(path)
+    languages = () if language is None else (language,) if isinstance(language, str) else language
+    ending = Path(split_compression(name)[0]).suffix.lower()
+    if ending in ENDINGS:
+        rows: Iterator[Row] = _skos(name)
+    elif ending in _READERS:
+        rows = _READERS[ending](name)
+    else:
+        known = ", ".join([*_READERS, *ENDINGS])
+        raise ParameterError(f"{name}: expected a vocabulary with a name that ends in {known}")
+    lines: dict[str, int] = {}
+    concepts = []
+    for line, concept in rows:
+        if concept.id in lines:
+            raise FileFormatError(
+                name, line, f"{shown(concept.id)} has been there, in line {lines[concept.id]}"
+            )
+        lines[concept.id] = line
+        concepts.append(_in(languages, concept) if languages else concept)
+    if not concepts:
+        raise FileFormatError(name, None, "holds no concept; expected at least one")
+    return Vocabulary(concepts, languages)
+
+
+def _in(languages: Iterable[str], concept: Concept) -> Concept:
+    """Keep the names in these languages, or all where there is none in them."""
+    preferred = {name: concept.preferred[name] for name in languages if name in concept.preferred}
+    others = {name: concept.alternative[name] for name in languages if name in concept.alternative}
+    if not preferred and not others:
+        return concept
+    return Concept(concept.id, preferred, others, concept.notation, concept.broader)
+
+
+def _lines(path: str) -> Iterator[tuple[int, str]]:
+    """Lines that are not empty, with their numbers."""
+    with ExitStack() as resources:
+        source = LineSource(path, open_pieces(path, resources))
+        for number, line in enumerate(decoded_lines(source), 1):
+            if line.strip():
+                yield number, line.rstrip("\n")
+
+
+def _parsed(path: str, parse: Callable[[str, int], Concept]) -> Iterator[Row]:
+    for order, (number, line) in enumerate(_lines(path)):
+        try:
+            yield number, parse(line, order)
+        except RowError as error:
+            raise FileFormatError(path, number, str(error)) from None
+
+
+def _tsv(path: str) -> Iterator[Row]:
+    return _parsed(path, _tsv_concept)
+
+
+def _tsv_concept(line: str, _order: int) -> Concept:
+    parts = line.split("\t")
+    if len(parts) < 2:
+        raise RowError("there is no tab; expected id, a tab, and label")
+    identifier, name = uri_in(parts[0].strip()), parts[1].strip()
+    return Concept(identifier, {"": name} if name else {})
+
+
+def _json(path: str) -> Iterator[Row]:
+    return _parsed(path, lambda line, order: _json_concept(json_object(line), order))
+
+
+def _json_concept(row: Mapping[str, Any], order: int) -> Concept:
+    identifier = next((row[key] for key in _IDS if row.get(key) is not None), order)
+    if isinstance(identifier, bool) or not isinstance(identifier, str | int) or identifier == "":
+        raise RowError(f"the id is {kind_of(identifier)}; expected a string or an integer")
+    preferred = {
+        language: names[0] for language, names in _by_language(row, _LABELS).items() if names
+    }
+    notation = row.get("notation")
+    if not isinstance(notation, str | None):
+        raise RowError(f"'notation' is {kind_of(notation)}; expected a string")
+    return Concept(
+        str(identifier),
+        preferred,
+        {language: tuple(names) for language, names in _by_language(row, _ALTERNATIVES).items()},
+        notation,
+        tuple(_strings("broader", row.get("broader"))),
+    )
+
+
+def _by_language(row: Mapping[str, Any], keys: Iterable[str]) -> dict[str, list[str]]:
+    key = next((key for key in keys if row.get(key) is not None), None)
+    if key is None:
+        return {}
+    found = row[key] if isinstance(row[key], dict) else {"": row[key]}
+    named = {language: _strings(key, names) for language, names in found.items()}
+    return {language: names for language, names in named.items() if names}
+
+
+def _strings(key: str, found: Any) -> list[str]:
+    values = found if isinstance(found, list) else [] if found is None else [found]
+    for value in values:
+        if not isinstance(value, str):
+            raise RowError(f"{key!r} is or holds {kind_of(value)}; expected strings")
+    return [value for value in values if value]
+
+
+def _csv(path: str) -> Iterator[Row]:
+    with ExitStack() as resources:
+        source = LineSource(path, open_pieces(path, resources))
+        table = csv.DictReader(decoded_lines(source), strict=True)
+        try:
+            names = table.fieldnames or ()
+            key = next((name for name in _IDS if name in names), None)
+            if key is None:
+                raise FileFormatError(
+                    path, 1, "names no column 'id' or 'uri'; expected one of them"
+                )
+            for row in table:
+                if None in row or None in row.values():
+                    raise FileFormatError(
+                        path, table.line_num, f"expected {len(names)} fields, one for each column"
+                    )
+                yield table.line_num, _csv_concept(row, key)
+        except (csv.Error, RowError) as error:
+            raise FileFormatError(path, table.line_num, f"not CSV ({error})") from None
+
+
+def _csv_concept(row: Mapping[str, str], key: str) -> Concept:
+    preferred = {}
+    for column, name in row.items():
+        base, _, language = column.partition("_")
+        if base in _LABELS and name.strip():
+            preferred[language] = name.strip()
+    return Concept(
+        uri_in(row[key].strip()),
+        preferred,
+        notation=row.get("notation") or None,
+        broader=tuple(uri_in(part) for part in row.get("broader", "").split()),
+    )
+
+
+_READERS: dict[str, Callable[[str], Iterator[Row]]] = {
+    ".tsv": _tsv,
+    ".txt": _tsv,
+    ".csv": _csv,
+    ".jsonl": _json,
+    ".ndjson": _json,
+    ".json": _json,
+}
+
+
+def _skos(path: str) -> Iterator[Row]:
+    """Concepts of SKOS; their lines are their numbers."""
+    graph, names = read_graph(path, "read_vocabulary")
+    skos = names.SKOS
+    deprecated = {
+        concept
+        for concept, value in graph.subject_objects(names.OWL.deprecated)
+        if str(value).lower() in {"true", "1"}
+    }
+    concepts = set(graph.subjects(names.RDF.type, skos.Concept)) - deprecated
+    for number, concept in enumerate(sorted(concepts), 1):
+        preferred: dict[str, str] = {}
+        for name in sorted(graph.objects(concept, skos.prefLabel)):
+            preferred.setdefault(name.language or "", str(name))
+        others: dict[str, list[str]] = {}
+        for name in sorted(graph.objects(concept, skos.altLabel)):
+            others.setdefault(name.language or "", []).append(str(name))
+        yield (
+            number,
+            Concept(
+                str(concept),
+                preferred,
+                {language: tuple(names) for language, names in others.items()},
+                next(iter(sorted(map(str, graph.objects(concept, skos.notation)))), None),
+                tuple(sorted(map(str, graph.objects(concept, skos.broader)))),
+            ),
+        )

@@ -1,0 +1,235 @@
+"""A vocabulary: concepts by id."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from labelgrove._errors import DataError, ModelFileError
+
+
+@dataclass(frozen=True)
+class Concept:
+    """A label as a vocabulary describes it.
+
+    Parameters
+    ----------
+    id : str
+        What the label is called in data and in models: a number, a code, a URI.
+    preferred : mapping of str to str
+        Its name by language; the language is empty where the vocabulary does not say it.
+    alternative : mapping of str to tuple of str
+        Its other names by language.
+    notation : str, optional
+        A short code for people, such as a class mark.
+    broader : tuple of str
+        Ids of the concepts above it.
+
+    Examples
+    --------
+    >>> Concept("p1265", {"fi": "silakka", "en": "Baltic herring"}).preferred["en"]
+    'Baltic herring'
+    """
+
+    id: str
+    preferred: Mapping[str, str] = field(default_factory=dict)
+    alternative: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    notation: str | None = None
+    broader: tuple[str, ...] = ()
+
+
+class Vocabulary:
+    """What labels are called; the labels themselves stay their ids.
+
+    Parameters
+    ----------
+    concepts : iterable of Concept
+        Each id once.
+    languages : iterable of str
+        Languages in which labels are shown, the best first. Where a label has no name in any of
+        them it is shown in whatever language it has one. By default the languages in the order in
+        which they come.
+
+    Raises
+    ------
+    DataError
+        If an id is empty or occurs twice, or a concept is none.
+
+    Examples
+    --------
+    >>> vocabulary = Vocabulary(
+    ...     [Concept("1", {"fi": "silakka", "en": "Baltic herring"}, {"en": ("strömming",)})],
+    ...     languages=["en"],
+    ... )
+    >>> vocabulary.name("1"), vocabulary.name(1), vocabulary.name("2")
+    ('Baltic herring', 'Baltic herring', None)
+    >>> vocabulary.names("1")
+    ('Baltic herring', 'strömming')
+    """
+
+    def __init__(self, concepts: Iterable[Concept], languages: Iterable[str] = ()) -> None:
+        self._concepts: dict[str, Concept] = {}
+        there: dict[str, None] = {}
+        for concept in concepts:
+            if not isinstance(concept, Concept):
+                raise DataError(f"vocabulary: {concept!r:.80} found; expected a Concept")
+            if not concept.id or concept.id in self._concepts:
+                what = "occurs twice" if concept.id else "is empty"
+                raise DataError(f"vocabulary: the id {concept.id!r:.80} {what}; expected it once")
+            self._concepts[concept.id] = concept
+            there.update(dict.fromkeys((*concept.preferred, *concept.alternative)))
+        wanted = tuple(dict.fromkeys(languages))
+        self._languages = wanted or tuple(there)
+        self._order = tuple(dict.fromkeys((*wanted, *there)))
+
+    @property
+    def languages(self) -> tuple[str, ...]:
+        """In which labels are shown, the best first."""
+        return self._languages
+
+    def __len__(self) -> int:
+        return len(self._concepts)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._concepts)
+
+    def __contains__(self, label: object) -> bool:
+        return str(label) in self._concepts
+
+    def __getitem__(self, label: Any) -> Concept:
+        return self._concepts[str(label)]
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Vocabulary) and (
+            (self._concepts, self._languages) == (other._concepts, other._languages)
+        )
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __repr__(self) -> str:
+        return f"<Vocabulary of {len(self)} concepts>"
+
+    def name(self, label: Any) -> str | None:
+        """Give the name to show for a label, None where there is none.
+
+        Parameters
+        ----------
+        label : str or int
+            Its id; of a number the digits.
+
+        Returns
+        -------
+        str or None
+        """
+        concept = self._concepts.get(str(label))
+        if concept is None:
+            return None
+        for names in (concept.preferred, concept.alternative):
+            for language in self._order:
+                if language in names:
+                    name = names[language]
+                    return name if isinstance(name, str) else name[0]
+        return None
+
+    def names(self, label: Any) -> tuple[str, ...]:
+        """All names of a label in the vocabulary's `languages`, the preferred ones first.
+
+        Parameters
+        ----------
+        label : str or int
+
+        Returns
+        -------
+        tuple of str
+            Each once; empty where there is none.
+        """
+        concept = self._concepts.get(str(label))
+        if concept is None:
+            return ()
+        found = [concept.preferred[name] for name in self._languages if name in concept.preferred]
+        for language in self._languages:
+            found += concept.alternative.get(language, ())
+        return tuple(dict.fromkeys(found))
+
+    # --- in model files ------------------------------------------------------------------------
+
+    def to_array(self) -> npt.NDArray[np.uint8]:
+        """Return it as an array of bytes that a model file can hold; see `from_array`.
+
+        Returns
+        -------
+        ndarray of uint8
+            Lines of JSON in UTF-8: an array of languages, then an object for each concept.
+        """
+        lines: list[Any] = [list(self._languages)]
+        lines += [_as_object(concept) for concept in self._concepts.values()]
+        text = "\n".join(json.dumps(line, ensure_ascii=False) for line in lines)
+        return np.frombuffer(text.encode("utf-8", "replace"), np.uint8)
+
+    @classmethod
+    def from_array(cls, array: npt.NDArray[Any]) -> Vocabulary:
+        """Build the vocabulary that `to_array` gave, of a stranger's file perhaps.
+
+        Parameters
+        ----------
+        array : ndarray of uint8
+
+        Returns
+        -------
+        Vocabulary
+
+        Raises
+        ------
+        ModelFileError
+            If it is damaged.
+        """
+        try:
+            if array.dtype != np.uint8 or array.ndim != 1:
+                raise ValueError("bytes")
+            languages, *concepts = (json.loads(line) for line in _lines(array.tobytes()))
+            return cls(map(_from_object, concepts), map(_text, languages))
+        except (ValueError, TypeError, LookupError, RecursionError, AttributeError) as error:
+            raise ModelFileError(f"its vocabulary is damaged ({error!s:.200})") from None
+
+
+def _lines(content: bytes) -> list[str]:
+    return content.decode("utf-8").split("\n")
+
+
+def _as_object(concept: Concept) -> dict[str, Any]:
+    found: dict[str, Any] = {"id": concept.id}
+    if concept.preferred:
+        found["label"] = dict(concept.preferred)
+    if concept.alternative:
+        found["alternative"] = {name: list(them) for name, them in concept.alternative.items()}
+    if concept.notation is not None:
+        found["notation"] = concept.notation
+    if concept.broader:
+        found["broader"] = list(concept.broader)
+    return found
+
+
+def _from_object(found: dict[str, Any]) -> Concept:
+    notation = found.get("notation")
+    return Concept(
+        _text(found["id"]),
+        {_text(language): _text(name) for language, name in found.get("label", {}).items()},
+        {
+            _text(language): tuple(map(_text, names))
+            for language, names in found.get("alternative", {}).items()
+            if names
+        },
+        None if notation is None else _text(notation),
+        tuple(map(_text, found.get("broader", ()))),
+    )
+
+
+def _text(value: Any) -> str:
+    if not isinstance(value, str):
+        raise TypeError(f"{value!r:.40} is no string")
+    return value
