@@ -26,6 +26,7 @@ from labelgrove.models.engine._archive import (
     learned_from_state,
     model_state,
     parameters_from,
+    vocabulary_from,
 )
 from labelgrove.models.engine._guard import Guard, Turn
 from labelgrove.models.engine._learned import (
@@ -54,6 +55,7 @@ from labelgrove.models.thresholds._tuner import show_examples, tuning_of
 from labelgrove.persistence import StoredModel, model_fingerprint, write_model
 from labelgrove.trees import LabelTree
 from labelgrove.tuning import Thresholds
+from labelgrove.vocabulary import Vocabulary
 
 
 class LabelClassifier(ClassifierMixin, BaseEstimator):
@@ -70,6 +72,7 @@ class LabelClassifier(ClassifierMixin, BaseEstimator):
 
     _learned: AnyLearned | None = None
     _own_guard: Guard | None = None
+    _vocabulary: Vocabulary | None = None
     n_jobs: int | None
     threshold: float
 
@@ -543,6 +546,23 @@ class LabelClassifier(ClassifierMixin, BaseEstimator):
             size: dict[str, int] = {"memory_bytes": 0, **known(self._learned).engine.size()}
         return size
 
+    @property
+    def vocabulary_(self) -> Vocabulary | None:
+        """What labels are called, None where nobody has said it; kept in the model's file.
+
+        It may be set at any time, and is for showing: labels stay what they are.
+        """
+        return self._vocabulary
+
+    @vocabulary_.setter
+    def vocabulary_(self, vocabulary: Vocabulary | None) -> None:
+        if not isinstance(vocabulary, Vocabulary | None):
+            raise ParameterError(
+                f"vocabulary_ is a {type(vocabulary).__name__}; expected a Vocabulary, such as "
+                "read_vocabulary gives, or None"
+            )
+        self._vocabulary = vocabulary
+
     @contextmanager
     def _reading(self, attribute: str) -> Iterator[AnyLearned]:
         if self._learned is None:
@@ -638,13 +658,17 @@ class LabelClassifier(ClassifierMixin, BaseEstimator):
             )
 
     def _save(
-        self, path: str | PathLike[str], front_end: State | None, *, for_prediction: bool
+        self,
+        path: str | PathLike[str],
+        front_end: State | None,
+        names: str | None = None,
+        *,
+        for_prediction: bool,
     ) -> None:
         known(self._learned)
         with self._guard.reading():
-            header, arrays = model_state(
-                known(self._learned), self._about(front_end), for_prediction=for_prediction
-            )
+            about = self._about(front_end, names)
+            header, arrays = model_state(known(self._learned), about, for_prediction=for_prediction)
 
             def check(stored: StoredModel) -> None:
                 arrays.clear()  # they are in the file now: no third copy of the model
@@ -665,6 +689,7 @@ class LabelClassifier(ClassifierMixin, BaseEstimator):
         parameters = parameters_from(stored.header, list(self.get_params(deep=False)))
         self.set_params(**parameters)
         self._check_parameters()
+        self._vocabulary = vocabulary_from(stored.arrays)
         self._learned = learned
 
     def _check_parameters(self) -> None:
@@ -681,8 +706,9 @@ class LabelClassifier(ClassifierMixin, BaseEstimator):
     def _start(self, *, named: bool) -> Any:
         """The parameters, checked; ``named`` tells that features have names."""
 
-    def _about(self, front_end: State | None = None) -> About:
-        return About(self.algorithm, self.get_params(deep=False), front_end)
+    def _about(self, front_end: State | None = None, names: str | None = None) -> About:
+        parameters = self.get_params(deep=False)
+        return About(self.algorithm, parameters, front_end, self._vocabulary, names)
 
     def __getstate__(self) -> dict[str, Any]:
         with self._guard.reading():

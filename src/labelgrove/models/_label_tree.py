@@ -110,6 +110,7 @@ class LabelTreeClassifier(LabelClassifier):
             compacted = compact_copy(learned, about, dtype, least, most, measure, self.n_jobs)
         copy: Self = clone(self)
         copy._learned = compacted
+        copy._vocabulary = self._vocabulary
         return copy
 
     @property

@@ -10,6 +10,7 @@ from labelgrove._parameters import thread_count
 from labelgrove.models._base import LabelClassifier
 from labelgrove.models._ldsm import LdSMClassifier
 from labelgrove.models._lom_tree import LOMTreeClassifier
+from labelgrove.models._names import check_names
 from labelgrove.models._online_plt import OnlinePLTClassifier
 from labelgrove.models._plt import PLTClassifier
 from labelgrove.models._text_classifier import TextClassifier
@@ -68,5 +69,9 @@ def load(path: str | PathLike[str], *, n_jobs: int | None = 1, trust_pattern: bo
     with stored.checking():
         model._restore(stored)
         text = front_end_from(stored.header, stored.arrays, trust_pattern=trust_pattern)
+        names = stored.header.get("names")
+        check_names(names, model.vocabulary_)
     model.set_params(n_jobs=n_jobs)
-    return model if text is None else TextClassifier(text=text).with_classifier(model)
+    if text is None:
+        return model
+    return TextClassifier(None, text, model.vocabulary_, names).with_classifier(model)

@@ -287,7 +287,7 @@ class OnlinePLTClassifier(OnlineClassifier, LabelTreeClassifier):
             )
             estimator_parameters = online_parameters(batch.options, parameters)
         online = cls(**estimator_parameters)
-        online._learned = learned
+        online._learned, online._vocabulary = learned, model._vocabulary
         return online
 
     def _check_new_labels(self, options: EngineOptions, fresh: list[Any]) -> None:

@@ -10,13 +10,15 @@ from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clo
 from sklearn.utils import Tags
 from sklearn.utils.metaestimators import available_if
 
-from labelgrove._errors import DataError, NotLearnedError, ParameterError
+from labelgrove._errors import DataError, LearningInterrupted, NotLearnedError, ParameterError
 from labelgrove.models._base import LabelClassifier
 from labelgrove.models._label_tree import LabelPaths
+from labelgrove.models._names import NamesLearnt, check_names, with_names
 from labelgrove.models._online_plt import OnlinePLTClassifier
 from labelgrove.models._shared import SharedModel
 from labelgrove.models.explanations._explanation import Explanation
 from labelgrove.text import FrontEnd, HashedText
+from labelgrove.vocabulary import Vocabulary
 
 
 def _of_classifier(name: str, doc: str) -> Any:
@@ -46,6 +48,15 @@ class TextClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         Learns from the rows; by default an `OnlinePLTClassifier`. It is copied and stays as it is.
     text : HashedText, optional
         Turns texts into rows; by default ``HashedText()``. It is copied as well.
+    vocabulary : Vocabulary, optional
+        What labels are called; kept in the file. See `labelgrove.vocabulary.read_vocabulary`.
+    names : {None, "met", "all"}, default=None
+        Whose names in the vocabulary are learnt as examples. ``"met"``: before a label's first
+        example its names are learnt, as a text with that one label. ``"all"``: so are, before the
+        first example that has a label, the names of the whole vocabulary, and labels that no
+        example has had can be predicted. Both help where texts are short; where they are long
+        documents P@1 can be a little lower, for which reason it is off by default. Such examples
+        count in ``label_counts_`` and ``examples_seen_``.
 
     Attributes
     ----------
@@ -54,7 +65,7 @@ class TextClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
     text_ : HashedText
         What turns texts into its rows.
     classes_, label_counts_, n_classes_, examples_seen_, target_type_, thresholds_, threshold, \
-tree_, statistics_, compaction_, fit_progress
+tree_, statistics_, compaction_, vocabulary_, fit_progress
         Those of ``classifier_``, where it has them.
 
     Notes
@@ -75,10 +86,16 @@ tree_, statistics_, compaction_, fit_progress
     text_: FrontEnd
 
     def __init__(
-        self, classifier: LabelClassifier | None = None, text: FrontEnd | None = None
+        self,
+        classifier: LabelClassifier | None = None,
+        text: FrontEnd | None = None,
+        vocabulary: Vocabulary | None = None,
+        names: NamesLearnt | None = None,
     ) -> None:
         self.classifier = classifier
         self.text = text
+        self.vocabulary = vocabulary
+        self.names = names
 
     # --- learning ------------------------------------------------------------------------------
 
@@ -107,6 +124,10 @@ tree_, statistics_, compaction_, fit_progress
             On Ctrl-C, as the classifier's ``fit``.
         """
         classifier, text = self._fresh()
+        if self.names is not None:
+            assert self.vocabulary is not None  # checked by _fresh
+            more = with_names(X, y, sample_weight, self.vocabulary, self.names)
+            X, y, sample_weight = more.texts, more.labels, more.weights
         rows = text.fit_transform(X)
         self._fitting = classifier
         try:
@@ -178,7 +199,9 @@ tree_, statistics_, compaction_, fit_progress
         3
         """
         self._begin()
-        other = type(self)(clone(classifier), self.text)
+        if classifier.vocabulary_ is None:
+            classifier.vocabulary_ = self.vocabulary_
+        other = type(self)(clone(classifier), self.text, classifier.vocabulary_, self.names)
         other.classifier_, other.text_ = classifier, self.text_
         return other
 
@@ -405,6 +428,7 @@ tree_, statistics_, compaction_, fit_progress
     threshold = _of_classifier("threshold", "The same for all classes, until they are tuned.")
     tree_ = _of_classifier("tree_", "The label tree as it stands.")
     statistics_ = _of_classifier("statistics_", "What the tree of a LOMtree or LdSM is like.")
+    vocabulary_ = _of_classifier("vocabulary_", "What labels are called; None if nobody has said.")
     compaction_ = _of_classifier("compaction_", "What :meth:`compact` has cost.")
 
     @property
@@ -466,7 +490,7 @@ tree_, statistics_, compaction_, fit_progress
         """
         classifier = self._learnt()
         with classifier._guard.reading():
-            classifier._save(path, self.text_.state(), for_prediction=for_prediction)
+            classifier._save(path, self.text_.state(), self.names, for_prediction=for_prediction)
 
     def fingerprint(self) -> str:
         """SHA-256 of the file that ``save`` would write, without writing it.
@@ -495,7 +519,10 @@ tree_, statistics_, compaction_, fit_progress
                 f"text is a {type(text).__name__}; expected a front end of labelgrove.text (other "
                 "vectorisers go before an estimator in scikit-learn's Pipeline)"
             )
-        return clone(classifier), clone(text)
+        check_names(self.names, self.vocabulary)
+        fresh = clone(classifier)
+        fresh.vocabulary_ = self.vocabulary
+        return fresh, clone(text)
 
     def _begin(self) -> None:
         if not hasattr(self, "classifier_"):
@@ -505,9 +532,20 @@ tree_, statistics_, compaction_, fit_progress
         self, X: Iterable[str], y: Any, classes: Any, sample_weight: Any, patience: float | None
     ) -> Self:
         self._begin()
-        rows = self.text_.transform(X)
         classifier: Any = self.classifier_
-        classifier._partial_fit(rows, y, classes, sample_weight, patience)
+        own = None
+        if self.names is not None and classifier.vocabulary_ is not None:
+            known = () if classifier._learned is None else classifier._learned.labels
+            more = with_names(X, y, sample_weight, classifier.vocabulary_, self.names, known)
+            X, y, sample_weight, own = more.texts, more.labels, more.weights, more.own
+        rows = self.text_.transform(X)
+        try:
+            classifier._partial_fit(rows, y, classes, sample_weight, patience)
+        except LearningInterrupted as stopped:
+            if own is None:
+                raise
+            learnt = int(own[: stopped.examples_learned].sum())
+            raise LearningInterrupted(str(stopped), learnt) from None
         return self
 
     def _learnt(self) -> LabelClassifier:

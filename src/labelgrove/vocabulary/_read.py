@@ -34,16 +34,16 @@ def read_vocabulary(
 
     The name of the file says what it is, a .gz or .xz behind it left aside:
 
-    - ``.tsv``, ``.txt``: ``id<TAB>label`` a line, or Annif's ``<uri><TAB>label``; what stands behind
-      a second tab is ignored, and so are empty lines.
-    - ``.csv``: a line of column names, ``id`` or ``uri``, ``label``, ``label_fi`` and so on for each
-      language, ``notation``, ``broader``; other columns are ignored.
+    - ``.tsv``, ``.txt``: ``id<TAB>label`` a line, or Annif's ``<uri><TAB>label``; what stands
+      behind a second tab is ignored, and so are empty lines.
+    - ``.csv``: a line of column names, ``id`` or ``uri``, ``label``, ``label_fi`` and so on for
+      each language, ``notation``, ``broader``; other columns are ignored.
     - ``.jsonl``, ``.json``, ``.ndjson``: objects with ``id`` (or ``uri``), ``label`` and
       ``alternative``, each a string or an object of language to string, ``notation`` and
       ``broader``. Without an id the label is called by the number of its line from 0, as in
       lbl.json of the Extreme Classification Repository, whose ``title`` is its name.
-    - ``.ttl``, ``.nt``: SKOS, which needs rdflib; concepts in the order of their IRIs, without those
-      that are ``owl:deprecated``.
+    - ``.ttl``, ``.nt``: SKOS, which needs rdflib; concepts in the order of their IRIs, without
+      those that are ``owl:deprecated``.
 
     Parameters
     ----------
@@ -227,13 +227,15 @@ _READERS: dict[str, Callable[[str], Iterator[Row]]] = {
 def _skos(path: str) -> Iterator[Row]:
     """Concepts of SKOS; their lines are their numbers."""
     graph, names = read_graph(path, "read_vocabulary")
-    skos = names.SKOS
+    skos, iri = names.SKOS, type(names.RDF.type)
     deprecated = {
         concept
         for concept, value in graph.subject_objects(names.OWL.deprecated)
         if str(value).lower() in {"true", "1"}
     }
-    concepts = set(graph.subjects(names.RDF.type, skos.Concept)) - deprecated
+    concepts = set(graph.subjects(names.RDF.type, skos.Concept))
+    concepts |= set(graph.subjects(skos.prefLabel))
+    concepts = {concept for concept in concepts - deprecated if isinstance(concept, iri)}
     for number, concept in enumerate(sorted(concepts), 1):
         preferred: dict[str, str] = {}
         for name in sorted(graph.objects(concept, skos.prefLabel)):

@@ -21,12 +21,14 @@ from labelgrove.models.engine._learned import KINDS, AnyLearned, Arrays, Engine,
 from labelgrove.models.engine._records import CompactionReport, Options
 from labelgrove.models.engine._tuned import thresholds_from_state, thresholds_state
 from labelgrove.text import FrontEnd, front_end_from_state
+from labelgrove.vocabulary import Vocabulary
 
 LoadEngine = Callable[[dict[str, Any], Arrays, bool], Engine]
 State = tuple[dict[str, Any], Arrays]
 
 _FEATURE_PREFIX = "feature."
 _COLUMN_PREFIX = "column."
+_VOCABULARY = "vocabulary"
 _TEXT_PREFIX = "text."
 _OF_THE_MACHINE = ("n_jobs",)
 """Parameters that are chosen anew wherever a model is loaded."""
@@ -61,11 +63,17 @@ class About:
         All of the estimator's.
     front_end : State or None
         The header's entry and the arrays of what turns text into rows.
+    vocabulary : Vocabulary or None
+        What its labels are called.
+    names : str or None
+        Whose names are learnt as examples.
     """
 
     algorithm: str
     parameters: dict[str, Any]
     front_end: State | None = None
+    vocabulary: Vocabulary | None = None
+    names: str | None = None
 
 
 def model_state(
@@ -89,6 +97,8 @@ def model_state(
         "dense_targets": learned.dense,
         "front_end": None if about.front_end is None else about.front_end[0],
     }
+    if about.names is not None:
+        header["names"] = about.names
     if learned.compaction is not None:
         header["compact"] = learned.compaction.to_dict()
     tuned, thresholds = thresholds_state(learned, for_prediction=for_prediction)
@@ -99,6 +109,8 @@ def model_state(
     arrays = arrays | thresholds
     if about.front_end is not None:
         arrays |= {_TEXT_PREFIX + name: array for name, array in about.front_end[1].items()}
+    if about.vocabulary is not None:
+        arrays[_VOCABULARY] = about.vocabulary.to_array()
     arrays |= learned.labels.to_arrays()
     arrays["label.count"] = learned.counts[: len(learned.labels)]
     if learned.features is not None:
@@ -242,6 +254,12 @@ def front_end_from(
         return None
     kept = _without_prefix(_TEXT_PREFIX, arrays)
     return front_end_from_state(front_end, kept, trust_pattern=trust_pattern)
+
+
+def vocabulary_from(arrays: Mapping[str, npt.NDArray[Any]]) -> Vocabulary | None:
+    """What labels are called, if the model knows it."""
+    kept = arrays.get(_VOCABULARY)
+    return None if kept is None else Vocabulary.from_array(kept)
 
 
 def _natural(header: Mapping[str, Any], name: str) -> int:
