@@ -34,7 +34,8 @@ MAY_IMPORT = {
     "river": {"models"},
     "service": {"", "models", "text"},
     "cli": {
-        *("", "data", "datasets", "evaluation", "models", "reporting", "service", "text", "trees")
+        *("", "data", "datasets", "evaluation", "models", "reporting", "service", "text", "trees"),
+        "vocabulary",
     },
 }
 

@@ -94,7 +94,6 @@ def learn_from(
         state.record, state.all_predicted = record, True
     line = ProgressLine("learning", source.total, source.share_read)
     begin = perf_counter()
-    before = _examples_seen(model)
     try:
         with shown(line):
             for number in range(1, passes + 1):
@@ -106,12 +105,12 @@ def learn_from(
                 ):
                     with held_back():
                         learn_batch(state, batch, source.path, predict=number == 1)
+                        state.examples += batch.n_rows
                     done += batch.n_rows
                     line.update(done, facts(state))
                 state.passes = number
     except KeyboardInterrupt:
         state.stopped = True
-    state.examples = _examples_seen(model) - before
     state.seconds = perf_counter() - begin
     return state
 
@@ -218,10 +217,6 @@ def _batches(source: Source, first_pass: bool, all_predicted: bool) -> Iterator[
 def _batch_size(seen: int, all_predicted: bool) -> int:
     """1, 2, 4, … rows at first, or every label of the first chunk would be unknown."""
     return min(seen + 1, SAMPLE) if all_predicted or seen < ALL_PREDICTED else CHUNK_ROWS
-
-
-def _examples_seen(model: Model) -> int:
-    return int(getattr(model, "examples_seen_", 0))
 
 
 def new_record(

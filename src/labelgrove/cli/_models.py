@@ -18,8 +18,10 @@ from labelgrove.cli._trees import read_tree
 from labelgrove.data import Examples
 from labelgrove.models import ESTIMATORS, TextClassifier
 from labelgrove.models._base import LabelClassifier, check_parameters
+from labelgrove.models._names import NamesLearnt
 from labelgrove.models._plt_options import PRESETS
 from labelgrove.text import HashedText
+from labelgrove.vocabulary import Vocabulary
 
 #: What ``--algorithm`` can name.
 ALGORITHMS = {estimator.algorithm: estimator for estimator in ESTIMATORS}
@@ -85,6 +87,8 @@ def create_model(
     passes: int,
     jobs: int,
     seed: int,
+    vocabulary: Vocabulary | None = None,
+    names: NamesLearnt | None = None,
 ) -> Model:
     """Make a model that has learnt nothing yet.
 
@@ -98,13 +102,17 @@ def create_model(
         Whether it is to learn from texts.
     passes, jobs, seed : int
         The options of these names.
+    vocabulary : Vocabulary, optional
+        What labels are called.
+    names : {"met", "all"}, optional
+        Whose names are learnt.
     """
     estimator = ALGORITHMS.get(algorithm)
     if estimator is None:
         close = get_close_matches(algorithm, ALGORITHMS, n=1)
         hint = f"; did you mean {close[0]}?" if close else ""
-        names = ", ".join(ALGORITHMS)
-        raise ParameterError(f"--algorithm {algorithm}: no such algorithm{hint} (there is {names})")
+        there = ", ".join(ALGORITHMS)
+        raise ParameterError(f"--algorithm {algorithm}: no such algorithm{hint} (there is {there})")
     settings = parse_settings(assignments, settable(estimator), settable(HashedText), OPTIONS)
     tree = settings.estimator.get("tree")
     if isinstance(tree, str) and Path(tree).is_file():
@@ -121,12 +129,18 @@ def create_model(
         )
     classifier = estimator(**settings.estimator, **options)
     check_parameters(classifier)
+    classifier.vocabulary_ = vocabulary
+    if names is not None and (vocabulary is None or not texts):
+        raise ParameterError(
+            f"--learn-names {names}: expected a --vocabulary and examples that are texts"
+        )
     if not texts:
         return classifier
-    return TextClassifier(classifier, HashedText.from_dict(settings.text, trust_pattern=True))
+    text = HashedText.from_dict(settings.text, trust_pattern=True)
+    return TextClassifier(classifier, text, vocabulary, names)
 
 
-def load_model(path: str, *, jobs: int = 1) -> Model:
+def load_model(path: str, *, jobs: int = 1, vocabulary: Vocabulary | None = None) -> Model:
     """Open a model file.
 
     Parameters
@@ -135,6 +149,8 @@ def load_model(path: str, *, jobs: int = 1) -> Model:
         The file.
     jobs : int
         Threads to use; a file does not say.
+    vocabulary : Vocabulary, optional
+        What labels are called, in place of what the file says.
     """
     if path == "-":
         raise ParameterError(
@@ -143,6 +159,8 @@ def load_model(path: str, *, jobs: int = 1) -> Model:
     if Path(path).is_dir():
         raise ModelFileError(f"{path}: this is a directory, not a model file")
     model: Model = labelgrove.load(path, n_jobs=jobs, trust_pattern=trusting.get())
+    if vocabulary is not None:
+        estimator_of(model).vocabulary_ = vocabulary
     return model
 
 

@@ -14,6 +14,7 @@ import typer
 
 from labelgrove._errors import ParameterError
 from labelgrove.data import FORMATS, Columns
+from labelgrove.vocabulary import Vocabulary, read_vocabulary
 
 _WORDS = {"true": True, "false": False, "none": None, "null": None}
 
@@ -104,24 +105,62 @@ def _names(listed: str | None) -> tuple[str, ...]:
     return () if listed is None else tuple(name.strip() for name in listed.split(","))
 
 
-def reads_data(command: Callable[..., None]) -> Callable[..., None]:
-    """Give a command, in place of its parameter ``reading``, the options of which it is made.
+_VocabularyOption = Annotated[
+    str | None,
+    typer.Option(
+        "--vocabulary",
+        metavar="FILE",
+        help="What labels are called: TSV (id, tab, name), CSV, JSON lines, SKOS. A model that "
+        "learns keeps it.",
+    ),
+]
+
+_LanguageOption = Annotated[
+    str | None,
+    typer.Option(
+        "--language", metavar="L,…", help="Languages of the vocabulary to show, the best first."
+    ),
+]
+
+
+def _naming(
+    vocabulary: _VocabularyOption = None, language: _LanguageOption = None
+) -> Vocabulary | None:
+    if vocabulary is None:
+        if language is not None:
+            raise ParameterError(f"--language {language}: give the --vocabulary as well")
+        return None
+    return read_vocabulary(vocabulary, _names(language))
+
+
+_GATHERED: dict[str, Callable[..., Any]] = {"reading": _reading, "vocabulary": _naming}
+
+
+def gathered(command: Callable[..., None]) -> Callable[..., None]:
+    """Give a command, in place of what is gathered from several options, these options.
 
     Parameters
     ----------
     command : callable
-        With a parameter ``reading``.
+        With a parameter ``reading`` or ``vocabulary`` or both.
     """
-    options = inspect.signature(_reading, eval_str=True).parameters
     given = inspect.signature(command, eval_str=True)
     parameters: list[inspect.Parameter] = []
-    for parameter in given.parameters.values():
-        parameters += options.values() if parameter.name == "reading" else [parameter]
+    parts: dict[str, list[str]] = {}
+    for name, parameter in given.parameters.items():
+        options = [parameter]
+        if name in _GATHERED:
+            options = list(inspect.signature(_GATHERED[name], eval_str=True).parameters.values())
+            parts[name] = [option.name for option in options]
+        parameters += options
 
     @wraps(command)
     def run(**values: Any) -> None:
-        reading = _reading(**{name: values.pop(name) for name in options})
-        command(**values, reading=reading)
+        whole = {
+            name: _GATHERED[name](**{option: values.pop(option) for option in options})
+            for name, options in parts.items()
+        }
+        command(**values, **whole)
 
     run.__signature__ = given.replace(parameters=parameters)  # type: ignore[attr-defined]
     run.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}

@@ -34,6 +34,7 @@ from labelgrove.trees import (
     search_cost,
     skos_tree,
 )
+from labelgrove.vocabulary import Vocabulary
 
 _MOST_ARITIES = 8
 _LONGEST = 60  # characters of a label
@@ -179,13 +180,15 @@ BUILDERS: dict[str, Builder] = {
 }
 
 
-def read_tree(path: str) -> LabelTree:
+def read_tree(path: str, *, named: bool = False) -> LabelTree:
     """Read a tree: JSON, a list of edges (.tsv), or the tree of a model.
 
     Parameters
     ----------
     path : str
         The file; its format is recognised by its name or its first byte.
+    named : bool
+        Whether to put its name behind a label, where the model has a vocabulary.
     """
     file = Path(path)
     edges = file.suffix.lower() == ".tsv"
@@ -196,7 +199,7 @@ def read_tree(path: str) -> LabelTree:
         tree = getattr(model, "tree_", None)
         if not isinstance(tree, LabelTree):
             raise ParameterError(f"{path}: a {type(model).__name__} has no label tree")
-        return tree
+        return with_names(tree, model.vocabulary_) if named and model.vocabulary_ else tree
     try:
         text = file.read_text(encoding="utf-8")
         return LabelTree.from_edge_list(text) if edges else LabelTree.from_json(text)
@@ -301,6 +304,20 @@ def outline(tree: LabelTree, *, levels: int, width: int, samples: int) -> Iterat
     └─ fish
     """
     return _Outline(tree, levels, width, samples).lines(0, "", 0)
+
+
+def with_names(tree: LabelTree, vocabulary: Vocabulary) -> LabelTree:
+    """Put its name behind every label.
+
+    Parameters
+    ----------
+    tree : LabelTree
+        Any.
+    vocabulary : Vocabulary
+        What labels are called.
+    """
+    labels = {node: vocabulary.called(label) for node, label in tree.labels.items()}
+    return LabelTree(tree.parents, labels)
 
 
 class _Outline:

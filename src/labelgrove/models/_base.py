@@ -478,7 +478,7 @@ class LabelClassifier(ClassifierMixin, BaseEstimator):
         (True, 'bark')
         """
         with self._guard.reading():
-            return explain(
+            explained = explain(
                 known(self._learned),
                 X,
                 label,
@@ -487,6 +487,7 @@ class LabelClassifier(ClassifierMixin, BaseEstimator):
                 top=top,
                 feature_names=feature_names,
             )
+        return explained if self._vocabulary is None else explained.named(self._vocabulary.name)
 
     # --- attributes ----------------------------------------------------------------------------
 

@@ -136,6 +136,20 @@ class Vocabulary:
                     return name if isinstance(name, str) else name[0]
         return None
 
+    def called(self, label: Any) -> str:
+        """Give a label with its name behind it, to be shown.
+
+        Parameters
+        ----------
+        label : str or int
+
+        Returns
+        -------
+        str
+        """
+        name = self.name(label)
+        return str(label) if name is None or name == str(label) else f"{label} {name}"
+
     def names(self, label: Any) -> tuple[str, ...]:
         """All names of a label in the vocabulary's `languages`, the preferred ones first.
 

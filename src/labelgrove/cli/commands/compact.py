@@ -24,7 +24,7 @@ from labelgrove.cli._options import (
     LimitOption,
     ModelArgument,
     Reading,
-    reads_data,
+    gathered,
 )
 from labelgrove.cli.streams import _numbers
 from labelgrove.cli.streams._console import show_pairs, write_json
@@ -38,7 +38,7 @@ _UNITS = {"": 1, "b": 1, "kb": 10**3, "mb": 10**6, "gb": 10**9}
 _UNITS |= {"kib": 2**10, "mib": 2**20, "gib": 2**30}
 
 
-@reads_data
+@gathered
 def compact(
     model_file: ModelArgument,
     output: Annotated[

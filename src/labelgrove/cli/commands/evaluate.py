@@ -26,7 +26,7 @@ from labelgrove.cli._options import (
     Reading,
     ThresholdOption,
     ThresholdsOption,
-    reads_data,
+    gathered,
 )
 from labelgrove.cli._search import chosen_cut
 from labelgrove.cli.streams import _numbers
@@ -36,12 +36,13 @@ from labelgrove.cli.streams._progress import ProgressLine, shown
 from labelgrove.cli.streams._source import Source
 from labelgrove.evaluation._figures import AVERAGES, Training, figures
 from labelgrove.evaluation._observed import observe
+from labelgrove.vocabulary import Vocabulary
 
 _PLACES = (1, 3, 5)
 _NAMES = {"p": "P", "r": "R", "ndcg": "nDCG", "psp": "PSP", "psndcg": "PSnDCG"}
 
 
-@reads_data
+@gathered
 def evaluate(
     model_file: ModelArgument,
     data: DataArgument,
@@ -57,6 +58,7 @@ def evaluate(
     beam: BeamOption = None,
     jobs: JobsOption = 1,
     reading: Reading = AS_FOUND,
+    vocabulary: Vocabulary | None = None,
     limit: LimitOption = None,
 ) -> None:
     """Measure MODEL on DATA: its rankings, the labels it predicts, and its speed.
@@ -72,7 +74,7 @@ def evaluate(
     """
     if metrics_file is not None:
         refuse_inputs(metrics_file, model_file, data)
-    model = load_model(model_file, jobs=jobs)
+    model = load_model(model_file, jobs=jobs, vocabulary=vocabulary)
     with Source(data, reading=reading, limit=limit) as source:
         cut = chosen_cut(model, threshold, thresholds)
         result = _measure(model, source, beam, cut)

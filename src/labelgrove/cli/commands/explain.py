@@ -19,16 +19,17 @@ from labelgrove.cli._options import (
     Reading,
     ThresholdOption,
     ThresholdsOption,
-    reads_data,
+    gathered,
 )
 from labelgrove.cli._search import chosen_cut
 from labelgrove.cli.streams import _numbers
 from labelgrove.cli.streams._console import show, write_json
 from labelgrove.cli.streams._source import Source
 from labelgrove.models import Explanation, LabelExplanation, Step
+from labelgrove.vocabulary import Vocabulary
 
 
-@reads_data
+@gathered
 def explain(
     model_file: ModelArgument,
     data: Annotated[
@@ -56,6 +57,7 @@ def explain(
         int, typer.Option("--top", metavar="N", min=0, help="Features to list at every node.")
     ] = 6,
     reading: Reading = AS_FOUND,
+    vocabulary: Vocabulary | None = None,
     json: JsonOption = False,
 ) -> None:
     """Show why MODEL predicts labels for one example, or why not.
@@ -65,7 +67,7 @@ def explain(
     label that is not predicted: where it falls out, and by how much. For LOMtree and LdSM also
     the leaves that the example reaches, and how much of the label there is in them.
     """
-    model = load_model(model_file)
+    model = load_model(model_file, vocabulary=vocabulary)
     if not hasattr(model, "explain"):
         raise ModelStateError(
             f"{model_file}: models of {algorithm_of(model)} cannot explain themselves"
@@ -137,7 +139,7 @@ def show_explanation(explained: Explanation) -> None:
 def _heading(one: LabelExplanation) -> Text:
     mark, style = ("✓", "green") if one.predicted else ("·", "yellow")
     place = f"  {_score(one.probability)}, place {_numbers.count(one.rank)}"
-    return Text.assemble((f"{mark} {one.label}", f"bold {style}"), (place, "dim"))
+    return Text.assemble((f"{mark} {one.called}", f"bold {style}"), (place, "dim"))
 
 
 def _path(one: LabelExplanation) -> Table:

@@ -19,6 +19,7 @@ from labelgrove.cli.streams._console import show_pairs, write_json
 from labelgrove.models import LdSMClassifier, LOMTreeClassifier, TextClassifier
 from labelgrove.models._label_tree import LabelTreeClassifier
 from labelgrove.models.thresholds._tuner import about_thresholds
+from labelgrove.vocabulary import Vocabulary
 
 _MOST_FREQUENT = 5
 
@@ -60,6 +61,7 @@ def describe(model: Model, path: str) -> dict[str, Any]:
         "examples": int(classifier.examples_seen_),
         "labels": int(classifier.n_classes_),
         "most_frequent_labels": dict(zip(map(str, names), counts[frequent].tolist(), strict=True)),
+        "names": _names(classifier.vocabulary_),
         "features": int(classifier.n_features_in_),
         **_tree_facts(classifier),
         "thresholds": _threshold_facts(classifier),
@@ -69,6 +71,12 @@ def describe(model: Model, path: str) -> dict[str, Any]:
         "memory_bytes": int(size["memory_bytes"]),
         **_compaction(classifier),
     }
+
+
+def _names(vocabulary: Vocabulary | None) -> dict[str, Any] | None:
+    if vocabulary is None:
+        return None
+    return {"concepts": len(vocabulary), "languages": list(filter(None, vocabulary.languages))}
 
 
 def _compaction(classifier: Any) -> dict[str, Any]:
@@ -148,6 +156,7 @@ def _for_people(facts: Mapping[str, Any]) -> list[tuple[str, str]]:
         ("examples seen", _numbers.count(facts["examples"])),
         ("labels", _numbers.count(facts["labels"])),
         ("most frequent", ", ".join(f"{name} ({_numbers.count(n)})" for name, n in frequent)),
+        *([("names", _named(facts["names"]))] if facts["names"] else []),
         ("features", f"up to {_numbers.count(facts['features'])}"),
         *([("tree", _tree(facts))] if "nodes" in facts else []),
         *([("splits", _splits(facts))] if "entropy" in facts else []),
@@ -176,6 +185,11 @@ def _tree(facts: Mapping[str, Any]) -> str:
 
 def _thresholds(found: Mapping[str, Any]) -> str:
     return f"{in_words(found)}; by {found['method']}, for the {found['average']} F1"
+
+
+def _named(found: Mapping[str, Any]) -> str:
+    languages = f" in {', '.join(found['languages'])}" if found["languages"] else ""
+    return f"{_numbers.counted(found['concepts'], 'concept')}{languages}"
 
 
 def _splits(facts: Mapping[str, Any]) -> str:

@@ -16,20 +16,22 @@ from labelgrove.cli._options import (
     NewModelOption,
     ProgressiveOption,
     Reading,
-    reads_data,
+    gathered,
 )
 from labelgrove.cli.streams._output import refuse_inputs
 from labelgrove.cli.streams._source import Source
 from labelgrove.models import OnlinePLTClassifier, PLTClassifier, TextClassifier
+from labelgrove.vocabulary import Vocabulary
 
 
-@reads_data
+@gathered
 def learn(
     model_file: ModelArgument,
     data: DataArgument,
     output: NewModelOption = None,
     jobs: JobsOption = 1,
     reading: Reading = AS_FOUND,
+    vocabulary: Vocabulary | None = None,
     limit: LimitOption = None,
     for_prediction: ForPredictionOption = False,
     progressive: ProgressiveOption = None,
@@ -47,7 +49,7 @@ def learn(
         raise ParameterError(
             "--for-prediction needs -o: in the place of MODEL it would end all further learning"
         )
-    model = load_model(model_file, jobs=jobs)
+    model = load_model(model_file, jobs=jobs, vocabulary=vocabulary)
     check_can_write(target)
     refuse_inputs(target, data)
     batch = estimator_of(model)

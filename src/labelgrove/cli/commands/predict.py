@@ -20,16 +20,17 @@ from labelgrove.cli._options import (
     Reading,
     ThresholdOption,
     ThresholdsOption,
-    reads_data,
+    gathered,
 )
 from labelgrove.cli._search import Search, chosen_cut
 from labelgrove.cli.streams._console import encode, say_warning
 from labelgrove.cli.streams._output import Output, refuse_inputs
 from labelgrove.cli.streams._progress import ProgressLine, shown
 from labelgrove.cli.streams._source import Source
+from labelgrove.vocabulary import Vocabulary
 
 
-@reads_data
+@gathered
 def predict(
     model_file: ModelArgument,
     data: DataArgument,
@@ -61,17 +62,20 @@ def predict(
     ] = "-",
     jobs: JobsOption = 1,
     reading: Reading = AS_FOUND,
+    vocabulary: Vocabulary | None = None,
     limit: LimitOption = None,
 ) -> None:
     """Predict labels, with their probabilities, for the examples of DATA.
 
     One line of JSON for each example, in the order of DATA: {"labels": [...], "scores": [...]},
-    best first. Labels in DATA are ignored.
+    best first; with a vocabulary also their "names", null for a label that it lacks. Labels in
+    DATA are ignored.
     """
     refuse_inputs(output, model_file, data)
-    model = load_model(model_file, jobs=jobs)
+    model = load_model(model_file, jobs=jobs, vocabulary=vocabulary)
     allowed = None if labels_file is None else read_allowed_labels(labels_file, model)
     search = Search(model, k, chosen_cut(model, threshold, thresholds), beam, allowed)
+    names = model.vocabulary_
     with ExitStack() as resources:
         source = resources.enter_context(
             Source(data, reading=reading, limit=limit, labels_required=False)
@@ -82,14 +86,19 @@ def predict(
         done = 0
         for chunk in source.chunks():
             found = search.find(inputs_of(model, chunk, data))
-            out.write(b"".join(encode(_as_object(*row)) for row in found))
+            out.write(b"".join(encode(_as_object(*row, names)) for row in found))
             done += chunk.n_rows
             line.update(done)
 
 
-def _as_object(labels: list[Any], scores: list[float]) -> dict[str, Any]:
+def _as_object(
+    labels: list[Any], scores: list[float], vocabulary: Vocabulary | None
+) -> dict[str, Any]:
     # Scores are single precision: more digits than this would be noise.
-    return {"labels": labels, "scores": [float(f"{score:.6g}") for score in scores]}
+    found: dict[str, Any] = {"labels": labels}
+    if vocabulary is not None:
+        found["names"] = [vocabulary.name(label) for label in labels]
+    return found | {"scores": [float(f"{score:.6g}") for score in scores]}
 
 
 def read_allowed_labels(path: str, model: Model) -> list[Any]:

@@ -17,7 +17,7 @@ from labelgrove.cli._options import (
     LimitOption,
     ModelArgument,
     Reading,
-    reads_data,
+    gathered,
 )
 from labelgrove.cli.streams import _numbers
 from labelgrove.cli.streams._console import show_pairs
@@ -25,9 +25,10 @@ from labelgrove.cli.streams._output import refuse_inputs
 from labelgrove.cli.streams._progress import ProgressLine, shown
 from labelgrove.cli.streams._source import Source
 from labelgrove.reporting import write_report
+from labelgrove.vocabulary import Vocabulary
 
 
-@reads_data
+@gathered
 def report(
     model_file: ModelArgument,
     data: DataArgument,
@@ -42,6 +43,7 @@ def report(
     ] = None,
     jobs: JobsOption = 1,
     reading: Reading = AS_FOUND,
+    vocabulary: Vocabulary | None = None,
     limit: LimitOption = None,
 ) -> None:
     """Write a report of MODEL, measured on DATA, as one page of HTML.
@@ -51,7 +53,8 @@ def report(
     """
     check_can_write(output)
     refuse_inputs(output, model_file, data, *([compare] if compare else []))
-    models = [load_model(path, jobs=jobs) for path in (model_file, compare) if path is not None]
+    files = [model_file] if compare is None else [model_file, compare]
+    models = [load_model(path, jobs=jobs, vocabulary=vocabulary) for path in files]
     X, labels = _read(models, data, reading, limit)
     names = [Path(path).stem for path in (model_file, compare or "the other")]
     if names[0] == names[1]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 
@@ -26,12 +26,13 @@ from labelgrove.cli._options import (
     Reading,
     SeedOption,
     SetOption,
-    reads_data,
+    gathered,
     settable,
 )
 from labelgrove.cli.streams._output import refuse_inputs
 from labelgrove.cli.streams._source import CHUNK_ROWS, Source
 from labelgrove.text import HashedText
+from labelgrove.vocabulary import Vocabulary
 
 _SETTABLE = "\n\n".join(
     f"{name}: {', '.join(sorted(set(settable(estimator)) - set(OPTIONS)))}."
@@ -50,7 +51,7 @@ EPILOG = (
 )
 
 
-@reads_data
+@gathered
 def train(
     data: DataArgument,
     output: Annotated[
@@ -66,6 +67,7 @@ def train(
     jobs: JobsOption = 1,
     seed: SeedOption = 0,
     reading: Reading = AS_FOUND,
+    vocabulary: Vocabulary | None = None,
     shuffle: Annotated[
         bool,
         typer.Option("--shuffle", help="Read all of DATA into memory and shuffle it every pass."),
@@ -73,6 +75,14 @@ def train(
     limit: LimitOption = None,
     for_prediction: ForPredictionOption = False,
     progressive: ProgressiveOption = None,
+    learn_names: Annotated[
+        Literal["met", "all"] | None,
+        typer.Option(
+            "--learn-names",
+            help="Learn the names of labels in the vocabulary as examples: met, of each label "
+            "before its first example; all, of the whole vocabulary. For short texts.",
+        ),
+    ] = None,
     json: JsonOption = False,
 ) -> None:
     """Learn a new model from DATA, one example after another.
@@ -92,6 +102,8 @@ def train(
             passes=passes,
             jobs=jobs,
             seed=seed,
+            vocabulary=vocabulary,
+            names=learn_names,
         )
         learning = learn_from(model, source, passes, record=record)
     write_record(progressive, learning, output, data)

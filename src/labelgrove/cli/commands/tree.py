@@ -20,8 +20,8 @@ from labelgrove.cli._options import (
     Reading,
     SeedOption,
     SetOption,
+    gathered,
     parse_settings,
-    reads_data,
     settable,
 )
 from labelgrove.cli._trees import (
@@ -32,12 +32,14 @@ from labelgrove.cli._trees import (
     outline,
     read_tree,
     tree_as_bytes,
+    with_names,
 )
 from labelgrove.cli.streams import _numbers
 from labelgrove.cli.streams._console import show_pairs, visible, write_json
 from labelgrove.cli.streams._output import Output, refuse_inputs
 from labelgrove.cli.streams._progress import ProgressLine, shown
 from labelgrove.text import HashedText
+from labelgrove.vocabulary import Vocabulary
 
 _RESERVED = {"n_jobs": "--jobs", "random_state": "--seed"}
 
@@ -65,7 +67,7 @@ BUILD_EPILOG = (
 
 
 @tree_app.command(cls=Command, epilog=BUILD_EPILOG)
-@reads_data
+@gathered
 def build(
     data: DataArgument,
     output: Annotated[
@@ -127,6 +129,7 @@ def build(
 
 
 @tree_app.command(cls=Command)
+@gathered
 def show(
     tree: TreeArgument,
     levels: Annotated[
@@ -138,9 +141,13 @@ def show(
     labels: Annotated[
         int, typer.Option("--labels", metavar="N", min=1, help="Labels named for a node.")
     ] = 6,
+    vocabulary: Vocabulary | None = None,
 ) -> None:
-    """Print TREE as an outline."""
-    for line in outline(read_tree(tree), levels=levels, width=children, samples=labels):
+    """Print TREE as an outline, labels with their names where a vocabulary has them."""
+    found = read_tree(tree, named=vocabulary is None)
+    if vocabulary is not None:
+        found = with_names(found, vocabulary)
+    for line in outline(found, levels=levels, width=children, samples=labels):
         typer.echo(visible(line))
 
 
@@ -169,7 +176,7 @@ def plot(
 
 
 @tree_app.command(cls=Command)
-@reads_data
+@gathered
 def stats(
     tree: TreeArgument,
     data: Annotated[

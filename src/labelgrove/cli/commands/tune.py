@@ -19,7 +19,7 @@ from labelgrove.cli._options import (
     ModelArgument,
     NewModelOption,
     Reading,
-    reads_data,
+    gathered,
 )
 from labelgrove.cli._search import distribution, in_words
 from labelgrove.cli.streams import _numbers
@@ -30,7 +30,7 @@ from labelgrove.cli.streams._source import Source
 from labelgrove.models.thresholds._tuner import show_examples, tuning_of
 
 
-@reads_data
+@gathered
 def tune(
     model_file: ModelArgument,
     data: DataArgument,

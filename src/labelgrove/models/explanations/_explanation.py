@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import asdict, dataclass
+from collections.abc import Callable, Iterator
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 _LEAVES_IN_TEXT = 3
@@ -158,6 +158,8 @@ class LabelExplanation:
         Where a label that is not predicted fell out; None for LdSM, and where the product never
         was too small (a label with the same probability has arrived earlier, or other trees of the
         model decided).
+    name : str or None
+        What the model's vocabulary calls the label.
     """
 
     label: Any
@@ -168,6 +170,7 @@ class LabelExplanation:
     leaves: tuple[Leaf, ...]
     contributions: tuple[Contribution, ...]
     fallen_out: FallOut | None
+    name: str | None = None
 
     def in_leaves(self) -> str:
         """Say in which leaves the label was found, in a sentence; nothing for a label tree.
@@ -189,12 +192,18 @@ class LabelExplanation:
         ]
         return said + (f"; most: {', '.join(most)}" if most else "")
 
+    @property
+    def called(self) -> str:
+        """The label, and its name where it has one."""
+        named = self.name is not None and self.name != str(self.label)
+        return f"{self.label} {self.name}" if named else str(self.label)
+
     def __str__(self) -> str:
         return "\n".join(self._lines())
 
     def _lines(self) -> Iterator[str]:
         verdict = "predicted" if self.predicted else "not predicted"
-        yield f"{self.label}  P = {self.probability:.4g}, place {self.rank}, {verdict}"
+        yield f"{self.called}  P = {self.probability:.4g}, place {self.rank}, {verdict}"
         if self.leaves:
             yield f"  {self.in_leaves()}"
         if len(self.leaves) > 1 and self.contributions:
@@ -234,6 +243,21 @@ class Explanation:
 
     def __str__(self) -> str:
         return "\n\n".join(map(str, self.labels)) or "no label is predicted"
+
+    def named(self, name_of: Callable[[Any], str | None]) -> Explanation:
+        """Give labels their names.
+
+        Parameters
+        ----------
+        name_of : callable
+            From a label to its name, such as a vocabulary's ``name``.
+
+        Returns
+        -------
+        Explanation
+        """
+        labels = tuple(replace(one, name=name_of(one.label)) for one in self.labels)
+        return replace(self, labels=labels)
 
     def to_dict(self) -> dict[str, Any]:
         """Everything as dicts, lists and numbers, for JSON.

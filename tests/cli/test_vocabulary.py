@@ -1,0 +1,62 @@
+"""``--vocabulary``: names are kept in the model and shown beside labels."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import labelgrove
+
+
+@pytest.fixture
+def named(run: Any, texts: Path, tmp_path: Path) -> Path:
+    names = "".join(f"topic-{i:02d}\tsubject {i:02d}\n" for i in range(60))
+    (tmp_path / "names.tsv").write_text(names)
+    run("train", texts, "-o", tmp_path / "m.lg", "--vocabulary", tmp_path / "names.tsv")
+    return tmp_path / "m.lg"
+
+
+def test_predict_names_labels(run: Any, named: Path, texts: Path, tmp_path: Path) -> None:
+    rows = [
+        json.loads(line) for line in run("predict", named, texts, "-k", "2").stdout.splitlines()
+    ]
+    for row in rows:
+        assert row["names"] == [label.replace("topic-", "subject ") for label in row["labels"]]
+    other = tmp_path / "other.csv"
+    other.write_text("id,label_fi,label_en\n" + rows[0]["labels"][0] + ",aihe,theme\n")
+    first = run("predict", named, texts, "-k", "2", "--vocabulary", other, "--language", "en")
+    assert json.loads(first.stdout.splitlines()[0])["names"] == ["theme", None]
+
+
+def test_explain_tree_and_info_name_labels(run: Any, named: Path) -> None:
+    text = ("--text", "topic3w0 topic3w1", "-k", "1")
+    assert " subject " in run("explain", named, *text).stdout
+    [label] = json.loads(run("explain", named, *text, "--json").stdout)["labels"]
+    assert label["name"] == label["label"].replace("topic-", "subject ")
+    assert " subject " in run("tree", "show", named, "--levels", "9").stdout
+    assert "60 concepts" in run("info", named).stdout
+
+
+def test_learning_on_keeps_names_and_may_take_others(
+    run: Any, named: Path, texts: Path, tmp_path: Path
+) -> None:
+    run("learn", named, texts)
+    assert len(labelgrove.load(named).vocabulary_) == 60
+    (tmp_path / "few.tsv").write_text("topic-1\tonly this\n")
+    run("learn", named, texts, "--vocabulary", tmp_path / "few.tsv")
+    assert len(labelgrove.load(named).vocabulary_) == 1
+
+
+def test_names_are_learnt_where_that_is_asked_for(run: Any, named: Path, texts: Path) -> None:
+    words = ("train", texts, "-o", named, "--json")
+    names = ("--vocabulary", named.parent / "names.tsv", "--learn-names")
+    found = json.loads(run(*words, *names, "all").stdout)
+    assert (found["examples"], found["labels"]) == (400, 60)
+    assert labelgrove.load(named).names == "all"
+    failed = run(*words, "--learn-names", "met", status=1)
+    assert "--learn-names met: expected a --vocabulary" in " ".join(failed.stderr.split())
+    failed = run(*words, "--language", "fi", status=1)
+    assert "--language fi: give the --vocabulary as well" in failed.stderr

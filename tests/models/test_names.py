@@ -1,0 +1,128 @@
+"""Names of labels as evidence: what is learnt, when, and that any cut into calls is the same."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from labelgrove import (
+    DataError,
+    LearningInterrupted,
+    OnlinePLTClassifier,
+    ParameterError,
+    PLTClassifier,
+    TextClassifier,
+    load,
+)
+from labelgrove.models._names import with_names
+from labelgrove.vocabulary import Concept, Vocabulary
+
+VOCABULARY = Vocabulary(
+    [
+        Concept("f", {"": "fish and fisheries"}),
+        Concept("o", {"": "olive oil"}),
+        Concept("n", {"": "fishing nets"}),
+        Concept("x"),
+    ]
+)
+TEXTS = ["salmon in the Baltic", "who mends", "nothing", "cod again", "quotas"] * 3
+LABELS = [["f"], ["n", "x"], [], ["f", "new"], ["f", "q"]] * 3
+
+
+def test_names_of_labels_met_come_before_the_example_that_brings_them() -> None:
+    more = with_names(TEXTS[:4], LABELS[:4], None, VOCABULARY, "met")
+    assert more.texts == [
+        *("fish and fisheries", "salmon in the Baltic"),
+        *("fishing nets", "who mends", "nothing", "cod again"),
+    ]
+    assert more.labels == [["f"], ["f"], ["n"], ["n", "x"], [], ["f", "new"]]
+    assert more.own.tolist() == [False, True, False, True, True, True]
+    assert more.weights is None
+
+
+def test_names_of_all_come_before_the_first_example_with_a_label() -> None:
+    more = with_names(["a", "b", "c"], [[], ["n"], ["f"]], [1.0, 2.0, 3.0], VOCABULARY, "all")
+    assert more.labels == [[], ["n"], ["f"], ["o"], ["n"], ["f"]]
+    assert more.weights is not None
+    assert more.weights.tolist() == [1.0, 1.0, 1.0, 1.0, 2.0, 3.0]
+    again = with_names(["d"], [["o"]], None, VOCABULARY, "all", known={"n", "f", "o"})
+    assert again.texts == ["d"]
+
+
+def test_classes_and_numbers() -> None:
+    numbered = Vocabulary([Concept("7", {"": "seven"}), Concept("x", {"": "no number"})])
+    more = with_names(["a"], np.array([3]), None, numbered, "all")
+    assert (more.texts, more.labels) == (["seven", "a"], [7, 3])
+
+
+@pytest.mark.parametrize("names", ["met", "all"])
+def test_any_cut_into_calls_with_saving_between_them_is_the_same(
+    tmp_path: Path, names: Any
+) -> None:
+    whole = TextClassifier(vocabulary=VOCABULARY, names=names).fit(TEXTS, LABELS)
+    whole.save(tmp_path / "whole.lg")
+    cut = TextClassifier(vocabulary=VOCABULARY, names=names)
+    for start in range(0, len(TEXTS), 2):
+        cut.partial_fit(TEXTS[start : start + 2], LABELS[start : start + 2])
+        cut.save(tmp_path / "cut.lg")
+        cut = load(tmp_path / "cut.lg", n_jobs=2)
+    assert (tmp_path / "whole.lg").read_bytes() == (tmp_path / "cut.lg").read_bytes()
+    assert (cut.names, cut.vocabulary_) == (names, VOCABULARY)
+
+
+def test_a_label_that_no_example_had_is_predicted_by_its_name() -> None:
+    for classifier in (OnlinePLTClassifier(), PLTClassifier()):
+        learnt = TextClassifier(classifier, vocabulary=VOCABULARY, names="all").fit(TEXTS, LABELS)
+        assert learnt.predict_topk(["a bottle of olive oil"], k=1)[0].tolist() == [["o"]]
+    met = TextClassifier(vocabulary=VOCABULARY, names="met").fit(TEXTS, LABELS)
+    assert "o" not in met.classes_
+
+
+def test_a_vocabulary_alone_changes_nothing_that_is_learnt(tmp_path: Path) -> None:
+    plain = TextClassifier().fit(TEXTS, LABELS)
+    named = TextClassifier(vocabulary=VOCABULARY).fit(TEXTS, LABELS)
+    for ours, theirs in zip(named.predict_topk(TEXTS), plain.predict_topk(TEXTS), strict=True):
+        np.testing.assert_array_equal(ours, theirs)
+    assert (plain.vocabulary_, named.vocabulary_) == (None, VOCABULARY)
+
+
+@pytest.mark.parametrize("for_prediction", [False, True])
+def test_any_model_keeps_its_vocabulary(tmp_path: Path, for_prediction: bool) -> None:
+    model = OnlinePLTClassifier().fit([[1.0, 0.0], [0.0, 1.0]], ["f", "o"])
+    model.vocabulary_ = VOCABULARY
+    model.save(tmp_path / "m.lg", for_prediction=for_prediction)
+    assert load(tmp_path / "m.lg").vocabulary_ == VOCABULARY
+    assert model.compact().vocabulary_ == VOCABULARY
+    assert model.explain([[1.0, 0.0]], "f").labels[0].called == "f fish and fisheries"
+    batch = PLTClassifier().fit([[1.0, 0.0], [0.0, 1.0]], ["f", "o"])
+    batch.vocabulary_ = VOCABULARY
+    assert OnlinePLTClassifier.from_batch(batch).vocabulary_ == VOCABULARY
+
+
+def test_after_ctrl_c_the_callers_examples_are_counted(monkeypatch: pytest.MonkeyPatch) -> None:
+    model = TextClassifier(vocabulary=VOCABULARY, names="met").partial_fit(["a"], [["x"]])
+
+    def stopped(*arguments: object) -> None:
+        raise LearningInterrupted("stopped", 4)
+
+    monkeypatch.setattr(model.classifier_, "_partial_fit", stopped)
+    with pytest.raises(LearningInterrupted) as caught:
+        model.partial_fit(TEXTS, LABELS)
+    # Of those four the names of f and n were two.
+    assert caught.value.examples_learned == 2
+
+
+def test_parameters_are_checked() -> None:
+    with pytest.raises(ParameterError, match="names='some': expected None, 'met' or 'all'"):
+        TextClassifier(vocabulary=VOCABULARY, names="some").fit(TEXTS, LABELS)  # type: ignore[arg-type]
+    with pytest.raises(ParameterError, match="names='met': expected a vocabulary"):
+        TextClassifier(names="met").fit(TEXTS, LABELS)
+    with pytest.raises(ParameterError, match="vocabulary is a dict; expected a Vocabulary"):
+        TextClassifier(vocabulary={}).fit(TEXTS, LABELS)  # type: ignore[arg-type]
+    with pytest.raises(ParameterError, match="vocabulary_ is a dict"):
+        OnlinePLTClassifier().vocabulary_ = {}  # type: ignore[assignment]
+    with pytest.raises(DataError, match="Y is a 0/1 matrix, and the names"):
+        TextClassifier(vocabulary=VOCABULARY, names="met").fit(["a", "b"], np.eye(2))

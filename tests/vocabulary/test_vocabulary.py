@@ -1,0 +1,195 @@
+"""What labels are called: as an object, from files, and in a model's file."""
+
+from __future__ import annotations
+
+import gzip
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from fuzz.extremes import examples
+from labelgrove import DataError, FileFormatError, ModelFileError, ParameterError
+from labelgrove.vocabulary import Concept, Vocabulary, read_vocabulary
+
+HERRING = Concept(
+    "p1265",
+    {"fi": "silakka", "en": "Baltic herring"},
+    {"en": ("strömming", "herring"), "sv": ("strömming",)},
+    "597.45",
+    ("p17",),
+)
+
+
+def test_names_in_the_languages_wanted() -> None:
+    vocabulary = Vocabulary(
+        [HERRING, Concept("p17", {"sv": "fiskar"}), Concept("p2")], ["en", "fi"]
+    )
+    assert [vocabulary.name(label) for label in ("p1265", "p17", "p2", "p3")] == [
+        "Baltic herring",
+        "fiskar",  # in no language that was wanted, but better than nothing
+        None,
+        None,
+    ]
+    assert vocabulary.names("p1265") == ("Baltic herring", "silakka", "strömming", "herring")
+    assert vocabulary.names("p17") == ()
+    assert vocabulary.called("p1265") == "p1265 Baltic herring"
+    assert vocabulary.called("p2") == "p2"
+    assert ("p17" in vocabulary, "p3" in vocabulary, len(vocabulary)) == (True, False, 3)
+    assert list(vocabulary) == ["p1265", "p17", "p2"]
+
+
+def test_labels_that_are_numbers_are_found_by_their_digits() -> None:
+    vocabulary = Vocabulary([Concept("17", {"": "fish"})])
+    assert vocabulary.name(17) == vocabulary.name(np.int64(17)) == "fish"
+
+
+@pytest.mark.parametrize(
+    ("concepts", "message"),
+    [
+        ([Concept("a"), Concept("a")], "the id 'a' occurs twice"),
+        ([Concept("")], "the id '' is empty"),
+        (["a"], "'a' found; expected a Concept"),
+    ],
+)
+def test_concepts_are_checked(concepts: Any, message: str) -> None:
+    with pytest.raises(DataError, match=message):
+        Vocabulary(concepts)
+
+
+words = st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=4)
+concepts = st.builds(
+    Concept,
+    words,
+    st.dictionaries(st.sampled_from(["", "fi", "en"]), words),
+    st.dictionaries(st.sampled_from(["", "fi"]), st.lists(words, min_size=1).map(tuple)),
+    st.none() | words,
+    st.lists(words, max_size=2).map(tuple),
+)
+
+
+@given(st.lists(concepts, unique_by=lambda concept: concept.id, max_size=4))
+def test_what_a_file_keeps_comes_back(found: list[Concept]) -> None:
+    vocabulary = Vocabulary(found, ["en"])
+    again = Vocabulary.from_array(vocabulary.to_array())
+    assert again == vocabulary
+    assert again.to_array().tobytes() == vocabulary.to_array().tobytes()
+
+
+@settings(max_examples=examples(200))
+@given(st.binary(max_size=60) | st.text('[]{}":,idlabe0\n', max_size=40).map(str.encode))
+def test_a_damaged_array_is_refused(content: bytes) -> None:
+    for head in (b"", b'["en"]\n'):
+        try:
+            Vocabulary.from_array(np.frombuffer(head + content, np.uint8))
+        except (ModelFileError, DataError) as error:
+            assert len(str(error)) < 400
+
+
+# --- files ---------------------------------------------------------------------------------------
+
+FILES = {
+    "a.tsv": "1\tcats\n\n<http://a/2>\tdogs\tignored\n",
+    "a.csv": "uri,label_fi,label_en,notation,broader\n1,kissat,cats,59,\n<http://a/2>,,dogs,,<1>\n",
+    "a.jsonl": '{"id": 1, "label": {"fi": "kissat", "en": "cats"}, "altLabel": ["felines"]}\n'
+    '{"uri": "http://a/2", "name": "dogs", "broader": ["1"]}\n',
+}
+
+
+def written(folder: Path, name: str, content: str | bytes) -> Path:
+    path = folder / name
+    path.write_bytes(content if isinstance(content, bytes) else content.encode())
+    return path
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_files(tmp_path: Path, name: str) -> None:
+    for path in (
+        written(tmp_path, name, FILES[name]),
+        written(tmp_path, name + ".gz", gzip.compress(FILES[name].encode())),
+    ):
+        vocabulary = read_vocabulary(path, "en")
+        assert [vocabulary.name(label) for label in ("1", "http://a/2")] == ["cats", "dogs"]
+    if name != "a.tsv":
+        assert read_vocabulary(path, ["fi", "en"]).name(1) == "kissat"
+        assert vocabulary["http://a/2"].broader == ("1",)
+    if name == "a.csv":
+        assert vocabulary["1"] == Concept("1", {"en": "cats"}, notation="59")
+    if name == "a.jsonl":
+        assert read_vocabulary(path)["1"].alternative == {"": ("felines",)}
+
+
+def test_lines_without_an_id_are_counted_from_zero(tmp_path: Path) -> None:
+    lines = '{"uid": "B00X", "title": "Nets"}\n{"uid": "B00Y", "title": "Oil"}\n'
+    vocabulary = read_vocabulary(written(tmp_path, "lbl.json", lines))
+    assert (vocabulary.name(0), vocabulary.name("1")) == ("Nets", "Oil")
+
+
+SKOS = """
+@prefix skos: <http://www.w3.org/2004/02/skos/core#> .
+@prefix owl: <http://www.w3.org/2002/07/owl#> .
+@prefix : <http://example.org/> .
+:b a skos:Concept ; skos:prefLabel "kala"@fi, "fish"@en ; skos:altLabel "fishes"@en ;
+   skos:notation "597" ; skos:broader :a .
+:a skos:prefLabel "animals"@en .
+:old a skos:Concept ; skos:prefLabel "gone"@en ; owl:deprecated true .
+"""
+
+
+def test_skos(tmp_path: Path) -> None:
+    pytest.importorskip("rdflib")
+    vocabulary = read_vocabulary(written(tmp_path, "a.ttl", SKOS), "en")
+    base = "http://example.org/"
+    assert list(vocabulary) == [base + "a", base + "b"]
+    assert vocabulary[base + "b"] == Concept(
+        base + "b", {"en": "fish"}, {"en": ("fishes",)}, "597", (base + "a",)
+    )
+    assert read_vocabulary(tmp_path / "a.ttl", "fi").name(base + "b") == "kala"
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "message"),
+    [
+        ("a.tsv", "1\tcats\nno tab\n", ":2: there is no tab; expected id, a tab, and label"),
+        ("a.tsv", "<1\tcats\n", ":1: '<1' is no label"),
+        ("a.tsv", "1\ta\n2\tb\n1\tc\n", ":3: '1' has been there, in line 1"),
+        ("a.tsv", b"1\t\xff\n", ":1: byte 3 of the line is not UTF-8"),
+        ("a.tsv", "\n", "holds no concept"),
+        ("a.csv", "name,label\n", ":1: names no column 'id' or 'uri'"),
+        ("a.csv", "id,label\n1,a,b\n", ":2: expected 2 fields"),
+        ("a.csv", "id,label\n1\n", ":2: expected 2 fields"),
+        ("a.csv", 'id,label\n"1\n', "not CSV ("),
+        ("a.csv", "id,label\n,x\n", ":2: not CSV ('' is no label"),
+        ("a.jsonl", "[]\n", ":1: found an array; expected a JSON object"),
+        ("a.jsonl", '{"id": 1.5}\n', ":1: the id is a number; expected a string or an integer"),
+        ("a.jsonl", '{"id": "a", "label": 3}\n', "'label' is or holds a number"),
+        ("a.jsonl", '{"id": "a", "label": {"fi": [3]}}\n', "'label' is or holds a number"),
+        ("a.jsonl", '{"id": "a", "notation": 3}\n', "'notation' is a number"),
+    ],
+)
+def test_malformed(tmp_path: Path, name: str, content: str | bytes, message: str) -> None:
+    path = written(tmp_path, name, content)
+    with pytest.raises(FileFormatError) as caught:
+        read_vocabulary(path)
+    assert message in str(caught.value)
+    assert str(caught.value).startswith(str(path))
+
+
+def test_another_ending(tmp_path: Path) -> None:
+    with pytest.raises(ParameterError, match="expected a vocabulary with a name that ends in .tsv"):
+        read_vocabulary(written(tmp_path, "a.xls", ""))
+
+
+@pytest.mark.fuzz
+@pytest.mark.parametrize("name", ["a.tsv", "a.csv", "a.jsonl"])
+@settings(max_examples=examples(60), suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(content=st.binary(max_size=80) | st.text('id,uri\t\n<>"{}[]:label0', max_size=60))
+def test_arbitrary_content(tmp_path: Path, name: str, content: bytes | str) -> None:
+    path = written(tmp_path, name, content)
+    try:
+        assert len(read_vocabulary(path)) > 0
+    except FileFormatError as error:
+        assert str(error).startswith(str(path))
