@@ -93,6 +93,7 @@ BENCHMARKS = {
     "river": Benchmark(1, quick=(QUICK_CLASSES, "--rows=200")),
     "ldsm": Benchmark(6, quick=(QUICK_DATA, "--ensembles=2", "--sizes=100")),
     "models": Benchmark(6, quick=(QUICK_CLASSES,)),
+    "names": Benchmark(8, quick=("onet-titles",)),
     "growth": Benchmark(12, quick=("--labels=10000", "--seeds=1")),
 }
 """In the order in which they stand on the page."""

@@ -16,6 +16,7 @@ from benchmarks import (
     _calibration,
     _forest_tables,
     _multiclass_tables,
+    _names_table,
     _plots,
     _tables,
     _thresholds_tables,
@@ -49,6 +50,7 @@ TABLES: dict[str, Callable[[Results], str]] = {
     "river": _multiclass_tables.river,
     "ldsm": _forest_tables.ldsm,
     "models": _forest_tables.models,
+    "names": _names_table.names,
 }
 PLOTS: dict[str, tuple[Callable[[Results, Path], None], str]] = {
     "progress": (_plots.progress, "P@1 along every stream, by learner, with and without replay"),

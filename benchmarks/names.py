@@ -1,0 +1,109 @@
+"""Names of labels as evidence: what learning them gains, online and in batch."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from time import process_time
+from typing import Any
+
+import numpy as np
+
+from benchmarks._data import DATA
+from benchmarks._measure import fresh
+from benchmarks._results import command_line, write
+from labelgrove import OnlinePLTClassifier, PLTClassifier, TextClassifier, evaluate
+from labelgrove.data import Examples, read_examples
+from labelgrove.vocabulary import Concept, Vocabulary, read_vocabulary
+
+DATASETS = ("onet-titles", "gutenberg-text", "eurlex57k-text")
+LEARNERS = {"online": OnlinePLTClassifier, "batch": PLTClassifier}
+NAMES = (None, "met", "all")
+
+_HELD_BACK = 0.1
+"""Share of the labels that are taken out of the training data of a set that has no others."""
+
+
+def examples_of(dataset: str, part: str) -> Examples:
+    """Read a part of a data set."""
+    return read_examples(DATA / dataset / f"{part}.jsonl.xz")
+
+
+def vocabulary_of(dataset: str) -> Vocabulary:
+    """What the labels of a data set are called: by a file of it, or as they are."""
+    path = DATA / dataset / "labels.tsv"
+    if path.exists():
+        return read_vocabulary(path)
+    rows = [row for part in ("train", "test") for row in examples_of(dataset, part).labels]
+    labels = dict.fromkeys(str(label) for row in rows for label in row)
+    return Vocabulary(Concept(label, {"": label}) for label in labels)
+
+
+def train_of(dataset: str) -> tuple[list[str], list[tuple[Any, ...]]]:
+    """Training texts and labels; where all test labels are among them, without a tenth of these."""
+    train, test = examples_of(dataset, "train"), examples_of(dataset, "test")
+    texts, labels = list(train.text or ()), [tuple(row) for row in train.labels]
+    known = {label for row in labels for label in row}
+    if not all(known.issuperset(row) for row in test.labels):
+        return texts, labels
+    kept = [tuple(label for label in row if not _held_back(label)) for row in labels]
+    pairs = [(text, row) for text, row in zip(texts, kept, strict=True) if row]
+    return [text for text, _ in pairs], [row for _, row in pairs]
+
+
+def _held_back(label: Any) -> bool:
+    digest = hashlib.sha256(str(label).encode()).digest()
+    return int.from_bytes(digest[:4], "big") < _HELD_BACK * 2**32
+
+
+def learn_and_test(dataset: str, learner: str, names: str | None) -> dict[str, Any]:
+    """Learn in this process, then measure on the test set."""
+    texts, labels = train_of(dataset)
+    test = examples_of(dataset, "test")
+    counts: dict[Any, int] = {}
+    for row in labels:
+        for label in row:
+            counts[label] = counts.get(label, 0) + 1
+    vocabulary: Any = vocabulary_of(dataset)
+    begin = process_time()
+    model = TextClassifier(LEARNERS[learner](n_jobs=2), None, vocabulary, names)  # type: ignore[arg-type]
+    model.fit(texts, labels)
+    seconds = process_time() - begin
+    found = evaluate(model, test.text, test.labels, label_counts=counts, n_train=len(labels))
+    best = model.predict_topk(test.text or [], 5)[0].tolist()
+    unseen = [
+        label in row
+        for row, true in zip(best, test.labels, strict=True)
+        for label in true
+        if label not in counts and label in vocabulary
+    ]
+    return {
+        **{name: float(found[name]) for name in ("p@1", "p@5", "psp@1", "psp@5")},
+        "unseen": len(unseen),
+        "unseen_labels": len({label for row in test.labels for label in row} - set(counts)),
+        "unseen_recall@5": float(np.mean(unseen)) if unseen else None,
+        "labels": int(model.n_classes_),
+        "learning_cpu": round(seconds, 2),
+        "bytes": int(model.size()["model_bytes"]),
+    }
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Measure, and write ``names-<dataset>.json``."""
+    chosen = command_line(__doc__ or "", DATASETS).parse_args(arguments)
+    for dataset in chosen.subjects:
+        if not (DATA / dataset / "train.jsonl.xz").exists():
+            print(f"{dataset}: skipped, it is not in {DATA}")
+            continue
+        rows = []
+        for learner in LEARNERS:
+            for names in NAMES:
+                task = "benchmarks.names:learn_and_test"
+                found = fresh(task, dataset=dataset, learner=learner, names=names)
+                rows.append({"learner": learner, "names": names, **found})
+                print(f"{dataset}: {learner}, names {names}: {found}", flush=True)
+        write(chosen.output, "names", dataset, {"rows": rows})
+
+
+if __name__ == "__main__":
+    main()
