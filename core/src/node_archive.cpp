@@ -16,6 +16,16 @@ constexpr float kMostValue = 1e9F;
 
 std::string node_name(NodeId v) { return "node " + std::to_string(v); }
 
+void require_places(const BlockView& block, const std::string& where) {
+  const std::uint32_t rows = block.rows();
+  require(rows >= 1 && rows < kSharedRow && (!block.places.empty() || block.shared_rows <= 1),
+          where + ": the number of rows is out of range");
+  require(
+      std::ranges::all_of(block.places, [rows](std::uint32_t place) { return (place & ~kSharedRow) - 1 < rows - 1; }),
+      where + ": a feature's row does not exist");
+  require(all_within(block.shares, 1.0F), where + ": a feature's share of a row is out of range");
+}
+
 }  // namespace
 
 // --- blocks ----------------------------------------------------------------------------------------------------------
@@ -27,6 +37,8 @@ void save_blocks(ArrayWriter& out, std::span<const NodeId> nodes, std::span<cons
   auto thetas = out.bytes("block.theta", nodes.size());
   auto updates = out.u64("block.updates", nodes.size());
   const auto columns_of = [&](std::size_t i) { return for_prediction ? blocks[i]->children() : blocks[i]->columns(); };
+  const bool shared = std::ranges::any_of(blocks, [](const RowBlock* block) { return !block->places().empty(); });
+  auto rows = shared ? out.u32("block.rows", nodes.size()) : std::span<std::uint32_t>();
   std::size_t features = 0;
   std::size_t cells = 0;
   for (std::size_t i = 0; i < nodes.size(); ++i) {
@@ -34,16 +46,23 @@ void save_blocks(ArrayWriter& out, std::span<const NodeId> nodes, std::span<cons
     thetas[i] = blocks[i]->has_theta() && !for_prediction ? 1 : 0;
     updates[i] = blocks[i]->updates();
     features += sizes[i];
+    if (shared) rows[i] = blocks[i]->rows();
     cells += std::size_t{blocks[i]->rows()} * columns_of(i);
   }
   const bool with_state = learner.has_state() && !for_prediction;
   FeatureId* next_feature = out.u32("weights.feature", features).data();
+  std::uint32_t* next_place = shared ? out.u32("weights.place", features).data() : nullptr;
+  float* next_share = shared ? out.f32("weights.share", features).data() : nullptr;
   float* next_weight = out.f32("weights.value", cells).data();
   float* next_state = with_state ? out.f32("weights.state", cells).data() : nullptr;
   for (std::size_t i = 0; i < nodes.size(); ++i) {
     const RowBlock& block = *blocks[i];
     const std::size_t of_block = std::size_t{block.rows()} * columns_of(i);
     next_feature = std::ranges::copy(block.features().features(), next_feature).out;
+    if (shared) {
+      next_place = std::ranges::copy(block.places(), next_place).out;
+      next_share = std::ranges::copy(block.shares(), next_share).out;
+    }
     block.copy_weights(columns_of(i), next_weight);
     next_weight += of_block;
     if (!with_state) continue;
@@ -59,6 +78,12 @@ void load_blocks(const ArrayReader& saved, const LabelTree& tree, const LearnerO
   Pieces thetas("block.theta", saved.bytes("block.theta"));
   Pieces updates("block.updates", saved.u64("block.updates"));
   Pieces features("weights.feature", saved.u32("weights.feature"));
+  const bool shared = saved.has("block.rows");  // models of old have a row for each feature
+  require(saved.has("weights.place") == shared && saved.has("weights.share") == shared,
+          "there are places of features, shares or numbers of rows without the others");
+  Pieces rows("block.rows", shared ? saved.u32("block.rows") : std::span<const std::uint32_t>());
+  Pieces places("weights.place", shared ? saved.u32("weights.place") : std::span<const std::uint32_t>());
+  Pieces shares("weights.share", shared ? saved.f32("weights.share") : std::span<const float>());
   Pieces weights("weights.value", saved.f32("weights.value"));
   const bool with_state = learner.has_state() && !for_prediction;
   Pieces states("weights.state", with_state ? saved.f32("weights.state") : std::span<const float>());
@@ -72,7 +97,12 @@ void load_blocks(const ArrayReader& saved, const LabelTree& tree, const LearnerO
     require(view.updates <= kMostExamples * 1001, node_name(v) + ": the number of updates is out of range");
     view.features = features.take(sizes.one());
     const std::uint64_t columns = view.children + (view.theta ? 1U : 0U);
-    const std::uint64_t cells = (view.features.size() + std::uint64_t{1}) * columns;
+    const std::size_t size = view.features.size();
+    view.shared_rows = shared ? rows.one() : 0;
+    view.places = places.take(shared ? size : 0);
+    view.shares = shares.take(shared ? size : 0);
+    require_places(view, node_name(v));
+    const std::uint64_t cells = std::uint64_t{view.rows()} * columns;
     require(view.theta == (!for_prediction && has_theta(v)),
             node_name(v) + ": the auxiliary classifier does not fit the policy");
     require(columns > 0, node_name(v) + ": a block without classifiers");
@@ -89,6 +119,9 @@ void load_blocks(const ArrayReader& saved, const LabelTree& tree, const LearnerO
   thetas.finish();
   updates.finish();
   features.finish();
+  rows.finish();
+  places.finish();
+  shares.finish();
   weights.finish();
   states.finish();
 }

@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "labelgrove/kernels.hpp"
-#include "labelgrove/row_finder.hpp"
 
 namespace labelgrove {
 namespace {
@@ -23,7 +22,21 @@ void RowBlock::copy_state(std::uint32_t columns, float* out) const {
 }
 
 void RowBlock::margins(const Features& x, Workspace& work, float* out) const {
-  find_rows(map_, x, [this](std::uint32_t r) { return weights(r); }, work);
+  for (std::uint32_t j = 0; j < x.size; ++j) map_.prefetch(x.ids[j]);
+  work.rows.clear();
+  work.values.clear();
+  const auto add = [&](std::uint32_t row, float value) {
+    __builtin_prefetch(weights(row));
+    work.rows.push_back(const_cast<float*>(weights(row)));  // learning and prediction share the workspace
+    work.values.push_back(value);
+  };
+  add(0, 1.0F);  // the bias
+  for (std::uint32_t j = 0; j < x.size; ++j) {
+    const std::uint32_t found = map_.find(x.ids[j]);
+    if (found == kNone) continue;
+    const Place at = place(found);
+    add(at.row, x.values[j] * at.share);
+  }
   work.bytes += work.rows.size() * children() * sizeof(float);
   kernels().margins(work.rows.data(), work.values.data(), work.rows.size(), children(), out);
 }
@@ -50,7 +63,8 @@ float RowBlock::contributions(const Features& x, std::uint32_t child, float* add
   const float scale = margin_scale();
   for (std::uint32_t j = 0; j < x.size; ++j) {
     const std::uint32_t found = map_.find(x.ids[j]);
-    added[j] = found == kNone ? 0.0F : weights(found + 1)[child] * x.values[j] * scale;
+    const Place at = found == kNone ? Place() : place(found);
+    added[j] = found == kNone ? 0.0F : weights(at.row)[child] * at.share * x.values[j] * scale;
   }
   return scale * weights(0)[child];
 }
@@ -58,8 +72,12 @@ float RowBlock::contributions(const Features& x, std::uint32_t child, float* add
 LinearBlock RowBlock::linear() const {
   const auto known = map_.features();
   LinearBlock all{Link::logistic, margin_scale(), children(), {known.begin(), known.end()}, {}};
-  all.weights.resize(std::size_t{rows()} * children());
-  copy_weights(children(), all.weights.data());
+  all.weights.resize((known.size() + 1) * children());
+  float* out = std::copy_n(weights(0), children(), all.weights.data());
+  for (std::uint32_t feature = 0; feature < known.size(); ++feature) {
+    const Place at = place(feature);
+    out = std::transform(weights(at.row), weights(at.row) + children(), out, [&](float w) { return w * at.share; });
+  }
   return all;
 }
 
@@ -67,6 +85,9 @@ StoredBlock::StoredBlock(const LearnerOptions& options, const BlockView& stored)
     : RowBlock(options, stored.children, false, stored.updates) {
   map_.reserve(stored.features.size());
   for (const FeatureId feature : stored.features) map_.find_or_insert(feature);
+  places_ = stored.places;
+  shares_ = stored.shares;
+  row_count_ = stored.rows();
   rows_ = stored.weights;
   row_floats_ = stride_ = columns_;
 }

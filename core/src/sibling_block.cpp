@@ -10,21 +10,28 @@
 namespace labelgrove {
 namespace {
 
-constexpr std::uint32_t kBiasRow = 0;
-
 // An example that is learnt again moves the weights half as far, and leaves AROW's variances alone: it is no new
 // evidence. Shrinking them once more is what over-fits (docs/decisions/arow.md).
 constexpr float kReplayedR = 2.0F;
 
+// By an eighth, as there are many blocks.
+template <typename T>
+void grow_a_little(std::vector<T>& values) {
+  if (values.size() == values.capacity()) values.reserve(values.size() + values.size() / 8 + 16);
+}
+
 }  // namespace
 
 SiblingBlock::SiblingBlock(const LearnerOptions& options, std::uint32_t children, bool theta)
-    : RowBlock(options, children, theta, 0), state_(options.has_state()) {
+    : RowBlock(options, children, theta, 0),
+      state_(options.has_state()),
+      shares_rows_(options.kind == LearnerKind::arow) {
   if (options.kind == LearnerKind::nag || (options.kind != LearnerKind::arow && options.loss != Loss::logistic)) {
     throw std::invalid_argument("a sibling block learns by AROW, or by AdaGrad or SGD in logistic loss");
   }
   set_stride(room_for(columns_));
-  start_row(kBiasRow);
+  row_count_ = 0;
+  start_row();  // the bias
 }
 
 SiblingBlock::SiblingBlock(const LearnerOptions& options, const BlockView& stored)
@@ -32,9 +39,15 @@ SiblingBlock::SiblingBlock(const LearnerOptions& options, const BlockView& store
   updates_ = stored.updates;
   map_.reserve(stored.features.size());
   for (const FeatureId feature : stored.features) map_.find_or_insert(feature);
-  reserve_rows(rows());
+  for (std::uint32_t feature = 0; shares_rows_ && feature < map_.size(); ++feature) {
+    if (stored.places.empty()) put_place(feature, {.row = feature + 1});
+    else
+      put_place(feature, {stored.places[feature] & ~kSharedRow, (stored.places[feature] & kSharedRow) != 0,
+                          stored.shares[feature]});
+  }
+  reserve_rows(stored.rows());
+  while (rows() < stored.rows()) start_row();
   for (std::uint32_t r = 0; r < rows(); ++r) {
-    start_row(r);
     const std::size_t at = std::size_t{r} * columns_;
     std::copy_n(stored.weights + at, columns_, row(r));
     if (state_ && stored.state != nullptr) std::copy_n(stored.state + at, columns_, row(r) + stride_);
@@ -42,7 +55,9 @@ SiblingBlock::SiblingBlock(const LearnerOptions& options, const BlockView& store
 }
 
 std::size_t SiblingBlock::bytes() const {
-  return map_.bytes() + storage_.bytes(rows() * row_floats_) + sizeof(SiblingBlock);
+  return map_.bytes() + own_places_.capacity() * sizeof(own_places_[0]) +
+         own_shares_.capacity() * sizeof(own_shares_[0]) + members_.capacity() * sizeof(members_[0]) +
+         storage_.bytes(rows() * row_floats_) + sizeof(SiblingBlock);
 }
 
 // --- columns ---------------------------------------------------------------------------------------------------------
@@ -57,11 +72,13 @@ void SiblingBlock::reserve_rows(std::size_t rows) {
   rows_ = storage_.data();
 }
 
-void SiblingBlock::start_row(std::uint32_t r) {
-  reserve_rows(std::size_t{r} + 1);
-  float* weights = row(r);
+// Returns its number.
+std::uint32_t SiblingBlock::start_row() {
+  reserve_rows(std::size_t{row_count_} + 1);
+  float* weights = row(row_count_);
   std::fill_n(weights, stride_, 0.0F);
   if (state_) std::fill_n(weights + stride_, stride_, options_.initial_state());
+  return row_count_++;
 }
 
 void SiblingBlock::make_room(std::uint32_t columns) {
@@ -128,7 +145,13 @@ SiblingBlock SiblingBlock::parent_block() const {
   SiblingBlock parent(options_, 1, true);
   parent.map_ = map_;
   parent.updates_ = updates_;
+  parent.own_places_ = own_places_;
+  parent.own_shares_ = own_shares_;
+  parent.members_ = members_;
+  parent.places_ = parent.own_places_;
+  parent.shares_ = parent.own_shares_;
   parent.reserve_rows(rows());
+  parent.row_count_ = rows();
   for (std::uint32_t r = 0; r < rows(); ++r) {
     const float* theta = weights(r) + columns_ - 1;
     float* copy = parent.row(r);
@@ -149,22 +172,82 @@ void SiblingBlock::put_weights(std::span<const float> weights) {
 
 // --- learning --------------------------------------------------------------------------------------------------------
 
-void SiblingBlock::find_or_insert_rows(const Features& x, Workspace& work) {
+// What an example brings to a node for the first time shares one row, if it is AROW that learns: until a second example
+// has one of these features, all that the node knows of them is how they stood to each other in this one, x = |x| u. So
+// they are one feature, u, whose value is |x|, and each holds its share of it, u_f. In the direction u that is AROW with a
+// full covariance matrix, I - (1 - S) u u', rather than with its diagonal.
+void SiblingBlock::place_newcomers(const Features& x, std::uint32_t known, const Workspace& work) {
+  double square = 0.0;
+  for (std::uint32_t j = 0; j < x.size; ++j) {
+    if (work.found[j] >= known) square += static_cast<double>(x.values[j]) * static_cast<double>(x.values[j]);
+  }
+  const bool shared = shares_rows_ && map_.size() - known > 1 && square > 0.0;
+  const double length = std::sqrt(square);
+  const std::uint32_t row = shared ? start_row() : 0;
+  for (std::uint32_t j = 0; j < x.size; ++j) {
+    const std::uint32_t feature = work.found[j];
+    if (feature < known) continue;
+    if (shared) put_place(feature, {row, true, static_cast<float>(static_cast<double>(x.values[j]) / length)});
+    else if (shares_rows_) put_place(feature, {.row = start_row()});
+    else start_row();
+  }
+}
+
+// A second example has the feature: from here on it has a row of its own, which begins with what is known of it.
+void SiblingBlock::take_out(std::uint32_t feature) {
+  const Place at = place(feature);
+  const std::uint32_t own = --members_[at.row] == 0 ? at.row : start_row();
+  const float* from = row(at.row);
+  float* to = row(own);
+  const float square = at.share * at.share;
+  for (std::uint32_t c = 0; c < columns_; ++c) {
+    to[c] = 0.0F + from[c] * at.share;                             // a weight that never moved is +0
+    to[stride_ + c] = 1.0F - square * (1.0F - from[stride_ + c]);  // the diagonal of I - (1 - S) u u'
+  }
+  put_place(feature, {.row = own});
+}
+
+void SiblingBlock::put_place(std::uint32_t feature, Place place) {
+  if (feature == own_places_.size()) {
+    grow_a_little(own_places_);
+    grow_a_little(own_shares_);
+    own_places_.resize(feature + std::size_t{1});
+    own_shares_.resize(feature + std::size_t{1});
+    places_ = own_places_;
+    shares_ = own_shares_;
+  }
+  if (place.shared) {
+    members_.resize(std::max<std::size_t>(members_.size(), place.row + std::size_t{1}));
+    ++members_[place.row];
+  }
+  own_places_[feature] = place.row | (place.shared ? kSharedRow : 0);
+  own_shares_[feature] = place.share;
+}
+
+void SiblingBlock::find_or_insert_rows(const Features& x, bool fresh, Workspace& work) {
   work.found.resize(x.size);
   for (std::uint32_t j = 0; j < x.size; ++j) map_.prefetch(x.ids[j]);
+  const std::uint32_t known = map_.size();
   for (std::uint32_t j = 0; j < x.size; ++j) {
-    const std::uint32_t before = map_.size();
     work.found[j] = map_.find_or_insert(x.ids[j]);
-    if (map_.size() != before) start_row(before + 1);
-    else __builtin_prefetch(row(work.found[j] + 1));
+    if (work.found[j] < known) __builtin_prefetch(row(place(work.found[j]).row));
   }
-  work.rows.resize(x.size + 1);
-  work.values.resize(x.size + 1);
-  work.rows[0] = row(kBiasRow);
-  work.values[0] = 1.0F;
+  for (std::uint32_t j = 0; fresh && shares_rows_ && j < x.size; ++j) {
+    if (work.found[j] < known && place(work.found[j]).shared) take_out(work.found[j]);
+  }
+  if (map_.size() > known) place_newcomers(x, known, work);
+  work.rows.assign(1, row(0));
+  work.values.assign(1, 1.0F);
+  std::size_t shared = 0;  // where the features that share a row are summed up
   for (std::uint32_t j = 0; j < x.size; ++j) {
-    work.rows[j + 1] = row(work.found[j] + 1);
-    work.values[j + 1] = x.values[j];
+    const Place at = place(work.found[j]);
+    if (at.shared && shared != 0 && work.rows[shared] == row(at.row)) {
+      work.values[shared] += x.values[j] * at.share;
+      continue;
+    }
+    if (at.shared) shared = work.rows.size();
+    work.rows.push_back(row(at.row));
+    work.values.push_back(x.values[j] * at.share);
   }
 }
 
@@ -174,7 +257,7 @@ void SiblingBlock::find_or_insert_rows(const Features& x, Workspace& work) {
 // gamma / (1 + lambda gamma).
 void SiblingBlock::learn(const Features& x, std::span<const std::uint32_t> positives, float weight, bool fresh,
                          Workspace& work) {
-  find_or_insert_rows(x, work);
+  find_or_insert_rows(x, fresh, work);
   const Kernels& kernel = kernels();
   const std::size_t n = work.rows.size();
   const std::uint32_t columns = room_for(columns_);  // whole vectors; what lies beyond the last column is as new

@@ -9,7 +9,6 @@
 #include "labelgrove/compaction.hpp"
 #include "labelgrove/feature_map.hpp"
 #include "labelgrove/kernels.hpp"
-#include "labelgrove/row_finder.hpp"
 #include "support.hpp"
 
 namespace labelgrove::testing {
@@ -56,13 +55,16 @@ LinearBlock random_block(Random& random, std::uint32_t children, std::uint32_t f
 
 // What whole rows predict, as every other block computes it.
 std::vector<float> expected(const LinearBlock& block, const Features& x) {
-  Workspace work;
-  FeatureMap map;
-  for (const FeatureId feature : block.features) map.find_or_insert(feature);
-  std::vector<float> weights = block.weights;
-  find_rows(map, x, [&](std::uint32_t r) { return weights.data() + std::size_t{r} * block.children; }, work);
+  std::vector<const float*> rows{block.weights.data()};
+  std::vector<float> values{1.0F};
+  for (std::uint32_t j = 0; j < x.size; ++j) {
+    const auto found = std::ranges::find(block.features, x.ids[j]);
+    if (found == block.features.end()) continue;
+    rows.push_back(block.weights.data() + (found - block.features.begin() + 1) * std::size_t{block.children});
+    values.push_back(x.values[j]);
+  }
   std::vector<float> margins(block.children);
-  kernels().margins(work.rows.data(), work.values.data(), work.rows.size(), block.children, margins.data());
+  kernels().margins(rows.data(), values.data(), rows.size(), block.children, margins.data());
   std::vector<float> out(block.children);
   apply_link(block.link, margins.data(), block.children, out.data());
   return out;

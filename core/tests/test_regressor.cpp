@@ -93,6 +93,13 @@ TEST("a regressor learns what a sibling block of one column learns") {
       regressor.start(options);
       SiblingBlock block(options, 1, false);
       Workspace work;
+      for (const Example& x : stream.x) {  // each feature alone, so that it has a row of its own
+        for (const FeatureId f : x.ids) {
+          const Example alone{{f}, {0.0F}};
+          regressor.learn(options, alone.view(), -1.0F, 1.0F, work);
+          block.learn(alone.view(), {}, 1.0F, true, work);
+        }
+      }
       for (std::size_t i = 0; i < stream.x.size(); ++i) {
         const Features x = stream.x[i].view();
         float expected;

@@ -27,7 +27,10 @@ struct Contents {
   bool theta = false;
   std::uint64_t updates = 0;
   std::vector<FeatureId> features;
-  std::vector<float> weights;
+  std::vector<std::uint32_t> places;
+  std::vector<float> shares;
+  std::uint32_t rows_held;
+  std::vector<float> weights;  // (rows held, columns)
   std::vector<float> state;
 
   Contents(const RowBlock& block, bool with_state)
@@ -35,6 +38,9 @@ struct Contents {
         theta(block.has_theta()),
         updates(block.updates()),
         features(block.features().features().begin(), block.features().features().end()),
+        places(block.places().begin(), block.places().end()),
+        shares(block.shares().begin(), block.shares().end()),
+        rows_held(block.rows()),
         weights(std::size_t{block.rows()} * block.columns()) {
     block.copy_weights(block.columns(), weights.data());
     if (!with_state) return;
@@ -44,10 +50,18 @@ struct Contents {
 
   std::uint32_t columns() const { return children + (theta ? 1 : 0); }
   std::size_t rows() const { return features.size() + 1; }
-  float weight(std::size_t row, std::uint32_t column) const { return weights[row * columns() + column]; }
-  float state_of(std::size_t row, std::uint32_t column) const { return state[row * columns() + column]; }
+  // Of the bias, which is row 0, and of feature number row - 1.
+  Place place(std::size_t row) const {
+    if (row == 0 || places.empty()) return {.row = static_cast<std::uint32_t>(row)};
+    return {places[row - 1] & ~kSharedRow, (places[row - 1] & kSharedRow) != 0, shares[row - 1]};
+  }
+  float weight(std::size_t row, std::uint32_t column) const {
+    return weights[place(row).row * columns() + column] * place(row).share;
+  }
+  float state_of(std::size_t row, std::uint32_t column) const { return state[place(row).row * columns() + column]; }
   BlockView view() const {
-    return {children, theta, updates, features, weights.data(), state.empty() ? nullptr : state.data()};
+    const float* states = state.empty() ? nullptr : state.data();
+    return {children, theta, updates, features, weights.data(), states, places, shares, rows_held};
   }
 };
 
@@ -56,17 +70,21 @@ Contents contents(const SiblingBlock& block, const LearnerOptions& options) { re
 // Column `a` of one equals column `b` of the other, or its negation, state included.
 bool same_column(const Contents& one, std::uint32_t a, const Contents& other, std::uint32_t b, bool negated = false) {
   if (one.features != other.features || one.state.empty() != other.state.empty()) return false;
-  for (std::size_t row = 0; row < one.rows(); ++row) {
-    const float expected = negated ? 0.0F - other.weight(row, b) : other.weight(row, b);
-    if (!same_bits(one.weight(row, a), expected)) return false;
-    if (!one.state.empty() && !same_bits(one.state_of(row, a), other.state_of(row, b))) return false;
+  if (one.places != other.places || !same_bits(one.shares, other.shares)) return false;
+  for (std::size_t row = 0; row < one.rows_held; ++row) {
+    const std::size_t mine = row * one.columns() + a;
+    const std::size_t theirs = row * other.columns() + b;
+    const float expected = negated ? 0.0F - other.weights[theirs] : other.weights[theirs];
+    if (!same_bits(one.weights[mine], expected)) return false;
+    if (!one.state.empty() && !same_bits(one.state[mine], other.state[theirs])) return false;
   }
   return true;
 }
 
 bool same(const Contents& one, const Contents& other) {
   return one.children == other.children && one.theta == other.theta && one.updates == other.updates &&
-         one.features == other.features && same_bits(one.weights, other.weights) && same_bits(one.state, other.state);
+         one.features == other.features && one.places == other.places && same_bits(one.shares, other.shares) &&
+         same_bits(one.weights, other.weights) && same_bits(one.state, other.state);
 }
 
 // --- learning and prediction ---------------------------------------------------------------------------------------------
@@ -74,14 +92,45 @@ bool same(const Contents& one, const Contents& other) {
 // The learners as their papers have them, in double precision and one number at a time, for one step from `before` on.
 class PlainStep {
  public:
-  PlainStep(const LearnerOptions& options, const Contents& before)
+  PlainStep(const LearnerOptions& options, const Contents& before, const Features& x, bool fresh)
       : options_(options), columns_(before.columns()), updates_(before.updates) {
     for (std::size_t row = 0; row < before.rows(); ++row) {
-      const std::uint64_t key = row == 0 ? kBias : before.features[row - 1];
+      const Place at = before.place(row);
+      const std::uint64_t key = row == 0 ? kBias : at.shared ? kShared + at.row : before.features[row - 1];
+      if (row > 0) directions_[before.features[row - 1]] = {key, double{at.share}};
       for (std::uint32_t c = 0; c < columns_; ++c) {
-        weights_[{key, c}] = before.weight(row, c);
+        weights_[{key, c}] = double{before.weights[at.row * columns_ + c]};
         states_[{key, c}] = before.state.empty() ? 0.0 : double{before.state_of(row, c)};
       }
+    }
+    if (options.kind == LearnerKind::arow) share(x, fresh);
+  }
+
+  // docs/decisions/first-comers.md: features that the block meets for the first time, together, are one direction, and
+  // one that it meets again in a fresh example leaves it.
+  void share(const Features& x, bool fresh) {
+    std::vector<std::uint32_t> newcomers;
+    double square = 0.0;
+    for (std::uint32_t j = 0; j < x.size; ++j) {
+      const FeatureId f = x.ids[j];
+      const auto found = directions_.find(f);
+      if (found == directions_.end()) {
+        newcomers.push_back(j);
+        square += double{x.values[j]} * double{x.values[j]};
+        continue;
+      }
+      const auto [direction, share] = found->second;
+      if (!fresh || direction < kShared) continue;
+      for (std::uint32_t c = 0; c < columns_; ++c) {
+        weights_[{f, c}] = share * weights_[{direction, c}];
+        states_[{f, c}] = 1.0 - share * share * (1.0 - states_[{direction, c}]);
+      }
+      found->second = {f, 1.0};
+    }
+    for (const std::uint32_t j : newcomers) {
+      const FeatureId f = x.ids[j];
+      if (newcomers.size() == 1 || square == 0.0) directions_[f] = {f, 1.0};
+      else directions_[f] = {kShared, double{x.values[j]} / std::sqrt(square)};
     }
   }
 
@@ -136,22 +185,33 @@ class PlainStep {
 
   void check(const Contents& after) {
     for (std::size_t row = 0; row < after.rows(); ++row) {
-      const std::uint64_t key = row == 0 ? kBias : after.features[row - 1];
+      const auto [key, share] = row == 0 ? std::pair(kBias, 1.0) : direction_of(after.features[row - 1]);
+      CHECK_EQ(after.place(row).shared, key >= kShared && key != kBias);
       for (std::uint32_t c = 0; c < columns_; ++c) {
-        CHECK_NEAR(after.weight(row, c), (weights_[{key, c}]), 2e-5 * (1.0 + std::abs(weights_[{key, c}])));
+        const double expected = weights_[{key, c}] * share;
+        CHECK_NEAR(after.weight(row, c), expected, 2e-5 * (1.0 + std::abs(expected)));
         if (!after.state.empty()) CHECK_NEAR(after.state_of(row, c), state(key, c), 2e-6 * (1.0 + state(key, c)));
       }
     }
   }
 
  private:
-  static constexpr std::uint64_t kBias = std::uint64_t{1} << 40;
-  using Place = std::pair<std::uint64_t, std::uint32_t>;
+  static constexpr std::uint64_t kShared = std::uint64_t{1} << 40;  // and the row; alone, what is new in this step
+  static constexpr std::uint64_t kBias = std::uint64_t{1} << 50;
+  using Weight = std::pair<std::uint64_t, std::uint32_t>;
 
+  std::pair<std::uint64_t, double> direction_of(FeatureId f) const {
+    const auto found = directions_.find(f);
+    return found == directions_.end() ? std::pair(std::uint64_t{f}, 1.0) : found->second;
+  }
   template <typename Visit>
-  static void each(const Features& x, Visit&& visit) {
-    visit(kBias, 1.0);
-    for (std::uint32_t j = 0; j < x.size; ++j) visit(x.ids[j], x.values[j]);
+  void each(const Features& x, Visit&& visit) const {
+    std::map<std::uint64_t, double> values{{kBias, 1.0}};
+    for (std::uint32_t j = 0; j < x.size; ++j) {
+      const auto [direction, share] = direction_of(x.ids[j]);
+      values[direction] += share * double{x.values[j]};
+    }
+    for (const auto& [direction, value] : values) visit(direction, value);
   }
   double decay() const { return double{options_.l2} * double{options_.rate}; }
   // Pi_t, the product of all (1 + lambda gamma_s), s <= t: it telescopes to this.
@@ -164,8 +224,9 @@ class PlainStep {
   LearnerOptions options_;
   std::uint32_t columns_;
   std::uint64_t updates_;
-  std::map<Place, double> weights_;
-  std::map<Place, double> states_;
+  std::map<FeatureId, std::pair<std::uint64_t, double>> directions_;  // and the feature's share of it
+  std::map<Weight, double> weights_;
+  std::map<Weight, double> states_;
 };
 
 TEST("sibling block: a new one is a bias row of zeros") {
@@ -192,12 +253,15 @@ TEST("sibling block: every step is the learner's, for all columns at once") {
         if (children == 0 && !theta) continue;
         Random random(children * 2 + (theta ? 1 : 0));
         SiblingBlock block(options, children, theta);
+        std::vector<Example> learnt;
         for (int step = 0; step < 12; ++step) {
-          const Example x = random_example(random, 12, 0.5);
+          const bool fresh = learnt.empty() || random.chance(0.7);
+          const auto again = static_cast<std::uint32_t>(learnt.size());
+          const Example x = fresh ? random_example(random, 25, 0.3) : learnt[random.below(again)];
+          learnt.push_back(x);
           const auto positives = random_subset(random, children, 0.3);
-          const bool fresh = random.chance(0.7);
           const float weight = random.chance(0.5) ? 1.0F : random.between(0.1F, 5.0F);
-          PlainStep plain(options, contents(block, options));
+          PlainStep plain(options, contents(block, options), x.view(), fresh);
           std::vector<float> probabilities(children + 1, 12345.0F);
           block.predict(x.view(), work, probabilities.data());
           CHECK_EQ(probabilities[children], 12345.0F);
@@ -278,7 +342,7 @@ TEST("sibling block: features that are there with the value 0 do no harm") {
     const Example zeros{{3, 8}, {0.0F, -0.0F}};
     for (int i = 0; i < 10; ++i) block.learn(zeros.view(), {}, 1.0F, true, work);
     block.learn(Features{}, {}, 1.0F, true, work);
-    CHECK_EQ(block.rows(), 3U);
+    CHECK_EQ(block.features().size(), 2U);
     const Contents found = contents(block, options);
     CHECK(std::ranges::all_of(found.weights, [](float w) { return std::isfinite(w); }));
     CHECK_EQ(found.weight(1, 0), 0.0F);
@@ -302,7 +366,8 @@ TEST("sibling block: no chain of examples drives the weights out of range") {
           block.margins(x.view(), work, &margin);
           const std::uint32_t child = 0;
           block.learn(x.view(), std::span(&child, margin > 0.0F ? 0 : 1), weight, f % 3 != 0, work);
-          const float state = kind == LearnerKind::arow ? contents(block, options).state_of(block.rows() - 1, 0) : 1.0F;
+          const float state =
+              kind == LearnerKind::arow ? contents(block, options).state_of(block.features().size(), 0) : 1.0F;
           x = {{f - 1, f}, {1e9F, 1e9F * std::sqrt(state)}};
         }
         const Contents found = contents(block, options);
@@ -326,8 +391,9 @@ struct Lesson {
 std::vector<Lesson> lessons(Random& random, std::size_t n, std::uint32_t children) {
   std::vector<Lesson> all;
   for (std::size_t i = 0; i < n; ++i) {
-    all.push_back({random_example(random, 30, 0.2), random_subset(random, children, 0.2), random.between(0.5F, 2.0F),
-                   random.chance(0.6)});
+    const bool fresh = all.empty() || random.chance(0.6);
+    const Example x = fresh ? random_example(random, 30, 0.2) : all[random.below(static_cast<std::uint32_t>(i))].x;
+    all.push_back({x, random_subset(random, children, 0.2), random.between(0.5F, 2.0F), fresh});
   }
   return all;
 }
@@ -543,6 +609,7 @@ TEST("sibling block: the children's weights can be put back, and nothing else ch
   Random random(5);
   const LearnerOptions options = options_for(LearnerKind::arow);
   SiblingBlock block(options, 3, true);
+  for (FeatureId f = 0; f < 30; ++f) block.learn(Example{{f}, {1.0F}}.view(), {}, 1.0F, true, work);  // a row each
   teach(block, lessons(random, 20, 3), work);
   const LinearBlock before = block.linear();
   const std::uint32_t rows = block.rows();

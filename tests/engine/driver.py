@@ -17,6 +17,7 @@ from naive.streams import Event, Learn
 Array = npt.NDArray[Any]
 NONE = 0xFFFFFFFF
 ABOVE_ROOT, ROOT = 0, 1
+SHARED = 1 << 31
 LEARNERS = ["arow", "adagrad", "sgd"]
 POLICIES = ["best-greedy", "random", "cpet", "complete"]
 
@@ -130,10 +131,24 @@ class Block:
     children: int
     theta: bool
     updates: int
-    rows: dict[int, Array]  # feature, -1 for the bias -> (2, columns): weights and state
+    features: list[int]
+    cells: Array  # (rows, 2, columns): weights and state; the bias first
+    places: (
+        Array  # of the features: a row of the cells, perhaps with the bit of those that are shared
+    )
+    shares: Array  # of the features, in their rows
     links: Array  # (columns, link parameters), the latter none where the learner has no link
     reached: int = 0
     memory: list[tuple[Example, frozenset[int]]] = field(default_factory=list)
+
+    @property
+    def rows(self) -> dict[int, Array]:
+        """Feature, -1 for the bias -> (2, columns): its weights, and the state of its row."""
+        rows = {-1: self.cells[0]}
+        for feature, place, share in zip(self.features, self.places, self.shares, strict=True):
+            weights, state = self.cells[int(place) & ~SHARED]
+            rows[feature] = np.stack([weights * share, state])
+        return rows
 
     def row(self, feature: int, initial: Array) -> Array:
         """Give a feature's row; one that the node has never seen is as new."""
@@ -148,20 +163,27 @@ def blocks(engine: _core.OnlinePlt) -> dict[int, Block]:
     memory = _memories(saved)
     weights, features = _Pieces(saved["weights.value"]), _Pieces(saved["weights.feature"])
     state = _Pieces(saved.get("weights.state", np.zeros_like(saved["weights.value"])))
+    held = _Pieces(saved.get("block.rows", saved["block.features"] + 1))
+    places = _Pieces(saved.get("weights.place", np.empty(0, np.uint32)))
+    shares = _Pieces(saved.get("weights.share", np.empty(0, np.float32)))
     columns_in_all = sum(counts[saved["block.node"]]) + int(saved["block.theta"].sum())
     link = saved.get("weights.link", np.empty(0, np.float32))
     links = _Pieces(link.reshape(int(columns_in_all), -1))
     result = {}
     for i, node in enumerate(saved["block.node"].tolist()):
         children, theta = int(counts[node]), bool(saved["block.theta"][i])
-        names = [-1, *features.take(int(saved["block.features"][i])).tolist()]
-        cells = len(names) * (children + theta)
-        both = [part.take(cells).reshape(len(names), -1) for part in (weights, state)]
+        n = int(saved["block.features"][i])
+        columns, n_rows = children + theta, int(held.take(1)[0])
+        both = [part.take(n_rows * columns).reshape(n_rows, -1) for part in (weights, state)]
+        shared = "block.rows" in saved
         result[node] = Block(
             children,
             theta,
             int(saved["block.updates"][i]),
-            dict(zip(names, np.stack(both, axis=1), strict=True)),
+            features.take(n).tolist(),
+            np.stack(both, axis=1),
+            places.take(n) if shared else np.arange(1, n + 1, dtype=np.uint32),
+            shares.take(n) if shared else np.ones(n, np.float32),
             links.take(children + theta),
             *memory.get(node, (0, [])),
         )

@@ -33,7 +33,7 @@ from labelgrove import _core
 from naive import search, streams
 from naive.iplt import SUPER_ROOT
 from naive.label_tree import LabelTree, Node
-from naive.learners import AROW, BIAS, AdaGrad, Instance, LazySGD, Learner, instance, sigma
+from naive.learners import BIAS, AdaGrad, Instance, LazySGD, Learner, SharingAROW, instance, sigma
 from naive.oplt import OPLT
 from naive.policy import PreLeafPolicy, RandomChoice, policy_named
 from naive.replay import NodeMemory, Replay
@@ -50,7 +50,7 @@ def new_learner(name: str, l2: float) -> Callable[[], Learner]:
     learners: dict[str, Callable[[], Learner]] = {
         "adagrad": lambda: AdaGrad(eta=0.8, epsilon=0.05),
         "sgd": lambda: LazySGD(gamma=0.8, lam=l2),
-        "arow": lambda: AROW(r=2.0, link=lambda margin, variance: sigma(3.0 * margin)),
+        "arow": lambda: SharingAROW(r=2.0, link=lambda margin, variance: sigma(3.0 * margin)),
     }
     return learners[name]
 
@@ -113,19 +113,22 @@ class Twin(OPLT):
 
 def eta(given: dict[str, Any], block: Block, column: int, x: Instance) -> float:
     """Ask the engine for one classifier's probability: as the root of a tree of one label."""
-    weights, state = np.array([row[:, column] for row in block.rows.values()]).T
+    weights, state = np.ascontiguousarray(block.cells[:, :, column].T)
     arrays = {
         "tree.parent": np.array([NONE, 0], np.uint32),
         "tree.label": np.array([NONE, 0], np.uint32),
         "tree.silent": np.zeros(2, np.uint8),
         "counters": np.array([1, 0, 0], np.uint64),
         "block.node": np.zeros(1, np.uint32),
-        "block.features": np.array([len(weights) - 1], np.uint32),
+        "block.features": np.array([len(block.features)], np.uint32),
+        "block.rows": np.array([len(weights)], np.uint32),
         "block.theta": np.zeros(1, np.uint8),
         "block.updates": np.array([block.updates], np.uint64),
-        "weights.feature": np.array([f for f in block.rows if f >= 0], np.uint32),
-        "weights.value": np.ascontiguousarray(weights),
-        "weights.state": np.ascontiguousarray(state),
+        "weights.feature": np.array(block.features, np.uint32),
+        "weights.place": block.places,
+        "weights.share": block.shares,
+        "weights.value": weights,
+        "weights.state": state,
         "weights.link": block.links[column],
     }
     one = _core.OnlinePlt.load(given, arrays, for_prediction=True)
@@ -177,10 +180,12 @@ def assert_same_learner(block: Block, column: int, learner: Any) -> None:
         scale = (1 + decay) / (1 + decay * (block.updates + 1))
         assert block.updates == learner.t
         seen = {f: row * scale for f, row in seen.items()}
+    elif isinstance(learner, AdaGrad):
+        expected = {f: (w, learner.G[f]) for f, w in learner.w.items()}
     else:
-        state = learner.G if isinstance(learner, AdaGrad) else learner.S
-        expected = {f: (w, state[f]) for f, w in learner.w.items()}
-    fresh = (0.0, 1.0 if isinstance(learner, AROW) else 0.0)
+        known = [BIAS, *learner.directions]
+        expected = {f: learner.weight_and_variance(f) for f in known}
+    fresh = (0.0, 1.0 if isinstance(learner, SharingAROW) else 0.0)
     for feature in seen.keys() | expected.keys():
         np.testing.assert_allclose(
             seen.get(feature, fresh), expected.get(feature, fresh), **CLOSE, err_msg=str(feature)

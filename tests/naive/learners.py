@@ -195,6 +195,62 @@ class AROW:
         return other
 
 
+@dataclass
+class SharingAROW(AROW):
+    """AROW for the nodes of an online tree, where first comers share a weight.
+
+    What one example alone has brought, x, is one direction, u = x / |x|, with a weight and a
+    variance. A feature f holds its share u_f of it, until a second example has the feature.
+    ``w`` and ``S`` are those of directions, and of the features that stand alone.
+    """
+
+    directions: dict[Feature, tuple[Any, float]] = field(default_factory=dict)  # and the share
+    met: int = 0  # directions so far
+
+    def seen(self, x: Instance) -> Instance:
+        """Give x in terms of what has a weight."""
+        values: dict[Any, float] = {}
+        for f, value in x.items():
+            direction, share = self.directions.get(f, (f, 1.0))
+            values[direction] = values.get(direction, 0.0) + share * value
+        return values
+
+    def margin(self, x: Instance) -> float:
+        return super().margin(self.seen(x))
+
+    def variance(self, x: Instance) -> float:
+        return super().variance(self.seen(x))
+
+    def weight_and_variance(self, f: Feature) -> tuple[float, float]:
+        """Give the feature's weight, and the variance of what the weight is a share of."""
+        direction, share = self.directions.get(f, (f, 1.0))
+        return share * self.w.get(direction, 0.0), self.S.get(direction, 1.0)
+
+    def update(self, x: Instance, y: int, fresh: bool = True, weight: float = 1.0) -> None:
+        if fresh:
+            self._take_out(x)
+        self._take_in({f: v for f, v in x.items() if f not in self.directions and f != BIAS})
+        super().update(self.seen(x), y, fresh, weight)
+
+    def _take_out(self, x: Instance) -> None:
+        """Give what another example has brought a weight of its own."""
+        for f in x:
+            direction, share = self.directions.get(f, (f, 1.0))
+            if direction == f:
+                continue
+            self.w[f] = share * self.w.get(direction, 0.0) + 0.0
+            self.S[f] = 1.0 - share * share * (1.0 - self.S.get(direction, 1.0))
+            self.directions[f] = f, 1.0
+
+    def _take_in(self, new: Instance) -> None:
+        length = math.sqrt(sum(value * value for value in new.values()))
+        if len(new) == 1 or length == 0.0:
+            self.directions |= {f: (f, 1.0) for f in new}
+            return
+        self.met += 1
+        self.directions |= {f: (("met", self.met), value / length) for f, value in new.items()}
+
+
 def bits(learner: Any) -> dict[str, Any]:
     """Give the whole state with every float spelt out exactly, so that +0.0 differs from -0.0."""
 

@@ -1,6 +1,8 @@
-// A node's classifiers whose weights lie in rows, one a feature: how they predict, wherever the rows are.
+// A node's classifiers whose weights lie in rows: how they predict, wherever the rows are.
 //
-// Row 0 belongs to the bias, whose value is 1 in every example. The weights of the children come first in a row.
+// Row 0 belongs to the bias, whose value is 1 in every example. A feature has a row of its own, or a share in a row that
+// several have in common (docs/decisions/first-comers.md): its weights are that share of the row's. The weights of the
+// children come first in a row.
 #pragma once
 
 #include <cstddef>
@@ -14,14 +16,29 @@
 
 namespace labelgrove {
 
+// Where the weights of a feature are.
+struct Place {
+  std::uint32_t row = 0;
+  bool shared = false;
+  float share = 1.0F;  // of that row
+};
+
+// As a number: the row, and this bit where it is shared.
+inline constexpr std::uint32_t kSharedRow = std::uint32_t{1} << 31;
+
 // A block as it is stored: rows without slack, row 0 first.
 struct BlockView {
   std::uint32_t children = 0;
   bool theta = false;
   std::uint64_t updates = 0;
-  std::span<const FeatureId> features;  // of rows 1, 2, …
-  const float* weights = nullptr;       // (features + 1, columns)
-  const float* state = nullptr;         // likewise; null where the learner has none or only prediction is wanted
+  std::span<const FeatureId> features;
+  const float* weights = nullptr;              // (rows, columns)
+  const float* state = nullptr;                // likewise; null where the learner has none or only prediction is wanted
+  std::span<const std::uint32_t> places = {};  // by feature, as numbers; none if the features' rows are 1, 2, …
+  std::span<const float> shares = {};          // likewise
+  std::uint32_t shared_rows = 0;               // the rows in all, if there are places
+
+  std::uint32_t rows() const { return places.empty() ? static_cast<std::uint32_t>(features.size() + 1) : shared_rows; }
 };
 
 class RowBlock : public NodeBlock {
@@ -29,8 +46,15 @@ class RowBlock : public NodeBlock {
   std::uint32_t children() const final { return columns_ - (theta_ ? 1 : 0); }
   bool has_theta() const { return theta_; }
   std::uint32_t columns() const { return columns_; }
-  std::uint32_t rows() const { return map_.size() + 1; }
+  std::uint32_t rows() const { return row_count_; }
   const FeatureMap& features() const { return map_; }
+  // By number of the feature, as they arrived; none if their rows are 1, 2, … in that order.
+  std::span<const std::uint32_t> places() const { return places_; }
+  std::span<const float> shares() const { return shares_; }
+  Place place(std::uint32_t feature) const {
+    if (places_.empty()) return {.row = feature + 1};
+    return {places_[feature] & ~kSharedRow, (places_[feature] & kSharedRow) != 0, shares_[feature]};
+  }
   // How often every column has learnt.
   std::uint64_t updates() const { return updates_; }
   // The weights of row r, one for each column.
@@ -61,6 +85,9 @@ class RowBlock : public NodeBlock {
   bool theta_;  // the last column is an auxiliary classifier
   std::uint64_t updates_;
   FeatureMap map_;
+  std::span<const std::uint32_t> places_;
+  std::span<const float> shares_;
+  std::uint32_t row_count_ = 1;
   const float* rows_ = nullptr;
   std::uint32_t stride_ = 0;    // columns that a row has room for; state begins behind them
   std::size_t row_floats_ = 0;  // from one row to the next

@@ -4,12 +4,14 @@
 //
 // The children of a node learn from the same examples, those for which the node is positive, and so does the node's
 // auxiliary classifier theta (OPLT, Algorithm 7): they share one feature map, and one look-up a feature serves all.
+// AROW lets the features that one example alone has brought share a row (docs/decisions/first-comers.md).
 // Rows have room for `stride` columns; what lies beyond the last one is as it is before learning, always.
 // Theta, where there is one, is the last column.
 #pragma once
 
 #include <cstdint>
 #include <span>
+#include <vector>
 
 #include "labelgrove/base.hpp"
 #include "labelgrove/learner.hpp"
@@ -42,13 +44,14 @@ class SiblingBlock final : public RowBlock {
   // of this block's theta. REQUIRES: has_theta().
   SiblingBlock parent_block() const;
   // Gives the children these weights, (features + 1, children) of them for the first rows, and weights of 0 in all rows
-  // behind. Theta and all state stay. REQUIRES: there are as many rows.
+  // behind. Theta and all state stay. REQUIRES: there are as many rows, and none of them is shared.
   void put_weights(std::span<const float> weights);
 
   // --- learning ------------------------------------------------------------------------------------------------------
   // One step of every column; AdaGrad and SGD descend the logistic loss. The children in `positives` have y = +1, the
   // others y = -1, theta has y = +1. The example counts `weight` times; `fresh` tells a new example from one that is
-  // learnt again (replay), which AROW takes more lightly. REQUIRES: 0 < weight <= kMostWeight.
+  // learnt again (replay), which AROW takes more lightly. REQUIRES: 0 < weight <= kMostWeight; what is not fresh has been
+  // learnt before, when it was.
   void learn(const Features& x, std::span<const std::uint32_t> positives, float weight, bool fresh, Workspace& work);
 
  private:
@@ -56,13 +59,20 @@ class SiblingBlock final : public RowBlock {
 
   void reserve_rows(std::size_t rows);
   void set_stride(std::uint32_t stride);
-  void start_row(std::uint32_t r);
+  std::uint32_t start_row();
   void make_room(std::uint32_t columns);
   void move_to_stride(std::uint32_t stride);
   void copy_column(std::uint32_t from, std::uint32_t to, bool negated);
-  void find_or_insert_rows(const Features& x, Workspace& work);
+  void find_or_insert_rows(const Features& x, bool fresh, Workspace& work);
+  void place_newcomers(const Features& x, std::uint32_t known, const Workspace& work);
+  void take_out(std::uint32_t feature);
+  void put_place(std::uint32_t feature, Place place);
 
   bool state_;  // each row holds the optimiser's state behind the weights
+  bool shares_rows_;
+  std::vector<std::uint32_t> own_places_;  // what places() and shares() show, if rows are shared
+  std::vector<float> own_shares_;
+  std::vector<std::uint32_t> members_;  // by row: how many features share it
   RowStorage storage_;
 };
 
