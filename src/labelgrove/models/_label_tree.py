@@ -47,10 +47,10 @@ class LabelTreeClassifier(LabelClassifier):
     ) -> Self:
         """Make a copy that takes few bytes, predicts, and cannot learn on.
 
-        Weights may be dropped and rounded; each row of weights is written in the way that takes
-        the fewest bytes. A copy with ``dtype="float32"`` and no threshold predicts what this
-        model does, but for rounding where it learnt online. Saved and loaded, the weights stay in the mapped file, and processes that
-        load the same file share them.
+        Weights may be dropped and rounded; each row of weights is written in the way that takes the
+        fewest bytes. A copy with ``dtype="float32"`` and no threshold predicts what this
+        model does, but for rounding where it learnt online. Saved and loaded, the weights
+        stay in the mapped file, and processes that load the same file share them.
 
         Parameters
         ----------
