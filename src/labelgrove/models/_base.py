@@ -6,7 +6,7 @@ from abc import abstractmethod
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from os import PathLike
-from typing import Any, ClassVar, Literal, Self, overload
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -76,29 +76,46 @@ class LabelClassifier(ClassifierMixin, BaseEstimator):
     n_jobs: int | None
     threshold: float
 
+    # --- learning ------------------------------------------------------------------------------
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Forget everything, then learn from X and y.
+
+        What learns online goes over them in the given order, in ``epochs`` passes.
+
+        Parameters
+        ----------
+        X : sparse array or matrix, array-like or data frame (n, d), or list of dicts
+            Features; dicts map names to numbers, or to strings for categories.
+        y : array-like of shape (n,), sequence of n collections of labels, or indicator (n, L)
+            Multi-class targets, or multi-label targets by name or as a 0/1 array.
+        sample_weight : array-like of shape (n,), optional
+            How much each example counts; 1 by default. Online at most a million: a step goes so
+            much further, which is not the same as so many steps; 0 teaches nothing.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        DataError
+            If X, y or sample_weight cannot be used; the message names the place. The model stays
+            as it was.
+        ParameterError
+            If a parameter lies outside its domain.
+        KeyboardInterrupt
+            On Ctrl-C; a model that learns in batch stays as it was. One that learns online is
+            valid and keeps what it has learnt: a LearningInterrupted tells how much.
+        """
+        self._fit(X, y, sample_weight)
+        return self
+
+    @abstractmethod
+    def _fit(self, X: Any, y: Any, sample_weight: Any) -> None:
+        """Forget everything, then learn."""
+
     # --- prediction ----------------------------------------------------------------------------
-
-    @overload
-    def predict_topk(
-        self,
-        X: Any,
-        k: int = 5,
-        *,
-        labels: Any = None,
-        beam_width: int | None = None,
-        return_stats: Literal[False] = False,
-    ) -> tuple[npt.NDArray[Any], npt.NDArray[np.float32]]: ...
-
-    @overload
-    def predict_topk(
-        self,
-        X: Any,
-        k: int = 5,
-        *,
-        labels: Any = None,
-        beam_width: int | None = None,
-        return_stats: Literal[True],
-    ) -> tuple[npt.NDArray[Any], npt.NDArray[np.float32], SearchStats]: ...
 
     def predict_topk(
         self,

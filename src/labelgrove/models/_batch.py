@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Callable
 from functools import partial
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -31,32 +31,7 @@ class BatchClassifier(LabelClassifier):
         progress = self._progress
         return 0.0 if progress is None else progress.share
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Forget everything, then learn from X and y.
-
-        Parameters
-        ----------
-        X : sparse array or matrix, array-like or data frame (n, d), or list of dicts
-            Features; dicts map names to numbers, or to strings for categories.
-        y : array-like of shape (n,), sequence of n collections of labels, or indicator (n, L)
-            Multi-class targets, or multi-label targets by name or as a 0/1 array.
-        sample_weight : array-like of shape (n,), optional
-            How much each example counts; 1 by default.
-
-        Returns
-        -------
-        self
-
-        Raises
-        ------
-        DataError
-            If X, y or sample_weight cannot be used; the message names the place. The model stays
-            as it was.
-        ParameterError
-            If a parameter lies outside its domain.
-        KeyboardInterrupt
-            On Ctrl-C; the model stays as it was.
-        """
+    def _fit(self, X: Any, y: Any, sample_weight: Any) -> None:
         with self._guard.changing() as turn:
             start = self._start(named=is_dict_rows(X))
             examples = take(start, X, y, self._kinds, partial(check_weights, sample_weight))
@@ -71,7 +46,6 @@ class BatchClassifier(LabelClassifier):
             learned.count(examples.counted(0, examples.rows.n_rows), 1)
             if not turn.interrupts.pending:
                 self._adopt(learned, turn)
-        return self
 
     @abstractmethod
     def _start(self, *, named: bool) -> BatchStart:

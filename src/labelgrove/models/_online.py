@@ -38,33 +38,7 @@ class OnlineClassifier(LabelClassifier):
 
     epochs: int
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Forget everything, then learn from X and y in ``epochs`` passes, in the given order.
-
-        Parameters
-        ----------
-        X : sparse array or matrix, array-like or data frame (n, d), or list of dicts
-            Features; dicts map names to numbers, or to strings for categories.
-        y : array-like of shape (n,), sequence of n collections of labels, or indicator (n, L)
-            Multi-class targets, or multi-label targets by name or as a 0/1 array.
-        sample_weight : array-like of shape (n,), optional
-            How much each example counts, 0 to a million; 1 by default. A step goes so much
-            further, which is not the same as so many steps; 0 teaches nothing.
-
-        Returns
-        -------
-        self
-
-        Raises
-        ------
-        DataError
-            If X, y or sample_weight cannot be used; the message names the place. The model stays
-            as it was.
-        ParameterError
-            If a parameter lies outside its domain.
-        LearningInterrupted
-            On Ctrl-C; the model is valid and keeps what it has learnt.
-        """
+    def _fit(self, X: Any, y: Any, sample_weight: Any) -> None:
         passes, threads = integer("epochs", self.epochs, 1), thread_count(self.n_jobs)
         with self._guard.changing() as turn:
             start = self._start(named=is_dict_rows(X))
@@ -78,7 +52,6 @@ class OnlineClassifier(LabelClassifier):
             )
             self._adopt(start.learned(start.make(examples), examples), turn)
             self._run(examples, passes, turn, threads, Pace.of_runs(threads))
-        return self
 
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
         """Go on learning from X and y, in the given order; new labels and features are welcome.

@@ -185,15 +185,13 @@ def interpolated_tree(
 
     Parameters
     ----------
-    embeddings : sparse array or array-like, shape (n_labels, n_dimensions)
-        One vector v a label, as from `label_embeddings`; only directions count.
+    embeddings, labels, tolerance, max_iterations, random_state, n_jobs
+        As for `kmeans_tree`.
     frequencies : array-like of shape (n_labels,)
         How often each label occurs, f, in any unit, as from `label_frequencies`.
     fano_frequencies : array-like of shape (n_labels,), optional
         What takes the place of f as λ goes from 1 to 2: f̃, as from the function
         `fano_frequencies`. By default f.
-    labels : iterable of str or int, optional
-        Names of the rows; 0, 1, 2… when not given.
     interpolation : float
         λ, from 0 to 2.
     lambda_prime : float, optional
@@ -210,8 +208,6 @@ def interpolated_tree(
     max_leaf_size : int
         A group of this size, or of `arity` at most, is not cut: its labels become the leaves of
         one node. The paper has 100 and 1.
-    tolerance, max_iterations, random_state, n_jobs
-        As for `kmeans_tree`.
 
     Returns
     -------
@@ -221,10 +217,9 @@ def interpolated_tree(
     Raises
     ------
     ParameterError
-        A parameter outside its domain; frequencies that are negative, not finite, or not one for
-        each label.
+        As `kmeans_tree`; also frequencies that are negative, not finite, or not one for each label.
     DataError
-        Embeddings that hold NaN or an infinity; a label that is neither a string nor an integer.
+        As `kmeans_tree`.
 
     Examples
     --------

@@ -112,10 +112,8 @@ def fano_tree(
 
     Parameters
     ----------
-    frequencies : mapping from label to number, or sequence of numbers
-        How often each label occurs, in any unit.
-    labels : sequence of str or int, optional
-        The labels that a sequence of frequencies belongs to; 0, 1, 2... when not given.
+    frequencies, labels
+        As for `huffman_tree`.
     arity : int
         Runs of a split.
     max_leaves : int
@@ -130,10 +128,9 @@ def fano_tree(
     Raises
     ------
     ParameterError
-        `arity` below 2, `max_leaves` below 1, a frequency that is negative or not finite, a label
-        given twice, or a number of labels other than that of frequencies.
+        As `huffman_tree`; also `max_leaves` below 1.
     DataError
-        A label that is neither a string nor an integer, or labels of both types.
+        As `huffman_tree`.
 
     Examples
     --------

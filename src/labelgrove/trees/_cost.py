@@ -141,13 +141,11 @@ def cost_tree(
 
     Parameters
     ----------
-    embeddings : sparse array or array-like, shape (n_labels, n_dimensions)
-        One vector a label, as from `label_embeddings`; only directions count.
+    embeddings, labels, tolerance, max_iterations, random_state, n_jobs
+        As for `kmeans_tree`.
     frequencies : array-like of shape (n_labels,), or sparse or array of shape (n, n_labels)
         How often each label is looked for. Better, the label matrix of the examples themselves: a
         search for several labels opens a block once, however many of them are below it.
-    labels : iterable of str or int, optional
-        Names of the rows; 0, 1, 2… when not given.
     block_cost : float
         What opening a block costs, whatever its width, in classifiers: the larger, the wider and
         shallower the tree.
@@ -155,8 +153,6 @@ def cost_tree(
         λ of the clustering, from 0 (balanced) to 2 (Fano).
     smoothing : float
         Share of searches that look for all labels alike, whatever their frequency.
-    tolerance, max_iterations, random_state, n_jobs
-        As for `kmeans_tree`.
 
     Returns
     -------
@@ -166,11 +162,9 @@ def cost_tree(
     Raises
     ------
     ParameterError
-        A parameter outside its domain; frequencies that are negative, not finite, or not one for
-        each label.
+        As `kmeans_tree`; also frequencies that are negative, not finite, or not one for each label.
     DataError
-        Embeddings that hold NaN or an infinity; a matrix of labels that holds anything but 0 and
-        1; a label that is neither a string nor an integer.
+        As `kmeans_tree`; also a matrix of labels that holds anything but 0 and 1.
 
     Examples
     --------
