@@ -130,3 +130,61 @@ def test_a_beam_evaluates_fewer_classifiers(run: Any, vectors: Path, tmp_path: P
 def test_labels_must_be_there(run: Any, text_model: Path) -> None:
     result = run("eval", text_model, "-", input='{"text": "a b"}\n', status=1)
     assert "labels" in result.stderr
+
+
+@pytest.fixture
+def sparse(run: Any, tmp_path: Path) -> Path:
+    """A model of three labels whose best label of row i is i, and its data."""
+    data = tmp_path / "t.txt"
+    data.write_text("3 3 3\n0,1 0:1\n1 1:1\n2 2:1\n")
+    run("train", data, "-o", tmp_path / "m.lg", "--passes", "20", "--set", "replay=0")
+    return data
+
+
+def test_filter_pairs_count_neither_as_true_nor_as_predicted(run: Any, sparse: Path) -> None:
+    model, pairs = sparse.parent / "m.lg", sparse.parent / "filter.txt"
+    before = json.loads(run("eval", model, sparse, "--json").stdout)
+    assert before["p@1"] == 1
+    # Row 1 has no other label; row 0 keeps label 1, which comes second.
+    pairs.write_text("0 0\n1 1\n")
+    after = json.loads(run("eval", model, sparse, "--json", "--filter", pairs).stdout)
+    assert after["examples_without_labels"] == 1
+    best = json.loads(run("predict", model, sparse, "-k", "2").stdout.splitlines()[0])["labels"]
+    first = next(label for label in best if label != 0)
+    assert after["p@1"] == pytest.approx((1 + (first == 1)) / 3)
+    pairs.write_text("0 x\n")
+    failed = run("eval", model, sparse, "--filter", pairs, status=1)
+    assert "filter.txt:1: found '0 x'; expected a row and a label" in " ".join(
+        failed.stderr.split()
+    )
+
+
+def test_official_propensities_and_those_of_other_parameters(run: Any, sparse: Path) -> None:
+    model, file = sparse.parent / "m.lg", sparse.parent / "inv_prop.txt"
+    file.write_text("1\n4\n1\n")
+    found = json.loads(run("eval", model, sparse, "--json", "--inverse-propensities", file).stdout)
+    # By the definition: row 0 hits label 0, of weight 1, or label 1, of weight 4.
+    assert found["psp@3"] == pytest.approx(1.0)
+    assert found["psp@1"] in (pytest.approx((1 + 4 + 1) / 9), pytest.approx((4 + 4 + 1) / 9))
+    file.write_text("1\n4\n")
+    failed = run("eval", model, sparse, "--inverse-propensities", file, status=1)
+    assert "have none for the label 2" in failed.stderr
+    file.write_text("1\n0.5\n")
+    failed = run("eval", model, sparse, "--inverse-propensities", file, status=1)
+    assert "inv_prop.txt:2: found '0.5'; expected a number from 1 on" in failed.stderr
+    failed = run("eval", model, sparse, "--propensity", "0.5", status=1)
+    assert "--propensity 0.5: expected two numbers" in failed.stderr
+
+
+def test_a_table_of_labels_with_their_names(run: Any, sparse: Path) -> None:
+    folder = sparse.parent
+    (folder / "names.tsv").write_text("0\tred\n2\tblue\tignored\n")
+    table = folder / "labels.tsv"
+    run(
+        *("eval", folder / "m.lg", sparse, "--per-label", table),
+        *("--vocabulary", folder / "names.tsv", "--threshold", "0.01"),
+    )
+    header, *rows = (line.split("\t") for line in table.read_text().splitlines())
+    assert header[:4] == ["label", "name", "support", "TP"]
+    assert {row[0]: row[1] for row in rows} == {"0": "red", "1": "", "2": "blue"}
+    assert {row[0]: row[2] for row in rows} == {"0": "1", "1": "2", "2": "1"}

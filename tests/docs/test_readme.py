@@ -137,6 +137,21 @@ def test_commands_of_the_page_on_files_run(capsys: pytest.CaptureFixture[str]) -
         capsys.readouterr()
 
 
+@pytest.mark.parametrize("name", ["formats", "libraries", "titles"])
+def test_commands_run_on_the_files_that_the_page_writes(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    page = ROOT / "docs" / "how-to" / f"{name}.md"
+    run(steps(page), page.name)
+    typed = commands(page)
+    assert len(typed) >= 4
+    assert len(typed) == page.read_text(encoding="utf-8").count("\n    labelgrove ")
+    for command in typed:
+        type_in(command)
+    assert "error" not in capsys.readouterr().err
+
+
 # --- tables that repeat what the code says -------------------------------------------------------
 
 

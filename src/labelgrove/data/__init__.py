@@ -7,6 +7,7 @@ line in a :class:`labelgrove.FileFormatError`.
 from labelgrove.data._columns import Columns
 from labelgrove.data._examples import Examples
 from labelgrove.data._reader import ExampleReader, open_examples, read_examples
+from labelgrove.data._repository import read_filter_pairs, read_inverse_propensities
 from labelgrove.data._sniff import FORMATS
 from labelgrove.data._writer import write_examples
 
@@ -17,5 +18,7 @@ __all__ = [
     "Examples",
     "open_examples",
     "read_examples",
+    "read_filter_pairs",
+    "read_inverse_propensities",
     "write_examples",
 ]

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from scipy.sparse import csr_array
 
+from labelgrove._errors import DataError
 from labelgrove.evaluation._observed import FloatArray, Observed
 from labelgrove.metrics import (
     accuracy,
@@ -43,12 +44,15 @@ class Training:
         Number of training examples.
     A, B : float
         Parameters of the model of Jain et al. (2016).
+    given : mapping of label to float, optional
+        Inverse propensities that are known, and taken in place of the model's.
     """
 
     counts: Mapping[Any, int]
     examples: int
     A: float = 0.55
     B: float = 1.5
+    given: Mapping[Any, float] | None = None
 
     @classmethod
     def of(cls, model: Any, A: float = 0.55, B: float = 1.5) -> Training | None:
@@ -64,10 +68,21 @@ class Training:
 
     def weights(self, labels: Iterable[Hashable]) -> FloatArray | None:
         """The inverse propensity of each label; None where the examples are too few."""
+        if self.given is not None:
+            return np.array([self._given(label) for label in labels] or [1.0])
         if self.examples < _FEWEST_FOR_PROPENSITY:
             return None
         counts = np.array([self.counts.get(label, 0) for label in labels] or [0])
         return inverse_propensity(counts, n_examples=self.examples, A=self.A, B=self.B)
+
+    def _given(self, label: Hashable) -> float:
+        assert self.given is not None
+        if label not in self.given:
+            raise DataError(
+                f"the inverse propensities have none for the label {label!r}; expected one for "
+                "every label"
+            )
+        return self.given[label]
 
 
 def figures(

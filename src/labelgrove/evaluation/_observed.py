@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from inspect import signature
 from time import perf_counter
@@ -87,6 +87,7 @@ def observe(
     beam_width: int | None = None,
     estimates_from: float | None = None,
     labels: Sequence[Hashable] = (),
+    excluded: Mapping[int, Collection[Hashable]] | None = None,
 ) -> Observed:
     """Let a model predict labelled examples, batch by batch.
 
@@ -108,6 +109,8 @@ def observe(
         Keep the probabilities from this one on.
     labels : sequence, optional
         What the first columns stand for, so that several models have the same columns.
+    excluded : mapping of int to collection of labels, optional
+        Labels that count neither as true nor as predicted, by row from 0 over all batches.
 
     Returns
     -------
@@ -122,15 +125,23 @@ def observe(
     classes = np.asarray(getattr(model, "classes_", ())).tolist()
     of_class = np.array([columns.setdefault(label, len(columns)) for label in classes], np.int64)
     truth, rankings, costs, sets, estimates = [], [], [], [], []
-    seconds = 0.0
+    leave_out: list[tuple[int, set[int]]] = []
+    seconds, n = 0.0, 0
     for X, Y in batches:
         targets = parse_targets(Y, n_rows_of(X))
         if not targets.n_rows:
             continue
-        ids = [columns.setdefault(label, len(columns)) for label in targets.labels.tolist()]
-        truth.append((np.diff(targets.indptr), np.array(ids, np.int64)))
-        best, stats, took = _best(model, X, k, beam_width)
-        rankings.append(as_columns(*best, columns, (targets.n_rows, k)))
+        numbered = [columns.setdefault(label, len(columns)) for label in targets.labels.tolist()]
+        lengths, ids = np.diff(targets.indptr), np.array(numbered, np.int64)
+        outside = _outside(excluded, n, targets.n_rows, columns)
+        deep = k + max((len(some) for some in outside.values()), default=0)
+        best, stats, took = _best(model, X, deep, beam_width)
+        ranking = as_columns(*best, columns, (targets.n_rows, deep))
+        lengths, ids, ranking = _without(outside, lengths, ids, ranking, k)
+        truth.append((lengths, ids))
+        rankings.append(ranking)
+        leave_out += [(n + row, labels) for row, labels in outside.items()]
+        n += targets.n_rows
         seconds += took
         if stats is not None:
             costs.append((stats.classifiers, stats.depth))
@@ -142,7 +153,6 @@ def observe(
             sets.append(model.predict(X))
         if estimates_from is not None:
             estimates.append(model.predict_proba(X, threshold=estimates_from))
-    n = sum(map(len, rankings))
     if n == 0:
         raise DataError("there is not a single example to measure on")
     shape = (n, max(len(columns), 1))
@@ -160,12 +170,57 @@ def observe(
         known=known,
         truth=_ones(lengths, ids_of_rows, shape),
         ranking=ranking,
-        sets=_sets(sets, ranking, of_class, shape),
+        sets=_cleared(_sets(sets, ranking, of_class, shape), leave_out),
         estimates=_spread(estimates, of_class, shape) if estimates else None,
         classifiers=classifiers,
         depth=depth,
         seconds=max(seconds, 1e-9),
     )
+
+
+def _outside(
+    excluded: Mapping[int, Collection[Hashable]] | None,
+    first: int,
+    n_rows: int,
+    columns: Mapping[Hashable, int],
+) -> dict[int, set[int]]:
+    """Columns that do not count in the rows of a batch, which begins at row `first` of all."""
+    if not excluded:
+        return {}
+    found = {
+        row: {columns[label] for label in excluded.get(first + row, ()) if label in columns}
+        for row in range(n_rows)
+    }
+    return {row: labels for row, labels in found.items() if labels}
+
+
+def _without(
+    outside: Mapping[int, set[int]], lengths: IntArray, ids: IntArray, ranking: IntArray, k: int
+) -> tuple[IntArray, IntArray, IntArray]:
+    """Leave columns out of true labels, (lengths, ids), and of rankings, which get k places."""
+    if not outside:
+        return lengths, ids, ranking
+    ends = np.concatenate(([0], np.cumsum(lengths)))
+    lengths, kept = lengths.copy(), np.ones(len(ids), np.bool_)
+    for row, columns in outside.items():
+        these = slice(int(ends[row]), int(ends[row + 1]))
+        kept[these] = ~np.isin(ids[these], list(columns))
+        lengths[row] = kept[these].sum()
+        best = ranking[row][~np.isin(ranking[row], list(columns))]
+        ranking[row] = MISSING
+        ranking[row, : len(best)] = best
+    return lengths, ids[kept], ranking[:, :k]
+
+
+def _cleared(sets: csr_array | None, leave_out: Iterable[tuple[int, set[int]]]) -> csr_array | None:
+    """Leave columns out of predicted label sets."""
+    if sets is None:
+        return None
+    for row, columns in leave_out:
+        these = slice(int(sets.indptr[row]), int(sets.indptr[row + 1]))
+        sets.data[these][np.isin(sets.indices[these], list(columns))] = 0.0
+    sets.eliminate_zeros()
+    return sets
 
 
 def _best(

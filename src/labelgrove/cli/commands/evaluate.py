@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import closing
 from time import perf_counter
 from typing import Annotated, Any
@@ -13,7 +13,7 @@ from rich.console import Group
 from rich.table import Table
 
 from labelgrove._cuts import Cut
-from labelgrove._errors import DataError
+from labelgrove._errors import DataError, ParameterError
 from labelgrove.cli._models import Model, inputs_of, load_model
 from labelgrove.cli._options import (
     AS_FOUND,
@@ -34,8 +34,10 @@ from labelgrove.cli.streams._console import encode, show, show_pairs, write_json
 from labelgrove.cli.streams._output import Output, refuse_inputs
 from labelgrove.cli.streams._progress import ProgressLine, shown
 from labelgrove.cli.streams._source import Source
+from labelgrove.data import read_filter_pairs, read_inverse_propensities
 from labelgrove.evaluation._figures import AVERAGES, Training, figures
-from labelgrove.evaluation._observed import observe
+from labelgrove.evaluation._observed import Observed, observe
+from labelgrove.metrics import label_table
 from labelgrove.vocabulary import Vocabulary
 
 _PLACES = (1, 3, 5)
@@ -46,6 +48,36 @@ _NAMES = {"p": "P", "r": "R", "ndcg": "nDCG", "psp": "PSP", "psndcg": "PSnDCG"}
 def evaluate(
     model_file: ModelArgument,
     data: DataArgument,
+    filter_pairs: Annotated[
+        str | None,
+        typer.Option(
+            "--filter",
+            metavar="FILE",
+            help="Pairs of row and label, a pair a line, that count neither as true nor as "
+            "predicted.",
+        ),
+    ] = None,
+    propensity: Annotated[
+        str | None,
+        typer.Option("--propensity", metavar="A,B", help="Parameters of PSP@k. Default: 0.55,1.5."),
+    ] = None,
+    inverse_propensities: Annotated[
+        str | None,
+        typer.Option(
+            "--inverse-propensities",
+            metavar="FILE",
+            help="A number for each label, a line each from label 0 on, in place of the "
+            "propensities computed.",
+        ),
+    ] = None,
+    per_label: Annotated[
+        str | None,
+        typer.Option(
+            "--per-label",
+            metavar="FILE",
+            help="Write a table of all labels, tabs between its columns, names among them.",
+        ),
+    ] = None,
     json: JsonOption = False,
     metrics_file: Annotated[
         str | None,
@@ -77,7 +109,13 @@ def evaluate(
     model = load_model(model_file, jobs=jobs, vocabulary=vocabulary)
     with Source(data, reading=reading, limit=limit) as source:
         cut = chosen_cut(model, threshold, thresholds)
-        result = _measure(model, source, beam, cut)
+        training = _training(model, propensity, inverse_propensities)
+        excluded = None if filter_pairs is None else _excluded(model, filter_pairs)
+        observed, seconds = _observed(model, source, beam, cut, excluded)
+    result = figures(observed, _PLACES, training=training) | {"total_seconds": seconds}
+    if per_label is not None:
+        with closing(Output(per_label)) as out:
+            out.write(_table(observed, model.vocabulary_))
     if metrics_file is not None:
         with closing(Output(metrics_file)) as out:
             out.write(encode(result))
@@ -87,8 +125,57 @@ def evaluate(
         show_evaluation(result)
 
 
-def _measure(model: Model, source: Source, beam: int | None, cut: Cut | None) -> dict[str, Any]:
-    """Ask the library, batch by batch, with a progress line."""
+def _training(model: Model, propensity: str | None, file: str | None) -> Training | None:
+    """What propensities are made of: the model's counts, or a file."""
+    if file is not None:
+        numbers = read_inverse_propensities(file).tolist()
+        given = {_label(model, i): number for i, number in enumerate(numbers)}
+        return Training({}, 0, given=given)
+    if propensity is None:
+        return Training.of(model)
+    try:
+        A, B = (float(part) for part in propensity.split(","))
+    except ValueError:
+        raise ParameterError(
+            f"--propensity {propensity}: expected two numbers, such as 0.5,0.4"
+        ) from None
+    return Training.of(model, A, B)
+
+
+def _excluded(model: Model, path: str) -> dict[int, list[Any]]:
+    """Pairs of a file, labels as the model has them."""
+    pairs = read_filter_pairs(path)
+    return {row: [_label(model, label) for label in labels] for row, labels in pairs.items()}
+
+
+def _label(model: Model, number: int) -> int | str:
+    """A label of which the number is known, as the model has it."""
+    return number if model.classes_.dtype.kind in "iu" else str(number)
+
+
+def _table(observed: Observed, vocabulary: Vocabulary | None) -> bytes:
+    """A line for each label that is true or predicted anywhere, the most frequent first."""
+    assert observed.sets is not None
+    rows = label_table(observed.truth, observed.sets, names=observed.labels).rows()
+    there = [row for row in rows if row.support or row.false_positives]
+    lines = ["label\tname\tsupport\tTP\tFP\tFN\tprecision\trecall\tF1"]
+    for row in sorted(there, key=lambda row: -row.support):
+        name = (vocabulary.name(row.name) if vocabulary else None) or ""
+        texts = [" ".join(str(text).split()) for text in (row.name, name)]
+        counts = (row.support, row.true_positives, row.false_positives, row.false_negatives)
+        shares = (f"{share:.4f}" for share in (row.precision, row.recall, row.f1))
+        lines.append("\t".join([*texts, *map(str, counts), *shares]))
+    return "\n".join([*lines, ""]).encode("utf-8", "backslashreplace")
+
+
+def _observed(
+    model: Model,
+    source: Source,
+    beam: int | None,
+    cut: Cut | None,
+    excluded: Mapping[int, Collection[Any]] | None,
+) -> tuple[Observed, float]:
+    """Ask the library, batch by batch, with a progress line; also how long it took."""
     line = ProgressLine("predicting", source.total, source.share_read)
     begin = perf_counter()
 
@@ -102,9 +189,10 @@ def _measure(model: Model, source: Source, beam: int | None, cut: Cut | None) ->
             raise DataError(f"{source.path}: there is not a single example to measure on")
 
     with shown(line):
-        observed = observe(model, batches(), k=_PLACES[-1], threshold=cut, beam_width=beam)
-    found = figures(observed, _PLACES, training=Training.of(model))
-    return found | {"total_seconds": perf_counter() - begin}
+        found = observe(
+            model, batches(), k=_PLACES[-1], threshold=cut, beam_width=beam, excluded=excluded
+        )
+    return found, perf_counter() - begin
 
 
 def show_evaluation(result: Mapping[str, Any]) -> None:
