@@ -20,6 +20,9 @@ _SEED = 1
 Part = tuple[sp.csr_array, list[tuple[int, ...]]]
 """Rows, and the labels of each."""
 
+Text = tuple[str, list[str]]
+"""A text and its labels."""
+
 
 @dataclass(frozen=True)
 class Made:
@@ -40,9 +43,21 @@ class Made:
 def onet_tasks(data: Path) -> tuple[Part, Part]:
     """What workers do, in words; classes are occupations."""
     folder = data / "onet-titles"
-    train = [(row["text"], row["labels"][0]) for row in _rows(folder / "tasks.train.jsonl.xz")]
-    test = [(row["text"], row["labels"][0]) for row in _rows(folder / "tasks.test.jsonl.xz")]
+    train, test = (
+        [(row["text"], row["labels"][:1]) for row in _rows(folder / f"tasks.{part}.jsonl.xz")]
+        for part in ("train", "test")
+    )
     return _of_texts(train, test)
+
+
+def kirjastonhoitaja(data: Path) -> tuple[Part, Part]:
+    """Questions to librarians, in Finnish, and the subjects that they are filed under."""
+    folder = data / "kirjastonhoitaja-yso"
+    train, dev, test = (
+        [(row["text"], row["labels"]) for row in _rows(folder / f"{part}.jsonl.xz")]
+        for part in ("train", "dev", "test")
+    )
+    return _of_texts(train + dev, test)
 
 
 def gutenberg_classes(data: Path) -> tuple[Part, Part]:
@@ -96,6 +111,7 @@ def rcv1sub1_train(data: Path) -> tuple[Part, Part]:
 
 
 MADE = {
+    "kirjastonhoitaja-yso": Made("kirjastonhoitaja-yso", kirjastonhoitaja),
     "onet-tasks": Made("onet-titles", onet_tasks),
     "gutenberg-classes": Made("gutenberg-text", gutenberg_classes),
     "aloi-like": Made(None, aloi_like),
@@ -108,25 +124,25 @@ def _rows(path: Path) -> Iterable[dict[str, Any]]:
         yield from map(json.loads, lines)
 
 
-def _books(rows: Iterable[dict[str, Any]]) -> list[tuple[str, str]]:
+def _books(rows: Iterable[dict[str, Any]]) -> list[Text]:
     return [
-        (f"{row['text']} {row['author'] or ''}", row["lcc"][0])
-        for row in rows
-        if len(row["lcc"]) == 1
+        (f"{row['text']} {row['author'] or ''}", row["lcc"]) for row in rows if len(row["lcc"]) == 1
     ]
 
 
-def _of_texts(train: list[tuple[str, str]], test: list[tuple[str, str]]) -> tuple[Part, Part]:
+def _of_texts(train: list[Text], test: list[Text]) -> tuple[Part, Part]:
     """Weigh words as the other tf-idf sets do; the training set in random order."""
     order = np.random.default_rng(_SEED).permutation(len(train)).tolist()
     train = [train[i] for i in order]
     vectorizer = TfidfVectorizer(sublinear_tf=True, min_df=2, dtype=np.float32)
     X = vectorizer.fit_transform([text for text, _ in train])
-    names = sorted({name for _, name in train + test})
+    names = sorted({name for _, row in train + test for name in row})
     number = {name: i for i, name in enumerate(names)}
-    classes = [_labels([number[name] for _, name in part]) for part in (train, test)]
+    labels = [
+        [tuple(sorted({number[name] for name in row})) for _, row in part] for part in (train, test)
+    ]
     X_test = vectorizer.transform([text for text, _ in test])
-    return (sp.csr_array(X), classes[0]), (sp.csr_array(X_test), classes[1])
+    return (sp.csr_array(X), labels[0]), (sp.csr_array(X_test), labels[1])
 
 
 def _labels(classes: Iterable[int]) -> list[tuple[int, ...]]:

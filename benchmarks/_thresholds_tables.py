@@ -6,7 +6,7 @@ from typing import Any
 
 from benchmarks._tables import Results, table
 
-WAYS = {"0.5": "0.5 for all", "fta": "FTA", "sto": "STO", "ofo": "OFO"}
+WAYS = {"0.5": "0.5 for all", "auto": "auto", "fta": "FTA", "sto": "STO", "ofo": "OFO"}
 
 
 def thresholds(found: Results) -> str:
@@ -15,7 +15,8 @@ def thresholds(found: Results) -> str:
     header = ["data", "model", "way", "macro F validation", "test", "test, 0/0 = 1", "micro F"]
     header += ["instance F", "labels", "ms", "inner products", "tuning ms"]
     rows = [cells(result, row) for result in data for row in result["rows"]]
-    tables = [table(header, rows), *([along(data), cost(data)] if data else [])]
+    streams = [result for result in data if "curve" in result]
+    tables = [table(header, rows), *([along(streams), cost(streams)] if streams else [])]
     tables += [speeds(result["sizes"]) for result in found if "sizes" in result]
     return "\n\n".join(tables)
 

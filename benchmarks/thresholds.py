@@ -22,9 +22,17 @@ from labelgrove import LdSMClassifier, OnlinePLTClassifier, PLTClassifier
 from labelgrove.metrics import f_measure
 from labelgrove.models.thresholds._estimates import Estimates
 from labelgrove.models.thresholds._tuner import HeldOutTuning
-from labelgrove.tuning import tune_fta, tune_ofo, tune_sto
+from labelgrove.tuning import tune_auto, tune_fta, tune_ofo, tune_sto
 
-DATASETS = ("bibtex", "delicious", "rcv1sub1-train", "eurlex57k-tfidf", "stackexchange-tfidf")
+DATASETS = (
+    "bibtex",
+    "delicious",
+    "rcv1sub1-train",
+    "eurlex57k-tfidf",
+    "stackexchange-tfidf",
+    "gutenberg-tfidf",
+    "kirjastonhoitaja-yso",
+)
 
 MODELS: dict[str, Callable[[], Any]] = {
     "PLT": PLTClassifier,
@@ -33,7 +41,7 @@ MODELS: dict[str, Callable[[], Any]] = {
     "one-vs-rest LR": lambda: PLTClassifier(tree="flat", loss="log", C=1.0, normalize=False),
 }
 
-METHODS = ("fta", "sto", "ofo")
+METHODS = ("auto", "fta", "sto", "ofo")
 PLACES = (1, 2, 3, 4, 5, 7, 10, 15, 20)
 CHECKPOINTS = 5
 
@@ -186,6 +194,7 @@ def speed(size: str) -> list[dict[str, Any]]:
     tuners: dict[str, Callable[[], object]] = {
         "ofo, a and b given": partial(tune_ofo, Y, scores, a=5, b=50),
         "ofo": partial(tune_ofo, Y, scores),
+        "auto": partial(tune_auto, Y, scores),
         "fta": partial(tune_fta, Y, scores),
         "sto": partial(tune_sto, Y, scores),
     }
@@ -199,8 +208,10 @@ def speed(size: str) -> list[dict[str, Any]]:
     return found
 
 
-def compared(dataset: str, models: list[str], known: list[dict[str, Any]]) -> dict[str, Any]:
-    """Measure some models; what was known of the others is kept."""
+def compared(
+    dataset: str, models: list[str], known: list[dict[str, Any]], *, along: bool
+) -> dict[str, Any]:
+    """Measure some models; what was known of the others, and of the stream, is kept."""
     task = "benchmarks.thresholds:{}".format
     found: dict[str, Any] = known[0] if known else {"rows": []}
     found["labels"] = parts(dataset)[0][1].shape[1]
@@ -209,7 +220,7 @@ def compared(dataset: str, models: list[str], known: list[dict[str, Any]]) -> di
         print(f"{dataset}: {model}: {[round(one['macro'], 1) for one in new]}", flush=True)
         found["rows"] = [old for old in found["rows"] if old["model"] != model] + new
     found["rows"].sort(key=lambda one: list(MODELS).index(one["model"]))
-    if "OPLT" in models:
+    if "OPLT" in models and along:
         found |= fresh(task("follow"), dataset=dataset)
         for name, thresholds in (("learning", None), ("learning_and_tuning", "ofo")):
             found[name] = fresh(task("learning_cost"), dataset=dataset, thresholds=thresholds)
@@ -220,10 +231,12 @@ def main(arguments: Sequence[str] | None = None) -> None:
     """Measure, and write ``thresholds-<dataset>.json`` and ``thresholds-speed.json``."""
     parser = command_line(__doc__ or "", (*DATASETS, "speed"))
     parser.add_argument("--models", nargs="*", default=list(MODELS), choices=list(MODELS))
+    parser.add_argument("--no-stream", action="store_true", help="tune on held-out rows only")
     chosen = parser.parse_args(arguments)
     for dataset in filter(is_there, (one for one in chosen.subjects if one != "speed")):
         known = [old for old in read(chosen.output, "thresholds", ()) if old["subject"] == dataset]
-        write(chosen.output, "thresholds", dataset, compared(dataset, chosen.models, known))
+        found = compared(dataset, chosen.models, known, along=not chosen.no_stream)
+        write(chosen.output, "thresholds", dataset, found)
     if "speed" in chosen.subjects:
         sizes = {size: fresh("benchmarks.thresholds:speed", size=size) for size in SIZES}
         write(chosen.output, "thresholds", "speed", {"sizes": sizes})

@@ -26,7 +26,7 @@ def test_it_is_what_the_library_does(
     run: Any, vectors: Path, vector_model: Path, tmp_path: Path
 ) -> None:
     examples = read_examples(vectors)
-    for method in ("ofo", "fta", "sto"):
+    for method in ("auto", "ofo", "fta", "sto"):
         before = vector_model.read_bytes()
         out = tmp_path / "tuned.lg"
         words = ("tune", vector_model, vectors, "--method", method, "-o", out, "--json")
@@ -54,6 +54,51 @@ def test_a_text_model_is_tuned_in_its_place(
     lines = run("predict", path, texts, "--thresholds").stdout.splitlines()
     for row, line in zip(found.toarray(), lines, strict=True):
         assert sorted(json.loads(line)["labels"]) == sorted(clf.classes_[row > 0].tolist())
+
+
+def test_it_tells_what_thresholds_do(
+    run: Any, vectors: Path, vector_model: Path, tmp_path: Path
+) -> None:
+    out = tmp_path / "tuned.lg"
+    words = ("tune", vector_model, vectors, "-o", out)
+    shown = run(*words, "--method", "sto")
+    assert "over-fits" in run("tune", "--help").stdout
+    for line in ("before", "after"):
+        assert f"\n{line:13}" in f"\n{shown.stdout}"
+    found = json.loads(run(*words, "--json").stdout)
+    model, examples = labelgrove.load(vector_model), read_examples(vectors)
+    truth = csr_array(
+        [[int(name in row) for name in model.classes_.tolist()] for row in examples.labels]
+    )
+    plain = model.predict(examples.X)
+    assert found["before"]["labels"] == plain.nnz / 300
+    for average in ("macro", "micro", "instance"):
+        expected = f_measure(truth, plain, average=average)
+        assert found["before"][average] == pytest.approx(expected)
+    assert found["after"]["macro"] >= found["single"]["macro"]
+    assert found["after"]["micro"] >= found["single"]["micro"]
+    again = json.loads(run("tune", out, vectors, "--method", "ofo", "--json").stdout)
+    tuned = model.tune_thresholds(examples.X, examples.labels).predict(examples.X)
+    assert again["before"]["micro"] == pytest.approx(f_measure(truth, tuned, average="micro"))
+
+
+def test_what_was_asked_for(run: Any, vectors: Path, vector_model: Path, tmp_path: Path) -> None:
+    words = ("tune", vector_model, vectors, "-o", tmp_path / "tuned.lg", "--json")
+    assert json.loads(run(*words, "--labels", "3").stdout)["after"]["labels"] == pytest.approx(
+        3, rel=0.2
+    )
+    assert json.loads(run(*words, "--recall", "0.4").stdout)["after"]["recall"] >= 0.4
+
+
+def test_few_examples_are_warned_of(
+    run: Any, vectors: Path, vector_model: Path, tmp_path: Path
+) -> None:
+    words = ("tune", vector_model, vectors, "-o", tmp_path / "tuned.lg")
+    assert "warning" not in run(*words).stderr
+    few = run(*words, "--limit", "20").stderr
+    assert "20 examples with" in few
+    assert "true labels in all are few to tune on" in few
+    assert "--method sto over-fits them" in run(*words, "--limit", "20", "--method", "sto").stderr
 
 
 def test_predict_goes_by_them(run: Any, vectors: Path, tuned: Path) -> None:
@@ -147,11 +192,14 @@ def test_what_cannot_be_is_said(
     assert "exclude each other" in refused(
         "predict", vector_model, vectors, "--thresholds", "--threshold", "0.5"
     )
-    assert "expected one of ofo, fta, sto" in refused(
+    assert "expected one of auto, ofo, fta, sto" in refused(
         "tune", vector_model, vectors, "--method", "best", *out
     )
-    assert "expected method='fta' or 'sto'" in refused(
-        "tune", vector_model, vectors, "--average", "micro", *out
+    assert "expected method='auto', 'fta' or 'sto'" in refused(
+        "tune", vector_model, vectors, "--method", "ofo", "--average", "micro", *out
+    )
+    assert "go with method='auto', found method='fta'" in refused(
+        "tune", vector_model, vectors, "--method", "fta", "--labels", "2", *out
     )
     empty = tmp_path / "empty.jsonl"
     empty.write_text("")

@@ -95,7 +95,7 @@ def check_tuning(make: Make) -> None:
     Y = label_sets(classes[1::2])
     truth = csr_array([[int(c in row) for c in clf.classes_.tolist()] for row in Y])
     plain = f_measure(truth, clf.predict_proba(X[1::2], threshold=0.5) > 0)
-    for method in ("sto", "fta", "ofo"):
+    for method in ("sto", "fta", "ofo", "auto"):
         assert clf.tune_thresholds(X[1::2], Y, method) is clf
         assert (clf.thresholds_ > 0).all()
         assert (clf.thresholds_ <= 0.5).all()
@@ -129,7 +129,7 @@ def check_what_does_not_fit_is_refused(make: Make) -> None:
     ):
         with pytest.raises(ParameterError):  # now, not when the model's file is loaded
             Thresholds(np.full(3, 0.5), default, method, average, 0.5)  # type: ignore[arg-type]
-    with pytest.raises(ParameterError, match="method='best': expected one of ofo, fta, sto"):
+    with pytest.raises(ParameterError, match="method='best': expected one of auto, ofo, fta, sto"):
         clf.tune_thresholds(X, Y, "best")
     with pytest.raises(ParameterError, match="alpha: no such option"):
         clf.tune_thresholds(X, Y, alpha=1)

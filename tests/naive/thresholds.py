@@ -1,7 +1,7 @@
 """The tuners as the paper reads: loops over rows, labels and thresholds, on dense lists.
 
-Jasinska et al. 2016, Sections 3 and 4. A score of 0 is never a prediction; thresholds lie in
-(lower, upper].
+Jasinska et al. 2016, Sections 3 and 4, and `borrowed`, which is ours. A score of 0 is never a
+prediction; thresholds lie in (lower, upper].
 """
 
 from __future__ import annotations
@@ -93,3 +93,55 @@ def ofo(
             positives[j] += y[j]
         predictions.append(predicted)
     return [tau(j, len(Y)) for j in range(len(a))], predictions
+
+
+def borrowed(
+    Y: Truth,
+    scores: Matrix,
+    candidates: Sequence[float],
+    bands: Sequence[Sequence[int]],
+    frequencies: Sequence[float],
+    setting: tuple[float, float | None, float | None],
+    zero: float,
+) -> list[list[float]]:
+    """How good each candidate is for each label, by what it borrows from its band."""
+    strength, weight, price = setting
+    m = len(frequencies)
+
+    def count(labels: Sequence[int], t: float) -> tuple[int, int, int]:
+        pairs = [(y[j], int(s[j] >= t)) for y, s in zip(Y, scores, strict=True) for j in labels]
+        return (
+            sum(y and p for y, p in pairs),
+            sum(y for y, _ in pairs),
+            sum(p for _, p in pairs),
+        )
+
+    totals = [count(range(m), t) for t in candidates]
+    micro = [f(*one, 0.0) for one in totals]
+    best = micro.index(max(micro))
+    n_pairs = max(totals[best][1] + totals[best][2], 1)
+    share = totals[0][1] / sum(frequencies) if sum(frequencies) else 0.0
+    values = [[0.0] * len(candidates) for _ in range(m)]
+    for band in bands:
+        for j in band:
+            for k, t in enumerate(candidates):
+                band_f = sum(f(*count([i], t), zero) for i in band) / len(band)
+                hits, positives, predicted = count([j], t)
+                band_hits, band_positives, band_predicted = count(band, t)
+                per_positive = max(band_positives, 1)
+                # As though `strength` positives of the band's kind had been seen beside its own.
+                if strength == inf:
+                    own, hit, said = 0.0, band_hits / per_positive, band_predicted / per_positive
+                else:
+                    own = positives / (positives + strength)
+                    n = positives + strength
+                    hit = (hits + strength * band_hits / per_positive) / n
+                    said = (predicted + strength * band_predicted / per_positive) / n
+                if weight is None:
+                    assert price is not None
+                    values[j][k] = hit - price * said
+                else:
+                    mixed = own * f(hits, positives, predicted, zero) + (1 - own) * band_f
+                    slope = (2 * hit - micro[best] * said) * frequencies[j] * share / n_pairs
+                    values[j][k] = mixed / m + weight * slope
+    return values

@@ -350,7 +350,7 @@ class LabelClassifier(ClassifierMixin, BaseEstimator):
             keep_thresholds(known(self._learned), thresholds, default=self._checked_threshold())
         return self
 
-    def tune_thresholds(self, X: Any, y: Any, method: str = "ofo", **options: Any) -> Self:
+    def tune_thresholds(self, X: Any, y: Any, method: str = "auto", **options: Any) -> Self:
         """Find and keep the thresholds with the best F-measure on examples not learnt from.
 
         Probabilities of examples that the model has learnt from flatter it, and give thresholds
@@ -360,10 +360,10 @@ class LabelClassifier(ClassifierMixin, BaseEstimator):
         ----------
         X, y
             As for ``fit``. Labels that the model does not know are left out.
-        method : {"ofo", "fta", "sto"}
+        method : {"auto", "ofo", "fta", "sto"}
         **options
-            ``average``, ``common``, ``candidates``, ``a``, ``b``, ``c``, ``upper`` and
-            ``zero_division``, as for `ThresholdedClassifier`.
+            ``average``, ``labels_per_row``, ``least_recall``, ``common``, ``candidates``, ``a``,
+            ``b``, ``c``, ``upper`` and ``zero_division``, as for `ThresholdedClassifier`.
 
         Returns
         -------

@@ -40,10 +40,11 @@ class ThresholdedClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
     estimator : classifier with ``predict_proba``
         It is cloned. Probabilities may be dense or sparse. One that is fitted already can be
         given as ``sklearn.frozen.FrozenEstimator(clf)``.
-    method : {"ofo", "fta", "sto"}
-        Online F-measure optimisation, which did best on most data sets; fixed thresholds, the
-        same for all labels; or the best on the held-out examples, which may be far from the best
-        on others where labels are rare. See `labelgrove.tuning`.
+    method : {"auto", "ofo", "fta", "sto"}
+        Thresholds of the labels' own as far as that does no harm, rare labels borrowing from
+        others as frequent; or as published: online F-measure optimisation; fixed thresholds, the
+        same for all labels; the best on the held-out examples, which over-fits: where labels are
+        rare it is far from the best on others. See `labelgrove.tuning`.
     validation : float, "cv", int, or (X, Y)
         A share of the rows, drawn at random, is held out; or each of five (or of so many) folds
         in turn; or these examples.
@@ -51,7 +52,8 @@ class ThresholdedClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         Where a share is held out: whether the estimator learns from all rows in the end. Without,
         labels that only held-out rows have are never predicted.
     average : {"macro", "micro", "instance"}
-        The F-measure to be maximised; "ofo" is for "macro".
+        The F-measure to be maximised; "ofo" is for "macro". What "macro" means to "auto" is told
+        by `labelgrove.tuning.tune_auto`.
     common : bool, optional
         One threshold for all labels, or one for each; None is what `labelgrove.tuning.FTA` and
         `labelgrove.tuning.STO` do.
@@ -59,15 +61,18 @@ class ThresholdedClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         Thresholds for "fta" to try.
     a, b : float
         Where "ofo" begins: see `labelgrove.tuning.OFO`. With a=None all labels begin from the
-        best common threshold, for which held-out probabilities are kept in memory; with a number
-        a single pass is made, in memory proportional to the number of labels.
+        best common threshold.
     c : float, optional
         Thresholds lie above max(1/c, nu_j), nu_j = pi_j / (pi_j + 1), and lower probabilities are
-        not asked for. None: above nu_j.
-    upper : float
-        Thresholds do not lie above. With true probabilities none above 1/2 is best.
+        not asked for. None: above nu_j. For "auto" 1/c alone.
+    upper : float, optional
+        Thresholds do not lie above. None: 1/2, for with true probabilities none above is best; 1
+        with `labels_per_row` or `least_recall`.
     zero_division : {0, 1}
         F-measure of a label (or row) that is nowhere true and nowhere predicted.
+    labels_per_row, least_recall : float, optional
+        For "auto": how many labels a row should get on average, or the share of true labels that
+        must be found.
     random_state : int, RandomState or None
         Which rows are held out.
 
@@ -106,7 +111,7 @@ class ThresholdedClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         self,
         estimator: Any,
         *,
-        method: str = "ofo",
+        method: str = "auto",
         validation: Any = 0.2,
         refit: bool = True,
         average: str = "macro",
@@ -115,8 +120,10 @@ class ThresholdedClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         a: float | None = None,
         b: float = 50.0,
         c: float | None = 100.0,
-        upper: float = 0.5,
+        upper: float | None = None,
         zero_division: float = 0.0,
+        labels_per_row: float | None = None,
+        least_recall: float | None = None,
         random_state: Any = 0,
     ) -> None:
         self.estimator = estimator
@@ -131,6 +138,8 @@ class ThresholdedClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         self.c = c
         self.upper = upper
         self.zero_division = zero_division
+        self.labels_per_row = labels_per_row
+        self.least_recall = least_recall
         self.random_state = random_state
 
     def fit(self, X: Any, y: Any) -> Self:

@@ -11,6 +11,7 @@ from scipy.sparse import csr_array
 from labelgrove._cuts import reaches
 from labelgrove._errors import DataError, ParameterError
 from labelgrove._parameters import finite
+from labelgrove.tuning._figures import SetFigures
 from labelgrove.tuning._measure import Average, check_average
 from labelgrove.tuning._pairs import FloatArray, read_scores
 
@@ -27,14 +28,20 @@ class Thresholds:
         One threshold a label.
     default : float
         For a label that tuning has not seen.
-    method : {"fta", "sto", "ofo"}
+    method : {"auto", "fta", "sto", "ofo"}
     average : {"macro", "micro", "instance"}
         The F-measure that was tuned.
     score : float
-        The F-measure on the tuning data; for "ofo" the online one (Equation 6), of predictions
-        made with the thresholds of their time.
+        The F-measure on the tuning data; for "auto" of cross-fitted predictions; for "ofo" the
+        online one (Equation 6), of predictions made with the thresholds of their time.
     candidates, candidate_scores : ndarray of float64, shape (k,), or None
         For common thresholds by "fta": those that were tried, rising, and the F-measure of each.
+    single : float or None
+        For "auto": the best single threshold. If no thresholds of the labels' own are better, all
+        values are this one.
+    single_figures, cross_fitted : SetFigures or None
+        For "auto": what the single threshold reaches on the tuning data, and what the method does
+        where each fifth of the rows is predicted by thresholds from the others.
 
     Raises
     ------
@@ -55,6 +62,9 @@ class Thresholds:
     score: float
     candidates: FloatArray | None = None
     candidate_scores: FloatArray | None = None
+    single: float | None = None
+    single_figures: SetFigures | None = None
+    cross_fitted: SetFigures | None = None
 
     def __post_init__(self) -> None:
         try:

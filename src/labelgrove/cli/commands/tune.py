@@ -23,7 +23,7 @@ from labelgrove.cli._options import (
 )
 from labelgrove.cli._search import distribution, in_words
 from labelgrove.cli.streams import _numbers
-from labelgrove.cli.streams._console import show_pairs, write_json
+from labelgrove.cli.streams._console import say_warning, show_pairs, write_json
 from labelgrove.cli.streams._output import refuse_inputs
 from labelgrove.cli.streams._progress import ProgressLine, shown
 from labelgrove.cli.streams._source import Source
@@ -39,18 +39,35 @@ def tune(
         typer.Option(
             "--method",
             metavar="NAME",
-            help="ofo follows the F-measure along DATA; fta tries a few thresholds, the same for "
-            "all labels; sto finds the best on DATA, which may not be the best elsewhere.",
+            help="auto gives labels thresholds of their own where that does no harm, and rare ones "
+            "those of labels as frequent; ofo follows the F-measure along DATA; fta tries a few "
+            "thresholds, the same for all labels; sto finds the best on DATA and over-fits: where "
+            "labels are rare it is far from the best on other examples.",
         ),
-    ] = "ofo",
+    ] = "auto",
     average: Annotated[
         str,
         typer.Option(
             "--average",
             metavar="NAME",
-            help="The F-measure to maximise: macro; with fta or sto also micro, instance.",
+            help="The F-measure to maximise: macro (auto: without losing micro F); with auto, fta "
+            "or sto also micro, instance.",
         ),
     ] = "macro",
+    labels: Annotated[
+        float | None,
+        typer.Option(
+            "--labels", metavar="N", help="With auto: predict N labels an example on average."
+        ),
+    ] = None,
+    recall: Annotated[
+        float | None,
+        typer.Option(
+            "--recall",
+            metavar="SHARE",
+            help="With auto: find this share of the true labels, as precisely as possible.",
+        ),
+    ] = None,
     output: NewModelOption = None,
     json: JsonOption = False,
     jobs: JobsOption = 1,
@@ -67,16 +84,18 @@ def tune(
     check_can_write(target)
     refuse_inputs(target, data)
     with Source(data, reading=reading, limit=limit) as source:
-        result = {"model": target, **tune_on(model, source, method, average)}
+        goal = {"average": average, "labels_per_row": labels, "least_recall": recall}
+        result = {"model": target, **tune_on(model, source, method, **goal)}
     with shown(ProgressLine(f"writing {target}")):
         model.save(target)
+    _warn(result)
     if json:
         write_json(result)
     else:
         show_pairs(_for_people(result))
 
 
-def tune_on(model: Model, source: Source, method: str, average: str) -> dict[str, Any]:
+def tune_on(model: Model, source: Source, method: str, **goal: Any) -> dict[str, Any]:
     """Give a model the thresholds that suit the examples of a source.
 
     Parameters
@@ -85,11 +104,14 @@ def tune_on(model: Model, source: Source, method: str, average: str) -> dict[str
         Gets the thresholds.
     source : Source
         Examples that it has not learnt from.
-    method : {"ofo", "fta", "sto"}
-    average : {"macro", "micro", "instance"}
+    method : {"auto", "ofo", "fta", "sto"}
+    **goal
+        ``average``, ``labels_per_row`` and ``least_recall``, as for `ThresholdedClassifier`.
     """
     begin = perf_counter()
-    tuning = tuning_of(estimator_of(model), method, average=average)
+    estimator = estimator_of(model)
+    in_force = getattr(estimator, "thresholds_", estimator.threshold)
+    tuning = tuning_of(estimator, method, in_force=in_force, **goal)
     line = ProgressLine("tuning", source.total, source.share_read)
     with shown(line):
         for chunk in source.chunks():
@@ -99,24 +121,74 @@ def tune_on(model: Model, source: Source, method: str, average: str) -> dict[str
         raise DataError(f"{source.path}: there is not a single example to tune thresholds on")
     found = tuning.finish()
     model.set_thresholds(found)
+    single = found.single_figures
+    positives = tuning.positives()
     return {
         "method": method,
-        "average": average,
+        "average": found.average,
         "f1": found.score,
         "examples": tuning.n_rows,
+        "true_labels": int(positives.sum()),
+        "labels": len(positives),
+        "rare_labels": int((positives < _FEW).sum()),
+        "before": tuning.before().to_dict(),
+        "single_threshold": found.single,
+        "single": None if single is None else single.to_dict(),
+        "after": tuning.after(found).to_dict(),
         "seconds": round(perf_counter() - begin, 3),
         "classifiers_per_example": tuning.inner_products / tuning.n_rows,
         "thresholds": distribution(found.values),
     }
 
 
+_FEW = 5
+_ENOUGH = 200
+
+
+def _warn(result: dict[str, Any]) -> None:
+    """Say where the examples are too few for what was found."""
+    true, examples = result["true_labels"], _numbers.counted(result["examples"], "example")
+    rare = f"{_numbers.count(result['rare_labels'])} of {_numbers.count(result['labels'])} labels"
+    if true < _ENOUGH:
+        say_warning(
+            f"{examples} with {_numbers.counted(true, 'true label')} in all are few to tune on: "
+            f"expect other figures on other examples; {_ENOUGH} true labels are a beginning"
+        )
+    if result["method"] in ("ofo", "sto") and 2 * result["rare_labels"] > result["labels"]:
+        harm = "over-fits them" if result["method"] == "sto" else "leaves them where they begin"
+        say_warning(
+            f"{rare} have fewer than {_FEW} examples in DATA, and --method {result['method']} "
+            f"{harm}; --method auto lets them borrow from others"
+        )
+
+
 def _for_people(result: dict[str, Any]) -> list[tuple[str, str]]:
     examples = f"{_numbers.count(result['examples'])} in {_numbers.duration(result['seconds'])}"
-    path, f1 = result["model"], _numbers.percent(result["f1"])
-    return [
-        ("examples", examples),
+    path = result["model"]
+    few, labels = (_numbers.count(result[name]) for name in ("rare_labels", "labels"))
+    pairs = [
+        ("examples", f"{examples}; {few} of {labels} labels have fewer than {_FEW} of them"),
         ("thresholds", in_words(result["thresholds"])),
-        ("tuned for", f"{result['average']} F1 over all labels of MODEL: {f1} on these examples"),
+        ("before", _figures(result["before"])),
+        ("after", f"{_figures(result['after'])} (on rows not tuned on, by cross-fitting)"),
+    ]
+    if result["single"] is not None:
+        single = f"{_figures(result['single'])} ({result['single_threshold']:.3g})"
+        pairs.insert(3, ("best single", single))
+    return [
+        *pairs,
+        ("tuned for", f"{result['average']} F1 over all labels of MODEL"),
         ("classifiers", f"{result['classifiers_per_example']:,.1f} evaluated an example"),
         ("model", f"{path} ({_numbers.size(Path(path).stat().st_size)})"),
     ]
+
+
+def _figures(found: dict[str, float]) -> str:
+    macro, micro, instance, precision, recall = (
+        _numbers.percent(found[name])
+        for name in ("macro", "micro", "instance", "precision", "recall")
+    )
+    return (
+        f"{found['labels']:.2f} labels an example; F1 macro {macro}, micro {micro}, instance "
+        f"{instance}; precision {precision}, recall {recall}"
+    )

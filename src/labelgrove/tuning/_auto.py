@@ -1,0 +1,273 @@
+"""Thresholds that do no harm: rare labels borrow, and cross-fitting says how much.
+
+The threshold that looks best for a label with three positives is mostly chance. `Curves` mixes
+what was counted for a label with what was counted for its band; how strongly, and how much one
+wrong prediction may cost, is chosen by cross-fitting within the rows at hand, among settings that
+are worse than the best single threshold in neither macro- nor micro-averaged F. Where there are
+none, the single threshold it is.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import product
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from labelgrove._errors import DataError, ParameterError
+from labelgrove._parameters import real
+from labelgrove.tuning._borrowing import Bands, Curves, Setting
+from labelgrove.tuning._bounds import UPPER, check_upper
+from labelgrove.tuning._figures import FOLDS, SetFigures, fold_of
+from labelgrove.tuning._measure import Average, check_average, check_zero_division
+from labelgrove.tuning._pairs import BoolArray, FloatArray, IntArray, read_pairs
+from labelgrove.tuning._thresholds import Thresholds, as_default
+
+LEAST = 0.01
+"""The least threshold, unless another is given: kappa = 1/c of the paper, with c = 100."""
+
+SMALLEST = 1e-4
+"""No threshold lies below, whatever is given: the paper's smallest candidate."""
+
+_CANDIDATES = 40
+_STRENGTHS = (4.0, 16.0, 64.0, 256.0, math.inf)
+_WEIGHTS = (0.0, 0.25, 1.0, 4.0, 16.0)
+_PRICES = tuple(np.geomspace(0.01, 0.9, 24).tolist())
+_AS_MANY = 0.05
+"""Numbers of labels that differ by less, as logarithms, are taken for equal."""
+
+
+def tune_auto(
+    Y: Any,
+    scores: Any,
+    *,
+    average: str = "macro",
+    labels_per_row: float | None = None,
+    least_recall: float | None = None,
+    frequencies: npt.ArrayLike | None = None,
+    lower: float = LEAST,
+    upper: float | None = None,
+    zero_division: float = 0.0,
+) -> Thresholds:
+    """Find thresholds that do no harm: labels with few positives borrow from others as frequent.
+
+    On cross-fitted rows neither the macro- nor the micro-averaged F-measure is below that of the
+    best single threshold; with `labels_per_row` or `least_recall` these come first.
+
+    Parameters
+    ----------
+    Y : sparse or dense 0/1 matrix, shape (n, m)
+        True labels.
+    scores : sparse or dense matrix of probabilities, shape (n, m)
+        What is not stored is 0. Those below `lower` do not matter.
+    average : {"macro", "micro", "instance"}
+        The F-measure to be maximised. For "macro" it is the geometric mean of macro and micro F:
+        macro F alone counts no prediction of a label that is nowhere true.
+    labels_per_row : float, optional
+        How many labels a row should get; of such thresholds those with the best micro F.
+    least_recall : float, optional
+        The share of true labels that must be found; the most precise thresholds that do so.
+    frequencies : array-like of shape (m,), optional
+        How frequent each label is in all that is known, such as the rows that a model has learnt
+        from. None: in `Y`.
+    lower : float
+        Thresholds are at least that.
+    upper : float, optional
+        Thresholds do not lie above. None: 1/2, the best for no F-measure lies above with true
+        probabilities; 1 with `labels_per_row` or `least_recall`.
+    zero_division : {0, 1}
+        F-measure of a label (or row) that is nowhere true and nowhere predicted.
+
+    Returns
+    -------
+    Thresholds
+        With ``single``, ``single_figures`` and ``cross_fitted``.
+
+    Raises
+    ------
+    DataError
+        If `Y` or `scores` cannot be used, or no threshold reaches the recall asked for.
+    ParameterError
+        If another parameter lies outside its domain.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> scores = rng.random((200, 3)) ** 3
+    >>> Y = (rng.random(scores.shape) < scores).astype(int)
+    >>> tuned = tune_auto(Y, scores)
+    >>> tuned.cross_fitted.macro >= tuned.single_figures.macro
+    True
+    >>> tuned.values.shape
+    (3,)
+    """
+    goal = Goal.of(average, labels_per_row, least_recall)
+    if upper is None:
+        upper = 1.0 if goal.bound else UPPER
+    pairs = _Reached(Y, scores, _candidates(lower, upper), check_zero_division(zero_division))
+    single_at, single = pairs.best_single(goal)
+    curves = pairs.curves(Bands.of(frequencies, pairs.positives))
+    chosen, figures = None, single
+    for setting, found in pairs.cross_fitted(goal.settings(), curves[1:]):
+        harmless = found.macro >= single.macro and found.micro >= single.micro
+        if (goal.bound or harmless) and goal.value(found) > goal.value(figures):
+            chosen, figures = setting, found
+    if figures.recall < (goal.least_recall or 0.0):
+        raise DataError(
+            f"least_recall={least_recall:g}: found a recall of {figures.recall:.3g} at the least "
+            f"threshold, {pairs.candidates[0]:g}; expected no more than that to be asked for"
+        )
+    values, default = np.full(pairs.shape[1], pairs.candidates[single_at]), single_at
+    if chosen is not None:
+        own, of_band = curves[0].thresholds(chosen)
+        default = of_band[0] if len(of_band) else single_at
+        values = pairs.candidates[of_band[curves[0].band]]
+        values[pairs.labels] = pairs.candidates[own]
+    return Thresholds(
+        values,
+        as_default(pairs.candidates[default]),
+        "auto",
+        goal.average,
+        float(getattr(figures, goal.average)),
+        single=float(pairs.candidates[single_at]),
+        single_figures=single,
+        cross_fitted=figures,
+    )
+
+
+@dataclass(frozen=True)
+class Goal:
+    """What is to be maximised, and what comes before it.
+
+    Attributes
+    ----------
+    average : {"macro", "micro", "instance"}
+    labels_per_row, least_recall : float or None
+        As for `tune_auto`.
+    """
+
+    average: Average
+    labels_per_row: float | None
+    least_recall: float | None
+
+    @classmethod
+    def of(cls, average: str, labels_per_row: Any, least_recall: Any) -> Goal:
+        """Check what was asked for.
+
+        Raises
+        ------
+        ParameterError
+            If something lies outside its domain, or two things do not go together.
+        """
+        asked = {"labels_per_row": labels_per_row, "least_recall": least_recall}
+        domains = {"labels_per_row": (1e-6, 1e9), "least_recall": (0.0, 1.0)}
+        given = {
+            name: real(asked, name, *domains[name]) for name in asked if asked[name] is not None
+        }
+        if len(given) == 2:
+            raise ParameterError("labels_per_row and least_recall exclude each other")
+        kind = "micro" if given else check_average(average)
+        return cls(kind, given.get("labels_per_row"), given.get("least_recall"))
+
+    @property
+    def bound(self) -> bool:
+        """Whether something comes before the F-measure."""
+        return self.labels_per_row is not None or self.least_recall is not None
+
+    def settings(self) -> Iterator[Setting]:
+        """Give the settings that are tried."""
+        if self.average == "macro":
+            yield from (Setting(s, weight, None) for s, weight in product(_STRENGTHS, _WEIGHTS))
+        else:
+            yield from (Setting(s, None, price) for s, price in product(_STRENGTHS, _PRICES))
+
+    def value(self, found: SetFigures) -> tuple[float, ...]:
+        """Return what is to be as great as possible, the first first."""
+        if self.labels_per_row is not None:
+            off = abs(math.log(max(found.labels, 1e-9) / self.labels_per_row))
+            return -(off // _AS_MANY), found.micro
+        if self.least_recall is not None:
+            reached = found.recall >= self.least_recall
+            return (1.0, found.precision) if reached else (0.0, found.recall)
+        if self.average == "macro":
+            return (found.macro * found.micro,)
+        return (getattr(found, self.average),)
+
+
+class _Reached:
+    """Pairs of row and label that matter, each with how many candidate thresholds it reaches."""
+
+    def __init__(self, Y: Any, scores: Any, candidates: FloatArray, zero: float) -> None:
+        runs, *self.shape = read_pairs(Y, scores)
+        self.candidates = candidates
+        self._zero = zero
+        parts: list[tuple[IntArray, IntArray, IntArray, BoolArray]] = [
+            (np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0, bool))
+        ]
+        for pairs in runs:
+            reached = np.searchsorted(candidates, pairs.score.astype(np.float64), "right")
+            kept = pairs.truth | (reached > 0)
+            parts.append((pairs.row[kept], pairs.label[kept], reached[kept], pairs.truth[kept]))
+        self._row, self._label, self._reached, self._truth = (
+            np.concatenate(arrays) for arrays in zip(*parts, strict=True)
+        )
+        self.positives = np.bincount(self._label[self._truth], minlength=self.shape[1])
+        self.labels, self._known = np.unique(self._label, return_inverse=True)
+        self._fold = fold_of(self.shape[0])[self._row]
+
+    def figures(self, least: npt.ArrayLike) -> SetFigures:
+        """Measure what is predicted if a pair must reach more candidates than `least`."""
+        predicted = self._reached > least
+        every = self._row, self._label
+        sets = (self._truth, predicted, self._truth & predicted)
+        true, found, hits = ((every[0][kept], every[1][kept]) for kept in sets)
+        return SetFigures.of_pairs(true, found, hits, (self.shape[0], self.shape[1]), self._zero)
+
+    def best_single(self, goal: Goal) -> tuple[int, SetFigures]:
+        """Return the best candidate for all labels, of equals the highest, and its figures."""
+        found = [self.figures(at) for at in range(len(self.candidates))]
+        best = max(range(len(found)), key=lambda at: (goal.value(found[at]), at))
+        return best, found[best]
+
+    def curves(self, bands: Bands) -> list[Curves]:
+        """Count: all rows, and then those outside of each fold."""
+        chosen = [np.ones(len(self._row), bool), *(self._fold != fold for fold in range(FOLDS))]
+        return [self._counted(pairs, bands) for pairs in chosen]
+
+    def _counted(self, chosen: BoolArray, bands: Bands) -> Curves:
+        label, reached, truth = (
+            every[chosen] for every in (self._known, self._reached, self._truth)
+        )
+        shape = len(self.labels), len(self.candidates) + 1
+        cell = label * shape[1] + reached
+
+        def reaching(cells: IntArray) -> FloatArray:
+            counts = np.bincount(cells, minlength=shape[0] * shape[1]).reshape(shape)
+            return np.cumsum(counts[:, :0:-1], axis=1)[:, ::-1].astype(np.float64)
+
+        positives = np.bincount(label[truth], minlength=shape[0]).astype(np.float64)
+        return Curves(
+            self.labels, reaching(cell[truth]), reaching(cell), positives, bands, self._zero
+        )
+
+    def cross_fitted(
+        self, settings: Iterator[Setting], others: list[Curves]
+    ) -> Iterator[tuple[Setting, SetFigures]]:
+        """Give the figures of every setting, each fold predicted by thresholds of the others."""
+        for setting in settings:
+            best = np.stack([curves.thresholds(setting)[0] for curves in others])
+            yield setting, self.figures(best[self._fold, self._known])
+
+
+def _candidates(lower: float, upper: float) -> FloatArray:
+    """Thresholds to choose from, in equal ratios; above 1 only the upper bound, if that is."""
+    greatest = min(check_upper(upper), 1.0)
+    least = real({"lower": lower}, "lower", 0.0, math.inf)
+    least = min(max(least, SMALLEST), greatest)
+    found = np.unique(np.geomspace(least, greatest, _CANDIDATES))
+    found[-1] = greatest
+    return np.append(found, as_default(upper)) if upper > 1 else found

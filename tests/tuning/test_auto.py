@@ -1,0 +1,199 @@
+"""Thresholds that borrow: the twin agrees, no harm is done, and what is asked for is reached."""
+
+from __future__ import annotations
+
+from math import inf
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.sparse import csr_array
+
+from labelgrove import DataError, ParameterError
+from labelgrove.metrics import f_measure
+from labelgrove.metrics import precision as precision_of
+from labelgrove.metrics import recall as recall_of
+from labelgrove.tuning import Thresholds, cross_fitted, set_figures, tune_auto, tune_ofo, tune_sto
+from labelgrove.tuning._auto import _Reached
+from labelgrove.tuning._borrowing import Bands, Setting
+from naive import thresholds as twins
+from tuning.problems import Problem, problems
+
+CANDIDATES = [0.05, 0.125, 0.3, 0.5]
+SETTINGS = st.sampled_from(
+    [
+        Setting(strength, *rest)
+        for strength in (1.0, 4.0, inf)
+        for rest in ((0.0, None), (1.0, None), (None, 0.2))
+    ]
+)
+
+
+def long_tail(seed: int = 0) -> tuple[csr_array, csr_array, np.ndarray]:
+    """Few rows, many labels, most of them rare and told apart by chance alone."""
+    rng = np.random.default_rng(seed)
+    n, m = 200, 1500
+    share = 1 / np.arange(1, m + 1)
+    Y = rng.random((n, m)) < 4 * share / share.sum()
+    noise = 0.1 * rng.random((n, m))
+    known = np.where(np.arange(m) < 100, rng.beta(2, 3, (n, m)), noise)
+    scores = np.maximum(noise * (rng.random((n, m)) < 0.3), Y * known)
+    return csr_array(Y.astype(np.int8)), csr_array(scores), n * 10 * share
+
+
+@given(problems(), SETTINGS, st.lists(st.integers(0, 300), min_size=4, max_size=4))
+def test_labels_borrow_as_the_twin_does(
+    problem: Problem, setting: Setting, frequencies: list[int]
+) -> None:
+    m = problem.Y.shape[1]
+    known = frequencies[:m]
+    pairs = _Reached(problem.Y, problem.scores, np.array(CANDIDATES), problem.zero)
+    bands = Bands.of(known, pairs.positives)
+    members = [np.flatnonzero(bands.of_label == b).tolist() for b in range(max(bands.of_label) + 1)]
+    assert [j for band in members for j in band] == sorted(
+        range(m), key=lambda j: (bands.of_label[j], j)
+    )
+    values = twins.borrowed(
+        problem.Y.tolist(),
+        problem.scores.tolist(),
+        CANDIDATES,
+        members,
+        known,
+        setting,
+        problem.zero,
+    )
+    own, of_band = pairs.curves(bands)[0].thresholds(setting)
+    chosen = of_band[bands.of_label]
+    chosen[pairs.labels] = own
+    for j in range(m):
+        # Sums in another order may differ in the last bit, and so may what is best of near equals.
+        assert values[j][chosen[j]] == pytest.approx(max(values[j]), abs=1e-9)
+
+
+@settings(max_examples=25)
+@given(problems(), st.sampled_from(["macro", "micro", "instance"]))
+def test_it_is_never_worse_than_the_best_single_threshold(problem: Problem, average: str) -> None:
+    Y, scores, zero = problem.Y, problem.scores, problem.zero
+    tuned = tune_auto(Y, scores, average=average, lower=0.05, zero_division=zero)
+    assert tuned.single is not None
+    assert tuned.single_figures is not None
+    assert tuned.cross_fitted is not None
+    single = (scores >= tuned.single).astype(int)
+    for name in ("macro", "micro"):
+        reached = getattr(tuned.single_figures, name)
+        expected = f_measure(csr_array(Y), csr_array(single), average=name, zero_division=zero)
+        assert reached == pytest.approx(expected)
+        assert getattr(tuned.cross_fitted, name) >= reached
+    assert (tuned.values >= 0.05 * (1 - 1e-12)).all()
+    assert (tuned.values <= 0.5).all()
+
+
+def test_rare_labels_do_no_harm() -> None:
+    Y, scores, frequencies = long_tail()
+    fresh_Y, fresh_scores, _ = long_tail(1)
+    tuned = tune_auto(Y, scores, frequencies=frequencies)
+    found = set_figures(fresh_Y, tuned.apply(fresh_scores))
+    assert found.labels < fresh_Y.nnz / fresh_Y.shape[0]
+    for tune in (tune_ofo, tune_sto):
+        published = set_figures(fresh_Y, tune(Y, scores, lower=0.01).apply(fresh_scores))
+        assert published.labels > 2 * found.labels  # what is mended
+        assert published.micro < 0.6 * found.micro
+        assert published.macro < found.macro
+
+
+def test_a_label_that_is_nowhere_true_has_the_threshold_of_others_as_frequent() -> None:
+    rng = np.random.default_rng(2)
+    n = 400
+    truth = np.zeros((n, 41), int)
+    scores = np.zeros((n, 41))
+    for j in range(40):  # frequent labels score high, true or not, and rare ones low
+        frequent = j < 20
+        of = rng.random(n) < (0.3 if frequent else 0.02)
+        truth[:, j] = of
+        scores[:, j] = (0.3 if frequent else 0.06) * of + (0.3 if frequent else 0.05) * rng.random(
+            n
+        )
+    frequencies = [1200] * 20 + [80] * 21
+    tuned = tune_auto(truth, scores, frequencies=frequencies)
+    assert tuned.values[40] < 0.1 < tuned.values[:20].min()
+    assert tuned.values[40] in tuned.values[20:40]
+
+
+def test_what_is_asked_for_comes_first() -> None:
+    rng = np.random.default_rng(3)
+    scores = rng.random((800, 12)) ** 4
+    Y = csr_array((rng.random(scores.shape) < scores).astype(np.int8))
+    tune, fresh = slice(0, 400), slice(400, 800)
+    for n_labels in (1.0, 3.0, 5.0):
+        tuned = tune_auto(Y[tune], scores[tune], labels_per_row=n_labels)
+        assert tuned.apply(scores[fresh]).nnz / 400 == pytest.approx(n_labels, rel=0.15)
+    before = 0.0
+    for least in (0.5, 0.7, 0.9):
+        tuned = tune_auto(Y[tune], scores[tune], least_recall=least)
+        assert tuned.cross_fitted is not None
+        assert tuned.cross_fitted.recall >= least
+        found = tuned.apply(scores[fresh])
+        assert recall_of(Y[fresh], found, average="micro") == pytest.approx(least, abs=0.06)
+        told = tuned.cross_fitted.precision
+        assert precision_of(Y[fresh], found, average="micro") == pytest.approx(told, abs=0.06)
+        assert before != told
+        before = told
+
+
+def test_cross_fitting_shows_what_over_fits() -> None:
+    Y, scores, _ = long_tail()
+
+    def tune(truth: csr_array, found: csr_array) -> Thresholds:
+        return tune_sto(truth, found, lower=0.01)
+
+    flattered = set_figures(Y, tune(Y, scores).apply(scores))
+    honest = set_figures(Y, cross_fitted(Y, scores, tune))
+    assert honest.macro < 0.8 * flattered.macro
+    # Row 7 is in the third fold: it is predicted by thresholds from all others.
+    others = np.arange(Y.shape[0]) % 5 != 2
+    expected = tune(Y[others], scores[others]).apply(scores[[7]])
+    assert (cross_fitted(Y, scores, tune)[[7]] != expected).nnz == 0
+
+
+@given(problems())
+def test_figures_are_those_of_the_metrics(problem: Problem) -> None:
+    predicted = csr_array((problem.scores >= 0.3).astype(np.int8))
+    Y = csr_array(problem.Y)
+    found = set_figures(Y, predicted, problem.zero)
+    for average in ("macro", "micro", "instance"):
+        expected = f_measure(Y, predicted, average=average, zero_division=problem.zero)
+        assert getattr(found, average) == pytest.approx(expected)
+    assert found.labels == predicted.nnz / Y.shape[0]
+    assert found.precision == pytest.approx(precision_of(Y, predicted, average="micro"))
+    assert found.recall == pytest.approx(recall_of(Y, predicted, average="micro"))
+
+
+@pytest.mark.parametrize("shape", [(0, 0), (0, 3), (4, 0), (4, 3)])
+def test_nothing_to_tune_on(shape: tuple[int, int]) -> None:
+    tuned = tune_auto(np.zeros(shape), np.zeros(shape))
+    assert tuned.values.tolist() == [0.5] * shape[1]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"labels_per_row": 0}, "labels_per_row=0"),
+        ({"least_recall": 1.5}, "least_recall=1.5"),
+        ({"least_recall": 0.5, "labels_per_row": 2}, "exclude each other"),
+        ({"frequencies": [1.0]}, "frequencies: expected 2 numbers of 0 or more"),
+        ({"frequencies": [1.0, -1.0]}, "frequencies: expected 2 numbers of 0 or more"),
+        ({"average": "weighted"}, "average='weighted'"),
+        ({"upper": 0}, "upper=0"),
+        ({"lower": -1}, "lower=-1"),
+    ],
+)
+def test_parameters_outside_their_domain(arguments: dict[str, Any], message: str) -> None:
+    with pytest.raises(ParameterError, match=message):
+        tune_auto([[0, 1]], [[0.3, 0.2]], **arguments)
+
+
+def test_a_recall_that_no_threshold_reaches_is_refused() -> None:
+    with pytest.raises(DataError, match=r"least_recall=0.9: found a recall of 0.5 at the least"):
+        tune_auto([[0, 1], [1, 0]], [[0, 0.4], [0.001, 0]], least_recall=0.9)
