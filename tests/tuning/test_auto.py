@@ -90,6 +90,20 @@ def test_it_is_never_worse_than_the_best_single_threshold(problem: Problem, aver
     assert (tuned.values <= 0.5).all()
 
 
+@pytest.mark.parametrize("average", ["macro", "micro", "instance"])
+def test_what_gains_one_f_and_loses_the_other_is_not_taken(average: str) -> None:
+    rng = np.random.default_rng(0)
+    scores = rng.random((120, 12)) ** 3
+    share = np.array([0.4, 0.3, *([0.03] * 10)])
+    tuned = tune_auto(
+        (rng.random((120, 12)) < share * (0.2 + 2 * scores)).astype(int), scores, average=average
+    )
+    assert tuned.cross_fitted is not None
+    assert tuned.single_figures is not None
+    assert tuned.cross_fitted.macro >= tuned.single_figures.macro
+    assert tuned.cross_fitted.micro >= tuned.single_figures.micro
+
+
 def test_rare_labels_do_no_harm() -> None:
     Y, scores, frequencies = long_tail()
     fresh_Y, fresh_scores, _ = long_tail(1)

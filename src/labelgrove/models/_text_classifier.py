@@ -357,7 +357,7 @@ tree_, statistics_, compaction_, vocabulary_, fit_progress
     # --- thresholds and labels -----------------------------------------------------------------
 
     def tune_thresholds(
-        self, X: Iterable[str], y: Any, method: str = "ofo", **options: Any
+        self, X: Iterable[str], y: Any, method: str = "auto", **options: Any
     ) -> Self:
         """Find and keep the thresholds with the best F-measure on texts not learnt from.
 
