@@ -8,9 +8,7 @@ import multiprocessing
 import os
 import pickle
 import signal
-import subprocess
 import sys
-import textwrap
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -24,7 +22,7 @@ import pytest
 import scipy.sparse as sp
 
 from contract.kit import Make, needs, noise, state
-from labelgrove import ModelStateError
+from labelgrove import LearningInterrupted, ModelStateError
 from labelgrove._core import Progress
 from labelgrove.models import _base
 from labelgrove.models.engine._guard import Guard
@@ -296,48 +294,33 @@ def check_ctrl_c(make: Make) -> None:
     """Learning stops soon, at a whole number of examples, and says at which."""
     if sys.platform == "win32":
         pytest.skip("a process cannot send Ctrl-C to one alone here")
-    clf = make()
-    arguments = {name: value for name, value in clf.get_params().items() if name != "tree"}
-    program = textwrap.dedent(
-        f"""
-        import sys
-        sys.path.insert(0, {str(Path(__file__).parents[1])!r})
-        import numpy as np
-        from labelgrove import LearningInterrupted, {type(clf).__name__} as Estimator
-        from contract.concurrency import long_stream
-        from contract.kit import KINDS, Make, state
+    X, Y = long_stream()
+    Y = make.targets(Y)
+    clf, fresh = (make().partial_fit(X[:10], Y[:10]) for _ in range(2))
+    learning = threading.Event()
 
-        X, Y = long_stream()
-        Y = Make(Estimator, {{}}, KINDS[Estimator.__name__]).targets(Y)
-        clf = Estimator(**{arguments!r})
-        clf.partial_fit(X[:10], Y[:10])
-        clf.set_params(epochs=10**6)
-        base = clf.examples_seen_
-        try:
-            print("go", flush=True)
-            while True:
-                base = clf.examples_seen_
-                clf.partial_fit(X, Y)
-        except KeyboardInterrupt as stop:
-            done = clf.examples_seen_ - base
-            assert 0 <= done <= len(Y)
-            if isinstance(stop, LearningInterrupted):  # and not between two calls
-                assert stop.examples_learned == done and str(done) in str(stop)
-        fresh = Estimator(**{arguments!r}).partial_fit(X[:10], Y[:10])
-        for _ in range((base - 10) // len(Y)):
-            fresh.partial_fit(X, Y)
-        if done:
-            fresh.partial_fit(X[:done], Y[:done])
-        assert state(clf) == state(fresh), "not the model of these examples"
-        clf.partial_fit(X[done:], Y[done:]) if done < len(Y) else None
-        print("well", done, flush=True)
-        """
-    )
-    process = subprocess.Popen(
-        [sys.executable, "-c", program], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-    )
-    assert process.stdout is not None
-    assert process.stdout.readline() == "go\n", process.communicate()[1]
-    process.send_signal(signal.SIGINT)
-    out, err = process.communicate(timeout=60)
-    assert process.returncode == 0 and out.startswith("well"), err
+    def press() -> None:
+        learning.wait()
+        os.kill(os.getpid(), signal.SIGINT)
+
+    presser = threading.Thread(target=press)
+    presser.start()
+    passes = 0
+    try:
+        learning.set()
+        while True:  # until Ctrl-C is pressed
+            clf.partial_fit(X, Y)
+            passes += 1
+    except KeyboardInterrupt as stop:
+        presser.join()
+        done = clf.examples_seen_ - 10 - passes * len(Y)
+        assert 0 <= done <= len(Y)
+        if isinstance(stop, LearningInterrupted):  # and not between two calls
+            assert stop.examples_learned == done and str(done) in str(stop)
+    for _ in range(passes):
+        fresh.partial_fit(X, Y)
+    if done:
+        fresh.partial_fit(X[:done], Y[:done])
+    assert state(clf) == state(fresh), "not the model of these examples"
+    if done < len(Y):
+        clf.partial_fit(X[done:], Y[done:])
