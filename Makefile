@@ -6,6 +6,9 @@ RUFF := $(BIN)/ruff
 CPP = $(wildcard core/*/*.[ch]pp core/include/labelgrove/*.hpp bindings/*.[ch]pp)
 # Programs of the environment call one another by name: CMake calls ninja.
 export PATH := $(CURDIR)/$(BIN):$(PATH)
+# pip leaves it to Python to compile what is imported. Where Python is told to keep nothing of that,
+# every process would begin with four seconds of it.
+unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: help
 help:  ## this menu
@@ -88,7 +91,7 @@ clean:  ## remove everything that was built, the environment included
 # The environment: made once, and again when what it needs changes; first what compiles, then what
 # the package needs, then what tests, linters and documentation need. The package is installed
 # without its extension, in place; the extension is the business of `build`. Python compiles what it
-# imports, so pip need not compile everything.
+# imports and keeps it, so pip need not compile everything.
 PIP := $(BIN)/pip install -q --no-compile --disable-pip-version-check
 EDITABLE := --no-build-isolation -C wheel.cmake=false -C wheel.py-api=py3 -C editable.mode=inplace
 
