@@ -31,6 +31,7 @@ _MOST_KEPT_KEYS = 1_000_000
 _MOST_SUGGESTIONS = 100_000
 _MOST_WAITING = 10_000
 _BATCH = 1_000
+_SYNCHRONOUS = "FULL"
 _COUNT = "SELECT count(*) FROM events WHERE kind = 'learn'"
 
 _SCHEMA = f"""
@@ -457,7 +458,7 @@ def _connect(path: Path, *, reading: bool = False) -> sqlite3.Connection:
     connection = sqlite3.connect(path, isolation_level=None, check_same_thread=False, timeout=10)
     try:
         connection.execute("PRAGMA journal_mode=WAL")
-        connection.execute("PRAGMA synchronous=FULL")
+        connection.execute(f"PRAGMA synchronous={_SYNCHRONOUS}")
         connection.execute("PRAGMA secure_delete=ON")
         connection.execute("PRAGMA cell_size_check=ON")
         if reading:
