@@ -10,8 +10,13 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
-# The only module that cannot be imported without an optional package.
+# What cannot be imported without an optional package.
 collect_ignore = [] if find_spec("river") else ["src/labelgrove/river.py"]
+collect_ignore += (
+    []
+    if find_spec("starlette")
+    else ["src/labelgrove/client.py", "src/labelgrove/service", "tests/service"]
+)
 
 # A slow example says how busy the machine is; pytest's own timeout catches what hangs.
 # The suite tries the same examples every time; scripts/fuzz tries others.

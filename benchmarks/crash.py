@@ -277,9 +277,7 @@ def stop_builders(directory: Path) -> None:
             words = about.read_bytes().split(b"\0")
         except OSError:
             continue
-        if b"labelgrove.service._rebuild" in words and any(
-            word.startswith(os.fsencode(directory)) for word in words
-        ):
+        if b"-c" in words and any(word.startswith(os.fsencode(directory)) for word in words):
             os.kill(int(about.parent.name), signal.SIGKILL)
 
 

@@ -32,10 +32,11 @@ MAY_IMPORT = {
     "models": {"metrics", "persistence", "vocabulary", "text", "trees", "tuning"},
     "reporting": {"evaluation", "metrics"},
     "river": {"models"},
-    "service": {"", "models", "text"},
+    "client": set(),
+    "service": {"", "client", "models", "text"},
     "cli": {
-        *("", "data", "datasets", "evaluation", "models", "reporting", "service", "text", "trees"),
-        "vocabulary",
+        *("", "client", "data", "datasets", "evaluation", "models", "reporting", "service"),
+        *("text", "trees", "vocabulary"),
     },
 }
 

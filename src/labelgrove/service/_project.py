@@ -46,6 +46,21 @@ class Asked(NamedTuple):
     future: Future[tuple[int, list[list[tuple[str, float]]]]]
 
 
+class Stretch(msgspec.Struct):
+    """How often the first suggestion was right, just before its example was learnt.
+
+    Attributes
+    ----------
+    sequence : int
+        Where it begins.
+    predictions, right : int
+    """
+
+    sequence: int
+    predictions: int
+    right: int
+
+
 class Stats(msgspec.Struct):
     """How a project is.
 
@@ -69,8 +84,8 @@ class Stats(msgspec.Struct):
         Requests that wait to be committed.
     failure : str or None
         Why the model does not follow its log any longer.
-    progress : list of (sequence, predictions, right)
-        How often the first suggestion was right, just before its example was learnt.
+    progress : list of Stretch
+        Of the stream since the service has started.
     """
 
     project_id: str
@@ -84,7 +99,7 @@ class Stats(msgspec.Struct):
     model_bytes: int
     waiting: int
     failure: str | None
-    progress: list[tuple[int, int, int]]
+    progress: list[Stretch]
 
 
 class Rebuilding(msgspec.Struct):
@@ -490,7 +505,7 @@ class Progress:
                 self._stretches = [[a[0], a[1] + b[1], a[2] + b[2]] for a, b in pairs]
                 self._width *= 2
 
-    def stretches(self) -> list[tuple[int, int, int]]:
-        """First sequence number, predictions, and how many were right, by stretch."""
+    def stretches(self) -> list[Stretch]:
+        """All of them, in order."""
         with self._lock:
-            return [(one[0], one[1], one[2]) for one in self._stretches]
+            return [Stretch(*one) for one in self._stretches]

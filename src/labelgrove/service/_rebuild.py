@@ -1,7 +1,7 @@
 """A better tree, built of the whole log beside the service, in a process of its own.
 
-``python -m labelgrove.service._rebuild FOLDER HEAD`` leaves the model in batch in the project's
-folder, and says on standard output how it compares with the one that has grown.
+That process, :func:`main`, leaves the model in batch in the project's folder, and says on standard
+output how it compares with the one that has grown.
 """
 
 from __future__ import annotations
@@ -94,7 +94,8 @@ def compare_beside(folder: Path, head: int, started: list[subprocess.Popen[str]]
     Problem
         If it fails.
     """
-    words = [sys.executable, "-m", __name__, str(folder), str(head)]
+    run = f"from {__name__} import main; main()"
+    words = [sys.executable, "-c", run, str(folder), str(head)]
     with subprocess.Popen(words, stdout=subprocess.PIPE, text=True) as process:  # noqa: S603
         started.append(process)
         try:
@@ -109,14 +110,11 @@ def compare_beside(folder: Path, head: int, started: list[subprocess.Popen[str]]
     return msgspec.convert(answer, Comparison)
 
 
-def main(words: Sequence[str]) -> None:
-    """Compare, and say so on standard output."""
+def main() -> None:
+    """Compare what the command line says, and tell the result on standard output."""
+    folder, head = sys.argv[1:]
     try:
-        answer: Any = msgspec.to_builtins(compare(Path(words[0]), int(words[1])))
+        answer: Any = msgspec.to_builtins(compare(Path(folder), int(head)))
     except Problem as problem:
         answer = {"problem": str(problem), "status": problem.status}
     sys.stdout.write(json.dumps(answer))
-
-
-if __name__ == "__main__":
-    main(sys.argv[1:])

@@ -587,7 +587,7 @@ class LogQuery(Struct):
 
     after: Count = 0
     limit: Annotated[int, Meta(ge=1, le=1_000)] = 100
-    wait: Annotated[float, Meta(ge=0.0, le=30.0)] = 0.0
+    wait: Annotated[float, Meta(ge=0.0, le=5.0)] = 0.0
 
 
 class Event(Struct):

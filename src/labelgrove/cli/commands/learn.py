@@ -18,6 +18,7 @@ from labelgrove.cli._options import (
     Reading,
     gathered,
 )
+from labelgrove.cli._remote import is_address, learn_there
 from labelgrove.cli.streams._output import refuse_inputs
 from labelgrove.cli.streams._source import Source
 from labelgrove.models import OnlinePLTClassifier, PLTClassifier, TextClassifier
@@ -42,8 +43,17 @@ def learn(
     The result is the same as if learning had never stopped. The old file stays as it is
     until the new one is complete. A model of the batch algorithm plt becomes one of online-plt,
     with the same tree and weights (best after --set online_ready=true). Ctrl-C ends the learning
-    early: what has been learnt so far is written.
+    early: what has been learnt so far is written. In the place of MODEL there may be a project of
+    a service, as http://localhost:8787#tickets.
     """
+    if is_address(model_file):
+        if output is not None or for_prediction or progressive is not None:
+            raise ParameterError(
+                f"{model_file}: a service keeps its model itself; expected none of -o, "
+                "--for-prediction and --progressive"
+            )
+        learn_there(model_file, data, reading, limit, as_json=json)
+        return
     target = model_file if output is None else output
     if for_prediction and output is None:
         raise ParameterError(

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
-from labelgrove._errors import DataError, FileFormatError
+from labelgrove._errors import DataError, FileFormatError, ParameterError
 from labelgrove.cli._models import Model, inputs_of, load_model
 from labelgrove.cli._options import (
     AS_FOUND,
@@ -22,6 +22,7 @@ from labelgrove.cli._options import (
     ThresholdsOption,
     gathered,
 )
+from labelgrove.cli._remote import is_address, predict_there
 from labelgrove.cli._search import Search, chosen_cut
 from labelgrove.cli.streams._console import encode, say_warning
 from labelgrove.cli.streams._output import Output, refuse_inputs
@@ -69,8 +70,17 @@ def predict(
 
     One line of JSON for each example, in the order of DATA: {"labels": [...], "scores": [...]},
     best first; with a vocabulary also their "names", null for a label that it lacks. Labels in
-    DATA are ignored.
+    DATA are ignored. In the place of MODEL there may be a project of a service, as
+    http://localhost:8787#tickets.
     """
+    if is_address(model_file):
+        if threshold is not None or thresholds or beam is not None or labels_file is not None:
+            raise ParameterError(
+                f"{model_file}: of a service only the K best labels can be asked; expected none of "
+                "--threshold, --thresholds, --beam and --labels-file"
+            )
+        predict_there(model_file, data, k or 5, output, reading, limit)
+        return
     refuse_inputs(output, model_file, data)
     model = load_model(model_file, jobs=jobs, vocabulary=vocabulary)
     allowed = None if labels_file is None else read_allowed_labels(labels_file, model)

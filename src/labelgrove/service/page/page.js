@@ -159,8 +159,8 @@ function event({ sequence, kind, body }) {
 }
 
 function draw(stretches) {
-  const total = stretches.reduce((sum, [, tried]) => sum + tried, 0)
-  const right = stretches.reduce((sum, [, , hits]) => sum + hits, 0)
+  const total = stretches.reduce((sum, one) => sum + one.predictions, 0)
+  const right = stretches.reduce((sum, one) => sum + one.right, 0)
   at('right').textContent = total ? `${(100 * right / total).toFixed(1)} %` : '–'
   const space = 'http://www.w3.org/2000/svg'
   const make = (tag, attributes, text = '') => {
@@ -177,7 +177,7 @@ function draw(stretches) {
   let tried = 0
   const window = Math.max(1, total / 10)
   let mean = null
-  const points = stretches.map(([, size, hits]) => {
+  const points = stretches.map(({ predictions: size, right: hits }) => {
     const weight = Math.min(1, size / Math.min(window, tried + size))
     mean = mean === null ? hits / size : mean + weight * (hits / size - mean)
     tried += size

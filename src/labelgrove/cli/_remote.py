@@ -1,0 +1,129 @@
+"""A service in the place of a model file: ``labelgrove learn http://…#project``."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from labelgrove._errors import DataError
+from labelgrove.cli._options import Reading
+from labelgrove.cli.streams._console import encode, say, write_json
+from labelgrove.cli.streams._output import Output
+from labelgrove.cli.streams._progress import ProgressLine, shown
+from labelgrove.cli.streams._source import Source
+from labelgrove.data import Examples
+
+if TYPE_CHECKING:
+    from labelgrove.client import Client
+
+
+def is_address(model: str) -> bool:
+    """Tell whether MODEL is a service rather than a file.
+
+    Parameters
+    ----------
+    model : str
+        What the command line says.
+    """
+    return model.startswith(("http://", "https://"))
+
+
+def learn_there(
+    address: str, data: str, reading: Reading, limit: int | None, *, as_json: bool
+) -> None:
+    """Let a service learn examples.
+
+    Parameters
+    ----------
+    address : str
+        Of the service, with the project's name as its fragment.
+    data : str
+        The examples' file.
+    reading : Reading
+    limit : int, optional
+    as_json : bool
+        Whether to tell the result as JSON.
+    """
+    client = _client(address)
+    sequence = done = 0
+
+    def teach(chunk: Examples) -> None:
+        nonlocal sequence, done
+        sequence = client.learn(
+            _texts(chunk, data), [[str(label) for label in row] for row in chunk.labels]
+        )
+        done += chunk.n_rows
+
+    with client:
+        _each(data, reading, limit, teach)
+    if as_json:
+        write_json({"examples": done, "sequence": sequence})
+    else:
+        say(f"{client.url} keeps {done:,} examples of {data}, up to event {sequence:,}")
+
+
+def predict_there(
+    address: str, data: str, k: int, output: str, reading: Reading, limit: int | None
+) -> None:
+    """Let a service suggest labels, and write them as ``labelgrove predict`` does.
+
+    Parameters
+    ----------
+    address, data, reading, limit
+        As for :func:`learn_there`.
+    k : int
+        Labels of each example.
+    output : str
+        Where to write.
+    """
+    out = Output(output)
+    try:
+        with _client(address) as client:
+
+            def write(chunk: Examples) -> None:
+                found = client.predict_topk(_texts(chunk, data), k)
+                lines = (
+                    {
+                        "labels": [label for label, _ in row],
+                        "scores": [float(f"{score:.6g}") for _, score in row],
+                    }
+                    for row in found
+                )
+                out.write(b"".join(map(encode, lines)))
+
+            _each(data, reading, limit, write, beside_output=output == "-")
+    finally:
+        out.close()
+
+
+def _each(
+    data: str,
+    reading: Reading,
+    limit: int | None,
+    use: Callable[[Examples], None],
+    *,
+    beside_output: bool | None = None,
+) -> None:
+    """Hand out examples: to be learnt, or, where there is an output, to be predicted."""
+    learning = beside_output is None
+    what = "learning" if learning else "predicting"
+    with Source(data, reading=reading, limit=limit, labels_required=learning) as source:
+        line = ProgressLine(what, source.total, source.share_read)
+        done = 0
+        with shown(line, beside_output=bool(beside_output)):
+            for chunk in source.chunks():
+                use(chunk)
+                done += chunk.n_rows
+                line.update(done)
+
+
+def _texts(chunk: Examples, data: str) -> list[str]:
+    if chunk.text is None:
+        raise DataError(f"{data} holds numbered features; a service learns from text")
+    return list(chunk.text)
+
+
+def _client(address: str) -> Client:
+    from labelgrove.client import Client
+
+    return Client(address)

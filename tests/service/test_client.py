@@ -1,0 +1,96 @@
+"""The Python client, and the command line with a service in the place of a model."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import httpx
+import pytest
+
+from labelgrove import DataError
+from labelgrove.cli.commands import app
+from labelgrove.client import Client, ServiceError
+from service.kit import examples
+
+
+class Unreliable(httpx.BaseTransport):
+    """Loses every second request, or its answer."""
+
+    def __init__(self, inner: httpx.BaseTransport) -> None:
+        self.inner, self.count = inner, 0
+
+    def handle_request(self, request: httpx.Request) -> httpx.Response:
+        self.count += 1
+        if self.count % 4 == 1:
+            raise httpx.ConnectError("lost on the way")
+        answer = self.inner.handle_request(request)
+        if self.count % 4 == 3:
+            answer.close()
+            raise httpx.ReadError("the answer was lost")
+        return answer
+
+    def close(self) -> None:
+        self.inner.close()
+
+
+def test_what_gets_lost_is_sent_again_and_learnt_once(
+    address: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("labelgrove.client._FIRST_PAUSE", 0.0)
+    monkeypatch.setattr("labelgrove.client._AT_ONCE", 20)
+    transport = Unreliable(httpx.HTTPTransport())
+    with Client(f"{address}#demo", transport=transport) as client:
+        texts, labels = zip(*examples(100), strict=True)
+        assert client.learn(texts, labels, applied=True) == 101
+        assert client.learn(["quagga"], [["zebra"]], ["q"], applied=True) == 102
+        stats = client.stats()
+        assert (stats["examples"], stats["labels"]) == (101, 18)
+        [(best, score), *_] = client.suggest("cat cat")
+        assert best == "cat" and 0 < score <= 1
+        assert client.predict_topk(["cat cat"] * 40, 1) == [[(best, score)]] * 40
+        assert client.explain("cat cat", "cat")[0]["reasons"][0]["feature"] == "cat"
+        client.forget("q", applied=True)
+        assert client.change_labels("rename", {"names": {"cat": "tom"}}, applied=True) == 104
+        assert client.suggest("cat cat")[0][0] == "tom"
+        assert transport.count > 12
+        with pytest.raises(ServiceError, match="there is no example 'q'") as info:
+            client.forget("q")
+        assert info.value.status == 404
+        with pytest.raises(DataError, match="found 1 texts, 2 collections of labels"):
+            client.learn(["a"], [["b"], ["c"]])
+
+
+def test_nobody_answers(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("labelgrove.client._FIRST_PAUSE", 0.0)
+    with pytest.raises(DataError, match="expected the project's name as well"):
+        Client("http://127.0.0.1:9")
+    with (
+        Client("http://127.0.0.1:9", "demo") as client,
+        pytest.raises(ServiceError, match=r"http://127.0.0.1:9: cannot be reached"),
+    ):
+        client.stats()
+
+
+def run(*words: str) -> int:
+    with pytest.raises(SystemExit) as ended:
+        app(list(words))
+    return int(ended.value.code or 0)
+
+
+def test_the_command_line_takes_a_service_for_a_model(
+    address: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "examples.jsonl"
+    lines = [json.dumps({"text": text, "labels": labels}) for text, labels in examples(60)]
+    path.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    assert run("learn", f"{address}#demo", str(path), "--json") == 0
+    assert json.loads(capsys.readouterr().out) == {"examples": 60, "sequence": 61}
+    httpx.post(f"{address}/v1/projects/demo/snapshots").raise_for_status()
+    assert run("predict", f"{address}#demo", str(path), "-k", "2") == 0
+    answers = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    assert len(answers) == 60 and all(len(one["labels"]) == 2 for one in answers)
+    assert run("learn", f"{address}#demo", str(path), "-o", "x.lg") == 1
+    assert "a service keeps its model itself" in capsys.readouterr().err
+    assert run("predict", f"{address}#none", str(path)) == 1
+    assert "there is no project 'none'" in capsys.readouterr().err
