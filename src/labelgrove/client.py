@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import secrets
 import time
@@ -41,6 +42,32 @@ class ServiceError(LabelGroveError):
 
     def __reduce__(self) -> tuple[type[ServiceError], tuple[int, str]]:
         return type(self), (self.status, str(self))
+
+
+def projects(url: str, *, token: str | None = None, timeout: float = 60.0) -> list[str]:
+    """The names of a service's projects.
+
+    Parameters
+    ----------
+    url : str
+        Of the service.
+    token : str, optional
+        By default the environment's ``LABELGROVE_TOKEN``.
+    timeout : float
+        Seconds to wait for an answer.
+
+    Returns
+    -------
+    list of str
+
+    Raises
+    ------
+    ServiceError
+        If the service refuses, or cannot be reached.
+    """
+    with Client(url, ".", token=token, timeout=timeout) as client:
+        found = json.loads(client.content("GET", f"{client.url}/v1/projects"))
+    return [one["project_id"] for one in found["projects"]]
 
 
 class Client:
@@ -226,6 +253,26 @@ class Client:
         found: dict[str, Any] = self._ask("GET", "/log", params=asked)
         return found
 
+    def content(self, method: str, path: str, **request: Any) -> bytes:
+        """The body of an answer, for what has no method of its own; a failure is an error.
+
+        Parameters
+        ----------
+        method, path : str
+            The path below the project's, such as ``"/thresholds"``.
+        **request
+            As for ``httpx.Client.request``. It may be sent more than once.
+
+        Returns
+        -------
+        bytes
+
+        Raises
+        ------
+        ServiceError
+        """
+        return self._checked(self._answer(method, path, **request)).content
+
     def close(self) -> None:
         """Let go of connections."""
         self._http.close()
@@ -253,6 +300,10 @@ class Client:
         return int(answer["sequence"])
 
     def _ask(self, method: str, path: str, **request: Any) -> Any:
+        answer = self._checked(self._answer(method, path, **request))
+        return answer.json() if answer.content else None
+
+    def _answer(self, method: str, path: str, **request: Any) -> httpx.Response:
         """Ask until there is an answer, with pauses that grow."""
         pause = _FIRST_PAUSE
         for left in reversed(range(_TRIES)):
@@ -263,15 +314,15 @@ class Client:
                     raise ServiceError(0, f"{self.url}: cannot be reached ({error})") from None
             else:
                 if answer.status_code not in _TRY_AGAIN or not left:
-                    return self._content(answer)
+                    return answer
                 pause = max(pause, float(answer.headers.get("retry-after", 0)))
             time.sleep(pause)
             pause *= 2
         raise AssertionError
 
-    def _content(self, answer: httpx.Response) -> Any:
+    def _checked(self, answer: httpx.Response) -> httpx.Response:
         if answer.is_success:
-            return answer.json() if answer.content else None
+            return answer
         try:
             detail = answer.json()["detail"]
         except (ValueError, LookupError, TypeError):

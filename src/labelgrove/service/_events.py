@@ -66,6 +66,17 @@ class Row(NamedTuple):
         return zlib.crc32(self.body, zlib.crc32(head.encode()))
 
 
+class Event(Struct):
+    """An event of the log, as it is stored."""
+
+    sequence: int
+    kind: str
+    name: str | None
+    body: msgspec.Raw
+    at: int
+    checksum: int
+
+
 class Example(NamedTuple):
     """An example for a model: its sequence number, its text and its labels."""
 

@@ -156,11 +156,11 @@ class Log:
         return row
 
     def fingerprints(self, after: int, limit: int) -> dict[int, str]:
-        """Fingerprints that were noted, by sequence number."""
+        """Fingerprints that were noted after a sequence number: the newest, so many at most."""
         with self._reading:
             found = self._reader.execute(
-                "SELECT sequence, value FROM fingerprints WHERE sequence > ? ORDER BY sequence "
-                "LIMIT ?",
+                "SELECT sequence, value FROM fingerprints WHERE sequence > ? "
+                "ORDER BY sequence DESC LIMIT ?",
                 (after, limit),
             )
             return dict(found.fetchall())

@@ -178,8 +178,6 @@ class Project:
         self._history = History(folder, self.settings, self.log.controls, self.log.read)
         self._remove_outdated()
         self.learner = self._history.model_at(self.log.head)
-        newest = next(iter(self.snapshots()), None)
-        self._snapshot = 0 if newest is None else newest.sequence
         self._examples_rebuilt = self.log.examples
         self._asking: Batches[Asked] = Batches(
             self._answer, f"answers of {self.name}", most=_ASKED_AT_ONCE, waiting=_MOST_ASKING
@@ -203,6 +201,8 @@ class Project:
         restricted : bool
             Whether to keep to the vocabulary, if there is one.
         """
+        if self.failure is not None:
+            raise Problem(503, self.failure)
         future: Future[tuple[int, list[list[tuple[str, float]]]]] = Future()
         self._asking.put(Asked(texts, limit, restricted, future))
         return future
@@ -361,15 +361,18 @@ class Project:
         """Apply some events; return how many to apply next time."""
         started = time.perf_counter()
         try:
+            # Snapshots are at the same events on all replicas, however many come at a time.
+            every = self.settings.snapshot_every
+            size = min(size, every - self.learner.sequence % every)
             rows = self.log.read(self.learner.sequence, size)
             self._judge(rows)
             self._apply(rows)
         except Exception as failure:  # noqa: BLE001  the model may be anything now
-            self._stop(f"{self.name}: the model cannot follow its log ({failure}); restart")
+            self.stop(f"{self.name}: the model cannot follow its log ({failure}); restart")
             _log.exception("%s: stopped after event %d", self.name, self.learner.sequence)
             return 1
         self._tell()
-        if self.learner.sequence - self._snapshot >= self.settings.snapshot_every:
+        if self.learner.sequence % every == 0:
             self._snapshot_if_new()
         every, examples = self.settings.rebuild_every, self.log.examples
         if every and not self.following and examples - self._examples_rebuilt >= every:
@@ -379,7 +382,8 @@ class Project:
         faster = 2 * size if seconds < _SECONDS and len(rows) == size else size
         return max(1, min(faster if seconds < 2 * _SECONDS else size // 2, _AT_ONCE))
 
-    def _stop(self, reason: str) -> None:
+    def stop(self, reason: str) -> None:
+        """Follow the log no longer, and say why to whoever asks."""
         with self._changed:
             self.failure = reason
             waiting, self._waiting = self._waiting, []
@@ -439,14 +443,12 @@ class Project:
         if there is not None and there.sequence == self.learner.sequence:
             return there
         taken = write_snapshot(self.folder, self.learner)
-        self._snapshot = taken.sequence
         self._fingerprint = taken[:2]
         self._note_fingerprint()
         return taken
 
     def _snapshot_if_new(self) -> None:
         """Write a snapshot; one that cannot be written leaves those that are there."""
-        self._snapshot = self.learner.sequence  # the next attempt is so many examples away
         try:
             self._take_snapshot()
         except (OSError, LabelGroveError) as failure:

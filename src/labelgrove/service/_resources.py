@@ -18,6 +18,7 @@ from labelgrove.service._events import (
     MOST_EXAMPLES,
     MOST_TEXT,
     Deprecation,
+    Event,
     ExampleId,
     Learnt,
     Merging,
@@ -30,12 +31,15 @@ from labelgrove.service._events import (
     ThresholdValues,
     body_of,
 )
+from labelgrove.service._follow import Events
 from labelgrove.service._http import Call, Route
 from labelgrove.service._log import Addition, Receipt
 from labelgrove.service._model import can_rename
 from labelgrove.service._problems import Problem
 from labelgrove.service._project import Project, Rebuilding, Stats
 from labelgrove.service._settings import Settings
+
+_FINGERPRINTS = 20
 
 Count = Annotated[int, Meta(ge=0, le=2**53)]
 Limit = Annotated[int, Meta(ge=0, le=1_000)]
@@ -590,24 +594,6 @@ class LogQuery(Struct):
     wait: Annotated[float, Meta(ge=0.0, le=5.0)] = 0.0
 
 
-class Event(Struct):
-    """An event of the log, as it is stored."""
-
-    sequence: int
-    kind: str
-    name: str | None
-    body: msgspec.Raw
-    at: int
-
-
-class Events(Struct):
-    """Events of the log, the last one that there is, and fingerprints of the model on the way."""
-
-    head: int
-    events: list[Event]
-    fingerprints: dict[int, str]
-
-
 class SnapshotInfo(Struct):
     """A snapshot."""
 
@@ -629,11 +615,11 @@ async def list_events(call: Call) -> Events:
         while project.log.head <= query.after and time.monotonic() < end:
             await asyncio.sleep(0.02)
     rows = await asyncio.to_thread(project.log.read, query.after, query.limit)
-    last = rows[-1].sequence if rows else query.after
     events = [
-        Event(one.sequence, one.kind, one.name, msgspec.Raw(one.body), one.at) for one in rows
+        Event(row.sequence, row.kind, row.name, msgspec.Raw(row.body), row.at, row.checksum)
+        for row in rows
     ]
-    noted = project.log.fingerprints(max(0, query.after - 1), last)
+    noted = project.log.fingerprints(0, _FINGERPRINTS)  # the newest, for replicas to compare
     return Events(project.log.head, events, noted)
 
 

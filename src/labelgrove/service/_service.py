@@ -19,7 +19,9 @@ from typing import IO
 import msgspec
 
 from labelgrove._errors import LabelGroveError
-from labelgrove.service._events import PROJECT_NAME
+from labelgrove.service._events import PROJECT_NAME, Row
+from labelgrove.service._follow import Follower
+from labelgrove.service._log import Log
 from labelgrove.service._model import new_model
 from labelgrove.service._problems import Problem
 from labelgrove.service._project import Project
@@ -63,9 +65,10 @@ class Service:
         self._users: dict[str, int] = {}
         self._busy: set[str] = set()
         self.tokens = Tokens(directory / "tokens.json")
+        self._follower: Follower | None = None
         self.closing = False
 
-    def begin(self, projects: Sequence[str] = (), token: str | None = None) -> None:  # noqa: ARG002
+    def begin(self, projects: Sequence[str] = (), token: str | None = None) -> None:
         """Make projects that are missing, and open those that there are, as far as they fit.
 
         Raises
@@ -74,11 +77,13 @@ class Service:
             If the log of one cannot be trusted.
         """
         for name in projects:
-            if name not in self.names():
+            if name not in self.names() and self.leader is None:
                 self.create(name, Settings())
         for name in self.names():
             with self.using(name):
                 pass
+        if self.leader is not None:
+            self._follower = Follower(self, self.leader, token)
 
     # --- projects ------------------------------------------------------------------------------
 
@@ -122,6 +127,17 @@ class Service:
         self._make_room()
         return fresh
 
+    def adopt(self, name: str, rows: Sequence[Row]) -> None:
+        """Begin a project with the first events of another server's log."""
+        folder = self._folder / _checked(name)
+        with self._alone(name):
+            folder.mkdir(exist_ok=True)
+            log = Log(folder / "log.sqlite")
+            try:
+                log.copy(rows).result()
+            finally:
+                log.close()
+
     def delete(self, name: str) -> None:
         """Remove a project with all that it has learnt."""
         folder = self._existing(name)
@@ -161,15 +177,11 @@ class Service:
 
     def enter(self, name: str) -> Project:
         """The project, which stays in memory until it is left."""
-        project = self.held_now(name)
-        if project is not None:
-            return project
-        folder = self._existing(name)
-        with self._alone(name):
-            if name not in self._open:
-                self._keep(name, Project(folder, following=self.leader is not None))
-            project = self._open[name]
-            self._users[name] = self._users.get(name, 0) + 1
+        while (project := self.held_now(name)) is None:
+            folder = self._existing(name)
+            with self._alone(name, unused=False):
+                if name not in self._open:
+                    self._keep(name, Project(folder, following=self.leader is not None))
         self._make_room()
         return project
 
@@ -183,6 +195,8 @@ class Service:
 
     def close(self) -> None:
         """Close all projects: what was acknowledged is learnt, and snapshots are written."""
+        if self._follower is not None:
+            self._follower.close()
         self.closing = True
         for project in self.held():
             project.close()
@@ -190,12 +204,12 @@ class Service:
         self._lock_file.close()
 
     @contextmanager
-    def _alone(self, name: str) -> Iterator[None]:
-        """Open, close or remove a project while nobody uses it."""
+    def _alone(self, name: str, *, unused: bool = True) -> Iterator[None]:
+        """Open a project, or close or remove one that is unused, while nobody else does."""
         with self._changed:
             if self.closing:
                 raise Problem(503, "the service is being stopped; try again in a moment")
-            while name in self._busy or self._users.get(name):
+            while name in self._busy or (unused and name in self._users):
                 self._changed.wait()
             self._busy.add(name)
         try:

@@ -1,0 +1,149 @@
+"""A replica: the leader's log, copied event by event, and models that must be the leader's."""
+
+from __future__ import annotations
+
+import logging
+import threading
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from labelgrove._errors import LabelGroveError
+from labelgrove.client import Client, ServiceError, projects
+from labelgrove.service._events import Event, Row
+from labelgrove.service._problems import DamagedLog, Problem
+
+if TYPE_CHECKING:
+    from labelgrove.service._project import Project
+    from labelgrove.service._service import Service
+
+_log = logging.getLogger("labelgrove.service")
+
+_PAUSE = 0.1
+_PAUSE_AFTER_FAILURE = 2.0
+_AT_ONCE = 1_000
+
+
+class Events(msgspec.Struct):
+    """Events of the log, the last one that there is, and fingerprints of the model on the way."""
+
+    head: int
+    events: list[Event]
+    fingerprints: dict[int, str]
+
+
+class Follower:
+    """Copies the logs of a leader in a thread of its own, and compares fingerprints.
+
+    Parameters
+    ----------
+    service : Service
+        The replica.
+    leader : str
+        The leader's address.
+    token : str, optional
+        That allows to learn: it reads the log.
+    """
+
+    def __init__(self, service: Service, leader: str, token: str | None) -> None:
+        self._service, self._leader, self._token = service, leader, token
+        self._clients: dict[str, Client] = {}
+        self._compared: dict[str, int] = {}
+        self._stopping = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="follower", daemon=True)
+        self._thread.start()
+
+    def close(self) -> None:
+        """Stop copying."""
+        self._stopping.set()
+        self._thread.join()
+        for client in self._clients.values():
+            client.close()
+
+    def _run(self) -> None:
+        told = ""
+        while not self._stopping.is_set():
+            pause, told_before = _PAUSE, told
+            try:
+                copied = sum(self._follow(name) for name in self._names())
+                pause, told = (0.0 if copied else _PAUSE), ""
+            except LabelGroveError as failure:
+                pause, told = _PAUSE_AFTER_FAILURE, str(failure)
+            if told and told != told_before:
+                _log.warning("following %s: %s", self._leader, told)
+            self._stopping.wait(pause)
+
+    def _names(self) -> list[str]:
+        return projects(self._leader, token=self._token)
+
+    def _client(self, name: str) -> Client:
+        if name not in self._clients:
+            self._clients[name] = Client(self._leader, name, token=self._token)
+        return self._clients[name]
+
+    def _follow(self, name: str) -> int:
+        """Copy what is new of a project; return how many events were."""
+        client = self._client(name)
+        if name not in self._service.names():
+            self._service.adopt(name, _rows(_fetch(client, 0).events))
+        with self._service.using(name) as project:
+            if project.failure is not None:
+                return 0
+            try:
+                return self._copy(client, project)
+            except DamagedLog as failure:
+                project.stop(str(failure))
+                raise
+
+    def _copy(self, client: Client, project: Project) -> int:
+        head = project.log.head
+        found = _fetch(client, head - 1)
+        [own] = project.log.read(head - 1, 1)
+        rows = _rows(found.events)
+        fresh = rows[1:]
+        if not rows or (rows[0] != own and rows[0].kind != "forgotten"):
+            raise DamagedLog(
+                f"{project.name}: event {head} is not the leader's; the replica has gone its own "
+                "way: remove its folder and follow anew"
+            )
+        if fresh:
+            project.log.copy(fresh).result()
+        self._compare(project, found.fingerprints)
+        if not fresh and self._compared.get(project.name) != head:
+            stats = client.stats()
+            if stats["head"] == head == stats["sequence"]:
+                project.applied(head).result()
+                self._compared[project.name] = head
+                sequence, own_fingerprint = project.fingerprint().result()
+                _check(project, sequence, own_fingerprint, stats["fingerprint"])
+        return len(fresh)
+
+    def _compare(self, project: Project, theirs: dict[int, str]) -> None:
+        if theirs:
+            ours = project.log.fingerprints(min(theirs) - 1, len(theirs) + 1)
+            for sequence in ours.keys() & theirs.keys():
+                _check(project, sequence, ours[sequence], theirs[sequence])
+
+
+def _check(project: Project, sequence: int, ours: str, theirs: str) -> None:
+    if ours != theirs:
+        raise DamagedLog(
+            f"{project.name}: at event {sequence} the model differs from the leader's ({ours[:8]}… "
+            f"and {theirs[:8]}…); it answers no longer: remove its snapshots and start again"
+        )
+
+
+def _fetch(client: Client, after: int) -> Events:
+    content = client.content("GET", "/log", params={"after": max(0, after), "limit": _AT_ONCE})
+    try:
+        return msgspec.json.decode(content, type=Events)
+    except msgspec.MsgspecError as error:
+        raise ServiceError(0, f"{client.url}: no log came back ({error})") from None
+
+
+def _rows(events: list[Event]) -> list[Row]:
+    rows = [Row(one.sequence, one.kind, one.name, bytes(one.body), one.at) for one in events]
+    for row, event in zip(rows, events, strict=True):
+        if row.checksum != event.checksum:
+            raise Problem(502, f"event {row.sequence} was changed on its way")
+    return rows

@@ -1,0 +1,98 @@
+"""Replicas: the leader's log, the leader's bytes, and what happens when they are not."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from labelgrove.client import Client
+from labelgrove.service import Service, Settings
+from labelgrove.service._problems import Problem
+from service.kit import examples
+
+
+def until(holds: Callable[[], Any]) -> None:
+    """Wait for what happens in other threads."""
+    end = time.monotonic() + 60
+    while not holds():
+        assert time.monotonic() < end, "it did not happen"
+        time.sleep(0.02)
+
+
+def has_caught_up(replica: Service, head: int) -> Callable[[], bool]:
+    def holds() -> bool:
+        if "demo" not in replica.names():
+            return False
+        try:
+            with replica.using("demo") as project:
+                return project.learner.sequence >= head
+        except Problem:
+            return False
+
+    return holds
+
+
+def fingerprint(service: Service) -> tuple[int, str]:
+    with service.using("demo") as project:
+        return project.fingerprint().result()
+
+
+def test_a_replica_is_the_leader_to_the_byte_and_takes_its_place(
+    address: str, service: Service, tmp_path: Path
+) -> None:
+    replica = Service(tmp_path / "replica", leader=address)
+    with Client(address, "demo") as client:
+        texts, labels = zip(*examples(120), strict=True)
+        client.learn(texts[:60], labels[:60])
+        replica.begin()
+        until(has_caught_up(replica, 61))
+        client.learn(texts[60:], labels[60:], [f"n{i}" for i in range(60, 120)])
+        client.forget("n77")
+        client.change_labels("merge", {"labels": ["cat", "dog"], "into": "pet"}, applied=True)
+        until(has_caught_up(replica, 123))
+        assert fingerprint(replica) == fingerprint(service)
+        with replica.using("demo") as project:
+            assert b"n77" not in project.log.path.read_bytes()
+            assert project.log.examples == 119
+    replica.close()
+    promoted = Service(tmp_path / "replica")
+    assert fingerprint(promoted) == fingerprint(service)
+    promoted.close()
+
+
+def test_a_replica_that_differs_stops_and_says_so(
+    address: str, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    with Client(address, "demo") as client:
+        texts, labels = zip(*examples(30), strict=True)
+        client.learn(texts, labels, applied=True)
+    replica = Service(tmp_path / "replica", leader=address)
+    replica.begin()
+    until(has_caught_up(replica, 31))
+    with replica.using("demo") as project:
+        until(lambda: project.log.head == 31)
+        project.learner.model.rename_labels({"cat": "tom"})  # as a fault of its memory might
+        project._fingerprint = (0, "")
+        with Client(address, "demo") as client:
+            client.learn(["one more"], [["owl"]], applied=True)
+        until(lambda: project.failure)
+        assert "the model differs from the leader's" in str(project.failure)
+        with pytest.raises(Problem, match="differs"):
+            project.suggest(["cat"], 1, restricted=False)
+    replica.close()
+
+
+def test_a_replica_of_another_log_stops(address: str, tmp_path: Path) -> None:
+    replica = Service(tmp_path / "replica")
+    replica.create("demo", Settings(name="another"))
+    replica.close()
+    replica = Service(tmp_path / "replica", leader=address)
+    replica.begin()
+    with replica.using("demo") as project:
+        until(lambda: project.failure)
+        assert "event 1 is not the leader's" in str(project.failure)
+    replica.close()
