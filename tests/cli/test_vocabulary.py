@@ -33,10 +33,10 @@ def test_predict_names_labels(run: Any, named: Path, texts: Path, tmp_path: Path
 
 def test_explain_tree_and_info_name_labels(run: Any, named: Path) -> None:
     text = ("--text", "topic3w0 topic3w1", "-k", "1")
-    assert " subject " in run("explain", named, *text).stdout
+    assert "subject " in run("explain", named, *text).stdout
     [label] = json.loads(run("explain", named, *text, "--json").stdout)["labels"]
     assert label["name"] == label["label"].replace("topic-", "subject ")
-    assert " subject " in run("tree", "show", named, "--levels", "9").stdout
+    assert "subject " in run("tree", "show", named, "--levels", "9").stdout
     assert "60 concepts" in run("info", named).stdout
 
 

@@ -96,7 +96,7 @@ def test_any_model_keeps_its_vocabulary(tmp_path: Path, for_prediction: bool) ->
     model.save(tmp_path / "m.lg", for_prediction=for_prediction)
     assert load(tmp_path / "m.lg").vocabulary_ == VOCABULARY
     assert model.compact().vocabulary_ == VOCABULARY
-    assert model.explain([[1.0, 0.0]], "f").labels[0].called == "f fish and fisheries"
+    assert model.explain([[1.0, 0.0]], "f").labels[0].called == "fish and fisheries (f)"
     batch = PLTClassifier().fit([[1.0, 0.0], [0.0, 1.0]], ["f", "o"])
     batch.vocabulary_ = VOCABULARY
     assert OnlinePLTClassifier.from_batch(batch).vocabulary_ == VOCABULARY

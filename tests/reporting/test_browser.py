@@ -6,6 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from labelgrove import TextClassifier
+from labelgrove.reporting import write_report
 from reporting.browser import Screen, Show
 
 pytestmark = pytest.mark.slow  # and no sanitizer can be loaded into a browser
@@ -27,6 +29,25 @@ def test_it_renders(show: Show, report: Path, width: int, dark: bool) -> None:
     [red, *_] = screen.run("getComputedStyle(document.body).backgroundColor.match(/\\d+/g)")
     assert (int(red) < 60) == dark
     assert screen.run("document.title") == "new on a test · LabelGrove"
+
+
+@pytest.mark.parametrize("dark", [False, True])
+def test_long_names_fit_on_a_phone(show: Show, tmp_path: Path, dark: bool) -> None:
+    texts = ["salmon cod", "olive oil", "cod herring", "oil lamp"] * 9
+    labels = [["http://example.org/" + "fish" * 30], ["b"], ["c" * 90], ["of words " * 20]] * 9
+    names = tuple(f"a-model-whose-name-goes-on-without-a-blank-{'on-' * 30}{i}" for i in range(2))
+    clf = TextClassifier().fit(texts, labels)
+    other = TextClassifier().fit(texts[:5], labels[:5])
+    page = tmp_path / "long.html"
+    write_report(clf, texts[:8], labels[1:9], page, compare=other, names=names, data_name="d" * 90)
+    screen = show(page, width=390, dark=dark)
+    assert screen.errors == []
+    assert screen.run("document.documentElement.scrollWidth") == 390
+    inside = "(e) => !e.closest('.scroll, .outline, nav') && e.getClientRects().length"
+    outside = f"[...document.body.querySelectorAll('*')].filter({inside})"
+    outside += ".filter((e) => e.getBoundingClientRect().right > 391)"
+    outside += ".map((e) => (e.closest('[data-chart]')?.dataset.chart ?? e.tagName) + e.textContent.slice(0, 80))"
+    assert screen.run(outside) == []
 
 
 def test_the_switch_turns_light_into_dark(show: Show, report: Path) -> None:

@@ -33,7 +33,7 @@ def test_answers_are_what_the_model_predicts(models: Any, thresholds: str | None
 
 
 def test_losses_are_where_explanations_fall_out(models: Any) -> None:
-    X, labels = examples(40, 3)
+    X, labels = examples(60, 3)
     labels[0] = [*labels[0], "never learnt"]
     observed = measure(models[0], X, labels)
     ids = {label: i for i, label in enumerate(observed.labels)}

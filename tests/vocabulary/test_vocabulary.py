@@ -36,7 +36,7 @@ def test_names_in_the_languages_wanted() -> None:
     ]
     assert vocabulary.names("p1265") == ("Baltic herring", "silakka", "strömming", "herring")
     assert vocabulary.names("p17") == ()
-    assert vocabulary.called("p1265") == "p1265 Baltic herring"
+    assert vocabulary.called("p1265") == "Baltic herring (p1265)"
     assert vocabulary.called("p2") == "p2"
     assert ("p17" in vocabulary, "p3" in vocabulary, len(vocabulary)) == (True, False, 3)
     assert list(vocabulary) == ["p1265", "p17", "p2"]

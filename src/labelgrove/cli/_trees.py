@@ -188,7 +188,7 @@ def read_tree(path: str, *, named: bool = False) -> LabelTree:
     path : str
         The file; its format is recognised by its name or its first byte.
     named : bool
-        Whether to put its name behind a label, where the model has a vocabulary.
+        Whether to put its name before a label, where the model has a vocabulary.
     """
     file = Path(path)
     edges = file.suffix.lower() == ".tsv"
@@ -307,7 +307,7 @@ def outline(tree: LabelTree, *, levels: int, width: int, samples: int) -> Iterat
 
 
 def with_names(tree: LabelTree, vocabulary: Vocabulary) -> LabelTree:
-    """Put its name behind every label.
+    """Put its name before every label.
 
     Parameters
     ----------

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Hashable
 from typing import Any
 
 import numpy as np
@@ -72,13 +73,14 @@ def changed_labels(
     before: Measured,
     after: Measured,
     f1: tuple[list[Any], list[Any]],
+    called: Callable[[Hashable], str] = str,
 ) -> dict[str, Any]:
     """The labels on which the models ever differ, column by column, by significance."""
     found = label_changes(after.truth, before.answer, after.answer)
     gain = found.only_after - found.only_before
     differ = np.flatnonzero(found.only_after + found.only_before > 0)
     order = differ[np.lexsort((-np.abs(gain[differ]), found.p_value[differ]))]
-    names = [str(name) for name in after.labels]
+    names = [called(name) for name in after.labels]
     sure = found.adjusted <= SIGNIFICANT
     return {
         "columns": {

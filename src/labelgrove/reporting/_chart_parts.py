@@ -38,6 +38,8 @@ _CONFIG: Spec = {
     },
     "axisX": {"grid": False},
     "legend": {
+        # Two legends below one another: beside each other they are wider than a phone.
+        "layout": {"top": {"direction": "vertical", "anchor": "start", "margin": 4}},
         "labelColor": INK,
         "title": None,
         "orient": "top",

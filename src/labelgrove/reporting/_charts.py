@@ -221,7 +221,7 @@ def lost_by_depth() -> Spec:
                     "x": {
                         "field": "depth",
                         "type": "ordinal",
-                        "title": "depth in the tree",
+                        "title": "step",
                         "axis": {"labelAngle": 0},
                     },
                     "y": {
@@ -230,9 +230,11 @@ def lost_by_depth() -> Spec:
                         "title": "of all misses",
                         "axis": PERCENT,
                     },
-                    "color": colours("where", ["at an inner node", "at the leaf"], [OCHRE, GREEN]),
+                    "color": colours(
+                        "where", ["at a group of labels", "at the label itself"], [OCHRE, GREEN]
+                    ),
                     "tooltip": tooltip(
-                        depth="depth", where="where", misses="misses|,d", share="share|.1%"
+                        step="depth", where="where", misses="misses|,d", share="share|.1%"
                     ),
                 },
             }

@@ -14,7 +14,7 @@ from scipy.sparse import csr_array
 from labelgrove.evaluation._figures import Training, figures
 from labelgrove.evaluation._observed import FloatArray, Observed, as_columns, n_rows_of, observe
 from labelgrove.metrics import expected_calibration_error
-from labelgrove.metrics._inputs import IntArray
+from labelgrove.metrics._inputs import IntArray, keep_entries
 from labelgrove.metrics._score import Interval
 
 PLACES = (1, 3, 5)
@@ -22,6 +22,9 @@ PLACES = (1, 3, 5)
 
 LEAST = 0.02
 """Probabilities below are not drawn, and do not count in the calibration error."""
+
+CALIBRATED = 5
+"""So many labels of an example, the best ones, count in the calibration error and its curve."""
 
 _LONGEST_RANKING = 10
 _TIMED = 400  # rows that are predicted one by one
@@ -38,6 +41,8 @@ class Measured:
         What `labelgrove.evaluation.evaluate` gives, and "ece", the calibration error.
     answer, estimates : csr_array (n, L)
         The labels that the model predicts, and its probabilities from `LEAST` on.
+    best : csr_array (n, L)
+        Those of the estimates that are among the `CALIBRATED` best of their row.
     ranking : int64 array (n, 10)
         The columns of the best labels, -1 in missing places.
     rule : {"class", "threshold", "thresholds"}
@@ -58,6 +63,7 @@ class Measured:
     figures: dict[str, Any]
     answer: csr_array
     estimates: csr_array
+    best: csr_array
     ranking: IntArray
     rule: str
     thresholds: FloatArray
@@ -103,12 +109,13 @@ def measure(
     observed = observe(model, [(X, Y)], k=PLACES[-1], estimates_from=LEAST, labels=labels)
     assert observed.sets is not None and observed.estimates is not None
     training = Training.of(model)
-    error = expected_calibration_error(observed.truth, observed.estimates, interval=interval)
     found = figures(observed, PLACES, training=training, interval=interval)
     columns = {label: i for i, label in enumerate(observed.labels)}
     # The curves need more places than the figures, which are about the best 5.
-    best: tuple[Any, FloatArray] = model.predict_topk(X, _LONGEST_RANKING)
-    ranking = as_columns(*best, columns, (observed.n_rows, _LONGEST_RANKING))
+    answers: tuple[Any, FloatArray] = model.predict_topk(X, _LONGEST_RANKING)
+    ranking = as_columns(*answers, columns, (observed.n_rows, _LONGEST_RANKING))
+    best = among_best(observed.estimates, ranking[:, :CALIBRATED])
+    error = expected_calibration_error(observed.truth, best, interval=interval)
     classes = np.array([columns[label] for label in model.classes_.tolist()], np.int64)
     counts = np.zeros(len(columns), np.int64)
     counts[classes] = model.label_counts_
@@ -122,6 +129,7 @@ def measure(
         figures=found | {"ece": error},
         answer=observed.sets,
         estimates=observed.estimates,
+        best=best,
         ranking=ranking,
         rule=rule,
         thresholds=thresholds,
@@ -130,6 +138,12 @@ def measure(
         weights=None if training is None else training.weights(observed.labels),
         latencies=_latencies(model, X),
     )
+
+
+def among_best(estimates: csr_array, ranking: IntArray) -> csr_array:
+    """Keep the estimates of labels that are in the rankings of their rows."""
+    rows = np.repeat(np.arange(estimates.shape[0]), np.diff(estimates.indptr))
+    return keep_entries(estimates, (ranking[rows] == estimates.indices[:, None]).any(axis=1))
 
 
 def _latencies(model: Any, X: Any) -> FloatArray:

@@ -12,10 +12,12 @@ from labelgrove.metrics import Bootstrap
 from labelgrove.metrics._score import Interval, Score
 from labelgrove.reporting import _changes, _chart_parts, _charts, _sections
 from labelgrove.reporting._losses import Losses, find_losses
-from labelgrove.reporting._measured import Measured, measure
+from labelgrove.reporting._measured import CALIBRATED, LEAST, Measured, measure
+from labelgrove.reporting._mistakes import Called, confusions, wrong_examples
 from labelgrove.reporting._page import write_page
 
 _RESAMPLES = 300
+_LEGEND = 12  # characters of a model's name in a chart
 
 
 def write_report(
@@ -32,11 +34,12 @@ def write_report(
 ) -> None:
     """Measure a model on held-out examples and write a page about it.
 
-    The page shows the headline metrics with bootstrap intervals, P@k and R@k, F1 against the
+    The page shows the headline metrics with bootstrap intervals, which labels are taken for which,
+    examples that come out wrong with their text and the reason, P@k and R@k, F1 against the
     threshold, the reliability of the probabilities, a table of all labels, F1 against label
     frequency, the label tree, where in it labels are lost, and the time a prediction takes; with
-    a second model also what got better and worse, with significance. It is one file, opens in
-    any browser and needs no network.
+    a second model also what got better and worse, with significance. Labels have the names that
+    the model's vocabulary gives them. It is one file, opens in any browser and needs no network.
 
     Parameters
     ----------
@@ -80,14 +83,17 @@ def write_report(
     # Both models get the same columns: first the labels that either knows, then other true ones.
     labels = list(dict.fromkeys(label for one in models for label in one.classes_.tolist()))
     measured = measure(model, X, Y, labels=labels, interval=interval)
+    charted = _in_charts(names)
     losses = find_losses(model, X, measured) if hasattr(model, "label_paths") else None
-    page = _page(model, measured, losses, names[0], interval)
+    vocabulary = getattr(model, "vocabulary_", None)
+    called: Called = str if vocabulary is None else vocabulary.called
+    page = _page(model, measured, losses, charted[0], interval, called)
     changes = other = None
     if compare is not None:
         rows = X if X_compare is None else X_compare
         other = measure(compare, rows, Y, labels=measured.labels, interval=interval)
-        changes = _compare(page, other, measured, names, interval)
-    _add_charts(page, measured, names[: len(models)])
+        changes = _compare(page, other, measured, charted, interval, called)
+    _add_charts(page, measured, charted[: len(models)])
     write_page(
         path,
         "report.html.jinja",
@@ -102,6 +108,11 @@ def write_report(
             "rule": measured.rule,
             "threshold": float(getattr(model, "threshold", 0.5)),
             "changes": changes,
+            "confusions": confusions(measured, called),
+            "mistakes": wrong_examples(model, X, measured, called),
+            "ece": measured.figures["ece"],
+            "calibrated": CALIBRATED,
+            "least": LEAST,
             "names": list(names),
             "latency": _latency(measured),
             "has_tree": "tree" in page,
@@ -111,10 +122,15 @@ def write_report(
 
 
 def _page(
-    model: Any, measured: Measured, losses: Losses | None, name: str, interval: Interval
+    model: Any,
+    measured: Measured,
+    losses: Losses | None,
+    name: str,
+    interval: Interval,
+    called: Called,
 ) -> dict[str, Any]:
     """What the scripts of the page draw."""
-    columns = _sections.label_columns(measured, losses)
+    columns = _sections.label_columns(measured, losses, called)
     points, means = _sections.frequency(columns)
     data: dict[str, Any] = {
         "ranking": _sections.ranking_curve(measured, name, interval),
@@ -141,13 +157,14 @@ def _compare(
     after: Measured,
     names: Sequence[str],
     interval: Interval,
+    called: Called,
 ) -> dict[str, Any]:
     data = page["data"]
     data["ranking"] += _sections.ranking_curve(before, names[1], interval)
     data["reliability"] += _sections.reliability(before, names[1])
     data["differences"] = _changes.differences(before, after, interval)
     f1_before = _sections.label_columns(before, None)["f1"]
-    labels = _changes.changed_labels(before, after, (f1_before, page["labels"]["f1"]))
+    labels = _changes.changed_labels(before, after, (f1_before, page["labels"]["f1"]), called)
     page["changes"] = labels.pop("columns")
     return labels | {"first": _changes.first_places(before, after)}
 
@@ -172,6 +189,14 @@ def _add_charts(page: dict[str, Any], measured: Measured, names: Sequence[str]) 
     page["charts"] = {name: make() for name, make in makers.items() if name in page["data"]}
     if "tree" in page:
         page["charts"]["rings"] = _charts.rings()
+
+
+def _in_charts(names: Sequence[str]) -> list[str]:
+    """Names that fit into the legend of a chart on a phone, and differ."""
+    short = [
+        name if len(name) <= _LEGEND else f"{name[: _LEGEND - 1]}…" for name in map(str, names)
+    ]
+    return short if len(set(short)) == len(short) else [f"{i}: {n}" for i, n in enumerate(short, 1)]
 
 
 def _facts(model: Any, measured: Measured, data_name: str) -> list[tuple[str, str]]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -80,8 +80,8 @@ def threshold_curve(measured: Measured) -> list[dict[str, Any]]:
 
 
 def reliability(measured: Measured, model: str) -> list[dict[str, Any]]:
-    """The reliability curve over the estimates that were kept."""
-    curve = reliability_curve(measured.truth, measured.estimates)
+    """The reliability curve, of the same estimates as the calibration error."""
+    curve = reliability_curve(measured.truth, measured.best)
     there = curve.count > 0
     rows = records(
         predicted=curve.mean_probability[there],
@@ -104,7 +104,9 @@ def latency_bins(seconds: FloatArray) -> list[dict[str, Any]]:
     return counts_in_bins(ms, np.logspace(low - 0.01, high + 0.01, 41))
 
 
-def label_columns(measured: Measured, losses: Losses | None) -> dict[str, Any]:
+def label_columns(
+    measured: Measured, losses: Losses | None, called: Callable[[Hashable], str] = str
+) -> dict[str, Any]:
     """The per-label table, column by column."""
     table = label_table(
         measured.truth, measured.answer, names=measured.labels, thresholds=measured.thresholds
@@ -112,7 +114,7 @@ def label_columns(measured: Measured, losses: Losses | None) -> dict[str, Any]:
     f1 = table.f1.copy()
     f1[table.support == 0] = np.nan  # unknown for a label that is not in the test set
     columns: dict[str, Any] = {
-        "label": [str(name) for name in table.name],
+        "label": [called(name) for name in table.name.tolist()],
         "seen": plain(measured.counts),
         "support": plain(table.support),
         "right": plain(table.true_positives),
@@ -158,7 +160,7 @@ def lost_by_depth(losses: Losses) -> list[dict[str, Any]]:
     total = max(losses.depths.size, 1)
     rows = []
     for depth in np.unique(losses.depths).tolist():
-        for at_leaf, where in ((False, "at an inner node"), (True, "at the leaf")):
+        for at_leaf, where in ((False, "at a group of labels"), (True, "at the label itself")):
             misses = int(((losses.depths == depth) & (losses.at_leaf == at_leaf)).sum())
             if misses:
                 rows.append(

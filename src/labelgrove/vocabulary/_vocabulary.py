@@ -137,7 +137,7 @@ class Vocabulary:
         return None
 
     def called(self, label: Any) -> str:
-        """Give a label with its name behind it, to be shown.
+        """Give the name of a label with the label behind it, to be shown.
 
         Parameters
         ----------
@@ -148,7 +148,7 @@ class Vocabulary:
         str
         """
         name = self.name(label)
-        return str(label) if name is None or name == str(label) else f"{label} {name}"
+        return str(label) if name is None or name == str(label) else f"{name} ({label})"
 
     def names(self, label: Any) -> tuple[str, ...]:
         """All names of a label in the vocabulary's `languages`, the preferred ones first.

@@ -194,9 +194,9 @@ class LabelExplanation:
 
     @property
     def called(self) -> str:
-        """The label, and its name where it has one."""
+        """The name of the label and the label; the label alone where it has no name."""
         named = self.name is not None and self.name != str(self.label)
-        return f"{self.label} {self.name}" if named else str(self.label)
+        return f"{self.name} ({self.label})" if named else str(self.label)
 
     def __str__(self) -> str:
         return "\n".join(self._lines())

@@ -11,7 +11,7 @@ const LABEL_COLUMNS = [
   { key: "recall", title: "R", kind: "share", width: "3.6rem", narrow: "2.8rem", help: "recall, %" },
   { key: "f1", title: "F1", kind: "meter", width: "8rem", narrow: "4.9rem", help: "harmonic mean of precision and recall, %" },
   { key: "threshold", title: "threshold", kind: "number", width: "4.8rem", wide: true },
-  { key: "node", title: "falls out at", kind: "node", width: "minmax(7rem, 1.2fr)", wide: true, help: "the node where most of its misses are lost" },
+  { key: "node", title: "lost at", kind: "node", width: "minmax(7rem, 1.2fr)", wide: true, help: "the group of labels where most of its misses are lost" },
   { key: "share", title: "there", kind: "share", width: "3.6rem", wide: true, help: "share of its misses that are lost there, %" },
 ];
 

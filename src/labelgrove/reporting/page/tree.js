@@ -50,7 +50,7 @@ class Tree {
     if (v === 0) return "the root";
     const names = this.best[v].map((label) => this.columns.label[label]).join(", ");
     const rest = this.leaves[v] - this.best[v].length;
-    return rest > 0 ? `${names} and ${format.count(rest)} more` : names || `node ${v}`;
+    return rest > 0 ? `${names} and ${format.count(rest)} more` : names || `group ${v}`;
   }
 
   /** Rows for the rings; a slice that is left out keeps its room in its parent. */
@@ -110,7 +110,7 @@ class Outline {
     const rest = [size, tree.lost[v] ? `${format.count(tree.lost[v])} lost` : ""].filter(Boolean).join(" · ");
     const parts = [
       element("i", { "data-node": v, style: `background: ${this.colour(v)}` }),
-      element("b", { title: `node ${v}: ${tree.title(v)}` }, tree.title(v)),
+      element("b", { title: `group ${v}: ${tree.title(v)}` }, tree.title(v)),
       element("em", {}, f1),
       element("em", { class: "wide" }, rest),
     ];
@@ -163,7 +163,7 @@ function linkTo(v, tree, reveal) {
     event.preventDefault();
     reveal(v);
   };
-  return element("a", { class: "link", href: "#tree", title: `node ${v}: ${tree.title(v)}`, onclick: go }, tree.title(v));
+  return element("a", { class: "link", href: "#tree", title: `group ${v}: ${tree.title(v)}`, onclick: go }, tree.title(v));
 }
 
 /** Where the most is lost: nodes, and the labels that lose the most. */
@@ -177,6 +177,6 @@ function showLosses(host, tree, columns, reveal) {
   labels.sort((a, b) => columns.missed[b] - columns.missed[a]);
   list("labels", labels.slice(0, 8).map((i) => {
     const misses = `${Math.round(columns.share[i] * 100)} % of its ${format.count(columns.missed[i])} misses`;
-    return [element("b", {}, columns.label[i]), " falls out at ", link(columns.node[i]), ` in ${misses}`];
+    return [element("b", {}, columns.label[i]), " is lost at ", link(columns.node[i]), ` in ${misses}`];
   }));
 }

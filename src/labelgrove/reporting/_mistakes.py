@@ -1,0 +1,136 @@
+"""What a model gets wrong: labels taken for others, examples with the reason, in plain words."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Sequence
+from typing import Any
+
+import numpy as np
+from scipy.sparse import csr_array
+
+from labelgrove.metrics._inputs import MISSING, IntArray
+from labelgrove.reporting._measured import Measured
+
+_PAIRS = 20
+_EXAMPLES = 12
+_LABELS = 3  # true labels that are shown of an example
+_WORDS = 4  # that are named as a reason
+_CHARACTERS = 320  # of a text
+
+Called = Callable[[Hashable], str]
+
+
+def confusions(measured: Measured, called: Called) -> list[dict[str, Any]]:
+    """Pairs of a true label and one that was put in its place, the most frequent first.
+
+    Of every example as many labels are taken as it has, the best ones: what is true and not among
+    them was missed, and what is among them and not true was predicted instead.
+    """
+    missed, instead = _in_places_of_true(measured)
+    together = csr_array(missed.T @ instead).tocoo()
+    counts = together.data.astype(np.int64)
+    rows, columns = together.coords
+    order = np.lexsort((columns, rows, -counts))[:_PAIRS]
+    support = np.bincount(measured.truth.indices, minlength=measured.truth.shape[1])
+    return [
+        {
+            "label": called(measured.labels[rows[i]]),
+            "instead": called(measured.labels[columns[i]]),
+            "examples": int(counts[i]),
+            "of": int(support[rows[i]]),
+        }
+        for i in order.tolist()
+    ]
+
+
+def _in_places_of_true(measured: Measured) -> tuple[csr_array, csr_array]:
+    truth, ranking = measured.truth, measured.ranking
+    places = np.arange(ranking.shape[1]) < np.diff(truth.indptr)[:, None]
+    taken = _indicator(np.where(places, ranking, MISSING), truth.shape)
+    right = truth.multiply(taken)
+    both = (csr_array(truth - right), csr_array(taken - right))
+    for matrix in both:
+        matrix.eliminate_zeros()
+    return both
+
+
+def _indicator(ranking: IntArray, shape: tuple[int, int]) -> csr_array:
+    there = ranking != MISSING
+    indptr = np.concatenate(([0], np.cumsum(there.sum(axis=1))))
+    found = csr_array((np.ones(int(indptr[-1])), ranking[there], indptr), shape=shape)
+    found.sort_indices()
+    return found
+
+
+def wrong_examples(model: Any, X: Any, measured: Measured, called: Called) -> list[dict[str, Any]]:
+    """Examples whose best label is wrong, those first of which the model was surest."""
+    best = measured.ranking[:, 0]
+    truth, estimates = measured.truth, measured.estimates
+    sure = np.array([_estimate(estimates, row, column) for row, column in enumerate(best)])
+    right = np.array([column in _row(truth, row) for row, column in enumerate(best)])
+    wrong = np.flatnonzero(~right & (best != MISSING) & (np.diff(truth.indptr) > 0))
+    chosen = wrong[np.lexsort((wrong, -sure[wrong]))][:_EXAMPLES]
+    return [_example(model, X, measured, called, int(row)) for row in chosen.tolist()]
+
+
+def _example(model: Any, X: Any, measured: Measured, called: Called, row: int) -> dict[str, Any]:
+    example = X[row : row + 1]
+    true = _row(measured.truth, row)
+    column = int(measured.ranking[row, 0])
+    predicted = _described(model, example, measured, called, row, column)
+    missed = [_described(model, example, measured, called, row, one) for one in true[:_LABELS]]
+    return {
+        "row": row + 1,
+        "text": _text(example[0]) if isinstance(example, list) else None,
+        "predicted": predicted,
+        "true": missed,
+        "more": max(len(true) - _LABELS, 0),
+    }
+
+
+def _described(
+    model: Any, example: Any, measured: Measured, called: Called, row: int, column: int
+) -> dict[str, Any]:
+    """A label, its probability there, how often it was learnt, and what speaks for and against."""
+    label = measured.labels[column]
+    found: dict[str, Any] = {
+        "label": called(label),
+        "known": bool(measured.known[column]),
+        "probability": _estimate(measured.estimates, row, column),
+        "seen": int(measured.counts[column]),
+        "words_for": [],
+        "words_against": [],
+    }
+    if found["known"] and hasattr(model, "explain"):
+        [explained] = model.explain(example, label, top=2 * _WORDS).labels
+        found["probability"] = float(explained.probability)
+        parts = explained.contributions
+        found["words_for"] = _words([one for one in parts if one.contribution > 0])
+        found["words_against"] = _words([one for one in parts if one.contribution < 0])
+    return found
+
+
+def _words(contributions: Sequence[Any]) -> list[str]:
+    named = [
+        one.feature if isinstance(one.feature, str) else f"feature {one.feature}"
+        for one in contributions[:_WORDS]
+    ]
+    return [" ".join(name.split())[:60] for name in named]
+
+
+def _text(text: str) -> str:
+    shown = " ".join(text.split())
+    return shown if len(shown) <= _CHARACTERS else f"{shown[: _CHARACTERS - 1]}…"
+
+
+def _row(matrix: csr_array, row: int) -> list[int]:
+    found: list[int] = matrix.indices[matrix.indptr[row] : matrix.indptr[row + 1]].tolist()
+    return found
+
+
+def _estimate(matrix: csr_array, row: int, column: int) -> float:
+    """An entry of a matrix, 0 where it holds none."""
+    columns = _row(matrix, row)
+    if column not in columns:
+        return 0.0
+    return float(matrix.data[matrix.indptr[row] + columns.index(column)])
