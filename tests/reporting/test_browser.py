@@ -46,7 +46,8 @@ def test_long_names_fit_on_a_phone(show: Show, tmp_path: Path, dark: bool) -> No
     inside = "(e) => !e.closest('.scroll, .outline, nav') && e.getClientRects().length"
     outside = f"[...document.body.querySelectorAll('*')].filter({inside})"
     outside += ".filter((e) => e.getBoundingClientRect().right > 391)"
-    outside += ".map((e) => (e.closest('[data-chart]')?.dataset.chart ?? e.tagName) + e.textContent.slice(0, 80))"
+    chart = "e.closest('[data-chart]')?.dataset.chart"
+    outside += f".map((e) => ({chart} ?? e.tagName) + e.textContent.slice(0, 80))"
     assert screen.run(outside) == []
 
 
