@@ -14,13 +14,11 @@ from pathlib import Path
 from benchmarks import (
     _batch_tables,
     _calibration,
-    _forest_tables,
     _multiclass_tables,
     _names_table,
     _plots,
     _tables,
     _thresholds_tables,
-    _tree_plots,
     _tree_tables,
 )
 from benchmarks._data import ROOT
@@ -48,19 +46,19 @@ TABLES: dict[str, Callable[[Results], str]] = {
     "multiclass": _multiclass_tables.multiclass,
     "classes": _multiclass_tables.classes,
     "river": _multiclass_tables.river,
-    "ldsm": _forest_tables.ldsm,
-    "models": _forest_tables.models,
+    "ldsm": _tree_tables.ldsm,
+    "models": _tree_tables.models,
     "names": _names_table.names,
 }
 PLOTS: dict[str, tuple[Callable[[Results, Path], None], str]] = {
     "progress": (_plots.progress, "P@1 along every stream, by learner, with and without replay"),
     "growth": (_plots.growth, "Microseconds an example against the number of labels"),
-    "knob": (_tree_plots.knob, "P@1 against depth, and against the time of a search"),
+    "knob": (_plots.knob, "P@1 against depth, and against the time of a search"),
     "calibration": (
         _calibration.reliability,
         "How often a label was right against the probability that it was given",
     ),
-    "classes": (_tree_plots.classes, "Microseconds an example against the number of classes"),
+    "classes": (_plots.classes, "Microseconds an example against the number of classes"),
 }
 _ORDER = (*DATASETS, "onet-tasks", "gutenberg-classes", "aloi-like", "paper", "default")
 
