@@ -1,5 +1,5 @@
-// The boundary: what crosses it, one-dimensional contiguous arrays, never converted, never copied on the way in; and the
-// lock of the interpreter, left on this side.
+// The boundary to Python. One-dimensional contiguous arrays cross it, never converted and, on the way in, never
+// copied; the interpreter's lock stays on this side.
 #pragma once
 
 #include <nanobind/nanobind.h>

@@ -15,8 +15,8 @@
 
 namespace labelgrove::bindings {
 
-// The values of the only row as the classifiers see them, and the path to the label's leaf (see LabelPath); contributions
-// have one row a node and one column a feature.
+// The values of the only row as the classifiers see them, and the path to the label's leaf (see LabelPath);
+// contributions have one row a node and one column a feature.
 template <typename Engine>
 nb::dict explained(const Engine& engine, const Rows& rows, LabelId label) {
   if (rows.size() != 1) throw std::invalid_argument("one row can be explained at a time");
@@ -35,8 +35,8 @@ nb::dict explained(const Engine& engine, const Rows& rows, LabelId label) {
   return out;
 }
 
-// P(node | parent, x) along the path of every label of every row: (indptr (labels + 1,), values), one path after another.
-// The path of a label without a leaf is empty.
+// P(node | parent, x) along the path of every label of every row: (indptr (labels + 1,), values), one path after
+// another. The path of a label without a leaf is empty.
 template <typename Engine>
 nb::tuple paths(const Engine& engine, const Rows& rows, const RowLabels& labels, unsigned threads) {
   const std::size_t n = labels.all().size();

@@ -19,8 +19,8 @@
 
 namespace labelgrove::bindings {
 
-// Rows that go through a tree together: enough for them to meet, few enough for what each has found so far to stay in the
-// cache.
+// How many rows search a tree together: enough to share the weights that they read, few enough for what each has found
+// so far to stay in the cache.
 inline constexpr std::size_t kRowsTogether = 256;
 
 // How an engine searches: one tree for many rows together, several trees row by row.

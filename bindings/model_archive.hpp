@@ -18,8 +18,8 @@ nb::dict saved_by(Save&& save) {
   return out;
 }
 
-// Adds `load`, `save` and `size`; options_from(dict) is what the engine is made with. An engine that never learns may know
-// one way of loading and saving alone.
+// Adds `load`, `save` and `size`; options_from(dict) is what the engine is made with. An engine that never learns may
+// know one way of loading and saving alone.
 template <typename Engine, typename OptionsFrom>
 void bind_archive(nb::class_<Held<Engine>>& engine, OptionsFrom options_from) {
   using Model = Held<Engine>;

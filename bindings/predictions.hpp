@@ -18,7 +18,8 @@ namespace labelgrove::bindings {
 
 inline constexpr std::size_t kRowsPerTask = 32;
 
-// Runs body(worker, row, x) for all rows, x scaled to unit length with `normalize`; each task of a thread makes a worker.
+// Runs body(worker, row, x) for all rows, x scaled to unit length with `normalize`; each task of a thread makes a
+// worker.
 template <typename Make, typename Body>
 void for_each_row(const Rows& rows, bool normalize, unsigned threads, Make&& make, Body&& body) {
   const std::size_t tasks = (rows.size() + kRowsPerTask - 1) / kRowsPerTask;
@@ -41,8 +42,8 @@ void find_for_rows(const Rows& rows, bool normalize, unsigned threads, MakeFinde
   });
 }
 
-// What answers cost, a row each: classifiers, depth, blocks and bytes. One array: to make one is a large part of a call for
-// one row.
+// What answers cost, a row for each: classifiers, depth, blocks and bytes. It is a single array, since making one is a
+// large part of a call for one row.
 class Costs {
  public:
   explicit Costs(std::size_t n) : rows_(make_array<std::uint64_t>({n, 4})) {}

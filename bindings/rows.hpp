@@ -1,8 +1,8 @@
 // Rows as Python has validated them.
 //
-// The arrays may be the caller's own, and the interpreter's lock is released while they are read: another thread may write
-// to them at any time. Answers may then be wrong, but nothing outside the arrays is touched. So row pointers and labels
-// are copied and checked here, before the lock is released, and ids where they are taken (TakenRow, TakenRows).
+// The arrays may be the caller's own, and the interpreter's lock is released while they are read: another thread may
+// write to them at any time. Answers may then be wrong, but nothing outside the arrays is touched. So row pointers and
+// labels are copied and checked here, before the lock is released, and ids where they are taken (TakenRow, TakenRows).
 #pragma once
 
 #include <algorithm>
@@ -57,7 +57,8 @@ class Rows : public RowView {
       if (x.size > 0 && x.ids[x.size - 1] >= columns) throw std::invalid_argument("an id is out of range");
     }
   }
-  // The row as it is learnt: with `normalize` scaled to unit length. What it points to is in `taken`, or stays where it is.
+  // The row as it is learnt: with `normalize` scaled to unit length. What it points to is in `taken`, or stays where
+  // it is.
   Features as_learnt(std::size_t row, bool normalize, TakenRow& taken) const {
     Features x = (*this)[row];
     if (!dense()) {

@@ -39,7 +39,7 @@ void ClassHistogram::append(const ClassCount& count) {
   ++size_;
 }
 
-// One more as long as they are few: a leaf knows one class, mostly.
+// Room for one more while there are few: most leaves know a single class.
 void ClassHistogram::make_room() {
   room_ += room_ / 4 + 1;
   auto counts = std::make_unique<ClassCount[]>(room_);

@@ -136,7 +136,7 @@ float threshold_for(std::span<const TreeView> trees, WeightType type, std::uint6
   return std::bit_cast<float>(holds << kLeftOut);
 }
 
-// --- the model -----------------------------------------------------------------------------------------------------------
+// --- the model ------------------------------------------------------------------------------------------------------
 
 CompactTree::CompactTree(LabelTree tree, std::vector<std::unique_ptr<CompactBlock>> blocks)
     : tree_(std::move(tree)), owned_(std::move(blocks)) {

@@ -12,7 +12,7 @@
 namespace labelgrove {
 namespace {
 
-// A table of features that were not chosen fails less than once in a thousand times.
+// Unless features were chosen to collide, less than one table in a thousand fails.
 constexpr std::uint32_t kMostMultipliers = 16;
 constexpr float kMostInt8 = 127.0F;
 
@@ -21,7 +21,8 @@ class Encoder {
  public:
   Encoder(const LinearBlock& block, const Compaction& how) : block_(block), how_(how), inverse_(block.children) {
     if (how.type != WeightType::int8) return;
-    // One scale a column: siblings are learnt apart, and their weights differ in size more than those of one classifier.
+    // One scale a column: siblings are learnt apart, and their weights differ in size more than those of one
+    // classifier.
     std::vector<float> most(block.children, 0.0F);
     for (std::size_t i = block.children; i < block.weights.size(); ++i) {
       float& column = most[i % block.children];
@@ -80,8 +81,8 @@ RowSize size_of_row(std::uint32_t weights, std::uint32_t columns, WeightType typ
   return {weights, RowForm::sparse, wide + sparse};
 }
 
-// The size of every row; a row without weights is not kept, unless nothing may change: which features are even and which
-// odd decides how sums are rounded.
+// The size of every row; a row without weights is not kept, unless nothing may change: which features are even and
+// which odd decides how sums are rounded.
 struct KeptRow {
   FeatureId feature;
   std::uint32_t row;
@@ -135,8 +136,8 @@ void append_row(const KeptRow& row, const Encoder& encode, std::uint32_t columns
   }
 }
 
-// Rows sorted by hash, each as near behind its home as those before it leave room. False if one would lie too far from its
-// home, or behind the end.
+// Rows sorted by hash, each as near behind its home as those before it leave room. False if one would lie too far from
+// its home, or behind the end.
 bool place(std::vector<KeptRow>& kept, std::uint32_t multiplier, std::uint32_t homes,
            std::vector<std::uint32_t>& places) {
   std::ranges::sort(kept, {}, [=](const KeptRow& row) { return hash_of(row.feature, multiplier); });

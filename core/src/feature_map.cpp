@@ -71,8 +71,8 @@ void FeatureMap::hash_into(std::size_t slots) {
   for (std::uint32_t row = 0; row < size(); ++row) place({features_[row], row});
 }
 
-// Each step adds one to the sum of all entries' distances from home, and no distance passes kFarthestProbe. So, whatever the
-// features, n insertions take O(kFarthestProbe n) steps.
+// Each step adds one to the sum of all entries' distances from home, and no distance passes kFarthestProbe. So,
+// whatever the features, n insertions take O(kFarthestProbe n) steps.
 void FeatureMap::place(Slot slot) {
   std::uint32_t at = home(slot.feature);
   for (std::uint32_t distance = 0;; ++distance, at = (at + 1) & mask_) {

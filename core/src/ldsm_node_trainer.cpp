@@ -19,7 +19,7 @@ double priority_of(const LabelHistogram& histogram) {
   return total_count(histogram) - most;
 }
 
-// Whether J speaks of an example.
+// Whether J counts an example.
 bool trains(std::span<const LabelId> labels, double weight) { return !labels.empty() && weight != 0.0; }
 
 }  // namespace

@@ -10,8 +10,8 @@
 namespace labelgrove {
 namespace {
 
-// The weights of a feature that a node does not know. Their products are added like any others, so a sum does not depend
-// on how the weights were found.
+// The weights of a feature that a node does not know. Their products are added like any others, so a sum does not
+// depend on how the weights were found.
 constexpr std::array<float, kMostDirections> kNothing{};
 // Features from here on are looked up one by one, so that the table of a thread stays small.
 constexpr FeatureId kTableFeatures = 1U << 18;

@@ -17,9 +17,9 @@ using Split = LdsmNodeTrainer::Split;
 // Features below this are their own numbers: every thread keeps a table of them.
 constexpr FeatureId kDirectFeatures = 1U << 20;
 
-// Algorithm 1. The order in which nodes are split decides only which of them are before T_max is reached; how a node is
-// split depends on nothing but its examples and its place. So several threads train the next nodes of the queue ahead of
-// their turn, and what is not needed in the end is thrown away.
+// Algorithm 1. The order in which nodes are split decides only which of them are before T_max is reached; how a node
+// is split depends on nothing but its examples and its place. So several threads train the next nodes of the queue
+// ahead of their turn, and what is not needed in the end is thrown away.
 class Grower {
  public:
   Grower(const LdsmOptions& options, const LdsmTrainingSet& data, unsigned threads)

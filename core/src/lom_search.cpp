@@ -9,8 +9,9 @@
 namespace labelgrove {
 namespace {
 
-// Where neither side is much more probable than the other, finding the most probable leaves for certain would mean asking
-// nearly all nodes. So the search stops after this many times (leaves wanted) x (depth of a balanced tree) nodes.
+// Where neither side is much more probable than the other, finding the most probable leaves for certain would mean
+// asking nearly all nodes. So the search stops after this many times (leaves wanted) x (depth of a balanced tree)
+// nodes.
 constexpr std::size_t kBreadth = 2;
 
 constexpr double kMore = 0.5;  // pseudo-examples that smoothing adds to a node
@@ -50,7 +51,7 @@ float LomScope::threshold(LabelId label) const {
   return label < thresholds_.size() ? thresholds_[label] : std::numeric_limits<float>::infinity();
 }
 
-// --- leaves -----------------------------------------------------------------------------------------------------------
+// --- leaves ---------------------------------------------------------------------------------------------------------
 
 void LomSearcher::find_leaves(const Features& x) {
   stats_ = SearchStats();
@@ -100,7 +101,7 @@ void LomSearcher::follow(Item item, const Features& x) {
   reached_.insert(worse, {item.node, item.probability, item.node, 1.0});
 }
 
-// --- classes ----------------------------------------------------------------------------------------------------------
+// --- classes --------------------------------------------------------------------------------------------------------
 
 // Adds the next node up from every leaf to parts_. Returns the most that the nodes further up can add to any class.
 double LomSearcher::climb() {

@@ -8,7 +8,7 @@ namespace {
 
 constexpr NodeId kTop = LomTree::kRoot;
 
-// Where a slope stays: a margin always tells something, and never all.
+// The bounds of a slope: a margin always says something, and never everything.
 constexpr double kLeastSlope = 0.5;
 constexpr double kMostSlope = 30.0;
 
@@ -32,7 +32,7 @@ std::uint64_t LomTree::max_nodes() const {
   return std::uint64_t{options_.nodes_per_class} * nodes_[kTop].classes.size() - 1;
 }
 
-// --- learning: Algorithm 1 ----------------------------------------------------------------------------------------------
+// --- learning: Algorithm 1 ------------------------------------------------------------------------------------------
 
 void LomTree::learn(const Features& given, LabelId label, float weight) {
   if (weight == 0.0F) {
@@ -139,7 +139,7 @@ void LomTree::update_smallest(NodeId v) {
 // One step of an inner node's regressor. Returns the child that the example goes to.
 NodeId LomTree::train(Node& node, const Features& x, float weight, ClassCount& seen) {
   const bool mostly_right = seen.right > seen.trained / 2;
-  // Where most of its class went the example goes too, mostly: while this node learns, what the next one needs is fetched.
+  // An example mostly follows its class: what the next node needs is fetched while this one learns.
   nodes_[mostly_right ? node.right : node.left].regressor.prefetch(x);
   const float target = node.mean() > seen.mean() ? -1.0F : 1.0F;
   const auto [before, after] = node.regressor.learn(options_.learner, x, target, weight, work_);
@@ -155,7 +155,7 @@ NodeId LomTree::train(Node& node, const Features& x, float weight, ClassCount& s
   return score > 0.0 ? node.right : node.left;
 }
 
-// --- what was learnt ----------------------------------------------------------------------------------------------------
+// --- what was learnt ------------------------------------------------------------------------------------------------
 
 float LomTree::margin(NodeId v, const Features& x, Workspace& work) const {
   return nodes_[v].regressor.margin(x, work);

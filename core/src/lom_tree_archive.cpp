@@ -81,7 +81,7 @@ void LomTree::save_nodes(ArrayWriter& out, bool for_prediction) const {
   if (!for_prediction) save_statistics(out, entries);
 }
 
-// Only of those who were given weights.
+// Nothing, as long as every example weighs 1.
 void LomTree::save_weights(ArrayWriter& out, std::size_t entries) const {
   if (std::ranges::none_of(nodes_, [](const Node& node) { return node.classes.weighted(); })) return;
   auto totals = out.f64("node.weight", nodes_.size());
@@ -218,7 +218,7 @@ void LomTree::load_weights(const ArrayReader& saved) {
               node_name(v) + ": the weight of a class is out of range");
       sum += of_classes[i];
     }
-    // In stream order the sum was rounded otherwise.
+    // Summed in stream order, it was rounded differently.
     require(std::abs(total - sum) <= 1e-6 * sum, node_name(v) + ": the weight is not the sum of those of its classes");
     node.classes.restore_weights(of_classes, total);
   }

@@ -97,7 +97,7 @@ void NodeLearners::finish_sealed(Node& node) {
   if (node.sealed == nullptr) return;
   Task& task = *node.sealed;
   work_off(task, work_);
-  // Seldom, and not for long: another thread is at this very node.
+  // Rare and short: another thread is working on this very node.
   while (task.state.load(std::memory_order_acquire) == Task::State::taken) {
     std::this_thread::sleep_for(std::chrono::microseconds(20));
   }

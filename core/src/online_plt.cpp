@@ -33,7 +33,7 @@ const RowBlock* OnlinePlt::block(NodeId v) const {
   return learners_.has(v) ? &learners_.block(v) : nullptr;
 }
 
-// --- learning: OPLT.TRAIN (Algorithm 3) ----------------------------------------------------------------------------------
+// --- learning: OPLT.TRAIN (Algorithm 3) -----------------------------------------------------------------------------
 
 void OnlinePlt::learn(const std::function<Example(std::size_t)>& examples, std::size_t begin, std::size_t end,
                       unsigned threads) {

@@ -36,7 +36,7 @@ Regressor::Regressor(const LearnerOptions& options, std::span<const FeatureId> f
   }
 }
 
-// --- the table ----------------------------------------------------------------------------------------------------------
+// --- the table ------------------------------------------------------------------------------------------------------
 
 float* Regressor::find(FeatureId feature) const {
   if (direct_) return feature < slots_ ? cells_.get() + feature : nullptr;
@@ -144,7 +144,7 @@ std::size_t Regressor::size() const {
   return n;
 }
 
-// --- learning and prediction --------------------------------------------------------------------------------------------
+// --- learning and prediction ----------------------------------------------------------------------------------------
 
 void Regressor::prefetch(const Features& x) const {
   if (direct_ || slots_ == 0) return;  // the CPU sees by itself where they are

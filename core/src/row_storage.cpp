@@ -78,7 +78,7 @@ void RowStorage::reserve(std::size_t floats) {
       mapped_ = true;
       return;
     }
-    // A process may have only so many mappings; the heap has its own ways.
+    // A process may have only so many mappings; beyond that the heap serves.
   }
 #endif
   const std::size_t bytes = round_up(wanted + wanted / 8, kCacheLine);

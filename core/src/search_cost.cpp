@@ -62,8 +62,8 @@ class Reduction {
   }
 
  private:
-  // The least that the children of v cost, each a classifier for every visit of v and all that is below it. A node u below
-  // v becomes a child, or its own children are taken in its place, whichever is cheaper.
+  // The least that the children of v cost, each a classifier for every visit of v and all that is below it. A node u
+  // below v becomes a child, or its own children are taken in its place, whichever is cheaper.
   double spread(std::uint32_t v) {
     const double visits = tree_.visits[v];
     for (std::uint32_t u = v + tree_.size[v] - 1; u > v; --u) {
@@ -110,7 +110,7 @@ ClusterTree cheapest_reduction(const ClusterTree& tree, std::span<const double> 
   const Preorder preorder(tree, visits);
   Reduction reduction(preorder, block_cost);
   ClusterTree reduced{{-1}, {}};
-  std::queue<std::pair<std::uint32_t, std::int64_t>> nodes;  // in preorder, and as numbered in what arises
+  std::queue<std::pair<std::uint32_t, std::int64_t>> nodes;  // place in preorder, and number in the reduced tree
   nodes.emplace(0U, 0);
   while (!nodes.empty()) {
     const auto [v, number] = nodes.front();

@@ -172,10 +172,10 @@ void SiblingBlock::put_weights(std::span<const float> weights) {
 
 // --- learning --------------------------------------------------------------------------------------------------------
 
-// What an example brings to a node for the first time shares one row, if it is AROW that learns: until a second example
-// has one of these features, all that the node knows of them is how they stood to each other in this one, x = |x| u. So
-// they are one feature, u, whose value is |x|, and each holds its share of it, u_f. In the direction u that is AROW with a
-// full covariance matrix, I - (1 - S) u u', rather than with its diagonal.
+// What an example brings to a node for the first time shares one row, if it is AROW that learns: until a second
+// example has one of these features, all that the node knows of them is how they stood to each other in this one, x =
+// |x| u. So they are one feature, u, whose value is |x|, and each holds its share of it, u_f. In the direction u that
+// is AROW with a full covariance matrix, I - (1 - S) u u', rather than with its diagonal.
 void SiblingBlock::place_newcomers(const Features& x, std::uint32_t known, const Workspace& work) {
   double square = 0.0;
   for (std::uint32_t j = 0; j < x.size; ++j) {

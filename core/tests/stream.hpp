@@ -30,7 +30,8 @@ inline void weigh(Stream& stream, Random& random) {
   }
 }
 
-// Labels are numbered in order of arrival, below `most`. Some examples have none, some of their features speak for them.
+// Labels are numbered in order of arrival, below `most`. Some examples have none, some of their features speak for
+// them.
 inline Stream random_stream(Random& random, std::size_t n, LabelId most, std::uint32_t features = 20) {
   Stream stream;
   LabelId known = 0;

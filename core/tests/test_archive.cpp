@@ -118,7 +118,7 @@ TEST("archive: saved for prediction it answers the same, takes half the room, an
   }
 }
 
-// --- hostile arrays ------------------------------------------------------------------------------------------------------
+// --- hostile arrays -------------------------------------------------------------------------------------------------
 
 // Whether the arrays are accepted; then the model must stand any use, which the sanitizers watch.
 bool accepted(const Kept& kept, const MemoryArchive& arrays, bool for_prediction) {

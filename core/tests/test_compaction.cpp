@@ -36,7 +36,8 @@ struct Held {
   CompactBlock block(const LinearBlock& from) const { return {from.link, from.scale, rows, arrays.features, check()}; }
 };
 
-// Features among `width`; each weight is there with a probability of its row's own, so that every way to write one occurs.
+// Features among `width`; each weight is there with a probability of its row's own, so that every way to write one
+// occurs.
 LinearBlock random_block(Random& random, std::uint32_t children, std::uint32_t features, std::uint32_t width) {
   LinearBlock block;
   block.link = static_cast<Link>(random.below(3));
@@ -237,8 +238,8 @@ TEST("compact rows: a table that has no end, or whose hash loses features, is re
   CHECK_THROWS(std::invalid_argument, full.check());
 }
 
-// For each multiplier that a table may have, features that it sends to the same home, in the middle of the table or at its
-// end.
+// For each multiplier that a table may have, features that it sends to the same home, in the middle of the table or at
+// its end.
 LinearBlock colliding_block(std::uint64_t most_multipliers, std::uint32_t first_hash) {
   LinearBlock block;
   block.children = 2;

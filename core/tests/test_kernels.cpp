@@ -39,8 +39,8 @@ std::vector<const Kernels*> variants() {
   return all;
 }
 
-// Rows of weights and states as a sibling block has them, each in an allocation of its own that ends where the row ends,
-// so that the sanitizers see a step too far, and at an address that is a multiple of 4 only.
+// Rows of weights and states as a sibling block has them, each in an allocation of its own that ends where the row
+// ends, so that the sanitizers see a step too far, and at an address that is a multiple of 4 only.
 class Table {
  public:
   Table(std::size_t n, std::size_t columns) : columns_(columns), rows_(n, std::vector<float>(1 + 2 * columns)) {
@@ -143,7 +143,7 @@ void apply(const Kernels& kernel, Update update, Table& table, const std::vector
   }
 }
 
-// --- values ------------------------------------------------------------------------------------------------------------
+// --- values ---------------------------------------------------------------------------------------------------------
 
 TEST("kernels: margins and variances are the sums that they say, at every width") {
   Random random(1);
@@ -212,7 +212,7 @@ TEST("kernels: updates are what their formulas say, at every width") {
   }
 }
 
-// --- the two properties that make OPLT proper to the last bit ------------------------------------------------------------
+// --- the two properties that make OPLT proper to the last bit -------------------------------------------------------
 
 TEST("kernels: a column's result depends neither on its place nor on its neighbours, to the last bit") {
   Random random(3);
@@ -326,7 +326,7 @@ TEST("kernels: a column whose step is 0 stays as it is") {
   }
 }
 
-// --- functions ---------------------------------------------------------------------------------------------------------
+// --- functions ------------------------------------------------------------------------------------------------------
 
 TEST("kernels: AdaGrad's step is exact to a few units in the last place over the whole range of sums") {
   for (const Kernels* kernel : variants()) {

@@ -39,7 +39,7 @@ void check_same_classifiers(const OnlinePlt& model, const OnlinePlt& other) {
   }
 }
 
-// --- properness: Definition 1 of the paper -----------------------------------------------------------------------------
+// --- properness: Definition 1 of the paper --------------------------------------------------------------------------
 
 TEST("online plt: equals the incremental tree that had its final shape from the start, to the last bit") {
   for (const Policy policy : kGrowing) {
@@ -77,7 +77,7 @@ TEST("online plt: may grow from a given tree") {
   }
 }
 
-// --- one result, however the work is cut and shared ------------------------------------------------------------------------
+// --- one result, however the work is cut and shared -----------------------------------------------------------------
 
 TEST("online plt: the same bytes from any number of threads") {
   std::size_t round = 0;
@@ -178,7 +178,7 @@ TEST("online plt: examples known to be dense are kept without ids, and learnt as
   CHECK(dense.size().memory_bytes + 300 * 12 * sizeof(FeatureId) <= plain.size().memory_bytes + 64);
 }
 
-// --- trees -------------------------------------------------------------------------------------------------------------
+// --- trees ----------------------------------------------------------------------------------------------------------
 
 TEST("online plt: no node has more children than the policy allows") {
   for (const Policy policy : kGrowing) {
@@ -237,7 +237,7 @@ TEST("online plt: the places of removed labels are taken again") {
   }
 }
 
-// --- what it has learnt ------------------------------------------------------------------------------------------------
+// --- what it has learnt ---------------------------------------------------------------------------------------------
 
 TEST("online plt: learns what there is to learn") {
   for (const Policy policy : kGrowing) {
@@ -310,7 +310,7 @@ TEST("online plt: size says what is held") {
   CHECK(remembering.size().memory_bytes > forgetful.size().memory_bytes + payload);
 }
 
-// --- weights ---------------------------------------------------------------------------------------------------------------
+// --- weights --------------------------------------------------------------------------------------------------------
 
 // The stream without the examples of weight 0, whose labels must have been seen before.
 Stream without_weightless(const Stream& stream) {
@@ -381,7 +381,7 @@ TEST("online plt: weights that cannot be are refused") {
   CHECK_THROWS(std::invalid_argument, OnlinePlt(options, archive, false));
 }
 
-// --- what is refused -----------------------------------------------------------------------------------------------------
+// --- what is refused ------------------------------------------------------------------------------------------------
 
 TEST("online plt: labels that are not there cannot be removed, and then none is") {
   Random random(11);

@@ -21,8 +21,8 @@ bool near(float a, float b, float tolerance) { return std::abs(a - b) < toleranc
 
 float target(std::size_t i) { return i % 3 == 0 ? 1.0F : -1.0F; }
 
-// Many features, so that tables grow and are hashed; few, so that they are direct; those that are both in turn; and those
-// that collide.
+// Many features, so that tables grow and are hashed; few, so that they are direct; those that are both in turn; and
+// those that collide.
 std::vector<Stream> streams() {
   Random random(3);
   std::vector<Stream> all(4);
@@ -59,7 +59,8 @@ TEST("a regressor finds features that the hash sends to the same slot") {
   CHECK_EQ(wrong, 0U);
 }
 
-// Each example undoes what the one before it has taught, by a feature that has the largest value and a weight that grew.
+// Each example undoes what the one before it has taught, by a feature that has the largest value and a weight that
+// grew.
 TEST("AROW's weights stay finite, whatever it learns from") {
   for (const float r : {3.0F, 0.01F, 1e-6F}) {
     LearnerOptions options;

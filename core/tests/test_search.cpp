@@ -148,7 +148,7 @@ void on_many(Check&& check) {
   }
 }
 
-// --- the searches ------------------------------------------------------------------------------------------------------
+// --- the searches ---------------------------------------------------------------------------------------------------
 
 TEST("search: the k best are the k best, in order, for any k") {
   on_many([](const Forest& forest, const Scope& scope, const std::vector<LabelId>& wanted, const Features& x,

@@ -87,7 +87,7 @@ bool same(const Contents& one, const Contents& other) {
          same_bits(one.weights, other.weights) && same_bits(one.state, other.state);
 }
 
-// --- learning and prediction ---------------------------------------------------------------------------------------------
+// --- learning and prediction ----------------------------------------------------------------------------------------
 
 // The learners as their papers have them, in double precision and one number at a time, for one step from `before` on.
 class PlainStep {
@@ -379,7 +379,7 @@ TEST("sibling block: no chain of examples drives the weights out of range") {
   }
 }
 
-// --- columns: the properness of OPLT, block by block -----------------------------------------------------------------------
+// --- columns: the properness of OPLT, block by block ----------------------------------------------------------------
 
 struct Lesson {
   Example x;

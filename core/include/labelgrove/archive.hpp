@@ -1,5 +1,5 @@
-// How a model's state leaves the core and comes back: named one-dimensional arrays of fixed-width numbers. Where they are
-// kept is the caller's business.
+// How a model's state leaves the core and comes back: named one-dimensional arrays of fixed-width numbers. Where they
+// are kept is the caller's business.
 #pragma once
 
 #include <cstddef>

@@ -15,18 +15,18 @@
 
 namespace labelgrove {
 
-// More than anybody will ever learn, few enough for counters not to overflow.
+// More than anybody will ever learn from, and too few for counters to overflow.
 inline constexpr std::uint64_t kMostExamples = std::uint64_t{1} << 40;
 
 inline void require(bool holds, const std::string& otherwise) {
   if (!holds) throw std::invalid_argument(otherwise);
 }
 
-// What learning cannot reach, whatever the options and the examples, and from where it could still overflow nothing.
+// Beyond what learning can reach, whatever the options and the examples, and still too small for a step to overflow.
 inline constexpr float kLargestWeight = 1e25F;
 
-// Whether all numbers lie from -most to most; NaN does not. Without a branch per number, so that compilers vectorise it:
-// large files are mapped, and this reads all of their weights.
+// Whether all numbers lie from -most to most; NaN does not. Without a branch per number, so that compilers vectorise
+// it: large files are mapped, and this reads all of their weights.
 inline bool all_within(std::span<const float> values, float most) {
   std::uint32_t bad = 0;
   for (const float value : values) bad |= std::abs(value) <= most ? 0U : 1U;
@@ -44,7 +44,7 @@ inline void require_learnable(const LearnerOptions& learner, std::span<const flo
           where + ": the state of a weight is not a finite number in its range");
 }
 
-// Hands out one array piece by piece, and knows when it is used up.
+// Hands out one array piece by piece, and checks that it is used up in the end.
 template <typename T>
 class Pieces {
  public:

@@ -24,7 +24,7 @@ struct Features {
 
 inline float scaled(float value, double scale) { return static_cast<float>(static_cast<double>(value) * scale); }
 
-// Whether no feature below the last one is missing.
+// Whether the ids are 0, 1, 2, … without a gap.
 inline bool is_dense(const Features& x) { return x.size > 0 && x.ids[x.size - 1] == x.size - 1; }
 
 inline double squared_length(const float* values, std::size_t n) {
@@ -33,7 +33,8 @@ inline double squared_length(const float* values, std::size_t n) {
   return square;
 }
 
-// What scales the example to unit length (1 if it has no length): beyond the range of a float for tiny values.
+// The factor that scales the example to unit length, 1 if all its values are 0; for tiny values it exceeds a float's
+// range.
 inline double unit_scale(const Features& x) {
   const double square = squared_length(x.values, x.size);
   return square > 0.0 ? 1.0 / std::sqrt(square) : 1.0;

@@ -2,9 +2,9 @@
 //
 //   min over w:  1/2 |w|^2 + sum_i C_i loss(w; x_i, y_i)
 //
-// by stochastic dual coordinate ascent (Hsieh et al. 2008; Shalev-Shwartz & Zhang 2013): it keeps w = sum_i y_i a_i x_i
-// and goes through the examples, moving the dual variables a_i of one example, one for each sibling, at a time. One walk
-// over an example's features serves all siblings.
+// by stochastic dual coordinate ascent (Hsieh et al. 2008; Shalev-Shwartz & Zhang 2013): it keeps w = sum_i y_i a_i
+// x_i and goes through the examples, moving the dual variables a_i of one example, one for each sibling, at a time.
+// One walk over an example's features serves all siblings.
 #pragma once
 
 #include <cstdint>
@@ -39,8 +39,8 @@ double constant_margin(const SolverOptions& options, double cost);
 // Keeps its memory from one node to the next.
 class BatchSolver {
  public:
-  // Learns the given children of a node. `stream` tells one node's random choices from another's.
-  // REQUIRES: softmax needs all children at once, and exactly one positive for every example. Throws Stopped if asked to.
+  // Learns the given children of a node. `stream` tells one node's random choices from another's. REQUIRES: softmax
+  // needs all children at once, and exactly one positive for every example. Throws Stopped if asked to.
   void solve(const SolverOptions& options, const NodeProblem& problem, const NodeExamples& targets,
              std::span<const std::uint32_t> children, std::span<const float> example_costs, std::uint64_t stream,
              const Progress& progress);

@@ -1,5 +1,5 @@
-// Probabilistic label trees learnt in batch (Jasinska et al. 2016; Parabel: Prabhu et al. 2018). Every node is a task of
-// its own: the result does not depend on the number of threads.
+// Probabilistic label trees learnt in batch (Jasinska et al. 2016; Parabel: Prabhu et al. 2018). Every node is a task
+// of its own: the result does not depend on the number of threads.
 #pragma once
 
 #include <span>
@@ -19,8 +19,9 @@ struct TrainingOptions {
   float weight_threshold = 0.1F;  // smaller weights are dropped, but for the bias
 };
 
-// The classifiers of all inner nodes' children, in the order of trees and nodes, which are learnt one tree after another;
-// see write_blocks(). Throws Stopped soon after it was asked to. REQUIRES: every label has a leaf in every tree.
+// The classifiers of all inner nodes' children, in the order of trees and nodes, which are learnt one tree after
+// another; see write_blocks(). Throws Stopped soon after it was asked to. REQUIRES: every label has a leaf in every
+// tree.
 std::vector<CompactedBlock> train_blocks(const TrainingOptions& options, std::span<const LabelTree> trees,
                                          const TrainingSet& data, unsigned threads, Progress& progress);
 

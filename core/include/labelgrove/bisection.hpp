@@ -17,8 +17,8 @@ namespace labelgrove {
 // Holds the working space of one thread.
 class Bisection {
  public:
-  // The labels' vectors, borrowed; `scales` are what brings them to unit length. Splitting ends when the objective rises
-  // by less than `tolerance`.
+  // The labels' vectors, borrowed; `scales` are what brings them to unit length. Splitting ends when the objective
+  // rises by less than `tolerance`.
   Bisection(const RowView& vectors, std::span<const double> scales, std::uint32_t dimension, double tolerance,
             std::uint32_t max_iterations)
       : vectors_(vectors),

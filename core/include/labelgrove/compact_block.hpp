@@ -32,8 +32,9 @@ class CompactBlock final : public NodeBlock {
   std::uint64_t weights_;
 };
 
-// Throws std::invalid_argument unless reading any row stays within `bytes` of rows, the columns of a row are distinct and
-// exist, and the index leads to every one of the `features` rows, one behind the other. Returns how many weights they hold.
+// Throws std::invalid_argument unless reading any row stays within `bytes` of rows, the columns of a row are distinct
+// and exist, and the index leads to every one of the `features` rows, one behind the other. Returns how many weights
+// they hold.
 std::uint64_t check_compact_rows(const CompactRows& block, std::uint32_t features, std::uint64_t bytes,
                                  const std::string& where);
 

@@ -1,5 +1,5 @@
-// Label trees for prediction alone, in as few bytes as they need: every weight stays where it lies, in a mapped file that
-// many processes share.
+// Label trees for prediction alone, in as few bytes as they need: every weight stays where it lies, in a mapped file
+// that many processes share.
 #pragma once
 
 #include <cstdint>

@@ -1,14 +1,14 @@
-// The weights of a node's children in as few bytes as they need, in an order that can be read where it lies, in a mapped
-// file or elsewhere. docs/format.md describes every byte.
+// The weights of a node's children in as few bytes as they need, in an order that can be read where it lies, in a
+// mapped file or elsewhere. docs/format.md describes every byte.
 //
-//   index     finds where a feature's row begins: a bitmap with ranks, or a table sorted by hash, whichever is smaller; or,
-//             where features collide as only chosen ones do, a list sorted by feature
-//   row       sparse: how many, their columns, their values; masked: a mark, a bit for every column, the values of those
-//             that are set; or dense: another mark, the values of all columns
+//   index     finds where a feature's row begins: a bitmap with ranks, or a table sorted by hash, whichever is smaller;
+//             or, where features collide as only chosen ones do, a list sorted by feature
+//   row       sparse: how many, their columns, their values; masked: a mark, a bit for every column, the values of
+//             those that are set; or dense: another mark, the values of all columns
 //   bias      the weights of the constant feature, always whole floats
 //
-// Each row is written in the way that takes the fewest bytes. Columns, and how many there are, are written in 1, 2 or 4
-// bytes, as many as the block's width needs.
+// Each row is written in the way that takes the fewest bytes. Columns, and how many there are, are written in 1, 2 or
+// 4 bytes, as many as the block's width needs.
 #pragma once
 
 #include <cstddef>

@@ -1,5 +1,5 @@
-// Makes compact rows of a block's weights: drops the small ones, rounds the others, and chooses the smaller of two ways to
-// write each row and each index.
+// Makes compact rows of a block's weights: drops the small ones, rounds the others, and chooses the smaller of two
+// ways to write each row and each index.
 #pragma once
 
 #include <cstdint>
@@ -36,8 +36,7 @@ CompactedBlock compacted(const LinearBlock& block, const Compaction& how);
 // The most bytes that such a block's arrays take.
 std::uint64_t compacted_bytes(const LinearBlock& block, const Compaction& how);
 
-// IEEE half precision: the nearest, even among equally near ones; the largest for what is larger, and 0 for what is no
-// number.
+// Rounds to IEEE half precision, ties to even; what is too large becomes the largest finite number, and NaN becomes 0.
 std::uint16_t to_half(float value);
 
 }  // namespace labelgrove

@@ -1,5 +1,5 @@
-// The examples that somebody still needs: those of the run being learnt, and those that nodes remember for replay. Each
-// is held once, however many nodes refer to it.
+// The examples that are still needed: those of the run being learnt, and those that nodes remember for replay. Each is
+// held once, however many nodes refer to it.
 //
 // One thread adds while others view, retain and release: nothing that they look at ever moves.
 #pragma once
@@ -22,7 +22,8 @@ class ExampleStore {
   // Examples without gaps among their first `features` features can be stored without ids. REQUIRES: nobody views.
   void expect_dense(std::uint32_t features);
 
-  // Copies the example, its values times `scale`, and holds one reference to it for the caller. It counts `weight` times.
+  // Copies the example, its values times `scale`, and holds one reference to it for the caller. It counts `weight`
+  // times.
   ExampleId add(const Features& x, double scale, float weight = 1.0F);
   // Valid until the last reference is released.
   Features view(ExampleId id) const;

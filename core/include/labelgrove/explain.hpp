@@ -1,5 +1,5 @@
-// Why a label has the probability that it has: the node classifiers on the path to its leaf, and what each feature of the
-// example says there.
+// Why a label has the probability that it has: the node classifiers on the path to its leaf, and what each feature of
+// the example says there.
 #pragma once
 
 #include <span>

@@ -1,11 +1,11 @@
 // Which row of a sibling block belongs to a feature; rows are numbered in order of arrival.
 //
-// An open-addressing hash table with Robin Hood displacement (Celis et al. 1985), as the OPLT paper uses it, or, whenever
-// that is smaller, a plain array over all features up to the largest. So the blocks near the root, which know most
-// features, and the blocks of dense examples look a feature up without hashing it.
+// An open-addressing hash table with Robin Hood displacement (Celis et al. 1985), as the OPLT paper uses it, or,
+// whenever that is smaller, a plain array over all features up to the largest. So the blocks near the root, which know
+// most features, and the blocks of dense examples look a feature up without hashing it.
 //
-// The hash is fixed and public, so collisions can be chosen. They cost little: no probe goes farther than kFarthestProbe,
-// and features that find no slot within reach are kept in a balanced tree (docs/decisions/hashing.md).
+// The hash is fixed and public, so collisions can be chosen. They cost little: no probe goes farther than
+// kFarthestProbe, and features that find no slot within reach are kept in a balanced tree (docs/decisions/hashing.md).
 #pragma once
 
 #include <cstdint>

@@ -1,7 +1,7 @@
-// Prediction with several label trees over the same labels, whose probabilities are averaged (as Parabel does), exactly:
-// by the threshold algorithm (Fagin et al. 2003). Every tree hands out labels by falling probability; a label that one of
-// them names is looked up in all others; and no label that is still to come can be better than the mean of what the trees
-// would hand out next.
+// Prediction with several label trees over the same labels, whose probabilities are averaged (as Parabel does),
+// exactly: by the threshold algorithm (Fagin et al. 2003). Every tree hands out labels by falling probability; a label
+// that one of them names is looked up in all others; and no label that is still to come can be better than the mean of
+// what the trees would hand out next.
 //
 // Order of results as with one tree: higher probability first, among equals the label that arrived first.
 #pragma once
@@ -15,7 +15,7 @@
 
 namespace labelgrove {
 
-// What can be returned from where, for every tree.
+// For every tree, which labels can be returned from below each node.
 class GroveScope {
  public:
   // All labels of the trees.
@@ -38,7 +38,7 @@ class GroveScope {
   float lowest_ = 0.0F;
 };
 
-// Finds labels for one example after another. Not for several threads at once: each has its own.
+// Finds labels for one example after another. Not thread-safe: each thread has its own.
 class GroveSearcher {
  public:
   GroveSearcher(std::span<const TreeView> trees, const GroveScope& scope);

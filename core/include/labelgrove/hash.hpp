@@ -34,8 +34,8 @@ constexpr std::uint64_t draw(std::uint64_t seed, Draw stream, std::uint64_t coun
 // A key as a hash table wants it: every bit of the key counts in its high bits (Knuth's multiplicative hashing).
 constexpr std::uint32_t scattered(std::uint32_t key) { return key * 0x9e3779b1U; }
 
-// No entry of a hash table lies farther from its home than this. Keys that were not chosen to collide never get there: with
-// 7 of 8 slots in use, the chance falls by a quarter with every step.
+// No entry of a hash table lies farther from its home than this. Keys that were not chosen to collide never get there:
+// with 7 of 8 slots in use, the chance falls by a quarter with every step.
 inline constexpr std::uint32_t kFarthestProbe = 128;
 
 }  // namespace labelgrove

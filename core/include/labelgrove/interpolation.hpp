@@ -26,14 +26,14 @@ struct SplitWeights {
   double similarity = 1.0;     // (2 - lambda) / 2
 };
 
-// Both vectors of frequencies are first scaled to sum 1 over the group. Where f with a tilde is all zero there, f stands
-// in for it; where f is, every label counts alike.
+// Both vectors of frequencies are first scaled to sum 1 over the group. Where f with a tilde is all zero there, f
+// stands in for it; where f is, every label counts alike.
 SplitWeights split_weights(const Interpolation& interpolation, std::span<const LabelId> group);
 
-// Lemma 1, rounded: in descending order of keys (beta / f; among equals the earlier label first) labels go to the front
-// until it has its share of the weight. The label that the share cuts goes to the front as well; but if it is cut in equal
-// halves, it goes where the sign of its key says, as the middle label does in balanced 2-means. Neither side stays empty.
-// `order` is working space. REQUIRES: two labels or more, 0 < share < 1.
+// Lemma 1, rounded: in descending order of keys (beta / f; among equals the earlier label first) labels go to the
+// front until it has its share of the weight. The label that the share cuts goes to the front as well; but if it is
+// cut in equal halves, it goes where the sign of its key says, as the middle label does in balanced 2-means. Neither
+// side stays empty. `order` is working space. REQUIRES: two labels or more, 0 < share < 1.
 void assign_sides(std::span<const double> keys, std::span<const double> weights, double share,
                   std::vector<std::uint32_t>& order, std::span<std::uint8_t> front);
 

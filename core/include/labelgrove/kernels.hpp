@@ -12,8 +12,8 @@
 
 namespace labelgrove {
 
-// AdaGrad's sum of squared gradients stops growing here. It exceeds the square of any single gradient that can arise, so
-// no step is ever larger than the rate.
+// AdaGrad's sum of squared gradients stops growing here. It exceeds the square of any single gradient that can arise,
+// so no step is ever larger than the rate.
 inline constexpr float kLargestSquareSum = 1e32F;
 
 struct Kernels {
@@ -59,8 +59,8 @@ struct Kernels {
   void (*exponential)(const float* in, std::size_t n, float* out);
 };
 
-// The best variant that this processor runs, or the one that LABELGROVE_KERNELS names in the environment; chosen once, by
-// the first call, which throws std::runtime_error if it names none that runs here.
+// The best variant that this processor runs, or the one that LABELGROVE_KERNELS names in the environment; chosen once,
+// by the first call, which throws std::runtime_error if it names none that runs here.
 const Kernels& kernels();
 // The variants that run here, the best one last.
 std::vector<const char*> available_kernels();

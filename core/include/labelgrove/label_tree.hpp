@@ -1,7 +1,7 @@
 // The structure of a label tree, without any classifier: who is whose child, and which leaf stands for which label.
 //
-// Node 0 stands above the root: its only child is the root, node 1. So the root's own classifier, P(any label | x), is a
-// child column like every other and needs no special case anywhere.
+// Node 0 stands above the root: its only child is the root, node 1. So the root's own classifier, P(any label | x), is
+// a child column like every other and needs no special case anywhere.
 #pragma once
 
 #include <cstdint>
@@ -35,9 +35,10 @@ class LabelTree {
  public:
   // Only the root, without a label.
   LabelTree();
-  // A given tree: parents[v] < v for v >= 1 is not required, any numbering is; parents[0] = kNone, and node 0's only child
-  // is node 1. labels[v] is kNone for inner nodes, else below `label_count`, the number of labels that were ever there.
-  // Throws std::invalid_argument, naming the node, if it is no tree, if a label occurs twice, or if an inner node has one.
+  // A given tree: parents[v] < v for v >= 1 is not required, any numbering is; parents[0] = kNone, and node 0's only
+  // child is node 1. labels[v] is kNone for inner nodes, else below `label_count`, the number of labels that were ever
+  // there. Throws std::invalid_argument, naming the node, if it is no tree, if a label occurs twice, or if an inner
+  // node has one.
   LabelTree(std::span<const NodeId> parents, std::span<const LabelId> labels, std::span<const std::uint8_t> silent,
             LabelId label_count);
 
@@ -52,8 +53,8 @@ class LabelTree {
   LabelId label_count() const { return static_cast<LabelId>(leaf_of_.size()); }
   std::uint32_t depth_of(NodeId v) const;  // the root has depth 0. REQUIRES: v != kAboveRoot
 
-  // INSERTNODE (Algorithm 5): a new node between v and all that hangs below it, or, if v is a leaf, a new leaf that takes
-  // v's label over. Returns it.
+  // INSERTNODE (Algorithm 5): a new node between v and all that hangs below it, or, if v is a leaf, a new leaf that
+  // takes v's label over. Returns it.
   NodeId insert_node(NodeId v);
   // ADDLEAF (Algorithm 6): a new last child of v. Returns it. REQUIRES: v is an inner node.
   NodeId add_leaf(NodeId v, LabelId label);

@@ -1,6 +1,6 @@
-// LdSM (Majzoubi & Choromanska 2020): an ensemble of multi-label decision trees. The score of a label is the mean of its
-// shares in all leaves that the example reaches, in all trees; or with tail_weight w > 0 that to the power of 1 - w, times
-// the nearness of the label's centroid to the power of w.
+// LdSM (Majzoubi & Choromanska 2020): an ensemble of multi-label decision trees. The score of a label is the mean of
+// its shares in all leaves that the example reaches, in all trees; or with tail_weight w > 0 that to the power of 1 -
+// w, times the nearness of the label's centroid to the power of w.
 #pragma once
 
 #include <cstdint>
@@ -20,8 +20,8 @@ namespace labelgrove {
 class Ldsm {
  public:
   explicit Ldsm(const LdsmOptions& options) : options_(options) {}
-  // What save() wrote. Throws std::invalid_argument, naming what does not hold, unless every invariant does. With `borrow`
-  // the weights stay where they lie, and nothing is known about how the trees grew.
+  // What save() wrote. Throws std::invalid_argument, naming what does not hold, unless every invariant does. With
+  // `borrow` the weights stay where they lie, and nothing is known about how the trees grew.
   Ldsm(const LdsmOptions& options, const ArrayReader& saved, bool borrow);
   Ldsm(const Ldsm&) = delete;
   Ldsm& operator=(const Ldsm&) = delete;
@@ -64,15 +64,15 @@ class Ldsm {
   bool borrowed_ = false;
 };
 
-// Finds labels for the examples of a batch (Algorithm 5). Not for several threads at once: each has its own.
+// Finds labels for the examples of a batch (Algorithm 5). Not thread-safe: each thread has its own.
 //
-// Labels that no leaf speaks of have the score 0.
+// Labels that are in none of the leaves have the score 0.
 class LdsmFinder {
  public:
   // With `allowed`, by label, no other labels are returned; empty for all.
   LdsmFinder(const Ldsm& forest, std::span<const std::uint8_t> allowed);
 
-  // Routes the examples; the other methods speak of them by their number. The examples must outlive the batch.
+  // Routes the examples, which the other methods refer to by number. The examples must outlive the batch.
   void start(std::span<const Features> batch);
 
   void top_k(std::size_t i, std::size_t k, std::vector<Scored>& found);
@@ -84,8 +84,8 @@ class LdsmFinder {
 
  private:
   bool open(LabelId label) const { return forest_.knows(label) && (allowed_.empty() || allowed_[label] != 0); }
-  // Calls take(label, score) for the labels that leaves of the i-th example speak of, in any order. What it returns is the
-  // least score that is still of interest.
+  // Calls take(label, score) for the labels in the leaves of the i-th example, in any order; take returns the least
+  // score that is still of interest.
   template <typename Take>
   void score(std::size_t i, Take&& take);
   // With the nearness of the label's centroid.

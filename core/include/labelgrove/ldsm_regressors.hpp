@@ -18,8 +18,8 @@ class LdsmRegressors {
  public:
   // What `learnt` has learnt of these features, which it knows by their places here. REQUIRES: they increase.
   LdsmRegressors(const RegressorBlock& learnt, std::span<const FeatureId> features);
-  // Row 0 of `weights` belongs to the bias, row r to the feature before it. With `borrow` both are read where they lie and
-  // must outlive this. REQUIRES: features increase.
+  // Row 0 of `weights` belongs to the bias, row r to the feature before it. With `borrow` both are read where they lie
+  // and must outlive this. REQUIRES: features increase.
   LdsmRegressors(std::uint32_t arity, std::span<const FeatureId> features, std::span<const float> weights, bool borrow);
   LdsmRegressors(LdsmRegressors&&) = default;
   LdsmRegressors& operator=(LdsmRegressors&&) = default;

@@ -1,5 +1,5 @@
-// Routes examples down LdSM trees (Algorithm 5), a batch at a time and node by node, so that a node's weights are fetched
-// once for the whole batch. An example's leaves do not depend on the rest of the batch.
+// Routes examples down LdSM trees (Algorithm 5), a batch at a time and node by node, so that a node's weights are
+// fetched once for the whole batch. An example's leaves do not depend on the rest of the batch.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +11,7 @@
 
 namespace labelgrove {
 
-// Not for several threads at once: each has its own.
+// Not thread-safe: each thread has its own.
 class LdsmRouter {
  public:
   struct Leaf {

@@ -1,5 +1,5 @@
-// One LdSM tree (Majzoubi & Choromanska 2020): inner nodes send an example to one or several of their M children, leaves
-// hold histograms of the labels of the examples that ended there.
+// One LdSM tree (Majzoubi & Choromanska 2020): inner nodes send an example to one or several of their M children,
+// leaves hold histograms of the labels of the examples that ended there.
 #pragma once
 
 #include <cstdint>
@@ -17,7 +17,7 @@
 
 namespace labelgrove {
 
-// Nodes at this depth are not split, and no file may go deeper: an example that is asked about so often is lost.
+// Nodes at this depth are not split, and no file may hold deeper ones; useful trees stay far above it.
 inline constexpr std::uint32_t kMostDepth = 1000;
 
 // What a leaf's histogram is divided by.
@@ -90,8 +90,8 @@ struct LdsmTree {
   std::vector<float> shares;
 };
 
-// The children that an example with these margins goes to, a bit each: those above 0.5, or else the one with the highest
-// (Algorithm 4). Without a branch on any of them: nobody could foretell it.
+// The children that an example with these margins goes to, a bit each: those above 0.5, or else the one with the
+// highest (Algorithm 4). Branchless, since directions are unpredictable.
 inline std::uint32_t directions_of(std::span<const float> margins) {
   std::uint32_t above = 0;
   std::uint32_t best = 0;
@@ -102,7 +102,7 @@ inline std::uint32_t directions_of(std::span<const float> margins) {
   return above != 0 ? above : 1U << best;
 }
 
-// What all trees know of their examples beforehand.
+// What is worked out about the examples once, for all trees.
 class LdsmTrainingSet {
  public:
   LdsmTrainingSet(const LdsmExamples& examples, bool normalize);

@@ -1,7 +1,8 @@
-// The online learners of node classifiers: one seam for all of them.
+// The online learners of node classifiers, behind one interface.
 //
-// Every learner sees a margin m and a target y in {-1, +1} and is symmetric: learning (x, -y) with weights -w gives the
-// exact negation of learning (x, y) with weights w. So the "inverse classifier" of OPLT (Algorithm 6) is a negated copy.
+// Every learner sees a margin m and a target y in {-1, +1} and is symmetric: learning (x, -y) with weights -w gives
+// the exact negation of learning (x, y) with weights w. So the "inverse classifier" of OPLT (Algorithm 6) is a negated
+// copy.
 #pragma once
 
 #include <algorithm>
@@ -47,10 +48,10 @@ inline double sgd_step(const LearnerOptions& options, double square, double weig
 
 // AROW's beta for an example of that loss, variance v = sum S x^2 and noise r: weights move by beta S x.
 //
-// An example makes the weights that it moves more certain, so a later one that contradicts it must move others, which may
-// have tiny values: a chain of such examples would let weights grow without bound, by any factor a step. Hence a trust
-// region: no weight moves by more than kLargestStep, since S <= 1 and so |S x| <= sqrt(v). Data that are not made for the
-// purpose never get there: for r = 1 the loss would have to exceed two million.
+// An example makes the weights that it moves more certain, so a later one that contradicts it must move others, which
+// may have tiny values: a chain of such examples would let weights grow without bound, by any factor a step. Hence a
+// trust region: no weight moves by more than kLargestStep, since S <= 1 and so |S x| <= sqrt(v). Data that are not
+// made for the purpose never get there: for r = 1 the loss would have to exceed two million.
 inline float arow_step(float loss, float variance, float r) {
   const float step = loss / (variance + r);
   if (step * step * variance <= kLargestStep * kLargestStep) return step;

@@ -1,12 +1,15 @@
-// Prediction with a LOMtree: the class frequencies of the leaf that an example reaches, or of its most probable leaves.
+// Prediction with a LOMtree: the class frequencies of the leaf that an example reaches, or of its most probable
+// leaves.
 //
-// Along the paper's one path an example goes right where the margin m is above 0. Where several leaves are wanted, it goes
-// right with probability sigma(slope m), the node's slope having been learnt with it, and the most probable leaves are
-// found by best-first search, which goes down to a leaf before it turns to the best of what it has left aside, and asks no
-// more nodes than a multiple of the logarithm of their number; leaves count by their probabilities, which are scaled to sum to 1.
+// Along the paper's one path an example goes right where the margin m is above 0. Where several leaves are wanted, it
+// goes right with probability sigma(slope m), the node's slope having been learnt with it, and the most probable
+// leaves are found by best-first search, which goes down to a leaf before it turns to the best of what it has left
+// aside, and asks no more nodes than a multiple of the logarithm of their number; leaves count by their probabilities,
+// which are scaled to sum to 1.
 //
-// Frequencies are smoothed: at every node half an example more is counted, which is shared out among the classes by their
-// smoothed frequencies at the parent. So every class has a probability, and those that a leaf has seen come first.
+// Frequencies are smoothed: at every node half an example more is counted, which is shared out among the classes by
+// their smoothed frequencies at the parent. So every class has a probability, and those that a leaf has seen come
+// first.
 //
 // Order of results: higher probability first, and among equal probabilities the label with the lower id.
 #pragma once
@@ -41,7 +44,7 @@ class LomScope {
   float lowest_ = 0.0F;
 };
 
-// Finds classes for one example after another. Not for several threads at once: each has its own.
+// Finds classes for one example after another. Not thread-safe: each thread has its own.
 class LomSearcher {
  public:
   // `leaves`: how many of the most probable leaves count; 1 is the paper's one path. REQUIRES: leaves > 0.

@@ -1,10 +1,10 @@
-// LOMtree (Choromanska & Langford 2015): an online tree for very many classes. Every inner node holds a linear regressor
-// that sends an example left or right; every leaf, the frequencies of the classes that have ended there. Learning and
-// predicting cost one regressor a level.
+// LOMtree (Choromanska & Langford 2015): an online tree for very many classes. Every inner node holds a linear
+// regressor that sends an example left or right; every leaf, the frequencies of the classes that have ended there.
+// Learning and predicting cost one regressor a level.
 //
-// A node's regressor is trained towards -1 or +1, whichever drives the mean score
-// of the example's class, e(y), away from that of all examples, E: so classes keep together and the two sides balance
-// (Algorithm 1). How we read what the paper leaves open stands in docs/papers/lomtree.md.
+// A node's regressor is trained towards -1 or +1, whichever drives the mean score of the example's class, e(y), away
+// from that of all examples, E: so classes keep together and the two sides balance (Algorithm 1). How we read what the
+// paper leaves open stands in docs/papers/lomtree.md.
 #pragma once
 
 #include <cmath>

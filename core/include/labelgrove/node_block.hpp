@@ -56,10 +56,10 @@ class NodeBlock {
   virtual std::uint32_t children() const = 0;
   // probabilities[c] = eta(x, child c) for all children.
   virtual void predict(const Features& x, Workspace& work, float* probabilities) const = 0;
-  // added[j] = what feature j of x adds to the linear score that a child's probability is made of; returns what the score
-  // is without any feature. Where the probability is a sigmoid, the score is its argument.
+  // added[j] = what feature j of x adds to the linear score that a child's probability is made of; returns what the
+  // score is without any feature. Where the probability is a sigmoid, the score is its argument.
   virtual float contributions(const Features& x, std::uint32_t child, float* added) const = 0;
-  // All weights, for those who keep them in another way.
+  // All weights, for conversion into another form.
   virtual LinearBlock linear() const = 0;
 
  protected:

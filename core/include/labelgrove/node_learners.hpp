@@ -1,8 +1,9 @@
 // The classifiers of all nodes of an online tree while they learn, and what they still have to learn.
 //
-// Whatever happens to a node becomes an event in its queue, and queues are worked off node by node: node classifiers never
-// look at each other, so this may happen later, in any order and in any number of threads, and the result is the same to
-// the last bit. Only a node that is asked for a probability, or that INSERTNODE copies from, must be up to date at once.
+// Whatever happens to a node becomes an event in its queue, and queues are worked off node by node: node classifiers
+// never look at each other, so this may happen later, in any order and in any number of threads, and the result is the
+// same to the last bit. Only a node that is asked for a probability, or that INSERTNODE copies from, must be up to
+// date at once.
 #pragma once
 
 #include <atomic>
@@ -70,8 +71,8 @@ class NodeLearners {
   // --- working off ---------------------------------------------------------------------------------------------------
   // All that has reached v so far is learnt.
   void bring_up_to_date(NodeId v);
-  // Calls `take_in` until it gives false, and works off what each call has enqueued. With several threads the others work
-  // while the next call goes on, which works off itself what it needs at once.
+  // Calls `take_in` until it gives false, and works off what each call has enqueued. With several threads the others
+  // work while the next call goes on, which works off itself what it needs at once.
   void run(const std::function<bool()>& take_in, unsigned threads);
 
  private:

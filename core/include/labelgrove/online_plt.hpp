@@ -1,8 +1,8 @@
 // Online probabilistic label trees (Jasinska-Kobus et al. 2021): OPLT, and IPLT on a given tree.
 //
-// Examples are taken in in stream order: the tree grows for new labels (TreePolicy), and each node that an example reaches
-// gets it into its queue (NodeLearners). With several threads the stream is cut into windows: while one thread takes the
-// next window in, the others work off the queues that the last one has left.
+// Examples are taken in in stream order: the tree grows for new labels (TreePolicy), and the example is queued at
+// every node that it reaches (NodeLearners). With several threads the stream is cut into windows: while one thread
+// takes the next window in, the others work off the queues that the last one left.
 #pragma once
 
 #include <cstdint>
@@ -37,24 +37,24 @@ class OnlinePlt {
   explicit OnlinePlt(const OnlinePltOptions& options);
   // On a given tree: IPLT if the policy is `fixed`, else OPLT that starts from this tree.
   OnlinePlt(const OnlinePltOptions& options, LabelTree tree);
-  // Goes on from the weights of a batch model (section 5.4), whose one tree this is. `past`: the examples that it has learnt
-  // from, by which the optimiser's state is guessed; without, the state is as if nothing had been learnt.
+  // Goes on from the weights of a batch model (section 5.4), whose one tree this is. `past`: the examples that it has
+  // learnt from, by which the optimiser's state is guessed; without, the state is as if nothing had been learnt.
   struct Past {
     std::uint64_t examples = 0;
     std::span<const std::uint64_t> of_labels;  // examples that had each label
   };
   OnlinePlt(const OnlinePltOptions& options, const TreeView& batch, const std::optional<Past>& past);
-  // What save() wrote. Throws std::invalid_argument, naming what does not hold, unless every invariant does. With `borrow`
-  // the weights stay where they lie and the model can only predict.
+  // What save() wrote. Throws std::invalid_argument, naming what does not hold, unless every invariant does. With
+  // `borrow` the weights stay where they lie and the model can only predict.
   OnlinePlt(const OnlinePltOptions& options, const ArrayReader& saved, bool borrow);
 
   void save(ArrayWriter& out, bool for_prediction) const;
 
-  // Learns from examples [begin, end) of a stream, in order; `examples(i)` gives the i-th. A label without a leaf is new.
-  // An example of weight 0 counts as seen, and changes nothing else.
-  // REQUIRES: can_learn(); ids increase, values are finite; labels are distinct, below kNone - 1, none was removed, and
-  // none is new if the policy is `fixed`; weights are at most kMostWeight.
-  // Should memory run out, the model is broken, usable() says so, and nothing else may be asked of it.
+  // Learns from examples [begin, end) of a stream, in order; `examples(i)` gives the i-th. A label without a leaf is
+  // new. An example of weight 0 counts as seen, and changes nothing else. REQUIRES: can_learn(); ids increase, values
+  // are finite; labels are distinct, below kNone - 1, none was removed, and none is new if the policy is `fixed`;
+  // weights are at most kMostWeight. Should memory run out, the model is broken, usable() says so, and nothing else
+  // may be asked of it.
   struct Example {
     Features x;
     std::span<const LabelId> labels;
@@ -65,8 +65,8 @@ class OnlinePlt {
   void expect_dense(std::uint32_t features) { learners_.examples().expect_dense(features); }
   // Throws std::invalid_argument, and removes none, if one has no leaf or is given twice.
   void remove_labels(std::span<const LabelId> labels);
-  // The classifiers of labels and inner nodes have the weights of a batch model with the same tree again. What was learnt
-  // since remains in the optimiser's state, in auxiliary classifiers and in what nodes remember.
+  // The classifiers of labels and inner nodes have the weights of a batch model with the same tree again. What was
+  // learnt since remains in the optimiser's state, in auxiliary classifiers and in what nodes remember.
   void put_weights(const TreeView& batch);
 
   bool can_learn() const { return can_learn_; }

@@ -30,7 +30,7 @@ class OnlineThresholds {
   };
 
   OnlineThresholds(OfoOptions options, const LabelTree& tree) : OnlineThresholds(options, tree, {}, 0) {}
-  // That stood like this after so many examples.
+  // Thresholds whose counts stood like this after so many examples.
   OnlineThresholds(OfoOptions options, const LabelTree& tree, std::vector<Counts> counts, std::uint64_t examples);
 
   // The probability from which on the label is predicted.

@@ -26,8 +26,8 @@ class Crew {
     if (helpers == 0) return;
     std::unique_lock lock(mutex_);
     try {
-      // A thread's first exception needs memory, and where there is none the C library aborts. So helpers take it as they
-      // begin: it is set aside while they are started, and they wait for the lock.
+      // A thread's first exception needs memory, and where there is none the C library aborts. So helpers take it as
+      // they begin: it is set aside while they are started, and they wait for the lock.
       const auto aside = std::make_unique<std::byte[]>(helpers * kAside);
       threads_.reserve(helpers);
       while (threads_.size() < helpers) threads_.emplace_back([this] { help(); });
@@ -131,8 +131,8 @@ void parallel_for(std::size_t count, unsigned threads, Task&& task) {
   crew.finish();
 }
 
-// As parallel_for, but calls task(worker, i); every thread makes a worker of its own, by make(). Not thread_local variables:
-// where there is no memory for them, the C library aborts.
+// As parallel_for, but calls task(worker, i); every thread makes a worker of its own, by make(). Not thread_local
+// variables: where there is no memory for them, the C library aborts.
 template <typename Make, typename Task>
 void parallel_for(std::size_t count, unsigned threads, Make&& make, Task&& task) {
   const std::size_t workers = std::min<std::size_t>(std::max(threads, 1U), count);

@@ -1,4 +1,4 @@
-// How far a long computation is, for those who watch it from another thread and may want it to end.
+// How far a long computation has come, for another thread that watches it and may stop it.
 #pragma once
 
 #include <atomic>

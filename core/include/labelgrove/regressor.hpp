@@ -1,11 +1,11 @@
 // One linear regressor that learns online: what a sibling block is for many columns, for a single one.
 //
 // A tree of regressors has millions of them, most of which know a few dozen features. So the weights, each with its
-// optimiser's state, lie in the very table that finds them: one place in memory a feature, and none beside it. The table
-// is hashed (open addressing, Robin Hood displacement), nearly full and of any size; or, whenever that is smaller, two
-// plain runs over all features up to the largest, of weights and of states, which dense examples use where they lie.
-// A feature takes room as soon as its weight has moved. No result depends on how the table stores them. Chosen collisions
-// cost little, as in FeatureMap.
+// optimiser's state, lie in the very table that finds them: one place in memory a feature, and none beside it. The
+// table is hashed (open addressing, Robin Hood displacement), nearly full and of any size; or, whenever that is
+// smaller, two plain runs over all features up to the largest, of weights and of states, which dense examples use
+// where they lie. A feature takes room as soon as its weight has moved. No result depends on how the table stores
+// them. Chosen collisions cost little, as in FeatureMap.
 #pragma once
 
 #include <bit>
@@ -35,12 +35,12 @@ class Regressor {
     float after;
   };
 
-  // Knows nothing, and learns nothing before it starts.
+  // Empty, and not to be taught before start().
   Regressor() = default;
-  // Begins anew.
+  // Forgets everything, and begins.
   void start(const LearnerOptions& options);
-  // What was stored, the bias first; `states` may be empty. With `learns` unset there are weights alone, for prediction.
-  // REQUIRES: the features are distinct.
+  // What was stored, the bias first; `states` may be empty. With `learns` unset there are weights alone, for
+  // prediction. REQUIRES: the features are distinct.
   Regressor(const LearnerOptions& options, std::span<const FeatureId> features, std::span<const float> weights,
             std::span<const float> states, bool learns);
 

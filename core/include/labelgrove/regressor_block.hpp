@@ -19,8 +19,8 @@ namespace labelgrove {
 
 class RegressorBlock {
  public:
-  // Weights begin between -spread and +spread; `key` tells what this block draws from what every other block does.
-  // Throws std::invalid_argument if the learner is AROW, which has another loss.
+  // Weights begin between -spread and +spread; `key` keeps its random draws apart from every other block's. Throws
+  // std::invalid_argument if the learner is AROW, which has another loss.
   RegressorBlock(const LearnerOptions& options, std::uint32_t columns, std::uint32_t features, std::uint64_t key);
 
   std::uint32_t columns() const { return columns_; }

@@ -2,8 +2,8 @@
 //
 // Bounded memory is a reservoir (Vitter 1985, Algorithm R) over all examples that ever reached the node, so what came
 // early in the stream stays as likely to be remembered as what came late. All choices are functions of the seed and of
-// how many examples have reached the node: nodes that were reached by the same examples remember the same ones, which is
-// what INSERTNODE needs to give the node above a memory as if it had been there from the start.
+// how many examples have reached the node: nodes that were reached by the same examples remember the same ones, which
+// is what INSERTNODE needs to give the node above a memory as if it had been there from the start.
 #pragma once
 
 #include <cstdint>
@@ -37,8 +37,8 @@ class ReplayMemory {
 
   // No remembered example is positive for `child` any more.
   void forget_child(std::uint32_t child);
-  // The memory of a node inserted above: the same examples, all positive for its only child. The caller must retain every
-  // example once more.
+  // The memory of a node inserted above: the same examples, all positive for its only child. The caller must retain
+  // every example once more.
   ReplayMemory parent_memory() const;
 
   std::size_t bytes() const { return entries_.capacity() * sizeof(Entry) + pool_.capacity() * sizeof(std::uint32_t); }

@@ -1,8 +1,8 @@
 // A node's classifiers whose weights lie in rows: how they predict, wherever the rows are.
 //
-// Row 0 belongs to the bias, whose value is 1 in every example. A feature has a row of its own, or a share in a row that
-// several have in common (docs/decisions/first-comers.md): its weights are that share of the row's. The weights of the
-// children come first in a row.
+// Row 0 belongs to the bias, whose value is 1 in every example. A feature has a row of its own, or a share in a row
+// that several have in common (docs/decisions/first-comers.md): its weights are that share of the row's. The weights
+// of the children come first in a row.
 #pragma once
 
 #include <cstddef>

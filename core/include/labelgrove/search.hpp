@@ -1,8 +1,8 @@
 // Prediction with a probabilistic label tree: eta_v(x) is the product of the classifiers on the path to v (Eq. 2).
 //
 // Order of results, everywhere: higher probability first, and among equal probabilities the label that arrived first.
-// Silent leaves, and with an allow-list all labels that are not on it, are never returned, and subtrees without any label
-// that could be are never entered.
+// Silent leaves, and with an allow-list all labels that are not on it, are never returned, and subtrees without any
+// label that could be are never entered.
 #pragma once
 
 #include <cstdint>
@@ -90,7 +90,7 @@ struct Query {
   std::size_t width = 0;
 };
 
-// One example's way through the tree: says which node to open next, and hears what its classifiers say. So the rules are
+// The search for one example: it says which node to open next, and is told what its classifiers give. So the rules are
 // the same, to the last bit, whether examples are searched one after another or many together.
 class Search {
  public:
@@ -137,7 +137,7 @@ class Search {
   std::vector<float> best_;  // the k best leaves seen, as a heap with the worst on top
 };
 
-// Finds labels for examples, one after another or many together. Not for several threads at once: each has its own.
+// Finds labels for examples, one after another or many together. Not thread-safe: each thread has its own.
 class Searcher {
  public:
   // `blocks[v]` holds the classifiers of v's children.

@@ -21,8 +21,8 @@
 
 namespace labelgrove {
 
-// Columns that a row has room for, so that kernels see whole vectors: 2, or a multiple of 4. (Multiples of 8 are faster by
-// 2 % and hold 1 to 4 % more.)
+// Columns that a row has room for, so that kernels see whole vectors: 2, or a multiple of 4. (Multiples of 8 are
+// faster by 2 % and hold 1 to 4 % more.)
 inline std::uint32_t room_for(std::uint32_t columns) { return columns <= 2 ? 2 : (columns + 3) / 4 * 4; }
 
 class SiblingBlock final : public RowBlock {
@@ -47,11 +47,12 @@ class SiblingBlock final : public RowBlock {
   // behind. Theta and all state stay. REQUIRES: there are as many rows, and none of them is shared.
   void put_weights(std::span<const float> weights);
 
-  // --- learning ------------------------------------------------------------------------------------------------------
-  // One step of every column; AdaGrad and SGD descend the logistic loss. The children in `positives` have y = +1, the
-  // others y = -1, theta has y = +1. The example counts `weight` times; `fresh` tells a new example from one that is
-  // learnt again (replay), which AROW takes more lightly. REQUIRES: 0 < weight <= kMostWeight; what is not fresh has been
-  // learnt before, when it was.
+  // --- learning
+  // ------------------------------------------------------------------------------------------------------ One step of
+  // every column; AdaGrad and SGD descend the logistic loss. The children in `positives` have y = +1, the others y =
+  // -1, theta has y = +1. The example counts `weight` times; `fresh` tells a new example from one that is learnt again
+  // (replay), which AROW takes more lightly. REQUIRES: 0 < weight <= kMostWeight; what is not fresh has been learnt
+  // before, when it was.
   void learn(const Features& x, std::span<const std::uint32_t> positives, float weight, bool fresh, Workspace& work);
 
  private:

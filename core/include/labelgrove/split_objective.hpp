@@ -1,9 +1,10 @@
-// What the regressors of an LdSM node optimise (Majzoubi & Choromanska 2020, Eq. 1), and which targets they learn from.
+// What the regressors of an LdSM node optimise (Majzoubi & Choromanska 2020, Eq. 1), and which targets they learn
+// from.
 //
 //   J = sum_{j<l} |P_j - P_l|  -  lambda1 sum_i pi_i sum_{j<l} |P_j^i - P_l^i|  +  lambda2 |sum_j P_j - 1|
 //
-// P_j is the share of labels that goes to child j, P_j^i that of label i, pi_i label i's share of all. The first term is
-// small when the children are balanced, the second large when a label's examples stay together, and the third keeps
+// P_j is the share of labels that goes to child j, P_j^i that of label i, pi_i label i's share of all. The first term
+// is small when the children are balanced, the second large when a label's examples stay together, and the third keeps
 // examples from going everywhere.
 #pragma once
 

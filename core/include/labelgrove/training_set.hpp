@@ -34,8 +34,8 @@ struct NodeExamples {
   std::size_t size() const { return examples.size(); }
 };
 
-// ASSIGNTONODES (Jasinska-Kobus et al. 2021, Algorithm 9) for a whole data set: a node learns from the examples for which
-// it is positive, that is those that have a label below it ("teacher forcing"); node 0 from all of them.
+// ASSIGNTONODES (Jasinska-Kobus et al. 2021, Algorithm 9) for a whole data set: a node learns from the examples for
+// which it is positive, that is those that have a label below it ("teacher forcing"); node 0 from all of them.
 class Assignment {
  public:
   // REQUIRES: every label has a leaf in the tree.

@@ -33,8 +33,8 @@ class TreePolicy {
   // eta of the children of a node, for the observation at hand.
   using Probabilities = std::function<std::span<const float>(NodeId)>;
 
-  // Lines 2 to 9: the node that takes the observation's next new label. `last` is the node that took the one before, kNone
-  // for the first. REQUIRES: the tree has a label.
+  // Lines 2 to 9: the node that takes the observation's next new label. `last` is the node that took the one before,
+  // kNone for the first. REQUIRES: the tree has a label.
   NodeId select(const LabelTree& tree, NodeId last, const Probabilities& probabilities);
   // Line 10: whether a node must be inserted between v and what hangs below it before v takes a leaf.
   bool must_insert(const LabelTree& tree, NodeId v) const {
