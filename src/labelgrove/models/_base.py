@@ -447,7 +447,7 @@ class LabelClassifier(ClassifierMixin, BaseEstimator):
     ) -> Explanation:
         """Say why labels are predicted for an example, or why a given label is not.
 
-        Every step through the tree is a sum of one number a feature, and nothing here is an
+        Every step through the tree is a sum with a term for each feature, and nothing here is an
         approximation. In a label tree the product of the probabilities along a label's path is
         its probability (Jasinska-Kobus et al. 2021, Eq. 2); of several trees the first one is
         shown. A LOMtree predicts what it has seen end where the example ends: the path is the way
@@ -463,9 +463,9 @@ class LabelClassifier(ClassifierMixin, BaseEstimator):
         label : label, optional
             Explain this label, predicted or not; by default all that are predicted.
         k : int
-            Predicted are the k best labels,
+            The k best labels count as predicted.
         threshold : float or array-like of shape (n_classes,), optional
-            or, if given, all labels with at least this probability, or their own one.
+            All labels that reach this probability, or their own one, count instead.
         top : int
             How many features to list at every step; the others are summed up.
         feature_names : mapping of int to str, or sequence of str, optional

@@ -27,7 +27,7 @@ class BatchClassifier(LabelClassifier):
 
     @property
     def fit_progress(self) -> float:
-        """How far the :meth:`fit` is that another thread runs, from 0 to 1; 0 if there is none."""
+        """How far a :meth:`fit` in another thread has come, from 0 to 1; 0 if none is running."""
         progress = self._progress
         return 0.0 if progress is None else progress.share
 

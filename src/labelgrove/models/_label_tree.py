@@ -128,7 +128,7 @@ class LabelTreeClassifier(LabelClassifier):
         X
             As for :meth:`predict_topk`.
         labels : sequence of n collections of labels
-            Whose paths, for every row; labels that the model does not know have empty ones.
+            The labels to follow, for every row; those that the model does not know have empty paths.
 
         Returns
         -------

@@ -84,8 +84,8 @@ class OnlineClassifier(LabelClassifier):
         """Give threads a handle to this model, through which one learns while others predict.
 
         Used directly, a model that learns in one thread refuses all others. Through the handle
-        they wait for each other, and while :meth:`SharedModel.partial_fit` runs nobody who
-        predicts waits longer than a few milliseconds for it.
+        they wait for each other, and while :meth:`SharedModel.partial_fit` runs no
+        prediction waits longer than a few milliseconds for it.
 
         Parameters
         ----------

@@ -92,7 +92,7 @@ class PLTClassifier(BatchClassifier, LabelTreeClassifier):
     class_weight : {"balanced", "propensity"} or mapping, optional
         What it costs to miss a label, relative to 1: by label; inversely to how often it occurs;
         or the inverse propensity of Jain et al. (2016). A node counts for an example as much as
-        the dearest of its labels below the node.
+        the costliest of its labels below the node.
     normalize : bool
         Whether examples are scaled to unit length.
     threshold : float

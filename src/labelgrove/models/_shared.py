@@ -22,9 +22,9 @@ class SharedModel:
 
     Any number of threads may use the handle; :meth:`OnlineClassifier.shared` makes it. Threads are
     served in order of arrival. Learning goes on in short steps, a few milliseconds each, and
-    whoever came meanwhile predicts between two of them; then the next step waits until they are
-    done. So nobody starves, and a prediction of one row waits for one step at most, unless one of
-    many rows is just being made. What is learnt is, to the last bit, what the model's own
+    threads that have arrived meanwhile predict between two of them, before the next step begins. So
+    none starves, and a prediction of one row waits for one step at most, unless one of many rows is
+    under way. What is learnt is, to the last bit, what the model's own
     ``partial_fit`` would have learnt.
 
     Parameters
@@ -68,7 +68,7 @@ class SharedModel:
     # --- predicting ----------------------------------------------------------------------------
 
     def read(self, use: Callable[[OnlineClassifier], T]) -> T:
-        """Use the model while nobody changes it.
+        """Use the model while no thread changes it.
 
         Parameters
         ----------

@@ -26,7 +26,7 @@ class BatchEngine:
     ----------
     batch : the compiled batch model
     online : the compiled online model, or None
-        In the batch model's place as soon as somebody learns on.
+        Takes the batch model's place when learning goes on.
     """
 
     def __init__(self, batch: Any, online: Any = None) -> None:
