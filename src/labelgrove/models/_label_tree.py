@@ -128,7 +128,8 @@ class LabelTreeClassifier(LabelClassifier):
         X
             As for :meth:`predict_topk`.
         labels : sequence of n collections of labels
-            The labels to follow, for every row; those that the model does not know have empty paths.
+            The labels to follow, for every row; labels that the model does not know have empty
+            paths.
 
         Returns
         -------

@@ -24,8 +24,8 @@ class SharedModel:
     served in order of arrival. Learning goes on in short steps, a few milliseconds each, and
     threads that have arrived meanwhile predict between two of them, before the next step begins. So
     none starves, and a prediction of one row waits for one step at most, unless one of many rows is
-    under way. What is learnt is, to the last bit, what the model's own
-    ``partial_fit`` would have learnt.
+    under way. What is learnt is, to the last bit, what the model's own ``partial_fit`` would have
+    learnt.
 
     Parameters
     ----------
