@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import repeat
-from typing import Any, Final, Literal, NamedTuple
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -12,8 +12,11 @@ import numpy.typing as npt
 from labelgrove._errors import DataError, ParameterError
 from labelgrove._label_arrays import MAX_LABELS, labels_from_arrays, labels_to_arrays
 from labelgrove._names import (
+    UNKNOWN,
+    Ids,
     Names,
     Place,
+    SortedNames,
     as_names,
     as_vector,
     check_savable,
@@ -25,20 +28,6 @@ from labelgrove._names import (
 from labelgrove._targets import Targets, parse_targets
 
 __all__ = ["LabelRegistry", "Targets", "parse_targets"]
-
-Ids = npt.NDArray[np.int32]
-
-UNKNOWN: Final = -1
-"""Stands in place of an id for a label that is not known."""
-
-
-class _Sorted(NamedTuple):
-    """The labels in use, sorted by name; of all ids below ``known``."""
-
-    names: Names
-    ids: Ids
-    places: Ids
-    known: int
 
 
 class LabelRegistry:
@@ -73,7 +62,7 @@ class LabelRegistry:
         # Columns of indicators that need no look: all of 0..width-1 have arrived some time.
         self._width = 0
         # None, or what holds of the ids below `known` unless they are retired or renamed.
-        self._sorted: _Sorted | None = None
+        self._sorted: SortedNames | None = None
 
     def __len__(self) -> int:
         return self._size
@@ -351,26 +340,15 @@ class LabelRegistry:
     def __deepcopy__(self, memo: Any) -> LabelRegistry:
         return self.copy()
 
-    def _by_name(self) -> _Sorted:
+    def _by_name(self) -> SortedNames:
         """All labels in use, sorted; threads that ask at once each find the same."""
         known = self._sorted
         if known is None or known.known < self._size:
-            known = self._sorted = self._with_arrivals(known)
+            known = known or SortedNames.none(self._names.dtype)
+            known = self._sorted = known.extended(
+                self._names[: self._size], self._active[: self._size]
+            )
         return known
-
-    def _with_arrivals(self, known: _Sorted | None) -> _Sorted:
-        if known is None:
-            known = _Sorted(self._names[:0], np.empty(0, np.int32), np.empty(0, np.int32), 0)
-        ids = np.flatnonzero(self._active[known.known : self._size]) + known.known
-        ids = ids[_sorting(self._names[ids])]
-        arrived = self._names[ids]
-        # The first names decide on the type, and none were there before them.
-        at = np.searchsorted(known.names.astype(arrived.dtype, copy=False), arrived)
-        names = np.insert(known.names.astype(arrived.dtype, copy=False), at, arrived)
-        order = np.insert(known.ids, at, ids.astype(np.int32))
-        places = np.full(self._size, UNKNOWN, np.int32)
-        places[order] = np.arange(len(order), dtype=np.int32)
-        return _Sorted(names, order, places, self._size)
 
     def _ids(self, names: Names, place: Place, add: bool) -> Ids:
         if not add:
@@ -461,14 +439,6 @@ def _read_only(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
     view = array[:]
     view.setflags(write=False)
     return view
-
-
-def _sorting(names: Names) -> npt.NDArray[np.int64]:
-    """Return the order of names that sorts them."""
-    if names.dtype != object:
-        return np.argsort(names, kind="stable")
-    plain: list[str] = names.tolist()  # Python compares str twice as fast as NumPy does objects
-    return np.array(sorted(range(len(plain)), key=plain.__getitem__), np.int64)
 
 
 def _sorted_in_rows(indptr: npt.NDArray[np.int64], ids: Ids) -> Ids:

@@ -1,10 +1,10 @@
-"""Names of labels: what may be one, and how each form becomes a plain str or int."""
+"""Names of labels: what may be one, how each form becomes a plain str or int, and their order."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from typing import Any, Literal
+from typing import Any, Final, Literal, NamedTuple, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -13,6 +13,11 @@ from labelgrove._errors import DataError
 
 Names = npt.NDArray[Any]
 """Labels in an array: int64, or object holding str."""
+
+Ids = npt.NDArray[np.int32]
+
+UNKNOWN: Final = -1
+"""Stands in place of an id for a label that is not known."""
 
 Place = Callable[[int], str]
 """Says where the i-th label stands, to begin a message with."""
@@ -178,3 +183,57 @@ def _too_large(value: int, where: str) -> DataError:
 def type_name(value: Any) -> str:
     """Return what a message calls the type of a label."""
     return "a string" if isinstance(value, str) else "an integer"
+
+
+class SortedNames(NamedTuple):
+    """The labels in use, sorted by name; of all ids below ``known``.
+
+    Attributes
+    ----------
+    names : ndarray of object (str) or int64
+        In ascending order.
+    ids : ndarray of int32
+        Whose names these are.
+    places : ndarray of int32, shape (known,)
+        For every id the place of its name, `UNKNOWN` if it is retired.
+    known : int
+    """
+
+    names: Names
+    ids: Ids
+    places: Ids
+    known: int
+
+    @classmethod
+    def none(cls, dtype: npt.DTypeLike) -> Self:
+        """No names yet, of this type."""
+        return cls(np.empty(0, dtype), np.empty(0, np.int32), np.empty(0, np.int32), 0)
+
+    def extended(self, names: Names, active: npt.NDArray[np.bool_]) -> SortedNames:
+        """With the names of the ids that have come since; the names here stay as they are.
+
+        Parameters
+        ----------
+        names : ndarray of object (str) or int64, shape (n,)
+            Of all ids.
+        active : ndarray of bool, shape (n,)
+            Whether each is in use.
+        """
+        ids = np.flatnonzero(active[self.known :]) + self.known
+        ids = ids[_sorting(names[ids])]
+        arrived = names[ids]
+        # The first names decide on the type, and none were there before them.
+        there = self.names.astype(arrived.dtype, copy=False)
+        at = np.searchsorted(there, arrived)
+        order = np.insert(self.ids, at, ids.astype(np.int32))
+        places = np.full(len(names), UNKNOWN, np.int32)
+        places[order] = np.arange(len(order), dtype=np.int32)
+        return SortedNames(np.insert(there, at, arrived), order, places, len(names))
+
+
+def _sorting(names: Names) -> npt.NDArray[np.int64]:
+    """Return the order of names that sorts them."""
+    if names.dtype != object:
+        return np.argsort(names, kind="stable")
+    plain: list[str] = names.tolist()  # Python compares str twice as fast as NumPy does objects
+    return np.array(sorted(range(len(plain)), key=plain.__getitem__), np.int64)
