@@ -98,13 +98,16 @@ def cost_of_thresholds(n_labels: int = 100_000, calls: int = 2_000) -> dict[str,
     return {**found, "ratio": found["predict"]["p50"] / found["predict_topk"]["p50"]}
 
 
-def cost_of_a_call(rounds: int = 100) -> float:
+def cost_of_a_call(rounds: int = 100, *, dense: bool = False) -> float:
     """Microseconds of processor time that one row a call takes, where the search is short.
 
-    A model of 30 labels answers 500 rows with ten of 5,000 features each; the best round counts.
+    A model of 30 labels answers 500 rows, with ten of 5,000 features each, or with 100 dense ones;
+    the best round counts.
     """
     rng = np.random.default_rng(0)
-    X = sp.csr_array(sp.random(500, 5_000, 0.002, random_state=0, dtype=np.float32))
+    X: Any = sp.csr_array(sp.random(500, 5_000, 0.002, random_state=0, dtype=np.float32))
+    if dense:
+        X = rng.normal(size=(500, 100)).astype(np.float32)
     labels = [[f"label {i}" for i in rng.choice(30, 2)] for _ in range(500)]
     model = OnlinePLTClassifier().fit(X, labels)
     rows = [X[i : i + 1] for i in range(500)]
@@ -163,7 +166,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
         print(cost_of_thresholds())
         return
     if chosen.call:
-        print(f"{cost_of_a_call():.1f} µs a call")
+        for dense in (False, True):
+            name = "dense" if dense else "sparse"
+            print(f"{cost_of_a_call(dense=dense):.1f} µs a call, {name} row", flush=True)
         return
     for dataset in filter(is_there, chosen.subjects):
         found = measure(dataset, chosen.repetitions, chosen.peer)
