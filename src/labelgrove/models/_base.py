@@ -707,8 +707,9 @@ class LabelClassifier(ClassifierMixin, BaseEstimator):
         parameters = parameters_from(stored.header, list(self.get_params(deep=False)))
         self.set_params(**parameters)
         self._check_parameters()
-        self._vocabulary = vocabulary_from(stored.arrays)
-        self._learned = learned
+        self._learned, vocabulary = learned, vocabulary_from(stored.arrays)
+        if vocabulary is not None:  # a model is the same, loaded or learnt
+            self._vocabulary = vocabulary
 
     def _check_parameters(self) -> None:
         """Refuse parameters outside their domains, but for the tree, which no file keeps."""
