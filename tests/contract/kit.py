@@ -106,6 +106,7 @@ KINDS: dict[str, Kind] = {
                 "learning_rate": 0.05,
                 "lambda2": 2.0,
                 "min_feature_count": 1,
+                "max_nodes": 100,
             },
             "wide": {
                 "n_estimators": 8,
