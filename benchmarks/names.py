@@ -84,6 +84,7 @@ def learn_and_test(dataset: str, learner: str, names: str | None) -> dict[str, A
         "unseen_recall@5": float(np.mean(unseen)) if unseen else None,
         "labels": int(model.n_classes_),
         "learning_cpu": round(seconds, 2),
+        "front_end": type(model.text_).__name__,
         "bytes": int(model.size()["model_bytes"]),
     }
 

@@ -147,13 +147,13 @@ def test_filter_pairs_count_neither_as_true_nor_as_predicted(run: Any, sparse: P
     assert before["p@1"] == 1
     # Row 1 has no other label; row 0 keeps label 1, which comes second.
     pairs.write_text("0 0\n1 1\n")
-    after = json.loads(run("eval", model, sparse, "--json", "--filter", pairs).stdout)
+    after = json.loads(run("eval", model, sparse, "--json", "--filter-pairs", pairs).stdout)
     assert after["examples_without_labels"] == 1
     best = json.loads(run("predict", model, sparse, "-k", "2").stdout.splitlines()[0])["labels"]
     first = next(label for label in best if label != 0)
     assert after["p@1"] == pytest.approx((1 + (first == 1)) / 3)
     pairs.write_text("0 x\n")
-    failed = run("eval", model, sparse, "--filter", pairs, status=1)
+    failed = run("eval", model, sparse, "--filter-pairs", pairs, status=1)
     assert "filter.txt:1: found '0 x'; expected a row and a label" in " ".join(
         failed.stderr.split()
     )

@@ -51,7 +51,7 @@ def evaluate(
     filter_pairs: Annotated[
         str | None,
         typer.Option(
-            "--filter",
+            "--filter-pairs",
             metavar="FILE",
             help="Pairs of row and label, a pair a line, that count neither as true nor as "
             "predicted.",
