@@ -20,6 +20,7 @@ from sklearn.naive_bayes import GaussianNB
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MaxAbsScaler
+from sklearn.tree import DecisionTreeClassifier
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from labelgrove import DataError, OnlinePLTClassifier, ParameterError, ThresholdedClassifier
@@ -34,11 +35,12 @@ HELD_OUT = (X[100:], Y[100:])
 
 NAIVE_BAYES = OneVsRestClassifier(GaussianNB())
 SPARSE = OnlinePLTClassifier(arity=2, max_leaves=2)
+WEIGHED = MultiOutputClassifier(GaussianNB())
 ESTIMATORS = {
     "sparse": SPARSE,
     "pipeline": make_pipeline(MaxAbsScaler(), SPARSE),
     "one a label": NAIVE_BAYES,
-    "list of arrays": MultiOutputClassifier(GaussianNB()),
+    "list of arrays": WEIGHED,
     "neighbours": KNeighborsClassifier(7),
 }
 
@@ -93,6 +95,23 @@ def test_without_refit_the_first_fit_stands() -> None:
     clf = ThresholdedClassifier(SPARSE, validation=0.25, refit=False).fit(X, Y)
     assert clf.estimator_.examples_seen_ == 120
     assert ThresholdedClassifier(SPARSE, validation=0.25).fit(X, Y).estimator_.examples_seen_ == 160
+
+
+@pytest.mark.parametrize("validation", [0.25, 4, HELD_OUT])
+@pytest.mark.parametrize("refit", [True, False])
+def test_rows_weigh_in_the_estimator(validation: Any, refit: bool) -> None:
+    """Rows without weight are as if they were not there."""
+    doubled, twice = np.vstack([X[:100], X[:100]]), np.vstack([Y[:100], 1 - Y[:100]])
+    weights = np.tile(RNG.uniform(0.5, 2.0, 100), 2) * (np.arange(200) < 100)
+    options = {"validation": validation, "refit": refit}
+    clf = ThresholdedClassifier(WEIGHED, **options)
+    clf.fit(doubled, twice, sample_weight=weights)
+    alone = ThresholdedClassifier(WEIGHED, **options)
+    alone.fit(X[:100], Y[:100], sample_weight=weights[:100])
+    plain = ThresholdedClassifier(WEIGHED, **options).fit(X[:100], Y[:100])
+    found = [probabilities(one, X) for one in (clf, alone, plain)]
+    assert np.array_equal(found[0], found[1]) and np.array_equal(clf.thresholds_, alone.thresholds_)
+    assert not np.array_equal(found[0], found[2])
 
 
 def test_labels_by_name_and_labels_that_only_held_out_rows_have() -> None:
@@ -197,6 +216,10 @@ def test_data_that_does_not_fit() -> None:
         ThresholdedClassifier(SPARSE, validation=(X, NAMED)).fit(X, Y)
     with pytest.raises(NotFittedError, match="has not been fitted yet"):
         ThresholdedClassifier(SPARSE).predict(X)
+    with pytest.raises(DataError, match="sample_weight, row 3: found -1"):
+        ThresholdedClassifier(SPARSE).fit(X, Y, np.where(np.arange(len(X)) == 3, -1.0, 1.0))
+    with pytest.raises(ParameterError, match="fit of KNeighborsClassifier takes none"):
+        ThresholdedClassifier(KNeighborsClassifier(7)).fit(X, Y, np.ones(len(X)))
 
     class TooNarrow(BaseEstimator):
         def fit(self, X: Any, y: Any) -> Any:
@@ -225,7 +248,7 @@ EXPECTED = {
 
 
 @parametrize_with_checks(
-    [ThresholdedClassifier(KNeighborsClassifier(3))],
+    [ThresholdedClassifier(DecisionTreeClassifier(max_depth=4, random_state=0))],
     expected_failed_checks=lambda _: EXPECTED,
 )
 def test_scikit_learn(estimator: BaseEstimator, check: Any) -> None:

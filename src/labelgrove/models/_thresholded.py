@@ -9,7 +9,7 @@ from typing import Any, Literal, Self, overload
 import numpy as np
 import numpy.typing as npt
 from scipy.sparse import csr_array
-from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
+from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin
 from sklearn.utils import Tags, get_tags
 from sklearn.utils.metaestimators import available_if
 
@@ -142,7 +142,7 @@ class ThresholdedClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         self.least_recall = least_recall
         self.random_state = random_state
 
-    def fit(self, X: Any, y: Any) -> Self:
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Fit the estimator and tune the thresholds.
 
         Parameters
@@ -152,6 +152,9 @@ class ThresholdedClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         y
             Their labels as the estimator takes them: one a row, a collection a row, or a 0/1
             indicator.
+        sample_weight : array-like of shape (n,), optional
+            How much each row counts when the estimator is fitted, whose own ``fit`` must take it.
+            Thresholds are tuned on rows that count alike. Rows of weight 0 are left out of both.
 
         Returns
         -------
@@ -160,13 +163,13 @@ class ThresholdedClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         Raises
         ------
         DataError
-            If X or y cannot be used, or there are too few rows to hold some out.
+            If X, y or sample_weight cannot be used, or there are too few rows to hold some out.
         ParameterError
-            If a parameter lies outside its domain.
+            If a parameter lies outside its domain, or the estimator takes no weights.
         """
         require_probabilities(self.estimator)
         labels = LabelRegistry()
-        examples = Labelled.read(X, y, labels)
+        examples = Labelled.read(X, y, labels).weighed(sample_weight)
         given = self._given_examples(examples, labels)
         counts, n_rows = _label_counts([examples, *given], len(labels))
         options = {name: getattr(self, name) for name in DEFAULTS}
@@ -178,7 +181,7 @@ class ThresholdedClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
             truth.resize((truth.shape[0], len(labels)))
             tuning.show(fitted, columns, held_out.X, truth)
         if not given and (self.refit or Split.read(self.validation).folds):
-            fitted = clone(self.estimator).fit(X, y)
+            fitted = examples.fit(self.estimator)
         self._adopt(fitted, examples, labels, tuning.finish())
         self.inner_products_ = tuning.inner_products / tuning.n_rows
         return self
@@ -192,7 +195,7 @@ class ThresholdedClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
     def _fitted(self, examples: Labelled, given: list[Labelled]) -> Iterator[tuple[Any, Labelled]]:
         """Give fitted estimators, each with examples that it has not seen."""
         if given:
-            yield clone(self.estimator).fit(examples.X, examples.y), given[0]
+            yield examples.fit(self.estimator), given[0]
             return
         split = Split.read(self.validation)
         yield from split.fitted(self.estimator, examples, self.random_state)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from numbers import Integral, Real
 from typing import Any
 
@@ -12,9 +12,11 @@ import numpy.typing as npt
 from scipy.sparse import csr_array
 from sklearn.base import clone
 from sklearn.utils import _safe_indexing, check_random_state
+from sklearn.utils.validation import has_fit_parameter
 
 from labelgrove._errors import DataError, ParameterError
 from labelgrove._labels import LabelRegistry, parse_targets
+from labelgrove._validation import check_weights
 from labelgrove.models.thresholds._estimates import n_rows_of, sliceable
 
 Rows = npt.NDArray[np.int64]
@@ -35,6 +37,8 @@ class Labelled:
         Of the indicator.
     truth : csr_array of int8, shape (n, m)
         One column a label id.
+    weights : ndarray of float32, shape (n,), or None
+        How much each row counts when an estimator is fitted; None where all count alike.
     """
 
     X: Any
@@ -42,6 +46,7 @@ class Labelled:
     kind: str
     n_columns: int
     truth: csr_array
+    weights: npt.NDArray[np.float32] | None = None
 
     @classmethod
     def read(cls, X: Any, y: Any, labels: LabelRegistry, kind: str | None = None) -> Labelled:
@@ -64,7 +69,37 @@ class Labelled:
     def take(self, rows: Rows) -> Labelled:
         """Some of the rows, in the order given."""
         X, y = _safe_indexing(self.X, rows), _safe_indexing(self.y, rows)
-        return Labelled(X, y, self.kind, self.n_columns, csr_array(self.truth[rows]))
+        weights = None if self.weights is None else self.weights[rows]
+        return Labelled(X, y, self.kind, self.n_columns, csr_array(self.truth[rows]), weights)
+
+    def weighed(self, sample_weight: Any) -> Labelled:
+        """The rows that count, with their weights.
+
+        Raises
+        ------
+        DataError
+            Unless there is a finite number of at least 0 for each row, and one above 0.
+        """
+        weights = check_weights(sample_weight, self.truth.shape[0])
+        if weights is None:
+            return self
+        return replace(self, weights=weights).take(np.flatnonzero(weights))
+
+    def fit(self, estimator: Any) -> Any:
+        """A clone of the estimator, fitted on these rows.
+
+        Raises
+        ------
+        ParameterError
+            If rows have weights and the estimator takes none.
+        """
+        if self.weights is None:
+            return clone(estimator).fit(self.X, self.y)
+        if not has_fit_parameter(estimator, "sample_weight"):
+            raise ParameterError(
+                f"sample_weight: fit of {type(estimator).__name__} takes none; expected None"
+            )
+        return clone(estimator).fit(self.X, self.y, sample_weight=self.weights)
 
 
 @dataclass(frozen=True)
@@ -108,8 +143,7 @@ class Split:
             If there are too few rows.
         """
         for seen, unseen in self.rows(examples.truth.shape[0], random_state):
-            known = examples.take(seen)
-            yield clone(estimator).fit(known.X, known.y), examples.take(unseen)
+            yield examples.take(seen).fit(estimator), examples.take(unseen)
 
     def rows(self, n_rows: int, random_state: Any) -> Iterator[tuple[Rows, Rows]]:
         """Give the rows to fit on and those held out, drawn at random, both in their order."""
