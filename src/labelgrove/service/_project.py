@@ -479,7 +479,7 @@ class Project:
     def _note_fingerprint(self) -> None:
         """Let replicas compare; the log may be closed already, when the service ends."""
         with suppress(Problem):
-            self.log.note_fingerprint(*self._fingerprint)
+            self.log.note_fingerprint(*self._fingerprint).result()
 
 
 class Progress:
