@@ -21,6 +21,12 @@ demo:  ## learn from a stream of real text and watch it
 	@$(MAKE) --no-print-directory -j 2 extension $(VENV)/.package
 	@$(BIN)/labelgrove demo
 
+.PHONY: serve
+serve:  ## a service that learns the demo's text while you use it, at http://127.0.0.1:8787
+	@$(MAKE) --no-print-directory -j 2 extension $(VENV)/.package
+	@$(PIP) $(EDITABLE) -e ".[service]"
+	@$(BIN)/labelgrove serve build/served --demo
+
 .PHONY: test
 test:  ## the tests of the core, then those of the package
 	@$(MAKE) --no-print-directory -j 2 build $(VENV)/.ready

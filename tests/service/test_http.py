@@ -9,6 +9,7 @@ import msgspec
 import pytest
 from starlette.testclient import TestClient
 
+from labelgrove import DataError
 from labelgrove.service import Service, Settings, create_app
 from labelgrove.service import _http as http
 from labelgrove.service._log import Log
@@ -323,6 +324,13 @@ def test_projects_are_put_away_and_come_back(tmp_path: Path) -> None:
             assert stats["fingerprint"] == fingerprints[0]
             assert len(service.held()) == 1
     service.close()
+
+
+def test_examples_are_taught_without_http_too(service: Service) -> None:
+    texts, labels = zip(*examples(5), strict=True)
+    assert service.teach("demo", texts, labels) == 6
+    with pytest.raises(DataError, match="no labels"):
+        service.teach("demo", ["a"], [[]])
 
 
 def test_one_process_serves_a_directory(service: Service, tmp_path: Path) -> None:

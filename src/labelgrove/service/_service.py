@@ -11,17 +11,17 @@ import shutil
 import sys
 import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import IO
 
 import msgspec
 
-from labelgrove._errors import LabelGroveError
-from labelgrove.service._events import PROJECT_NAME, Row
+from labelgrove._errors import DataError, LabelGroveError
+from labelgrove.service._events import PROJECT_NAME, Learnt, Row
 from labelgrove.service._follow import Follower
-from labelgrove.service._log import Log
+from labelgrove.service._log import Addition, Log
 from labelgrove.service._model import new_model
 from labelgrove.service._problems import Problem
 from labelgrove.service._project import Project
@@ -137,6 +137,32 @@ class Service:
                 log.copy(rows).result()
             finally:
                 log.close()
+
+    def teach(self, name: str, texts: Sequence[str], labels: Sequence[Iterable[str]]) -> int:
+        """Learn examples, without HTTP; when this returns they are kept.
+
+        Parameters
+        ----------
+        name : str
+            Of the project.
+        texts : sequence of str
+        labels : sequence of collections of str
+
+        Returns
+        -------
+        int
+            The sequence number of the last one.
+
+        Raises
+        ------
+        DataError
+            If a text or the labels of one are empty.
+        """
+        bodies = [Learnt(text, list(own)) for text, own in zip(texts, labels, strict=True)]
+        if not all(one.text and one.labels for one in bodies):
+            raise DataError("an example has no text, or no labels; expected both")
+        with self.using(name) as project:
+            return project.log.append([Addition("learn", one) for one in bodies]).result().sequence
 
     def delete(self, name: str) -> None:
         """Remove a project with all that it has learnt."""

@@ -5,16 +5,21 @@ from __future__ import annotations
 import logging
 import os
 import sys
+import threading
 import time
 from ipaddress import ip_address
+from itertools import islice
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from labelgrove._errors import MissingDependencyError, ParameterError
+from labelgrove._errors import LabelGroveError, MissingDependencyError, ParameterError
 from labelgrove.cli._options import JsonOption
 from labelgrove.cli.streams._console import encode, say, write_json
+
+if TYPE_CHECKING:
+    from labelgrove.service import Service
 
 _TOKEN = "LABELGROVE_TOKEN"  # noqa: S105  the name of a variable
 
@@ -68,6 +73,10 @@ def serve(
             help="Keep what is whole of this project's damaged log, and stop.",
         ),
     ] = None,
+    demo: Annotated[
+        bool,
+        typer.Option("--demo", help="Teach a project demo what the documentation of Python says."),
+    ] = False,
     json: JsonOption = False,
 ) -> None:
     """Suggest labels over HTTP, and learn over HTTP, from the first example on.
@@ -100,7 +109,7 @@ def serve(
                 f"--host {host}: others could reach it, and there is no token yet; make one "
                 f"first: labelgrove serve {directory} --new-token admin"
             )
-        served.begin(project or [], os.environ.get(_TOKEN))
+        served.begin([*(project or []), *(["demo"] if demo else [])], os.environ.get(_TOKEN))
 
         def serving(address: str) -> None:
             if json:
@@ -108,10 +117,25 @@ def serve(
                 sys.stdout.flush()
             else:
                 say(f"serving {directory} at {address}")
+            if demo:  # while it serves, so that the page shows it
+                threading.Thread(target=_teach_demo, args=(served,), daemon=True).start()
 
         service.serve(served, host, port, serving)
     finally:
         served.close()
+
+
+def _teach_demo(served: Service) -> None:
+    from labelgrove.datasets import iter_python_docs
+
+    with served.using("demo") as project:
+        known = project.log.examples
+    docs = iter_python_docs()
+    while known == 0 and (some := list(islice(docs, 50))):
+        try:
+            served.teach("demo", [doc.text for doc in some], [doc.labels for doc in some])
+        except LabelGroveError:  # the service is being stopped
+            return
 
 
 def _is_loopback(host: str) -> bool:
