@@ -31,6 +31,11 @@ _MOST_KEPT_KEYS = 1_000_000
 _MOST_SUGGESTIONS = 100_000
 _MOST_WAITING = 10_000
 _BATCH = 1_000
+# A flipped bit may make text of a body: it is read as the bytes that it is.
+_EVENTS = (
+    "SELECT sequence, kind, name, CAST(body AS BLOB), at, checksum FROM events "
+    "WHERE sequence > ? ORDER BY sequence LIMIT ?"
+)
 _SYNCHRONOUS = "FULL"
 _COUNT = "SELECT count(*) FROM events WHERE kind = 'learn'"
 
@@ -446,7 +451,7 @@ def _whole(path: Path) -> Iterator[Row]:
     try:
         with closing(_connect(path, reading=True)) as source:
             yield from _verified(source, path, structure=False)
-    except (DamagedLog, sqlite3.DatabaseError):
+    except (DamagedLog, *_FAULTS):
         return
 
 
@@ -503,11 +508,7 @@ def _head(connection: sqlite3.Connection) -> int:
 
 
 def _rows(connection: sqlite3.Connection, path: Path, after: int, limit: int) -> list[Row]:
-    found = connection.execute(
-        "SELECT sequence, kind, name, body, at, checksum FROM events WHERE sequence > ? "
-        "ORDER BY sequence LIMIT ?",
-        (after, limit),
-    )
+    found = connection.execute(_EVENTS, (after, limit))
     return list(_checked(found, path, after))
 
 
@@ -519,9 +520,7 @@ def _verified(
         (verdict,) = connection.execute("PRAGMA quick_check(1)").fetchone()
         if verdict != "ok":
             raise _damage(connection, path, verdict)
-    found = connection.execute(
-        "SELECT sequence, kind, name, body, at, checksum FROM events ORDER BY sequence"
-    )
+    found = connection.execute(_EVENTS, (0, -1))
     yield from _checked(found, path, 0)
 
 
@@ -541,7 +540,7 @@ def _damage(connection: sqlite3.Connection, path: Path, verdict: str) -> Damaged
     try:
         for row in _verified(connection, path, structure=False):
             whole = row.sequence
-    except (DamagedLog, sqlite3.DatabaseError):
+    except (DamagedLog, *_FAULTS):
         pass
     return _lost(path, whole + 1, " ".join(str(verdict).split())[:200])
 
@@ -560,14 +559,17 @@ def _refusing_damage(path: Path) -> Iterator[None]:
     """Turn what SQLite says of a damaged file into one sentence."""
     try:
         yield
-    except sqlite3.DatabaseError as error:
-        if isinstance(error, sqlite3.OperationalError) and error.sqlite_errorname not in {
-            "SQLITE_ERROR",
-            "SQLITE_IOERR_SHORT_READ",
-        }:
+    except _FAULTS as error:
+        name = getattr(error, "sqlite_errorname", "SQLITE_CORRUPT")  # none where text is no UTF-8
+        if isinstance(error, sqlite3.OperationalError) and name not in _DAMAGE:
             raise
-        whole = sum(1 for _ in _whole(path)) if error.sqlite_errorname == "SQLITE_CORRUPT" else 0
+        whole = sum(1 for _ in _whole(path)) if name == "SQLITE_CORRUPT" else 0
         raise _lost(path, whole + 1, str(error)) from error
+
+
+# Python cannot even read what SQLite says of some names that are no UTF-8 any longer.
+_FAULTS = (sqlite3.DatabaseError, UnicodeDecodeError)
+_DAMAGE = {"SQLITE_CORRUPT", "SQLITE_ERROR", "SQLITE_IOERR_SHORT_READ"}
 
 
 # --- operations ----------------------------------------------------------------------------------
