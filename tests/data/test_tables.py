@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import csv
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 from labelgrove import FileFormatError, ParameterError
 from labelgrove.data import Columns, open_examples, read_examples
@@ -54,6 +57,34 @@ def test_labels_may_be_absent_only_where_that_is_said(tmp_path: Path) -> None:
         read_examples(path)
     with open_examples(path, labels_required=False) as reader:
         assert [chunk.labels for chunk in reader] == [[()]]
+
+
+characters = st.characters(exclude_categories=["Cs"], exclude_characters="\r")
+names = (
+    st.text(characters, min_size=1, max_size=4)
+    .map(str.strip)
+    .filter(lambda name: name and "|" not in name and not name.startswith("<"))
+)
+
+
+@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(
+    rows=st.lists(
+        st.tuples(st.text(characters, max_size=12), st.lists(names, max_size=3, unique=True)),
+        min_size=1,
+        max_size=5,
+    ),
+    delimiter=st.sampled_from(",;\t"),
+)
+def test_what_python_writes_is_read_back(tmp_path: Path, rows: list, delimiter: str) -> None:
+    path = tmp_path / "f.csv"
+    with path.open("w", encoding="utf-8", newline="") as file:
+        writer = csv.writer(file, delimiter=delimiter, lineterminator="\n")
+        writer.writerow(["text", "label"])
+        writer.writerows((text, "|".join(labels)) for text, labels in rows)
+    examples = read_examples(path, columns=Columns(separator="|"))
+    assert examples.text == [text for text, _ in rows]
+    assert examples.labels == [tuple(labels) for _, labels in rows]
 
 
 GOOD = "text,label\na,x\nb,y\n"
