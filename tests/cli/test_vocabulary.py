@@ -37,7 +37,9 @@ def test_explain_tree_and_info_name_labels(run: Any, named: Path) -> None:
     [label] = json.loads(run("explain", named, *text, "--json").stdout)["labels"]
     assert label["name"] == label["label"].replace("topic-", "subject ")
     assert "subject " in run("tree", "show", named, "--levels", "9").stdout
-    assert "60 concepts" in run("info", named).stdout
+    shown = run("info", named).stdout
+    assert "60 concepts" in shown
+    assert "(topic-" in next(line for line in shown.splitlines() if "most frequent" in line)
 
 
 def test_learning_on_keeps_names_and_may_take_others(

@@ -30,8 +30,9 @@ def info(model_file: OptionalModelArgument = None, json: JsonOption = False) -> 
         facts: dict[str, Any] = versions()
         pairs = list(facts.items())
     else:
-        facts = describe(load_model(model_file), model_file)
-        pairs = [] if json else _for_people(facts)
+        model = load_model(model_file)
+        facts = describe(model, model_file)
+        pairs = [] if json else _for_people(facts, model.vocabulary_)
     if json:
         write_json(facts)
     else:
@@ -141,8 +142,9 @@ def _threshold_facts(classifier: Any) -> dict[str, Any] | None:
     return {**about_thresholds(classifier), **distribution(values)}
 
 
-def _for_people(facts: Mapping[str, Any]) -> list[tuple[str, str]]:
+def _for_people(facts: Mapping[str, Any], vocabulary: Vocabulary | None) -> list[tuple[str, str]]:
     frequent = facts["most_frequent_labels"].items()
+    called = str if vocabulary is None else vocabulary.called
     pairs = [
         ("model", f"{facts['model']} ({_numbers.size(facts['bytes'])})"),
         ("algorithm", facts["algorithm"]),
@@ -155,7 +157,10 @@ def _for_people(facts: Mapping[str, Any]) -> list[tuple[str, str]]:
         *pairs,
         ("examples seen", _numbers.count(facts["examples"])),
         ("labels", _numbers.count(facts["labels"])),
-        ("most frequent", ", ".join(f"{name} ({_numbers.count(n)})" for name, n in frequent)),
+        (
+            "most frequent",
+            ", ".join(f"{called(name)}: {_numbers.count(n)}" for name, n in frequent),
+        ),
         *([("names", _named(facts["names"]))] if facts["names"] else []),
         ("features", f"up to {_numbers.count(facts['features'])}"),
         *([("tree", _tree(facts))] if "nodes" in facts else []),
