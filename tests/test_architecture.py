@@ -35,8 +35,8 @@ MAY_IMPORT = {
     "client": set(),
     "service": {"", "client", "models", "text"},
     "cli": {
-        *("", "client", "data", "datasets", "evaluation", "models", "reporting", "service"),
-        *("text", "trees", "vocabulary"),
+        *("", "client", "data", "datasets", "evaluation", "metrics", "models", "reporting"),
+        *("service", "text", "trees", "vocabulary"),
     },
 }
 
