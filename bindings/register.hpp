@@ -13,6 +13,7 @@ void register_batch_plt(nanobind::module_& module);
 void register_compact_plt(nanobind::module_& module);
 void register_enumerations(nanobind::module_& module);
 void register_rows(nanobind::module_& module);
+void register_text(nanobind::module_& module);
 void register_trees(nanobind::module_& module);
 void register_machine(nanobind::module_& module);
 

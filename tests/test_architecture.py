@@ -41,7 +41,7 @@ MAY_IMPORT = {
 }
 
 #: Who may touch the compiled core.
-RUN_THE_CORE = {"models", "trees", "_validation", "_versions"}
+RUN_THE_CORE = {"models", "text", "trees", "_validation", "_versions"}
 
 #: What the core may not know: Python, files, streams, and anything that prints.
 FORBIDDEN = re.compile(

@@ -135,7 +135,7 @@ def check_rows(X: Any, *, names: FeatureNames | None = None, grow: bool = False)
 
     Parameters
     ----------
-    X : sparse array or matrix, array-like of shape (n, d), or list of dicts
+    X : sparse array or matrix, array-like of shape (n, d), list of dicts, or Rows
         Any integer index type, any real number type; unsorted indices are sorted, repeated ones
         summed.
     names : FeatureNames, optional
@@ -153,6 +153,10 @@ def check_rows(X: Any, *, names: FeatureNames | None = None, grow: bool = False)
         If X is not two-dimensional, is empty, or holds NaN, an infinity, or a column that is out
         of range; the message names row and column.
     """
+    if isinstance(X, Rows):  # of a front end, which makes none that are not valid
+        if X.n_rows == 0:
+            raise DataError("X: there is not a single text; expected at least one")
+        return X
     sparse = sp.issparse(X)
     if not sparse and is_dict_rows(X):
         if names is None:

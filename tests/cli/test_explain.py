@@ -81,7 +81,7 @@ def test_the_leaves_of_a_forest(run: Any, classes: Path, tmp_path: Path) -> None
     model = tmp_path / "ldsm.lg"
     run("train", classes, "--algorithm", "ldsm", "-o", model, "--set", "n_estimators=5")
     shown = run("explain", model, "--text", "word3", "-k", 1).stdout
-    for part in ("✓ class 3", "of 5 leaves", "margin", "word3 +"):
+    for part in ("✓ class 3", " leaves, with a mean share", "margin", "word3 +"):
         assert part in shown
     [one] = json.loads(
         run("explain", model, "--text", "word3", "--label", "class 3", "--json").stdout

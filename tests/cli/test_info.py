@@ -13,7 +13,7 @@ def test_what_is_in_a_text_model(run: Any, text_model: Path) -> None:
     assert found["algorithm"] == "online-plt"
     assert found["parameters"]["learner"] in ("arow", "adagrad", "sgd")
     assert found["parameters"]["n_jobs"] == 1
-    assert found["text"]["n_features"] == 2**20
+    assert found["text"]["n_features"] == 2**22
     assert (found["examples"], found["labels"]) == (400, 40)
     assert found["bytes"] == text_model.stat().st_size
     assert found["nodes"] == model.tree_.n_nodes
@@ -26,7 +26,7 @@ def test_what_is_in_a_text_model(run: Any, text_model: Path) -> None:
 
 def test_for_people(run: Any, text_model: Path, vector_model: Path) -> None:
     shown = run("info", text_model).stdout
-    for part in ("online-plt", "alpha=0.75", "replay=", "n_features=1048576", "400", "40", "depth"):
+    for part in ("online-plt", "alpha=0.75", "replay=", "n_features=4194304", "400", "40", "depth"):
         assert part in shown
     assert "numbered features" in run("info", vector_model).stdout
     assert "text " not in run("info", vector_model).stdout

@@ -8,8 +8,9 @@ import pytest
 
 import labelgrove
 from labelgrove import OnlinePLTClassifier, ParameterError
+from labelgrove.cli._models import TEXT_SETTINGS
 from labelgrove.cli._options import Settings, parse_settings, settable, value_of
-from labelgrove.text import HashedText
+from labelgrove.text import TextFeatures
 from labelgrove.trees import LabelTree
 
 
@@ -102,8 +103,8 @@ def test_the_estimator_refuses_a_value_before_any_example_is_read(
 
 
 def test_the_text_front_end_refuses_a_value(run: Any, texts: Path, tmp_path: Path) -> None:
-    words = ("train", texts, "-o", tmp_path / "m.lg", "--set", "text.ngram_range=1,2,3")
-    assert "ngram_range=(1, 2, 3): expected two" in run(*words, status=1).stderr
+    words = ("train", texts, "-o", tmp_path / "m.lg", "--set", "text.words=1,2,3")
+    assert "words=(1, 2, 3): expected two" in run(*words, status=1).stderr
 
 
 @pytest.mark.parametrize("algorithm", ["online-plt", "plt"])
@@ -121,4 +122,4 @@ def test_a_tree_comes_from_a_file(run: Any, vectors: Path, tmp_path: Path, algor
 
 def test_every_parameter_of_the_real_classes_is_known() -> None:
     assert set(settable(OnlinePLTClassifier)) == set(OnlinePLTClassifier().get_params())
-    assert set(settable(HashedText)) == set(HashedText().get_params())
+    assert set(TEXT_SETTINGS) == set(TextFeatures().get_params()) - {"n_jobs"}

@@ -12,22 +12,18 @@ import labelgrove
 from labelgrove.cli._learning import ALL_PREDICTED, SAMPLE
 from labelgrove.cli.streams._source import CHUNK_ROWS
 from labelgrove.data import read_examples
-from labelgrove.text import HashedText
 
 
-def test_training_on_text_is_the_estimator_on_hashed_text(
-    run: Any, texts: Path, tmp_path: Path
-) -> None:
+def test_training_on_text_is_the_text_classifier(run: Any, texts: Path, tmp_path: Path) -> None:
     run("train", texts, "-o", tmp_path / "m.lg", "--seed", "5", "--set", "alpha=0.5")
     examples = read_examples(texts)
     assert examples.text is not None
-    X = HashedText().fit_transform(examples.text)
-    expected = labelgrove.OnlinePLTClassifier(alpha=0.5, random_state=5)
-    expected.partial_fit(X, examples.labels)
+    expected = labelgrove.TextClassifier(labelgrove.OnlinePLTClassifier(alpha=0.5, random_state=5))
+    expected.partial_fit(examples.text, examples.labels)
     found = labelgrove.load(tmp_path / "m.lg")
-    assert found.classifier_.get_params() == expected.get_params()
+    assert found.classifier_.get_params() == expected.classifier.get_params()
     for ours, theirs in zip(
-        found.predict_topk(examples.text), expected.predict_topk(X), strict=True
+        found.predict_topk(examples.text), expected.predict_topk(examples.text), strict=True
     ):
         np.testing.assert_array_equal(ours, theirs)
 
@@ -120,11 +116,11 @@ def test_shuffling_numbered_features_without_a_header(run: Any, tmp_path: Path) 
 def test_text_parameters_are_stored_with_the_model(run: Any, texts: Path, tmp_path: Path) -> None:
     run(
         *("train", texts, "-o", tmp_path / "m.lg"),
-        *("--set", "text.n_features=512", "--set", "text.ngram_range=1,2"),
+        *("--set", "text.n_features=512", "--set", "text.words=1,2"),
     )
     model = labelgrove.load(tmp_path / "m.lg")
     assert model.text_.to_dict()["n_features"] == 512
-    assert model.text_.to_dict()["ngram_range"] == [1, 2]
+    assert model.text_.to_dict()["words"] == [1, 2]
     assert model.classifier_.n_features_in_ == 512
 
 

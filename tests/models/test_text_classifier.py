@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+import signal
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ from sklearn.model_selection import GridSearchCV
 import labelgrove
 from labelgrove import (
     DataError,
+    LearningInterrupted,
     LOMTreeClassifier,
     ModelFileError,
     NotLearnedError,
@@ -22,7 +24,8 @@ from labelgrove import (
     PLTClassifier,
     TextClassifier,
 )
-from labelgrove.text import HashedText
+from labelgrove.persistence import read_model, write_model
+from labelgrove.text import FrontEnd, HashedText, TextFeatures
 
 FRUITS = ["apple", "fig", "kiwi", "lime", "pear"]
 TEXTS = [f"some {one} and {other}" for one in FRUITS for other in FRUITS]
@@ -128,6 +131,14 @@ def test_an_explanation_names_words() -> None:
     [found] = model.explain("fig and lime", "fig").labels
     named = {one.feature for step in found.path for one in step.contributions}
     assert named <= {"fig", "and", "lime"}
+    stems = TextClassifier().partial_fit(
+        ["mending nets", "pressing olives"] * 9, [["a"], ["b"]] * 9
+    )
+    [found] = stems.explain("Mended NETS, mends", "a").labels
+    step = found.path[-1]
+    assert {one.feature for one in step.contributions} == {"Mended", "NETS", "mends"}
+    added = sum(one.contribution for one in step.contributions)
+    assert step.margin == pytest.approx(step.bias + added + step.others)
     with pytest.raises(DataError, match="2 texts; expected the one"):
         model.explain(TEXTS[:2])
 
@@ -148,7 +159,7 @@ def test_scikit_learn_can_search_its_parameters() -> None:
     ("parameters", "message"),
     [
         ({"classifier": "plt"}, "classifier is a str; expected an estimator of LabelGrove"),
-        ({"text": "words"}, "text is a str; expected a front end"),
+        ({"text": PLTClassifier()}, "text is a PLTClassifier; expected a front end"),
     ],
 )
 def test_other_parts_are_refused(parameters: dict[str, Any], message: str) -> None:
@@ -165,3 +176,93 @@ def test_what_fails_changes_nothing() -> None:
         with pytest.raises(DataError, match="expected as many"):
             learn(["one", "two"], [["a"]])
     assert answers(model) == before
+
+
+FRONT_ENDS: list[FrontEnd] = [
+    TextFeatures("words", n_features=2**12),
+    TextFeatures("words+subwords", n_features=2**12, fold_accents=True),
+    HashedText(n_features=2**12),
+]
+
+
+@pytest.mark.parametrize("text", FRONT_ENDS, ids=str)
+def test_cuts_threads_and_files_change_nothing(text: FrontEnd, tmp_path: Path) -> None:
+    """Documents are counted as they are learnt: bit for bit the same however they come."""
+    texts, labels = TEXTS * 200, LABELS * 200  # more than all are taken of, and than one run
+    files = []
+    for n_jobs, sizes, shared in (
+        (1, [5000], False),
+        (2, [7, 400, 4593], False),
+        (3, [5000], True),
+    ):
+        model = TextClassifier(
+            OnlinePLTClassifier(max_leaves=3, random_state=0, n_jobs=n_jobs), text
+        )
+        begin = 0
+        for size in sizes:
+            learner: Any = model.shared() if shared else model
+            learner.partial_fit(texts[begin : begin + size], labels[begin : begin + size])
+            begin += size
+            model.predict_topk(["nobody", "kiwi"])
+            path = tmp_path / f"{len(files)}.lg"
+            model.save(path)
+            model = labelgrove.load(path, n_jobs=n_jobs)
+        files.append(path.read_bytes())
+    assert files[0] == files[1] == files[2]
+
+
+def test_front_end_and_classifier_keep_step_when_learning_stops(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    texts, labels = TEXTS * 200, LABELS * 200
+    model = TextClassifier(OnlinePLTClassifier(random_state=0), FRONT_ENDS[0])
+    learn, calls = TextFeatures.learn, []
+
+    def learn_and_be_interrupted(self: Any, *rows: Any) -> Any:
+        calls.append(rows)
+        signal.raise_signal(signal.SIGINT)
+        return learn(self, *rows)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(TextFeatures, "learn", learn_and_be_interrupted)
+        with pytest.raises(LearningInterrupted) as caught:
+            model.partial_fit(texts, labels)
+    done = caught.value.examples_learned
+    assert 0 < done < len(texts)
+    assert model.text_.n_documents_ == model.examples_seen_ == done
+    expected = TextClassifier(OnlinePLTClassifier(random_state=0), FRONT_ENDS[0])
+    expected.partial_fit(texts[:done], labels[:done])
+    assert answers(model) == answers(expected)
+    before = model.text_.n_documents_
+    with pytest.raises(DataError):
+        model.partial_fit(["a", "b"], [["x"]])
+    model.partial_fit(texts[:5], labels[:5], again=True)
+    assert model.text_.n_documents_ == before
+
+
+def test_fit_weights_by_the_frequencies_in_all_texts() -> None:
+    text = TextFeatures("words")
+    model = TextClassifier(PLTClassifier(max_leaf_size=2), text).fit(TEXTS, LABELS)
+    X = clone(text).fit_transform(TEXTS)
+    expected = PLTClassifier(max_leaf_size=2).fit(X, LABELS)
+    assert model.text_.n_documents_ == len(TEXTS)
+    assert answers(model) == answers(expected, model.text_.transform(TEXTS))
+
+
+def test_a_preset_may_be_named() -> None:
+    model = TextClassifier(text="words+subwords").fit(TEXTS, LABELS)
+    assert model.text_.preset == "words+subwords"
+    with pytest.raises(ParameterError, match="preset='best': expected one of"):
+        TextClassifier(text="best").fit(TEXTS, LABELS)
+
+
+@pytest.mark.parametrize("array", ["text.documents", "text.counters"])
+def test_damaged_counts_are_refused(array: str, tmp_path: Path) -> None:
+    path = tmp_path / "m.lg"
+    TextClassifier().fit(TEXTS, LABELS).save(path)
+    stored = read_model(path)
+    arrays = {name: np.array(values) for name, values in stored.arrays.items()}
+    arrays[array] = arrays[array][:-1]
+    write_model(path, stored.header, arrays)
+    with pytest.raises(ModelFileError, match="m.lg: .*array '(documents|counters)'"):
+        labelgrove.load(path)

@@ -13,7 +13,7 @@ import typer
 from labelgrove._errors import DataError, FileFormatError
 from labelgrove._interrupts import held_back
 from labelgrove.cli._application import INTERRUPTED
-from labelgrove.cli._models import Model, check_can_write, inputs_of
+from labelgrove.cli._models import Model, check_can_write, inputs_of, reads_text
 from labelgrove.cli.streams import _numbers
 from labelgrove.cli.streams._console import say_error, show_pairs, write_json
 from labelgrove.cli.streams._output import refuse_inputs
@@ -169,7 +169,9 @@ def learn_batch(state: Learning, batch: Examples, path: str, *, predict: bool) -
                 count_nodes=state.all_predicted,
             )
         else:
-            model.partial_fit(X, targets)
+            # A text of an earlier pass is no further document.
+            options = {"again": True} if reads_text(model) else {}
+            model.partial_fit(X, targets, **options)
     except FileFormatError:
         raise
     except DataError as failure:

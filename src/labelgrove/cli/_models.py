@@ -20,7 +20,7 @@ from labelgrove.models import ESTIMATORS, TextClassifier
 from labelgrove.models._base import LabelClassifier, check_parameters
 from labelgrove.models._names import NamesLearnt
 from labelgrove.models._plt_options import PRESETS
-from labelgrove.text import HashedText
+from labelgrove.text import TextFeatures
 from labelgrove.vocabulary import Vocabulary
 
 #: What ``--algorithm`` can name.
@@ -28,6 +28,9 @@ ALGORITHMS = {estimator.algorithm: estimator for estimator in ESTIMATORS}
 
 #: Parameters of the estimator that have an option of their own.
 OPTIONS = {"n_jobs": "--jobs", "random_state": "--seed", "epochs": "--passes"}
+
+#: Parameters of what turns text into features, written ``text.name``.
+TEXT_SETTINGS = [name for name in settable(TextFeatures) if name not in OPTIONS]
 
 #: A classifier of texts, or of rows of features.
 Model = TextClassifier | LabelClassifier
@@ -113,7 +116,7 @@ def create_model(
         hint = f"; did you mean {close[0]}?" if close else ""
         there = ", ".join(ALGORITHMS)
         raise ParameterError(f"--algorithm {algorithm}: no such algorithm{hint} (there is {there})")
-    settings = parse_settings(assignments, settable(estimator), settable(HashedText), OPTIONS)
+    settings = parse_settings(assignments, settable(estimator), TEXT_SETTINGS, OPTIONS)
     tree = settings.estimator.get("tree")
     if isinstance(tree, str) and Path(tree).is_file():
         settings.estimator["tree"] = read_tree(tree)
@@ -136,7 +139,7 @@ def create_model(
         )
     if not texts:
         return classifier
-    text = HashedText.from_dict(settings.text, trust_pattern=True)
+    text = TextFeatures.from_dict(settings.text)
     return TextClassifier(classifier, text, vocabulary, names)
 
 

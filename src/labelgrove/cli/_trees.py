@@ -17,7 +17,7 @@ from labelgrove.cli._options import AS_FOUND, Reading, settable
 from labelgrove.cli.streams._numbers import count, counted
 from labelgrove.cli.streams._source import Source, joined
 from labelgrove.data import Examples
-from labelgrove.text import HashedText
+from labelgrove.text import TextFeatures
 from labelgrove.trees import (
     LabelTree,
     complete_tree,
@@ -95,7 +95,7 @@ class Given:
         """What the labels look like."""
         X = self.examples.X
         if self.examples.text is not None and self.embeddings == "pifa":
-            X = HashedText(**self.text).transform(self.examples.text)
+            X = TextFeatures.from_dict(self.text).fit_transform(self.examples.text)
         return label_embeddings(X, self.indicator[0], kind=self.embeddings)
 
     def pairs(self) -> list[tuple[Any, Any]]:

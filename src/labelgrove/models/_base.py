@@ -468,10 +468,12 @@ class LabelClassifier(ClassifierMixin, BaseEstimator):
             All labels that reach this probability, or their own one, count instead.
         top : int
             How many features to list at every step; the others are summed up.
-        feature_names : mapping of int to str, or sequence of str, optional
+        feature_names : mapping of int to str or list of str, or sequence of str, optional
             Names of columns, such as a vectoriser's vocabulary, or what
             :meth:`HashedText.words <labelgrove.text.HashedText.words>` gives for the text.
-            Features of dicts, and columns of data frames, have their names already.
+            Features of dicts, and columns of data frames, have their names already. Where
+            columns have lists, what a feature adds is shared equally by all in its list, and
+            counted together under each name.
 
         Returns
         -------

@@ -13,7 +13,7 @@ from labelgrove.models._lom_tree import LOMTreeClassifier
 from labelgrove.models._names import check_names
 from labelgrove.models._online_plt import OnlinePLTClassifier
 from labelgrove.models._plt import PLTClassifier
-from labelgrove.models._text_classifier import TextClassifier
+from labelgrove.models._text_classifier import text_classifier
 from labelgrove.models.engine._archive import front_end_from
 from labelgrove.persistence import read_model
 
@@ -72,6 +72,4 @@ def load(path: str | PathLike[str], *, n_jobs: int | None = 1, trust_pattern: bo
         names = stored.header.get("names")
         check_names(names, model.vocabulary_)
     model.set_params(n_jobs=n_jobs)
-    if text is None:
-        return model
-    return TextClassifier(None, text, model.vocabulary_, names).with_classifier(model)
+    return model if text is None else text_classifier(model, text, names)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from abc import abstractmethod
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from time import perf_counter
 from typing import Any, Self, cast
@@ -29,6 +29,9 @@ _RUN_ROWS = 4096
 # Runs of a shared model: readers wait for one of these.
 _STEP_SECONDS = 0.003
 _STEP_NONZEROS = 200
+
+Prepare = Callable[[Rows, int, int, int], Rows]
+"""Makes the rows from ``begin`` to ``end`` what is learnt of them, just before they are learnt."""
 
 OnlineStart = Start[Callable[[Examples | None], OnlineEngine]]
 
@@ -106,7 +109,13 @@ class OnlineClassifier(LabelClassifier):
         return SharedModel(self, timeout)
 
     def _partial_fit(
-        self, X: Any, y: Any, classes: Any, sample_weight: Any, patience: float | None
+        self,
+        X: Any,
+        y: Any,
+        classes: Any,
+        sample_weight: Any,
+        patience: float | None,
+        prepare: Prepare | None = None,
     ) -> Self:
         """Learn without waiting; with patience, wait for others and let them in between runs."""
         threads = thread_count(self.n_jobs)
@@ -114,7 +123,7 @@ class OnlineClassifier(LabelClassifier):
         with self._guard.changing(patience) as turn:
             weigh = partial(check_weights, sample_weight, most=MOST_WEIGHT, some=False)
             examples = self._take_more(X, y, classes, weigh, turn)
-            self._run(examples, 1, turn, threads, pace)
+            self._run(examples, 1, turn, threads, pace, prepare)
         return self
 
     def _take_more(self, X: Any, y: Any, classes: Any, weigh: Weigh, turn: Turn) -> Examples:
@@ -127,7 +136,15 @@ class OnlineClassifier(LabelClassifier):
             self._adopt(into.learned(into.make(None), examples), turn)
         return examples
 
-    def _run(self, examples: Examples, passes: int, turn: Turn, threads: int, pace: Pace) -> None:
+    def _run(
+        self,
+        examples: Examples,
+        passes: int,
+        turn: Turn,
+        threads: int,
+        pace: Pace,
+        prepare: Prepare | None = None,
+    ) -> None:
         learned = cast("Learned[Options, OnlineEngine]", known(self._learned))
         n, done = examples.rows.n_rows, 0
         while done < n * passes and not turn.interrupts.pending:
@@ -135,7 +152,10 @@ class OnlineClassifier(LabelClassifier):
             end = pace.end_of_run(examples.rows, begin)
             with turn.alone():
                 started = perf_counter()
-                learn_run(learned, examples, begin, end, threads)
+                run = examples
+                if prepare is not None:
+                    run = replace(examples, rows=prepare(examples.rows, begin, end, threads))
+                learn_run(learned, run, begin, end, threads)
                 pace.adapt(perf_counter() - started)
             done += end - begin
         if turn.interrupts.pending:

@@ -11,13 +11,15 @@ from sklearn.utils import Tags
 from sklearn.utils.metaestimators import available_if
 
 from labelgrove._errors import DataError, LearningInterrupted, NotLearnedError, ParameterError
+from labelgrove._parameters import thread_count
+from labelgrove._validation import Rows
 from labelgrove.models._base import LabelClassifier
 from labelgrove.models._label_tree import LabelPaths
 from labelgrove.models._names import NamesLearnt, check_names, with_names
 from labelgrove.models._online_plt import OnlinePLTClassifier
 from labelgrove.models._shared import SharedModel
 from labelgrove.models.explanations._explanation import Explanation
-from labelgrove.text import FrontEnd, HashedText
+from labelgrove.text import FrontEnd, HashedText, TextFeatures
 from labelgrove.vocabulary import Vocabulary
 
 
@@ -46,8 +48,9 @@ class TextClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
     ----------
     classifier : estimator of LabelGrove, optional
         Learns from the rows; by default an `OnlinePLTClassifier`. It is copied and stays as it is.
-    text : HashedText, optional
-        Turns texts into rows; by default ``HashedText()``. It is copied as well.
+    text : TextFeatures, HashedText or str, optional
+        Turns texts into rows, or says by its name which setting of `TextFeatures` does; by default
+        ``TextFeatures()``. It is copied as well.
     vocabulary : Vocabulary, optional
         What labels are called; kept in the file. See `labelgrove.vocabulary.read_vocabulary`.
     names : {None, "met", "all"}, default=None
@@ -62,8 +65,9 @@ class TextClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
     ----------
     classifier_ : estimator
         What has learnt.
-    text_ : HashedText
-        What turns texts into its rows.
+    text_ : TextFeatures or HashedText
+        What turns texts into its rows. `fit` weights words by their frequency in all texts;
+        `partial_fit` counts a text, then weights it by the frequencies so far, then learns it.
     classes_, label_counts_, n_classes_, examples_seen_, target_type_, thresholds_, threshold, \
 tree_, statistics_, compaction_, vocabulary_, fit_progress
         Those of ``classifier_``, where it has them.
@@ -88,7 +92,7 @@ tree_, statistics_, compaction_, vocabulary_, fit_progress
     def __init__(
         self,
         classifier: LabelClassifier | None = None,
-        text: FrontEnd | None = None,
+        text: FrontEnd | str | None = None,
         vocabulary: Vocabulary | None = None,
         names: NamesLearnt | None = None,
     ) -> None:
@@ -128,7 +132,7 @@ tree_, statistics_, compaction_, vocabulary_, fit_progress
             assert self.vocabulary is not None  # checked by _fresh
             more = with_names(X, y, sample_weight, self.vocabulary, self.names)
             X, y, sample_weight = more.texts, more.labels, more.weights
-        rows = text.fit_transform(X)
+        rows = text.fit_rows(X, thread_count(classifier.n_jobs))
         self._fitting = classifier
         try:
             classifier.fit(rows, y, sample_weight)
@@ -140,7 +144,13 @@ tree_, statistics_, compaction_, vocabulary_, fit_progress
 
     @_offered("partial_fit")  # type: ignore[untyped-decorator]
     def partial_fit(
-        self, X: Iterable[str], y: Any, classes: Any = None, sample_weight: Any = None
+        self,
+        X: Iterable[str],
+        y: Any,
+        classes: Any = None,
+        sample_weight: Any = None,
+        *,
+        again: bool = False,
     ) -> Self:
         """Go on learning from texts and their labels, in the given order.
 
@@ -150,6 +160,8 @@ tree_, statistics_, compaction_, vocabulary_, fit_progress
             One text an example. A call of n texts is the same as n calls of one.
         y, classes, sample_weight
             As for :meth:`OnlinePLTClassifier.partial_fit`.
+        again : bool
+            Whether the texts have been learnt before, so that they count as no more documents.
 
         Returns
         -------
@@ -160,7 +172,7 @@ tree_, statistics_, compaction_, vocabulary_, fit_progress
         DataError, LearningInterrupted
             As for :meth:`OnlinePLTClassifier.partial_fit`.
         """
-        return self._partial_fit(X, y, classes, sample_weight, None)
+        return self._partial_fit(X, y, classes, sample_weight, None, again=again)
 
     @_offered("shared")  # type: ignore[untyped-decorator]
     def shared(self, timeout: float | None = None) -> SharedModel:
@@ -178,7 +190,7 @@ tree_, statistics_, compaction_, vocabulary_, fit_progress
         self._begin()
         return SharedModel(self, timeout)
 
-    def with_classifier(self, classifier: LabelClassifier) -> Self:
+    def with_classifier(self, classifier: LabelClassifier) -> TextClassifier:
         """Put the same front end before another classifier that has learnt.
 
         Parameters
@@ -201,9 +213,7 @@ tree_, statistics_, compaction_, vocabulary_, fit_progress
         self._begin()
         if classifier.vocabulary_ is None:
             classifier.vocabulary_ = self.vocabulary_
-        other = type(self)(clone(classifier), self.text, classifier.vocabulary_, self.names)
-        other.classifier_, other.text_ = classifier, self.text_
-        return other
+        return text_classifier(classifier, self.text_, self.names)
 
     # --- prediction ----------------------------------------------------------------------------
 
@@ -236,7 +246,7 @@ tree_, statistics_, compaction_, vocabulary_, fit_progress
         """
         classifier: Any = self._learnt()
         with classifier._guard.reading():
-            rows = self.text_.transform(X)
+            rows = self._rows(X)
             return classifier.predict_topk(
                 rows, k, labels=labels, beam_width=beam_width, return_stats=return_stats
             )
@@ -256,7 +266,7 @@ tree_, statistics_, compaction_, vocabulary_, fit_progress
         """
         classifier = self._learnt()
         with classifier._guard.reading():
-            return classifier.predict_proba(self.text_.transform(X), **options)
+            return classifier.predict_proba(self._rows(X), **options)
 
     def predict(self, X: Iterable[str]) -> Any:
         """The most probable class of every text, or all labels from their thresholds on.
@@ -272,7 +282,7 @@ tree_, statistics_, compaction_, vocabulary_, fit_progress
         """
         classifier = self._learnt()
         with classifier._guard.reading():
-            return classifier.predict(self.text_.transform(X))
+            return classifier.predict(self._rows(X))
 
     def score(self, X: Iterable[str], y: Any, sample_weight: Any = None) -> float:
         """Accuracy for multi-class targets, precision at 1 for multi-label ones.
@@ -290,7 +300,7 @@ tree_, statistics_, compaction_, vocabulary_, fit_progress
         """
         classifier = self._learnt()
         with classifier._guard.reading():
-            return classifier.score(self.text_.transform(X), y, sample_weight)
+            return classifier.score(self._rows(X), y, sample_weight)
 
     def explain(
         self,
@@ -327,12 +337,12 @@ tree_, statistics_, compaction_, vocabulary_, fit_progress
         classifier = self._learnt()
         with classifier._guard.reading():
             return classifier.explain(
-                self.text_.transform(texts),
+                self._rows(texts),
                 label,
                 k=k,
                 threshold=threshold,
                 top=top,
-                feature_names=self.text_.words(texts[0]),
+                feature_names=self.text_.sources(texts[0]),
             )
 
     @_offered("label_paths")  # type: ignore[untyped-decorator]
@@ -351,7 +361,7 @@ tree_, statistics_, compaction_, vocabulary_, fit_progress
         """
         classifier: Any = self._learnt()
         with classifier._guard.reading():
-            paths: LabelPaths = classifier.label_paths(self.text_.transform(X), labels)
+            paths: LabelPaths = classifier.label_paths(self._rows(X), labels)
             return paths
 
     # --- thresholds and labels -----------------------------------------------------------------
@@ -455,7 +465,7 @@ tree_, statistics_, compaction_, vocabulary_, fit_progress
         max_bytes: int | None = None,
         X: Iterable[str] | None = None,
         y: Any = None,
-    ) -> Self:
+    ) -> TextClassifier:
         """Make a copy that takes few bytes, predicts, and cannot learn on.
 
         Parameters
@@ -509,7 +519,10 @@ tree_, statistics_, compaction_, vocabulary_, fit_progress
     def _fresh(self) -> tuple[Any, FrontEnd]:
         """A classifier and a front end that have seen nothing."""
         classifier = OnlinePLTClassifier() if self.classifier is None else self.classifier
-        text = HashedText() if self.text is None else self.text
+        text = TextFeatures() if self.text is None else self.text
+        if isinstance(text, str):
+            text = TextFeatures(text)
+            text.to_dict()  # checks the name
         if not isinstance(classifier, LabelClassifier):
             raise ParameterError(
                 f"classifier is a {type(classifier).__name__}; expected an estimator of LabelGrove"
@@ -529,7 +542,14 @@ tree_, statistics_, compaction_, vocabulary_, fit_progress
             self.classifier_, self.text_ = self._fresh()
 
     def _partial_fit(
-        self, X: Iterable[str], y: Any, classes: Any, sample_weight: Any, patience: float | None
+        self,
+        X: Iterable[str],
+        y: Any,
+        classes: Any,
+        sample_weight: Any,
+        patience: float | None,
+        *,
+        again: bool = False,
     ) -> Self:
         self._begin()
         classifier: Any = self.classifier_
@@ -538,15 +558,24 @@ tree_, statistics_, compaction_, vocabulary_, fit_progress
             known = () if classifier._learned is None else classifier._learned.labels
             more = with_names(X, y, sample_weight, classifier.vocabulary_, self.names, known)
             X, y, sample_weight, own = more.texts, more.labels, more.weights, more.own
-        rows = self.text_.transform(X)
+        if again or isinstance(self.text_, HashedText):
+            rows, prepare = self._rows(X), None
+        else:
+            # Counted and weighted run by run, as they are learnt: between two runs the front end
+            # has seen what the classifier has learnt, and nothing else.
+            rows = self.text_.counted(X, thread_count(classifier.n_jobs))
+            prepare = self.text_.learn
         try:
-            classifier._partial_fit(rows, y, classes, sample_weight, patience)
+            classifier._partial_fit(rows, y, classes, sample_weight, patience, prepare)
         except LearningInterrupted as stopped:
             if own is None:
                 raise
             learnt = int(own[: stopped.examples_learned].sum())
             raise LearningInterrupted(str(stopped), learnt) from None
         return self
+
+    def _rows(self, X: Iterable[str]) -> Rows:
+        return self.text_.rows(X, thread_count(self.classifier_.n_jobs))
 
     def _learnt(self) -> LabelClassifier:
         if not hasattr(self, "classifier_"):
@@ -577,3 +606,12 @@ tree_, statistics_, compaction_, vocabulary_, fit_progress
         tags.input_tags.two_d_array = False
         tags.classifier_tags.multi_label = True
         return tags
+
+
+def text_classifier(
+    classifier: LabelClassifier, text: FrontEnd, names: NamesLearnt | None
+) -> TextClassifier:
+    """A model of parts that have learnt; they are not copied."""
+    model = TextClassifier(clone(classifier), clone(text), classifier.vocabulary_, names)
+    model.classifier_, model.text_ = classifier, text
+    return model

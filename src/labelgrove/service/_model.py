@@ -32,7 +32,7 @@ from labelgrove.service._events import (
     body_of,
 )
 from labelgrove.service._settings import Settings
-from labelgrove.text import HashedText
+from labelgrove.text import TextFeatures
 
 if TYPE_CHECKING:
     from labelgrove.text import FrontEnd
@@ -354,7 +354,7 @@ def front_end(settings: Settings) -> FrontEnd:
         name: tuple(value) if isinstance(value, list) else value
         for name, value in settings.text.items()
     }
-    return HashedText.from_dict(parameters)
+    return TextFeatures.from_dict(parameters)
 
 
 def batch_model(settings: Settings, examples: Sequence[Example]) -> TextClassifier:

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import re
-import reprlib
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from itertools import chain
 from typing import Any, ClassVar
 
@@ -16,7 +15,9 @@ from sklearn.feature_extraction import FeatureHasher
 from sklearn.feature_extraction.text import HashingVectorizer
 from sklearn.preprocessing import normalize
 
-from labelgrove._errors import DataError, ParameterError
+from labelgrove._errors import ParameterError
+from labelgrove._validation import Rows, check_rows
+from labelgrove.text._checked import checked_texts
 
 _MOST_FEATURES = 2**31 - 1  # ids of columns are 32-bit
 _LONGEST_NGRAM = 8
@@ -130,11 +131,7 @@ class HashedText(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
             When a parameter lies outside its domain.
         """
         self._check_parameters()
-        if isinstance(texts, str | bytes) or not isinstance(texts, Iterable):
-            raise DataError(
-                f"texts is a {type(texts).__name__}: expected a list of strings, one a row"
-            )
-        rows = _checked(texts)
+        rows = checked_texts(texts)
         first = next(rows, None)
         if first is None:  # scikit-learn's vectoriser insists on a row
             return csr_array((0, self.n_features), dtype=np.float32)
@@ -198,8 +195,22 @@ class HashedText(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
         >>> [words[column] for column in hashed.transform(["a heap of words"]).indices]
         ['of', 'words', 'heap']
         """
+        return {column: " / ".join(words) for column, words in self.sources(text).items()}
+
+    def sources(self, text: str) -> dict[int, list[str]]:
+        """Return the words, or runs of words, of a text that each column comes from.
+
+        Parameters
+        ----------
+        text : str
+
+        Returns
+        -------
+        dict of int to list of str
+            Each once, in the order of the text.
+        """
         self._check_parameters()
-        [checked] = _checked([text])
+        [checked] = checked_texts([text])
         found = list(dict.fromkeys(self._vectorizer().build_analyzer()(checked)))
         if not found:
             return {}
@@ -209,7 +220,7 @@ class HashedText(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
             found, hasher.transform([[word] for word in found]).indices.tolist(), strict=True
         ):
             columns.setdefault(column, []).append(word)
-        return {column: " / ".join(words) for column, words in columns.items()}
+        return columns
 
     def to_dict(self) -> dict[str, Any]:
         """Return the parameters as values that JSON can hold, for `from_dict`.
@@ -230,6 +241,23 @@ class HashedText(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
             "lowercase": self.lowercase,
             "token_pattern": self.token_pattern,
         }
+
+    def rows(self, texts: Iterable[str], threads: int) -> Rows:  # noqa: ARG002
+        """As `transform`, for the estimators.
+
+        Parameters
+        ----------
+        texts : iterable of str
+        threads : int
+            Ignored.
+
+        Returns
+        -------
+        Rows
+        """
+        return check_rows(self.transform(texts))
+
+    fit_rows = rows
 
     def state(self) -> tuple[dict[str, Any], dict[str, npt.NDArray[Any]]]:
         """Return all that a model file keeps of the front end.
@@ -333,15 +361,6 @@ class HashedText(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
         tags.input_tags.two_d_array = False
         tags.requires_fit = False
         return tags
-
-
-def _checked(texts: Iterable[Any]) -> Iterator[str]:
-    for row, text in enumerate(texts):
-        if not isinstance(text, str):
-            raise DataError(
-                f"texts, row {row}: {reprlib.repr(text)} found where a string was expected"
-            )
-        yield text
 
 
 def _is_int(value: object) -> bool:

@@ -14,7 +14,13 @@ from labelgrove.cli._learning import (
     new_record,
     write_record,
 )
-from labelgrove.cli._models import ALGORITHMS, OPTIONS, check_can_write, create_model
+from labelgrove.cli._models import (
+    ALGORITHMS,
+    OPTIONS,
+    TEXT_SETTINGS,
+    check_can_write,
+    create_model,
+)
 from labelgrove.cli._options import (
     AS_FOUND,
     DataArgument,
@@ -31,18 +37,17 @@ from labelgrove.cli._options import (
 )
 from labelgrove.cli.streams._output import refuse_inputs
 from labelgrove.cli.streams._source import CHUNK_ROWS, Source
-from labelgrove.text import HashedText
 from labelgrove.vocabulary import Vocabulary
 
 _SETTABLE = "\n\n".join(
     f"{name}: {', '.join(sorted(set(settable(estimator)) - set(OPTIONS)))}."
     for name, estimator in ALGORITHMS.items()
 )
-_SETTABLE_TEXT = sorted(f"text.{name}" for name in settable(HashedText))
+_SETTABLE_TEXT = sorted(f"text.{name}" for name in TEXT_SETTINGS)
 
 #: Shown below the options in ``--help``.
 EPILOG = (
-    "Parameters for --set, by algorithm; the reference of the estimators and of HashedText says "
+    "Parameters for --set, by algorithm; the reference of the estimators and of TextFeatures says "
     f"what they mean.\n\n{_SETTABLE}\n\nText: {', '.join(_SETTABLE_TEXT)}.\n\n"
     "Progressive P@1 (“P@1 while learning”): on the first pass every batch of examples (1, 2, 4, … "
     f"up to {SAMPLE} rows) is predicted just before it is learnt, and the share of examples whose "

@@ -11,6 +11,7 @@ import typer
 
 from labelgrove._errors import ParameterError
 from labelgrove.cli._application import Command, Group
+from labelgrove.cli._models import TEXT_SETTINGS
 from labelgrove.cli._options import (
     AS_FOUND,
     DataArgument,
@@ -22,7 +23,6 @@ from labelgrove.cli._options import (
     SetOption,
     gathered,
     parse_settings,
-    settable,
 )
 from labelgrove.cli._trees import (
     BUILDERS,
@@ -38,7 +38,6 @@ from labelgrove.cli.streams import _numbers
 from labelgrove.cli.streams._console import show_pairs, visible, write_json
 from labelgrove.cli.streams._output import Output, refuse_inputs
 from labelgrove.cli.streams._progress import ProgressLine, shown
-from labelgrove.text import HashedText
 from labelgrove.vocabulary import Vocabulary
 
 _RESERVED = {"n_jobs": "--jobs", "random_state": "--seed"}
@@ -108,7 +107,7 @@ def build(
         refuse_inputs(output, data)
     if json and output == "-":
         raise ParameterError("--json: the tree itself goes to standard output (-o -)")
-    chosen = parse_settings(settings or [], builder.settable, settable(HashedText), _RESERVED)
+    chosen = parse_settings(settings or [], builder.settable, TEXT_SETTINGS, _RESERVED)
     taken = inspect.signature(builder.function).parameters
     options = {"n_jobs": jobs, "random_state": seed}
     parameters = {name: value for name, value in options.items() if name in taken}

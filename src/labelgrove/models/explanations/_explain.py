@@ -8,6 +8,7 @@ from typing import Any, cast
 
 import numpy as np
 import numpy.typing as npt
+from scipy.sparse import csr_array
 
 from labelgrove import _core
 from labelgrove._errors import DataError
@@ -29,7 +30,7 @@ _TINY = float(np.finfo(np.float64).tiny)
 Floats = npt.NDArray[np.float32]
 _MOST = 0.5
 
-FeatureNaming = Mapping[int, str] | Sequence[str]
+FeatureNaming = Mapping[int, str] | Mapping[int, list[str]] | Sequence[str]
 
 
 def explain(
@@ -48,11 +49,11 @@ def explain(
     least = None if threshold is None else learned.thresholds(threshold)
     best, scores = _best_labels(learned, rows, k, least)
     wanted = best.tolist() if label is None else [_id_of(learned, label)]
-    named = _feature_naming(learned, feature_names)
+    named = _named(_feature_naming(learned, feature_names), rows.ids.tolist())
     explained = []
     for one in wanted:
         found = ways_to(learned, rows, one)
-        path = _path(found, rows, top, named)
+        path = _path(found, top, named)
         probability = _probability_of(learned, rows, one)
         predicted = bool(np.isin(one, best))
         if found.needed is not None:
@@ -70,7 +71,7 @@ def explain(
                 predicted=predicted,
                 path=path,
                 leaves=found.leaves,
-                contributions=_weighed(average, found.values, rows, top, named)[0],
+                contributions=_weighed(average, found.values, top, named)[0],
                 fallen_out=None if predicted else _fall(path, needed),
             )
         )
@@ -78,12 +79,12 @@ def explain(
     return Explanation(tuple(explained), k, common)
 
 
-def _path(found: Ways, rows: Rows, top: int, named: FeatureNaming) -> tuple[Step, ...]:
+def _path(found: Ways, top: int, named: _Named) -> tuple[Step, ...]:
     products = found.products()
     steps = []
     for i, (step, node) in enumerate(zip(found.path, found.nodes, strict=True)):
         added, bias = found.contributions[step].astype(np.float64), float(found.bias[step])
-        listed, others = _weighed(added, found.values, rows, top, named)
+        listed, others = _weighed(added, found.values, top, named)
         steps.append(
             Step(
                 node=node,
@@ -99,14 +100,15 @@ def _path(found: Ways, rows: Rows, top: int, named: FeatureNaming) -> tuple[Step
 
 
 def _weighed(
-    added: npt.NDArray[np.float64], values: Floats, rows: Rows, top: int, named: FeatureNaming
+    added: npt.NDArray[np.float64], values: Floats, top: int, named: _Named
 ) -> tuple[tuple[Contribution, ...], float]:
     """The features that add most to a margin, for or against; and what all others add."""
+    if named.shares is not None:
+        added, values = added @ named.shares, values @ named.shares
     order = np.argsort(-np.abs(added), kind="stable")
-    ids = rows.arrays[1]
     listed = tuple(
         Contribution(
-            feature=_feature(named, int(ids[j])),
+            feature=named.names[j],
             value=float(values[j]),
             weight=float(added[j] / values[j]),
             contribution=float(added[j]),
@@ -198,10 +200,36 @@ def _feature_naming(learned: AnyLearned, given: FeatureNaming | None) -> Feature
     return [] if learned.column_names is None else learned.column_names.tolist()
 
 
-def _feature(named: FeatureNaming, feature: int) -> str | int:
-    if isinstance(named, Mapping):
-        return named.get(feature, feature)
-    return str(named[feature]) if feature < len(named) else feature
+@dataclass(frozen=True)
+class _Named:
+    """What the features of a row are called.
+
+    Attributes
+    ----------
+    names : list of str or int
+    shares : csr_array of shape (features, names), or None
+        How much of a feature each name has; None where every feature has a name of its own.
+    """
+
+    names: list[str | int]
+    shares: csr_array | None
+
+
+def _named(naming: FeatureNaming, features: list[int]) -> _Named:
+    if not isinstance(naming, Mapping):
+        known = len(naming)
+        return _Named([str(naming[one]) if one < known else one for one in features], None)
+    if not any(isinstance(name, list) for name in naming.values()):
+        return _Named([str(naming[one]) if one in naming else one for one in features], None)
+    places: dict[str | int, int] = {}
+    indptr, columns, shares = [0], list[int](), list[float]()
+    for one in features:
+        sources: Any = naming.get(one, [one])
+        columns += [places.setdefault(source, len(places)) for source in sources]
+        shares += [1 / len(sources)] * len(sources)
+        indptr.append(len(columns))
+    shape = (len(features), len(places))
+    return _Named(list(places), csr_array((shares, columns, indptr), shape=shape))
 
 
 @dataclass(frozen=True, eq=False)

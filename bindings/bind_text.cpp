@@ -1,0 +1,176 @@
+#include <optional>
+#include <shared_mutex>
+#include <string>
+#include <string_view>
+
+#include "arrays.hpp"
+#include "dict_archive.hpp"
+#include "labelgrove/text_features.hpp"
+#include "labelgrove/text_words.hpp"
+#include "register.hpp"
+#include "rows.hpp"
+
+namespace labelgrove::bindings {
+namespace {
+
+// Texts of Python, held as long as they are looked at. Half characters, which UTF-8 does not have, become question marks.
+class Texts {
+ public:
+  explicit Texts(const nb::list& texts) {
+    const std::size_t n = nb::len(texts);
+    held_.reserve(n);
+    views_.reserve(n);
+    for (nb::handle text : texts) add(text);
+  }
+  std::span<const std::string_view> views() const { return views_; }
+
+ private:
+  void add(nb::handle text) {
+    Py_ssize_t size = 0;
+    if (!PyUnicode_Check(text.ptr())) throw nb::type_error("expected strings");
+    const char* data = PyUnicode_AsUTF8AndSize(text.ptr(), &size);
+    if (data != nullptr) {
+      held_.push_back(nb::borrow(text));
+    } else {
+      PyErr_Clear();
+      nb::object bytes = nb::steal(PyUnicode_AsEncodedString(text.ptr(), "utf-8", "replace"));
+      if (!bytes.is_valid()) throw nb::python_error();
+      data = PyBytes_AsString(bytes.ptr());
+      size = PyBytes_Size(bytes.ptr());
+      held_.push_back(std::move(bytes));
+    }
+    views_.emplace_back(data, static_cast<std::size_t>(size));
+  }
+  std::vector<nb::object> held_;
+  std::vector<std::string_view> views_;
+};
+
+nb::tuple as_tuple(const TextRows& rows) {
+  return nb::make_tuple(to_array(std::span<const std::int64_t>(rows.indptr)),
+                        to_array(std::span<const FeatureId>(rows.ids)), to_array(std::span<const float>(rows.values)));
+}
+
+TextOptions options_from(const nb::dict& given) {
+  TextOptions options;
+  const auto take = [&](const char* name, auto& value) {
+    value = nb::cast<std::remove_reference_t<decltype(value)>>(given[name]);
+  };
+  take("shortest_run", options.shortest_run);
+  take("longest_run", options.longest_run);
+  take("shortest_piece", options.shortest_piece);
+  take("longest_piece", options.longest_piece);
+  take("beginnings", options.beginnings);
+  take("word_weight", options.word_weight);
+  take("piece_weight", options.piece_weight);
+  take("columns", options.columns);
+  take("least_documents", options.least_documents);
+  take("first_documents", options.first_documents);
+  take("rare_count_more", options.rare_count_more);
+  take("fold_accents", options.fold_accents);
+  return options;
+}
+
+struct Counted : Rows {
+  Counted(const In<std::int64_t>& p, const In<FeatureId>& i, const In<float>& v, std::uint32_t columns)
+      : Rows(p, i, v) {
+    take_ids(columns);
+  }
+};
+
+}  // namespace
+
+void register_text(nb::module_& module) {
+  nb::class_<TextFeatures>(module, "TextFeatures", "Texts into rows; see core/include/labelgrove/text_features.hpp.")
+      .def(
+          "__init__",
+          [](TextFeatures* self, const nb::dict& options) { new (self) TextFeatures(options_from(options)); },
+          nb::arg("options"))
+      .def_static(
+          "load",
+          [](const nb::dict& options, const nb::dict& arrays) {
+            return TextFeatures(options_from(options), DictReader(arrays));
+          },
+          nb::arg("options"), nb::arg("arrays"))
+      .def("save",
+           [](const TextFeatures& self) {
+             nb::dict arrays;
+             DictWriter writer(arrays);
+             self.save(writer);
+             return arrays;
+           })
+      .def_prop_ro("documents", &TextFeatures::documents)
+      .def(
+          "count",
+          [](const TextFeatures& self, const nb::list& given, unsigned threads) {
+            const Texts texts(given);
+            TextRows rows;
+            {
+              const nb::gil_scoped_release no_gil;
+              rows = self.count(texts.views(), threads);
+            }
+            return as_tuple(rows);
+          },
+          nb::arg("texts"), nb::arg("threads"), "Rows (indptr, ids, values) of raw counts.")
+      .def(
+          "transform",
+          [](const TextFeatures& self, const nb::list& given, unsigned threads) {
+            const Texts texts(given);
+            TextRows rows;
+            {
+              const nb::gil_scoped_release no_gil;
+              rows = self.transform(texts.views(), threads);
+            }
+            return as_tuple(rows);
+          },
+          nb::arg("texts"), nb::arg("threads"))
+      .def(
+          "add",
+          [](TextFeatures& self, const In<std::int64_t>& indptr, const In<FeatureId>& ids, const In<float>& values) {
+            const Counted counts(indptr, ids, values, self.options().columns);
+            const nb::gil_scoped_release no_gil;
+            self.add(counts);
+          },
+          nb::arg("indptr").noconvert(), nb::arg("ids").noconvert(), nb::arg("values").noconvert())
+      .def(
+          "weigh",
+          [](const TextFeatures& self, const In<std::int64_t>& indptr, const In<FeatureId>& ids,
+             const In<float>& values, unsigned threads) {
+            const Counted counts(indptr, ids, values, self.options().columns);
+            TextRows rows;
+            {
+              const nb::gil_scoped_release no_gil;
+              rows = self.weigh(counts, threads);
+            }
+            return as_tuple(rows);
+          },
+          nb::arg("indptr").noconvert(), nb::arg("ids").noconvert(), nb::arg("values").noconvert(), nb::arg("threads"))
+      .def(
+          "learn",
+          [](TextFeatures& self, const In<std::int64_t>& indptr, const In<FeatureId>& ids, const In<float>& values,
+             unsigned threads) {
+            const Counted counts(indptr, ids, values, self.options().columns);
+            TextRows rows;
+            {
+              const nb::gil_scoped_release no_gil;
+              rows = self.learn(counts, threads);
+            }
+            return as_tuple(rows);
+          },
+          nb::arg("indptr").noconvert(), nb::arg("ids").noconvert(), nb::arg("values").noconvert(), nb::arg("threads"));
+  module.def(
+      "words_of",
+      [](const nb::str& text) {
+        nb::list one;
+        one.append(text);
+        const Texts texts(one);
+        std::vector<std::uint64_t> ends;
+        WordReader(false).read(texts.views()[0], [&](const Word& word) {
+          ends.push_back(word.begin);
+          ends.push_back(word.end);
+        });
+        return to_array(std::span<const std::uint64_t>(ends));
+      },
+      nb::arg("text"), "Where the words of a text begin and end, in bytes of UTF-8.");
+}
+
+}  // namespace labelgrove::bindings

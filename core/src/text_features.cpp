@@ -1,0 +1,468 @@
+#include "labelgrove/text_features.hpp"
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <cmath>
+#include <stdexcept>
+
+#include "labelgrove/hash.hpp"
+#include "labelgrove/parallel.hpp"
+#include "labelgrove/text_words.hpp"
+
+namespace labelgrove {
+namespace {
+
+constexpr std::uint32_t kLongestRun = 8;
+constexpr std::uint32_t kLongestPiece = 16;
+constexpr std::size_t kMostWords = std::size_t{1} << 16;  // different ones, of which a text has pieces
+constexpr std::size_t kBlock = 32;                        // texts that a thread takes at a time
+
+// A sequence of units has the hash Σ (unit + 1)·kBase^(units after it), modulo 2^64, so that of every piece of a word
+// follows from those of its beginnings.
+constexpr std::uint64_t kBase = 0x9e3779b97f4a7c15ULL;
+constexpr std::uint64_t kWords =
+    0x73647277ULL;  // words and pieces of the same units have nothing to do with each other
+constexpr std::uint64_t kPieces = 0x73636570ULL;
+
+constexpr std::uint64_t extended(std::uint64_t hash, Unit unit) { return hash * kBase + unit + 1; }
+
+constexpr auto kPowers = [] {
+  std::array<std::uint64_t, kLongestWord + 3> powers{1};
+  for (std::size_t i = 1; i < powers.size(); ++i) powers[i] = powers[i - 1] * kBase;
+  return powers;
+}();
+
+// The natural logarithm, by the same operations everywhere: no library's own.
+double logarithm(std::uint64_t n) {
+  constexpr double kLog2 = 0.693147180559945309417;
+  const auto exponent = static_cast<int>(std::bit_width(n)) - 1;
+  const double mantissa = static_cast<double>(n) / static_cast<double>(std::uint64_t{1} << exponent);
+  const double s = (mantissa - 1.0) / (mantissa + 1.0);  // 0 to 1/3
+  const double square = s * s;
+  double sum = 0.0;
+  for (int k = 23; k >= 1; k -= 2) sum = sum * square + 1.0 / k;
+  return exponent * kLog2 + 2.0 * s * sum;
+}
+
+double log_of(std::uint64_t n) {
+  static const auto small = [] {
+    std::array<double, 4096> found{};
+    for (std::size_t i = 1; i < found.size(); ++i) found[i] = logarithm(i);
+    return found;
+  }();
+  return n < small.size() ? small[n] : logarithm(n);
+}
+
+// A column, and how often it occurs: 32 bits each.
+using Entry = std::uint64_t;
+
+constexpr Entry entry(std::uint32_t column, std::uint32_t times) { return Entry{column} << 32 | times; }
+
+// Sorts by column.
+void sort_entries(std::vector<Entry>& entries, std::vector<Entry>& scratch) {
+  constexpr std::size_t kFew = 256;
+  constexpr int kDigit = 11;
+  if (entries.size() < kFew) {
+    std::sort(entries.begin(), entries.end());
+    return;
+  }
+  scratch.resize(entries.size());
+  for (int shift = 32; shift < 64; shift += kDigit) {
+    std::array<std::uint32_t, (1U << kDigit) + 1> places{};
+    const auto digit = [&](Entry one) { return (one >> shift) & ((1U << kDigit) - 1); };
+    for (const Entry one : entries) ++places[digit(one) + 1];
+    if (std::ranges::find(places, entries.size()) != places.end()) continue;  // all have the same digit
+    for (std::size_t i = 1; i < places.size(); ++i) places[i] += places[i - 1];
+    for (const Entry one : entries) scratch[places[digit(one)]++] = one;
+    entries.swap(scratch);
+  }
+}
+
+// Counts the features of one text after another.
+class Counter {
+ public:
+  explicit Counter(const TextOptions& options, std::uint32_t first_piece)
+      : options_(options), first_piece_(first_piece), reader_(options.fold_accents), slots_(256) {}
+
+  // Adds a row.
+  void count(std::string_view text, TextRows& rows) {
+    entries_.clear();
+    pieces_.clear();
+    words_.clear();
+    units_.clear();
+    ++text_;
+    ends_ = 0;
+    reader_.read(text, [&](const Word& word) {
+      if (options_.longest_run > 0) add_words(word);
+      if (options_.longest_piece == 0) return;
+      if (!options_.beginnings) {
+        note(word.units);
+      } else if (!word.unspaced) {
+        add_beginnings(word.units);
+      }
+    });
+    for (const Distinct& word : words_) add_pieces(word);
+    append(entries_, rows);
+    append(pieces_, rows);
+    rows.indptr.push_back(static_cast<std::int64_t>(rows.ids.size()));
+  }
+
+ private:
+  struct Hashed {
+    std::uint64_t hash;
+    std::uint64_t power;  // kBase^units
+  };
+  struct Distinct {
+    std::uint64_t hash;
+    std::uint32_t begin;  // of its units
+    std::uint32_t size;
+    std::uint32_t times;
+  };
+  struct Slot {
+    std::uint64_t hash = 0;
+    std::uint64_t text = 0;
+    std::uint32_t word = 0;
+  };
+
+  std::uint32_t word_column(std::uint64_t hash) const {
+    const std::uint32_t width = first_piece_ == 0 ? options_.columns : first_piece_;
+    return static_cast<std::uint32_t>((mix(hash ^ kWords) >> 32) * width >> 32);
+  }
+  std::uint32_t piece_column(std::uint64_t hash) const {
+    const std::uint64_t width = options_.columns - first_piece_;
+    return first_piece_ + static_cast<std::uint32_t>((mix(hash ^ kPieces) >> 32) * width >> 32);
+  }
+
+  static std::uint64_t hashed(std::span<const Unit> units) {
+    std::uint64_t hash = 0;
+    for (const Unit unit : units) hash = extended(hash, unit);
+    return hash;
+  }
+
+  void add_words(const Word& word) {
+    if (!word.unspaced || word.units.size() < 2) {
+      add_word(word.units);
+      return;
+    }
+    for (std::size_t i = 0; i + 1 < word.units.size(); ++i) add_word(word.units.subspan(i, 2));
+  }
+  // Adds a word and the runs that end with it.
+  void add_word(std::span<const Unit> units) {
+    Hashed run{hashed(units), kPowers[units.size()]};
+    for (std::uint32_t n = 1;; ++n) {
+      if (n >= options_.shortest_run) entries_.push_back(entry(word_column(run.hash), 1));
+      if (n == options_.longest_run || n > ends_) break;
+      const Hashed& before = last_[(last_end_ + kLongestRun - n) % kLongestRun];
+      run.hash += extended(before.hash, kBoundary) * run.power;
+      run.power *= before.power * kBase;
+    }
+    last_[last_end_] = {hashed(units), kPowers[units.size()]};
+    last_end_ = (last_end_ + 1) % kLongestRun;
+    ends_ = std::min(ends_ + 1, kLongestRun - 1);
+  }
+
+  // Keeps a word whose pieces are wanted.
+  void note(std::span<const Unit> units) {
+    const std::uint64_t hash = hashed(units);
+    std::size_t at = mix(hash) & (slots_.size() - 1);
+    while (slots_[at].text == text_ && slots_[at].hash != hash) at = (at + 1) & (slots_.size() - 1);
+    if (slots_[at].text == text_) {
+      ++words_[slots_[at].word].times;
+      return;
+    }
+    if (words_.size() == kMostWords) return;
+    slots_[at] = {hash, text_, static_cast<std::uint32_t>(words_.size())};
+    words_.push_back({hash, static_cast<std::uint32_t>(units_.size()), static_cast<std::uint32_t>(units.size()), 1});
+    units_.insert(units_.end(), units.begin(), units.end());
+    if (2 * words_.size() > slots_.size()) grow();
+  }
+  void grow() {
+    slots_.assign(2 * slots_.size(), {});
+    for (std::uint32_t i = 0; i < words_.size(); ++i) {
+      std::size_t at = mix(words_[i].hash) & (slots_.size() - 1);
+      while (slots_[at].text == text_) at = (at + 1) & (slots_.size() - 1);
+      slots_[at] = {words_[i].hash, text_, i};
+    }
+  }
+
+  void add_pieces(const Distinct& word) {
+    std::array<std::uint64_t, kLongestWord + 3> hashes;  // of the beginnings of the word between two boundaries
+    hashes[0] = 0;
+    hashes[1] = extended(0, kBoundary);
+    std::uint32_t size = 1;
+    for (const Unit unit : std::span(units_).subspan(word.begin, word.size)) {
+      hashes[size + 1] = extended(hashes[size], unit);
+      ++size;
+    }
+    hashes[size + 1] = extended(hashes[size], kBoundary);
+    ++size;
+    const std::uint32_t shortest = std::min(options_.shortest_piece, size);
+    const std::uint32_t longest = std::min(options_.longest_piece, size);
+    for (std::uint32_t n = shortest; n <= longest; ++n) {
+      for (std::uint32_t end = n; end <= size; ++end) {
+        pieces_.push_back(entry(piece_column(hashes[end] - hashes[end - n] * kPowers[n]), word.times));
+      }
+    }
+  }
+
+  void add_beginnings(std::span<const Unit> units) {
+    std::uint64_t hash = extended(0, kBoundary);
+    const std::size_t longest = std::min<std::size_t>(options_.longest_piece, units.size() + 1);
+    for (std::uint32_t n = 2; n <= longest; ++n) {
+      hash = extended(hash, units[n - 2]);
+      if (n >= options_.shortest_piece) pieces_.push_back(entry(piece_column(hash), 1));
+    }
+  }
+
+  // Adds what was counted to the row, in increasing columns.
+  void append(std::vector<Entry>& entries, TextRows& rows) {
+    sort_entries(entries, scratch_);
+    for (std::size_t i = 0; i < entries.size();) {
+      const Entry column = entries[i] >> 32;
+      std::uint64_t times = 0;
+      for (; i < entries.size() && entries[i] >> 32 == column; ++i) times += entries[i] & 0xffffffffU;
+      rows.ids.push_back(static_cast<FeatureId>(column));
+      rows.values.push_back(static_cast<float>(times));
+    }
+  }
+
+  const TextOptions& options_;
+  std::uint32_t first_piece_;
+  WordReader reader_;
+  std::vector<Entry> entries_;  // of words and their runs
+  std::vector<Entry> pieces_;
+  std::vector<Entry> scratch_;
+  std::array<Hashed, kLongestRun> last_{};  // the words before
+  std::uint32_t last_end_ = 0;
+  std::uint32_t ends_ = 0;  // how many of them are of this text
+  std::vector<Slot> slots_;
+  std::uint64_t text_ = 0;  // number of the text, by which slots of others are known
+  std::vector<Distinct> words_;
+  std::vector<Unit> units_;
+};
+
+// Puts rows below one another.
+TextRows joined(std::vector<TextRows>& parts, unsigned threads) {
+  if (parts.size() == 1) return std::move(parts.front());
+  TextRows all;
+  std::vector<std::size_t> begins{0};
+  for (const TextRows& part : parts) {
+    const auto begin = static_cast<std::int64_t>(begins.back());
+    for (std::size_t row = 1; row < part.indptr.size(); ++row) all.indptr.push_back(begin + part.indptr[row]);
+    begins.push_back(begins.back() + part.ids.size());
+  }
+  all.ids.resize(begins.back());
+  all.values.resize(begins.back());
+  parallel_for(parts.size(), threads, [&](std::size_t i) {
+    const auto begin = static_cast<std::ptrdiff_t>(begins[i]);
+    std::ranges::copy(parts[i].ids, all.ids.begin() + begin);
+    std::ranges::copy(parts[i].values, all.values.begin() + begin);
+    parts[i] = TextRows{};
+  });
+  return all;
+}
+
+double repeated(float times) { return 1.0 + log_of(static_cast<std::uint64_t>(times)); }
+
+}  // namespace
+
+TextFeatures::TextFeatures(const TextOptions& options) : options_(options) {
+  const TextOptions& o = options_;
+  const bool words = o.longest_run > 0;
+  const bool pieces = o.longest_piece > 0;
+  if ((!words && !pieces) || (words && (o.shortest_run == 0 || o.shortest_run > o.longest_run)) ||
+      (pieces && (o.shortest_piece == 0 || o.shortest_piece > o.longest_piece)) || o.longest_run > kLongestRun ||
+      o.longest_piece > kLongestPiece) {
+    throw std::invalid_argument("lengths of runs of words or of pieces of words are out of range");
+  }
+  if (o.columns < 2 || o.columns >= kNone / 2) throw std::invalid_argument("the number of columns is out of range");
+  if (!(o.word_weight > 0.0F && o.word_weight < 1e6F && o.piece_weight > 0.0F && o.piece_weight < 1e6F)) {
+    throw std::invalid_argument("a weight of words or pieces is out of range");
+  }
+  first_piece_ = !pieces ? o.columns : !words ? 0 : o.columns / 2;
+  if (o.rare_count_more || o.least_documents > 1) documents_.resize(o.columns);
+}
+
+TextRows TextFeatures::count(std::span<const std::string_view> texts, unsigned threads) const {
+  std::vector<TextRows> parts(std::max<std::size_t>((texts.size() + kBlock - 1) / kBlock, 1));
+  parallel_for(
+      parts.size(), threads, [&] { return Counter(options_, first_piece_); },
+      [&](Counter& counter, std::size_t block) {
+        const std::size_t end = std::min((block + 1) * kBlock, texts.size());
+        for (std::size_t row = block * kBlock; row < end; ++row) counter.count(texts[row], parts[block]);
+      });
+  return joined(parts, threads);
+}
+
+double TextFeatures::rarity(std::uint64_t n, std::uint32_t d) const {
+  return options_.rare_count_more ? 1.0 + log_of(1 + n) - log_of(1 + std::uint64_t{d}) : 1.0;
+}
+
+std::size_t TextFeatures::finish(std::span<FeatureId> ids, std::span<float> values) const {
+  std::size_t left = 0;
+  const auto finish_part = [&](std::size_t begin, std::size_t end, float weight) {
+    const std::size_t first = left;
+    for (std::size_t j = begin; j < end; ++j) {
+      if (values[j] <= 0.0F) continue;
+      ids[left] = ids[j];
+      values[left++] = values[j];
+    }
+    const double length = std::sqrt(squared_length(values.data() + first, left - first));
+    for (std::size_t j = first; j < left; ++j) values[j] = scaled(values[j], weight / length);
+  };
+  const auto pieces = static_cast<std::size_t>(std::ranges::lower_bound(ids, first_piece_) - ids.begin());
+  finish_part(0, pieces, options_.word_weight);
+  finish_part(pieces, ids.size(), options_.piece_weight);
+  return left;
+}
+
+TextRows TextFeatures::transform(std::span<const std::string_view> texts, unsigned threads) const {
+  std::vector<TextRows> parts(std::max<std::size_t>((texts.size() + kBlock - 1) / kBlock, 1));
+  const std::uint64_t n = n_documents_ + 1;
+  parallel_for(
+      parts.size(), threads, [&] { return Counter(options_, first_piece_); },
+      [&](Counter& counter, std::size_t block) {
+        TextRows& rows = parts[block];
+        const std::size_t end = std::min((block + 1) * kBlock, texts.size());
+        for (std::size_t row = block * kBlock; row < end; ++row) {
+          const std::size_t begin = rows.ids.size();
+          counter.count(texts[row], rows);
+          for (std::size_t j = begin; j < rows.ids.size(); ++j) {
+            double value = repeated(rows.values[j]);
+            if (!documents_.empty()) {
+              const std::uint32_t d = documents_[rows.ids[j]];
+              value *= d > 0 && matters(n, d + 1) ? rarity(n, d + 1) : 0.0;
+            }
+            rows.values[j] = static_cast<float>(value);
+          }
+          const std::size_t left =
+              begin + finish(std::span(rows.ids).subspan(begin), std::span(rows.values).subspan(begin));
+          rows.ids.resize(left);
+          rows.values.resize(left);
+          rows.indptr.back() = static_cast<std::int64_t>(left);
+        }
+      });
+  return joined(parts, threads);
+}
+
+void TextFeatures::add(const RowView& counts) {
+  n_documents_ += counts.size();
+  if (documents_.empty()) return;
+  for (const FeatureId id : counts.ids) ++documents_[id];
+}
+
+TextRows TextFeatures::weigh(const RowView& counts, unsigned threads) const {
+  std::vector<float> values(counts.values.size());
+  const std::uint64_t n = n_documents_;
+  parallel_for((counts.size() + kBlock - 1) / kBlock, threads, [&](std::size_t block) {
+    const std::size_t last = std::min((block + 1) * kBlock, counts.size());
+    const auto end = static_cast<std::size_t>(counts.indptr[last]);
+    for (auto j = static_cast<std::size_t>(counts.indptr[block * kBlock]); j < end; ++j) {
+      double value = repeated(counts.values[j]);
+      if (!documents_.empty()) {
+        const std::uint32_t d = documents_[counts.ids[j]];
+        value *= matters(n, d) ? rarity(n, d) : 0.0;
+      }
+      values[j] = static_cast<float>(value);
+    }
+  });
+  return finished(counts, values, threads);
+}
+
+TextRows TextFeatures::learn(const RowView& counts, unsigned threads) {
+  std::vector<float> values(counts.values.size());
+  const std::uint64_t before = n_documents_;
+  // Every thread has columns of its own, in which it goes from document to document.
+  const std::size_t shares = std::max(1U, threads);
+  parallel_for(shares, threads, [&](std::size_t share) {
+    const std::uint64_t low = options_.columns * std::uint64_t{share} / shares;
+    const std::uint64_t high = options_.columns * std::uint64_t{share + 1} / shares;
+    for (std::size_t row = 0; row < counts.size(); ++row) {
+      const std::uint64_t n = before + row + 1;
+      const Features x = counts[row];
+      const auto offset = static_cast<std::size_t>(counts.indptr[row]);
+      std::size_t j = static_cast<std::size_t>(std::lower_bound(x.ids, x.ids + x.size, low) - x.ids);
+      for (; j < x.size && x.ids[j] < high; ++j) {
+        double value = repeated(x.values[j]);
+        if (!documents_.empty()) {
+          const std::uint32_t d = ++documents_[x.ids[j]];
+          value *= matters(n, d) ? rarity(n, d) : 0.0;
+        }
+        values[offset + j] = static_cast<float>(value);
+      }
+    }
+  });
+  n_documents_ += counts.size();
+  return finished(counts, values, threads);
+}
+
+TextRows TextFeatures::finished(const RowView& rows, std::vector<float>& values, unsigned threads) const {
+  std::vector<TextRows> parts(std::max<std::size_t>((rows.size() + kBlock - 1) / kBlock, 1));
+  parallel_for(parts.size(), threads, [&](std::size_t block) {
+    TextRows& part = parts[block];
+    const std::size_t end = std::min((block + 1) * kBlock, rows.size());
+    for (std::size_t row = block * kBlock; row < end; ++row) {
+      const Features x = rows[row];
+      const std::size_t begin = part.ids.size();
+      part.ids.insert(part.ids.end(), x.ids, x.ids + x.size);
+      const auto weighted = values.begin() + static_cast<std::ptrdiff_t>(rows.indptr[row]);
+      part.values.insert(part.values.end(), weighted, weighted + x.size);
+      const std::size_t left =
+          begin + finish(std::span(part.ids).subspan(begin), std::span(part.values).subspan(begin));
+      part.ids.resize(left);
+      part.values.resize(left);
+      part.indptr.push_back(static_cast<std::int64_t>(left));
+    }
+  });
+  return joined(parts, threads);
+}
+
+// The columns that occurred, in increasing order: the difference to the one before and the number of documents, each in
+// groups of seven bits, the lowest first, and a high bit where another group follows.
+void TextFeatures::save(ArrayWriter& out) const {
+  std::vector<std::uint8_t> bytes;
+  const auto put = [&](std::uint32_t value) {
+    for (; value > 0x7f; value >>= 7) bytes.push_back(static_cast<std::uint8_t>(value | 0x80U));
+    bytes.push_back(static_cast<std::uint8_t>(value));
+  };
+  std::uint32_t last = 0;
+  for (std::uint32_t column = 0; column < documents_.size(); ++column) {
+    if (documents_[column] == 0) continue;
+    put(column - last);
+    put(documents_[column]);
+    last = column;
+  }
+  std::ranges::copy(bytes, out.bytes("documents", bytes.size()).begin());
+  out.u64("counters", 1)[0] = n_documents_;
+}
+
+TextFeatures::TextFeatures(const TextOptions& options, const ArrayReader& in) : TextFeatures(options) {
+  const auto counters = in.u64("counters");
+  if (counters.size() != 1 || counters[0] >= std::uint64_t{1} << 60) {
+    throw std::invalid_argument("array 'counters' must hold the number of documents");
+  }
+  n_documents_ = counters[0];
+  const auto bytes = in.bytes("documents");
+  std::size_t at = 0;
+  const auto take = [&] {
+    std::uint64_t value = 0;
+    for (int shift = 0;; shift += 7) {
+      if (at == bytes.size() || shift > 28) throw std::invalid_argument("array 'documents' is cut short or damaged");
+      value |= std::uint64_t{bytes[at] & 0x7fU} << shift;
+      if ((bytes[at++] & 0x80U) == 0) return value;
+    }
+  };
+  for (std::uint64_t column = 0; at < bytes.size();) {
+    const bool first = at == 0;
+    const std::uint64_t gap = take();
+    const std::uint64_t times = take();
+    column += gap;
+    if ((gap == 0 && !first) || column >= documents_.size() || times == 0 || times > n_documents_ || times >= kNone) {
+      throw std::invalid_argument("array 'documents' holds a column or a count that cannot be");
+    }
+    documents_[column] = static_cast<std::uint32_t>(times);
+  }
+}
+
+}  // namespace labelgrove

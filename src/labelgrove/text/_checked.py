@@ -1,0 +1,31 @@
+"""What every front end asks of the texts that it is given."""
+
+from __future__ import annotations
+
+import reprlib
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from labelgrove._errors import DataError
+
+
+def checked_texts(texts: Any) -> Iterator[str]:
+    """The texts, one after another.
+
+    Raises
+    ------
+    DataError
+        If there is one string in place of many, or something that is no string; names the row.
+    """
+    if isinstance(texts, str | bytes) or not isinstance(texts, Iterable):
+        raise DataError(f"texts is a {type(texts).__name__}: expected a list of strings, one a row")
+    return _strings(texts)
+
+
+def _strings(texts: Iterable[Any]) -> Iterator[str]:
+    for row, text in enumerate(texts):
+        if not isinstance(text, str):
+            raise DataError(
+                f"texts, row {row}: {reprlib.repr(text)} found where a string was expected"
+            )
+        yield text

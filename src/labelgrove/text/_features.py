@@ -1,0 +1,586 @@
+"""Text to sparse rows: words and parts of words, weighted by how rare they are in the stream."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any, ClassVar, Self
+
+import numpy as np
+import numpy.typing as npt
+from scipy.sparse import csr_array
+from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
+
+from labelgrove import _core
+from labelgrove._errors import NotLearnedError, ParameterError
+from labelgrove._parameters import choice, flag, integer, real, thread_count
+from labelgrove._validation import Rows
+from labelgrove.text._checked import checked_texts
+
+_LONGEST_RUN = 8
+_LONGEST_SUBWORD = 15
+_FIRST_DOCUMENTS = 4096
+_MOST_COUNTED = 2**26  # columns: a stranger's file shall not ask for more memory than this
+
+Arrays = dict[str, npt.NDArray[Any]]
+
+PRESETS: dict[str, dict[str, Any]] = {
+    "words": {"words": (1, 1)},
+    "words+pairs": {"words": (1, 2)},
+    "words+stems": {"words": (1, 1), "subwords": (4, 4), "subwords_at": "start"},
+    "words+subwords": {"words": (1, 1), "subwords": (3, 5)},
+    "subwords": {"subwords": (3, 5)},
+}
+"""What the names of settings stand for, beside the defaults."""
+
+_DEFAULTS: dict[str, Any] = {
+    "words": None,
+    "subwords": None,
+    "subwords_at": "anywhere",
+    "subword_weight": 1.0,
+    "idf": True,
+    "min_documents": 2,
+}
+
+
+class TextFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+    r"""Turn texts into rows of hashed words and parts of words, weighted by how rare they are.
+
+    Nothing has to be prepared: words are hashed into columns, and in how many documents each
+    column has occurred is counted as documents come (`partial_fit`), or for all of them at once
+    (`fit`). A text is read as its letters are meant: neither their case nor the way in which they
+    are encoded (Unicode's compatibility forms) makes a difference, on any machine. A word is a run
+    of letters, digits and their marks; of scripts without spaces, such as Chinese, Japanese and
+    Thai, every two neighbouring letters are a word.
+
+    A feature that occurs c times in a text, and in d of n documents, has the weight
+    (1 + log c)·(1 + log((1 + n) / (1 + d))). Then words and subwords are scaled to a length of 1
+    and ``subword_weight``.
+
+    Parameters
+    ----------
+    preset : str, default="words+stems"
+        Says what the parameters that are None are:
+
+        - ``"words"``: words;
+        - ``"words+pairs"``: words, and every two words that follow each other;
+        - ``"words+stems"``: words, and the first four letters of each that has so many;
+        - ``"words+subwords"``: words, and runs of 3 to 5 letters within them;
+        - ``"subwords"``: runs of 3 to 5 letters within words.
+    n_features : int, default=2**22
+        Number of columns, 2 to 2**26; with both words and subwords half of them are for each.
+        Every column takes 4 bytes of memory, and there may be up to 2**31 - 2 where nothing is
+        counted: without ``idf``, and with ``min_documents=1``.
+    words : tuple of two ints, optional
+        Shortest and longest runs of words that are features: (1, 2) adds pairs. At most 8.
+        (0, 0): none.
+    subwords : tuple of two ints, optional
+        Shortest and longest runs of letters within words that are features, at most 15. (0, 0):
+        none.
+    subwords_at : {"anywhere", "start"}, optional
+        Where in a word they are. Anywhere, the boundaries before and behind a word count as
+        letters, and a word with them that is too short counts as a whole, as with scikit-learn's
+        ``analyzer="char_wb"``. At the start of a word the boundary is not counted.
+    subword_weight : float, optional
+        Length of the subwords' part of a row, where that of the words is 1.
+    idf : bool, optional
+        Whether rare features weigh more.
+    min_documents : int, optional
+        A feature counts from so many documents on, so that what occurs only once costs nothing.
+        The first 4,096 documents are taken with everything that is in them.
+    fold_accents : bool, default=False
+        Whether é is e: points and accents above, below and through a letter are left out. Letters
+        that Unicode does not take apart, such as ø, stay.
+    n_jobs : int, optional
+        Threads; -1 for all processors. The result is the same.
+
+    Attributes
+    ----------
+    n_documents_ : int
+        Documents counted.
+
+    Notes
+    -----
+    `transform` weights a text as it would be if it were the next document. What occurred in no
+    document is left out, since no model can know it.
+
+    A word of more than 64 letters is cut. Half characters (lone surrogates) part words.
+
+    Examples
+    --------
+    >>> text = TextFeatures("words").fit(["a heap of words", "a stack of words"])
+    >>> X = text.transform(["words, words and words"])
+    >>> X.shape, X.dtype, X.nnz
+    ((1, 4194304), dtype('float32'), 1)
+    >>> text.partial_fit(["and more"]).n_documents_
+    3
+    """
+
+    kind: ClassVar[str] = "text-features"
+    _engine: _core.TextFeatures | None = None
+
+    def __init__(
+        self,
+        preset: str = "words+stems",
+        *,
+        n_features: int = 2**22,
+        words: tuple[int, int] | None = None,
+        subwords: tuple[int, int] | None = None,
+        subwords_at: str | None = None,
+        subword_weight: float | None = None,
+        idf: bool | None = None,
+        min_documents: int | None = None,
+        fold_accents: bool = False,
+        n_jobs: int | None = 1,
+    ) -> None:
+        self.preset = preset
+        self.n_features = n_features
+        self.words = words
+        self.subwords = subwords
+        self.subwords_at = subwords_at
+        self.subword_weight = subword_weight
+        self.idf = idf
+        self.min_documents = min_documents
+        self.fold_accents = fold_accents
+        self.n_jobs = n_jobs
+
+    # --- as a transformer ----------------------------------------------------------------------
+
+    def fit(self, texts: Iterable[str], y: object = None) -> Self:  # noqa: ARG002
+        """Forget all documents, then count those given.
+
+        Parameters
+        ----------
+        texts : iterable of str
+            One text a document; an iterator is read once.
+        y : ignored
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        DataError
+            If ``texts`` is a single string, or a row of it no string; the message names the row.
+        ParameterError
+            If a parameter lies outside its domain.
+        """
+        self._count_all(texts, thread_count(self.n_jobs))
+        return self
+
+    def partial_fit(self, texts: Iterable[str], y: object = None) -> Self:  # noqa: ARG002
+        """Count more documents.
+
+        Parameters
+        ----------
+        texts, y
+            As for :meth:`fit`.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        DataError, ParameterError
+            As for :meth:`fit`.
+        """
+        engine = self._started()
+        engine.add(*engine.count(list(checked_texts(texts)), thread_count(self.n_jobs)))
+        return self
+
+    def transform(self, texts: Iterable[str]) -> csr_array:
+        """Turn texts into rows; nothing is counted.
+
+        Parameters
+        ----------
+        texts : iterable of str
+
+        Returns
+        -------
+        csr_array (n_texts, n_features), float32
+            A text without a single word that is known is an empty row.
+
+        Raises
+        ------
+        NotLearnedError
+            Before a document has been counted, unless nothing depends on that.
+        DataError, ParameterError
+            As for :meth:`fit`.
+        """
+        engine = self._engine
+        if engine is None:
+            if self._counts():
+                raise NotLearnedError(
+                    "this TextFeatures has not counted any document yet; call fit first"
+                )
+            engine = _core.TextFeatures(self._options())
+        return self._csr(engine.transform(list(checked_texts(texts)), thread_count(self.n_jobs)))
+
+    def fit_transform(self, texts: Iterable[str], y: object = None) -> csr_array:  # noqa: ARG002
+        """Forget all documents, count those given, and turn them into rows.
+
+        A document is itself one of those by which it is weighted, as every other is; so its row
+        is not what :meth:`transform` makes of the same text, which counts as one more.
+
+        Parameters
+        ----------
+        texts, y
+            As for :meth:`fit`.
+
+        Returns
+        -------
+        csr_array (n_texts, n_features), float32
+
+        Raises
+        ------
+        DataError, ParameterError
+            As for :meth:`fit`.
+        """
+        rows = self.fit_rows(texts, thread_count(self.n_jobs))
+        return self._csr(rows.arrays)
+
+    def get_feature_names_out(self, input_features: object = None) -> npt.NDArray[Any]:
+        """Name the columns by their numbers, as a hash does not know its words: see `sources`.
+
+        Parameters
+        ----------
+        input_features : ignored
+
+        Returns
+        -------
+        ndarray of object (str), shape (n_features,)
+            ``"textfeatures0"``, ``"textfeatures1"``…
+        """
+        self._options()
+        names: npt.NDArray[Any] = super().get_feature_names_out(input_features)
+        return names
+
+    @property
+    def n_documents_(self) -> int:
+        """Documents counted."""
+        if self._engine is None:
+            raise AttributeError("n_documents_ is there once a document has been counted")
+        return self._engine.documents
+
+    # --- for what learns behind it -------------------------------------------------------------
+
+    def sources(self, text: str) -> dict[int, list[str]]:
+        """Return the words, or runs of words, of a text that each column comes from.
+
+        Parameters
+        ----------
+        text : str
+
+        Returns
+        -------
+        dict of int to list of str
+            As they stand in the text, each once, in its order.
+
+        Raises
+        ------
+        DataError
+            If ``text`` is no string.
+        ParameterError
+            If a parameter lies outside its domain.
+
+        Examples
+        --------
+        >>> list(TextFeatures("words+stems").sources("Herrings, herring").values())
+        [['Herrings'], ['herring'], ['Herrings', 'herring']]
+        """
+        [checked] = checked_texts([text])
+        engine = self._engine or _core.TextFeatures(self._options())
+        raw = checked.encode("utf-8", "replace")
+        ends = _core.words_of(checked).reshape(-1, 2).tolist()
+        spans = [raw[begin:end].decode() for begin, end in ends]
+        longest = self._settings()["words"][1]
+        for length in range(2, longest + 1):
+            spans += [
+                raw[first[0] : last[1]].decode()
+                for first, last in zip(ends, ends[length - 1 :], strict=False)
+            ]
+        indptr, columns, _ = engine.count(spans, 1)
+        found: dict[int, list[str]] = {}
+        for i, span in enumerate(spans):
+            for column in columns[indptr[i] : indptr[i + 1]].tolist():
+                listed = found.setdefault(column, [])
+                # A run holds the features of its words, which have come before it.
+                if span not in listed and (i < len(ends) or not listed):
+                    listed.append(span)
+        return found
+
+    def rows(self, texts: Iterable[str], threads: int) -> Rows:
+        """As `transform`, for the estimators.
+
+        Parameters
+        ----------
+        texts : iterable of str
+        threads : int
+
+        Returns
+        -------
+        Rows
+        """
+        return self._rows(self._started().transform(list(checked_texts(texts)), threads))
+
+    def fit_rows(self, texts: Iterable[str], threads: int) -> Rows:
+        """As `fit_transform`, for the estimators.
+
+        Parameters
+        ----------
+        texts : iterable of str
+        threads : int
+
+        Returns
+        -------
+        Rows
+        """
+        counts = self._count_all(texts, threads)
+        return self._rows(self._started().weigh(*counts, threads))
+
+    def counted(self, texts: Iterable[str], threads: int) -> Rows:
+        """How often each feature occurs in documents that are to be learnt.
+
+        Parameters
+        ----------
+        texts : iterable of str
+        threads : int
+
+        Returns
+        -------
+        Rows
+        """
+        return self._rows(self._started().count(list(checked_texts(texts)), threads))
+
+    def learn(self, counts: Rows, begin: int, end: int, threads: int) -> Rows:
+        """Count some of the documents one by one, each weighted as things stand then.
+
+        Parameters
+        ----------
+        counts : Rows
+            What `counted` gave.
+        begin, end : int
+            The documents; any cut gives the same.
+        threads : int
+
+        Returns
+        -------
+        Rows
+            As many as those given; those outside ``begin`` to ``end`` are empty.
+        """
+        part = slice(int(counts.indptr[begin]), int(counts.indptr[end]))
+        ends, ids, values = self._started().learn(
+            counts.indptr[begin : end + 1] - part.start,
+            counts.ids[part],
+            counts.values[part],
+            threads,
+        )
+        indptr = np.zeros(counts.n_rows + 1, np.int64)
+        indptr[begin : end + 1] = ends
+        indptr[end + 1 :] = ends[-1]
+        return self._rows((indptr, ids, values))
+
+    # --- files ---------------------------------------------------------------------------------
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the parameters as values that JSON can hold, for `from_dict`.
+
+        Returns
+        -------
+        dict of str to int, float, bool, str or list of int
+
+        Raises
+        ------
+        ParameterError
+            If a parameter lies outside its domain.
+        """
+        settings = self._settings()
+        return {
+            name: list(value) if isinstance(value, tuple) else value
+            for name, value in settings.items()
+        }
+
+    @classmethod
+    def from_dict(cls, parameters: Mapping[str, Any]) -> TextFeatures:
+        """Build the transformer that `to_dict` described; it has counted nothing.
+
+        Parameters
+        ----------
+        parameters : mapping of str to value
+            What `to_dict` gave, perhaps by way of JSON. Parameters left out have their defaults.
+
+        Returns
+        -------
+        TextFeatures
+
+        Raises
+        ------
+        ParameterError
+            If a parameter is unknown, of the wrong type or outside its domain.
+        """
+        unknown = sorted(set(parameters) - set(cls().get_params()))
+        if unknown:
+            raise ParameterError(f"{unknown[0]!r} is not a parameter of {cls.__name__}")
+        values: dict[str, Any] = {
+            name: tuple(value) if isinstance(value, list) else value
+            for name, value in parameters.items()
+        }
+        text = cls(**values)
+        text.to_dict()  # checks them
+        return text
+
+    def state(self) -> tuple[dict[str, Any], Arrays]:
+        """Return all that a model file keeps of the front end.
+
+        Returns
+        -------
+        header : dict
+            Its kind and parameters.
+        arrays : dict of str to ndarray
+            What it has counted.
+        """
+        saved = self._started().save()
+        return {"kind": self.kind, **self._parameters}, saved
+
+    @classmethod
+    def from_state(
+        cls, parameters: Mapping[str, Any], arrays: Mapping[str, npt.NDArray[Any]]
+    ) -> TextFeatures:
+        """Build the front end of a file.
+
+        Parameters
+        ----------
+        parameters : mapping of str to value
+            As in its header.
+        arrays : mapping of str to ndarray
+
+        Returns
+        -------
+        TextFeatures
+
+        Raises
+        ------
+        ParameterError, ModelFileError, ValueError
+            If they cannot be.
+        """
+        text = cls.from_dict(parameters)
+        text.__setstate__({**text.__getstate__(), "_engine": dict(arrays)})
+        return text
+
+    def __getstate__(self) -> dict[str, Any]:
+        state = dict(super().__getstate__())
+        if self._engine is not None:
+            state["_engine"] = self._engine.save()
+        return state
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        super().__setstate__(state)
+        if self._engine is not None:
+            self._parameters = self.to_dict()
+            self._engine = _core.TextFeatures.load(self._options(), state["_engine"])
+
+    # --- inside --------------------------------------------------------------------------------
+
+    def _started(self) -> _core.TextFeatures:
+        """The engine that counts; one that has counted goes on."""
+        if self._engine is None:
+            self._engine = _core.TextFeatures(self._options())
+            self._parameters = self.to_dict()
+        return self._engine
+
+    def _count_all(self, texts: Iterable[str], threads: int) -> tuple[Any, Any, Any]:
+        """Forget all documents and count those given; how often each feature occurs in each."""
+        engine = _core.TextFeatures(self._options())
+        indptr, columns, counts = engine.count(list(checked_texts(texts)), threads)
+        engine.add(indptr, columns, counts)
+        self._engine, self._parameters = engine, self.to_dict()
+        return indptr, columns, counts
+
+    def _settings(self) -> dict[str, Any]:
+        """The parameters with what the preset says for those that are None, checked."""
+        chosen = _DEFAULTS | PRESETS[choice(vars(self), "preset", PRESETS)]
+        for name in chosen:
+            if getattr(self, name) is not None:
+                chosen[name] = getattr(self, name)
+        words = _lengths("words", chosen["words"] or (0, 0), _LONGEST_RUN)
+        subwords = _lengths("subwords", chosen["subwords"] or (0, 0), _LONGEST_SUBWORD)
+        if not (words[1] or subwords[1]):
+            raise ParameterError("words and subwords are both none; expected one of them")
+        idf, least = (
+            flag("idf", chosen["idf"]),
+            integer("min_documents", chosen["min_documents"], 1),
+        )
+        most = _MOST_COUNTED if idf or least > 1 else 2**31 - 2
+        return {
+            "preset": self.preset,
+            "n_features": integer("n_features", self.n_features, 2, most),
+            "words": words,
+            "subwords": subwords,
+            "subwords_at": choice(chosen, "subwords_at", ("anywhere", "start")),
+            "subword_weight": real(chosen, "subword_weight", 1e-3, 1e3),
+            "idf": idf,
+            "min_documents": least,
+            "fold_accents": flag("fold_accents", self.fold_accents),
+        }
+
+    def _options(self) -> dict[str, Any]:
+        """The same as the core takes them."""
+        settings = self._settings()
+        starts = settings["subwords_at"] == "start"
+        pieces = [length + 1 if starts and length else length for length in settings["subwords"]]
+        return {
+            "shortest_run": settings["words"][0],
+            "longest_run": settings["words"][1],
+            "shortest_piece": pieces[0],
+            "longest_piece": pieces[1],
+            "beginnings": starts,
+            "word_weight": 1.0,
+            "piece_weight": settings["subword_weight"],
+            "columns": settings["n_features"],
+            "least_documents": settings["min_documents"],
+            "first_documents": _FIRST_DOCUMENTS,
+            "rare_count_more": settings["idf"],
+            "fold_accents": settings["fold_accents"],
+        }
+
+    def _counts(self) -> bool:
+        """Whether a row depends on the documents that have been counted."""
+        settings = self._settings()
+        return bool(settings["idf"] or settings["min_documents"] > 1)
+
+    def _rows(self, arrays: tuple[Any, Any, Any]) -> Rows:
+        return Rows(*arrays, len(arrays[0]) - 1, self.n_features, dense=False)
+
+    def _csr(self, arrays: tuple[Any, Any, Any]) -> csr_array:
+        indptr, ids, values = arrays
+        shape = (len(indptr) - 1, self.n_features)
+        return csr_array((values, ids.view(np.int32), indptr), shape=shape)
+
+    @property
+    def _n_features_out(self) -> int:
+        return self.n_features
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return self._engine is not None or not self._counts()
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.string = True
+        tags.input_tags.two_d_array = False
+        return tags
+
+
+def _lengths(name: str, value: Any, most: int) -> tuple[int, int]:
+    """A range of lengths, or (0, 0)."""
+    if isinstance(value, tuple) and len(value) == 2:
+        least = 0 if value == (0, 0) else 1
+        try:
+            found = (integer(name, value[0], least, most), integer(name, value[1], least, most))
+        except ParameterError:
+            found = (1, 0)
+        if found[0] <= found[1]:
+            return found
+    raise ParameterError(
+        f"{name}={value!r}: expected two increasing whole numbers from 1 to {most}, or (0, 0)"
+    )

@@ -1,0 +1,184 @@
+"""Texts into rows in plain Python: Unicode's own normal forms, dicts, one document at a time."""
+
+from __future__ import annotations
+
+import math
+import re
+import unicodedata
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from functools import cache
+from importlib.machinery import SourceFileLoader
+from importlib.util import module_from_spec, spec_from_loader
+from pathlib import Path
+from typing import Any
+
+MASK = 2**64 - 1
+BASE = 0x9E3779B97F4A7C15
+WORDS, PIECES = 0x73647277, 0x73636570
+LONGEST_WORD = 64
+
+
+@cache
+def _tables() -> Any:
+    """The script that knows which characters are never seen, and which scripts have no spaces."""
+    path = Path(__file__).parents[2] / "scripts" / "unicode-tables"
+    spec = spec_from_loader("unicode_tables", SourceFileLoader("unicode_tables", str(path)))
+    assert spec is not None and spec.loader is not None
+    module = module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def mix(z: int) -> int:
+    """SplitMix64's finaliser."""
+    z = (z + 0x9E3779B97F4A7C15) & MASK
+    z = ((z ^ (z >> 30)) * 0xBF58476D1CE4E5B9) & MASK
+    z = ((z ^ (z >> 27)) * 0x94D049BB133111EB) & MASK
+    return z ^ (z >> 31)
+
+
+def plain(text: str) -> str:
+    """Compatibility forms taken apart, case folded, and Hangul syllables put together again."""
+    for _ in range(2):
+        text = unicodedata.normalize("NFKD", text)
+        text = "".join(one if one == "\u0345" else one.casefold() for one in text)
+    text = unicodedata.normalize("NFKD", text)
+    syllable = "[\u1100-\u1112][\u1161-\u1175][\u11a8-\u11c2]?"
+    return re.sub(syllable, lambda found: unicodedata.normalize("NFC", found[0]), text)
+
+
+@dataclass
+class NaiveTextFeatures:
+    """What the core does, by its options."""
+
+    options: dict[str, Any]
+    documents: Counter[int] = field(default_factory=Counter)
+    n_documents: int = 0
+
+    def __post_init__(self) -> None:
+        tables = _tables()
+        self.ignored, self.unspaced = (
+            tables.members(tables.IGNORED),
+            tables.members(tables.UNSPACED),
+        )
+
+    # --- words ---------------------------------------------------------------------------------
+
+    def words(self, text: str) -> Iterator[tuple[list[int], bool]]:
+        """The units of every word, and whether it is of a script without spaces."""
+        text = plain("".join(one for one in text if ord(one) not in self.ignored))
+        letters: list[int] = []
+        run = False
+        for one in text:
+            point, category = ord(one), unicodedata.category(one)
+            if point in self.ignored:
+                continue
+            if category[0] == "M":
+                folded = self.options["fold_accents"] and unicodedata.combining(one) > 9
+                if letters and not folded and one == "\u0345":
+                    letters.append(0x3B9)
+                elif letters and not folded:
+                    letters[-1] = ((letters[-1] ^ point) * 0x01000193 & (2**32 - 1)) | 0x80000000
+                continue
+            is_letter = category[0] in "LN"
+            spaceless = point in self.unspaced and category not in {"Nd", "No"}
+            if letters and (not is_letter or spaceless != run or len(letters) == LONGEST_WORD):
+                yield letters, run
+                letters = []
+            if is_letter:
+                letters.append(point)
+                run = spaceless
+        if letters:
+            yield letters, run
+
+    # --- features ------------------------------------------------------------------------------
+
+    def column(self, units: list[int], part: int) -> int:
+        """The column of a sequence of units."""
+        value = 0
+        for unit in units:
+            value = (value * BASE + unit + 1) & MASK
+        o = self.options
+        first_piece = o["columns"] if not o["longest_piece"] else o["columns"] // 2
+        if not o["longest_run"]:
+            first_piece = 0
+        begin, end = (0, first_piece) if part == WORDS else (first_piece, o["columns"])
+        return begin + ((mix(value ^ part) >> 32) * (end - begin) >> 32)
+
+    def count(self, text: str) -> Counter[int]:
+        """How often each column occurs."""
+        o, found = self.options, Counter[int]()
+        short_words: list[list[int]] = []
+        for units, spaceless in self.words(text):
+            pairs = [units[i : i + 2] for i in range(len(units) - 1)]
+            short_words += pairs if spaceless and pairs else [units]
+            found.update(self.column(one, PIECES) for one in self.pieces(units, spaceless))
+        if o["longest_run"]:
+            for length in range(o["shortest_run"], o["longest_run"] + 1):
+                for i in range(len(short_words) - length + 1):
+                    run = short_words[i]
+                    for word in short_words[i + 1 : i + length]:
+                        run = [*run, 0x20, *word]
+                    found[self.column(run, WORDS)] += 1
+        return found
+
+    def pieces(self, units: list[int], spaceless: bool) -> Iterator[list[int]]:
+        """Runs of letters within a word."""
+        o = self.options
+        if not o["longest_piece"]:
+            return
+        if o["beginnings"]:
+            whole = [0x20, *units]
+            for n in range(o["shortest_piece"], min(o["longest_piece"], len(whole)) + 1):
+                if not spaceless and n > 1:
+                    yield whole[:n]
+            return
+        whole = [0x20, *units, 0x20]
+        shortest = min(o["shortest_piece"], len(whole))
+        for n in range(shortest, min(o["longest_piece"], len(whole)) + 1):
+            for begin in range(len(whole) - n + 1):
+                yield whole[begin : begin + n]
+
+    # --- weights -------------------------------------------------------------------------------
+
+    def weigh(self, counts: Counter[int], n: int, d: dict[int, int]) -> dict[int, float]:
+        """The row of a document that is one of n, by how many have each feature."""
+        o = self.options
+        row: dict[int, float] = {}
+        for column, times in counts.items():
+            if d[column] < o["least_documents"] and n > o["first_documents"]:
+                continue
+            rarity = 1 + math.log((1 + n) / (1 + d[column])) if o["rare_count_more"] else 1.0
+            row[column] = (1 + math.log(times)) * rarity
+        first_piece = o["columns"] if not o["longest_piece"] else o["columns"] // 2
+        if not o["longest_run"]:
+            first_piece = 0
+        for pieces, length in ((False, o["word_weight"]), (True, o["piece_weight"])):
+            part = [column for column in row if (column >= first_piece) == pieces]
+            norm = math.sqrt(sum(row[column] ** 2 for column in part))
+            for column in part:
+                row[column] *= length / norm
+        return row
+
+    def learn(self, text: str) -> dict[int, float]:
+        """Count a document, then weight it as things stand."""
+        counts = self.count(text)
+        self.add(counts)
+        return self.weigh(counts, self.n_documents, self.documents)
+
+    def add(self, counts: Counter[int]) -> None:
+        """Count a document."""
+        self.n_documents += 1
+        self.documents.update(counts.keys())
+
+    def transform(self, text: str) -> dict[int, float]:
+        """The row of a text as if it came next; what no document has had is left out."""
+        o, counts = self.options, self.count(text)
+        if not o["rare_count_more"] and o["least_documents"] <= 1:
+            return self.weigh(counts, 1, dict.fromkeys(counts, 1))
+        known = Counter({c: times for c, times in counts.items() if self.documents[c]})
+        return self.weigh(
+            known, self.n_documents + 1, {column: self.documents[column] + 1 for column in known}
+        )

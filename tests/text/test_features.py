@@ -1,0 +1,316 @@
+"""TextFeatures: the core equals the plain twin and scikit-learn, whatever is in a text."""
+
+from __future__ import annotations
+
+import unicodedata
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import assume, example, given, settings
+from hypothesis import strategies as st
+from sklearn.base import clone
+from sklearn.feature_extraction.text import TfidfVectorizer
+
+from labelgrove import DataError, NotLearnedError, ParameterError, _core
+from labelgrove.text import TextFeatures
+from naive.text import NaiveTextFeatures
+
+OPTIONS: dict[str, Any] = {
+    "shortest_run": 1,
+    "longest_run": 1,
+    "shortest_piece": 3,
+    "longest_piece": 5,
+    "beginnings": False,
+    "word_weight": 1.0,
+    "piece_weight": 0.5,
+    "columns": 2**20,
+    "least_documents": 2,
+    "first_documents": 0,
+    "rare_count_more": True,
+    "fold_accents": False,
+}
+VARIANTS: list[dict[str, Any]] = [
+    {},
+    {"beginnings": True, "first_documents": 3},
+    {"longest_run": 3, "shortest_piece": 0, "longest_piece": 0, "columns": 97},
+    {"shortest_run": 0, "longest_run": 0, "shortest_piece": 1, "longest_piece": 2},
+    {"shortest_run": 2, "longest_run": 2, "least_documents": 1, "rare_count_more": False},
+    {"fold_accents": True, "least_documents": 3, "columns": 64},
+]
+
+old = unicodedata.ucd_3_2_0  # its characters mean the same in every Python
+ODD = (
+    "aAb\u00e9 \u00df\u0301\u0323\u0345\u1fb3\u017f\u0130\u0131\u03a3\u03c2-_.'1\u00bd\u00b2"
+    "\ufb01\u338fn\u00ad\u200d\u200b\ud55c\u1112\u1161\u11ab\u30ac\uff76\uff9e\u8a9e\u5929\u6c17\u0e01\u0e33"
+)
+characters = st.one_of(
+    st.sampled_from(ODD),
+    st.characters(exclude_categories=["Cs"]).filter(lambda one: old.category(one) != "Cn"),
+)
+texts = st.lists(st.text(characters, max_size=30), max_size=6)
+SOME = [
+    "Stra\u00dfe STRASSE",
+    "\ufb01ne \uff26\uff49\uff4e\uff45",
+    "\ud55c\uad6d\uc5b4 \ud55c\uad6d",
+    "\u5929\u6c17\u304c\u3044\u3044",
+    "a" * 200,
+    "",
+    "e\u0301 \u00e9",
+    "1 \u00bd x\u00b2",
+]
+
+
+def as_dicts(rows: Any) -> list[dict[int, float]]:
+    indptr, ids, values = rows
+    return [
+        dict(zip(ids[a:b].tolist(), values[a:b].tolist(), strict=True))
+        for a, b in zip(indptr[:-1].tolist(), indptr[1:].tolist(), strict=True)
+    ]
+
+
+def assert_same(found: Any, expected: list[dict[int, float]]) -> None:
+    rows = as_dicts(found)
+    assert [row.keys() for row in rows] == [dict(sorted(row.items())).keys() for row in expected]
+    for row, other in zip(rows, expected, strict=True):
+        np.testing.assert_allclose(
+            list(row.values()), [other[column] for column in row], rtol=2e-6, atol=0
+        )
+
+
+@pytest.mark.parametrize("variant", VARIANTS, ids=str)
+@settings(max_examples=30)
+@given(documents=texts, asked=texts)
+@example(documents=SOME * 2, asked=SOME)
+def test_the_core_is_the_twin(variant: dict[str, Any], documents: Any, asked: Any) -> None:
+    options = OPTIONS | variant
+    engine, twin = _core.TextFeatures(options), NaiveTextFeatures(options)
+    counts = engine.count(documents, 1)
+    assert_same(counts, [dict(twin.count(text)) for text in documents])
+    assert_same(engine.learn(*counts, 1), [twin.learn(text) for text in documents])
+    assert engine.documents == len(documents)
+    assert_same(engine.transform(asked, 1), [twin.transform(text) for text in asked])
+    at_once = _core.TextFeatures(options)
+    at_once.add(*counts)
+    assert_same(
+        at_once.weigh(*counts, 1),
+        [twin.weigh(twin.count(text), twin.n_documents, twin.documents) for text in documents],
+    )
+
+
+@settings(max_examples=30)
+@given(documents=texts, cut=st.integers(0, 6), threads=st.integers(1, 4))
+@example(documents=SOME * 20, cut=70, threads=3)
+def test_cuts_threads_and_saving_change_nothing(documents: Any, cut: int, threads: int) -> None:
+    once, often = _core.TextFeatures(OPTIONS), _core.TextFeatures(OPTIONS)
+    expected = once.learn(*once.count(documents, 1), 1)
+    parts = []
+    for part in (documents[:cut], documents[cut:]):
+        parts += as_dicts(often.learn(*often.count(part, threads), threads))
+        assert as_dicts(often.transform(documents, threads)) == as_dicts(
+            often.transform(documents, 1)
+        )
+        often = _core.TextFeatures.load(OPTIONS, often.save())
+    assert parts == as_dicts(expected)
+    assert bytes(often.save()["documents"]) == bytes(once.save()["documents"])
+
+
+@given(text=st.text(characters, max_size=40))
+@example("Ångström ﬁ ①")
+def test_the_way_a_text_is_encoded_makes_no_difference(text: str) -> None:
+    assume("\u0345" not in text)  # alone it is a mark, but a letter in lower case
+    engine = _core.TextFeatures(OPTIONS)
+    forms = [unicodedata.normalize(form, text) for form in ("NFC", "NFD", "NFKC", "NFKD")]
+    first, *others = as_dicts(engine.count([text, *forms, text.casefold()], 1))
+    assert all(other == first for other in others)
+
+
+words = st.lists(st.text("abcde", min_size=1, max_size=7), min_size=1, max_size=9).map(" ".join)
+
+
+@pytest.mark.parametrize(
+    ("ours", "theirs"),
+    [
+        ({"words": (1, 2)}, {"token_pattern": r"\S+", "ngram_range": (1, 2)}),
+        ({"words": (2, 3)}, {"token_pattern": r"\S+", "ngram_range": (2, 3)}),
+        (
+            {"words": (0, 0), "subwords": (3, 5), "idf": False},
+            {"analyzer": "char_wb", "ngram_range": (3, 5), "use_idf": False},
+        ),
+        (
+            {"words": (0, 0), "subwords": (1, 4), "idf": False},
+            {"analyzer": "char_wb", "ngram_range": (1, 4), "use_idf": False},
+        ),
+    ],
+    ids=str,
+)
+@settings(max_examples=30)
+@given(documents=st.lists(words, min_size=1, max_size=8))
+def test_the_products_of_rows_are_those_of_scikit_learn(
+    ours: dict[str, Any], theirs: dict[str, Any], documents: list[str]
+) -> None:
+    """Columns have other numbers; what a linear model can learn from has not."""
+    n_features = 2**20 if ours.get("idf", True) else 2**30  # so that no two share a column
+    X = TextFeatures("words", n_features=n_features, min_documents=1, **ours).fit_transform(
+        documents
+    )
+    if not X.nnz:  # their vocabulary may not be empty
+        return
+    columns, X.indices = np.unique(X.indices, return_inverse=True)
+    X.resize((len(documents), len(columns)))
+    Y = TfidfVectorizer(sublinear_tf=True, **theirs).fit_transform(documents)
+    np.testing.assert_allclose((X @ X.T).toarray(), (Y @ Y.T).toarray(), atol=1e-5)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "lone \ud800 surrogate",
+        "nul \0 byte",
+        "a" + "\u0301" * 10_000,
+        "👩‍👩‍👧‍👦 🏳️‍🌈 1️⃣",
+        "שלום עולם مرحبا بالعالم",
+        "\u0301 \u200d \ufe0f",
+        "x" * 3_000_000,
+        "天" * 3_000_000,
+    ],
+    ids=lambda text: f"{text[:9]!a} {len(text)}",
+)
+def test_hostile_texts_become_finite_rows_of_unit_parts(text: str) -> None:
+    for preset in ("words", "words+stems", "words+subwords"):
+        features = TextFeatures(preset)
+        X = features.fit_transform([text, "fine words here", text])
+        assert np.isfinite(X.data).all()
+        assert X.indptr[2] > X.indptr[1]
+        Z = features.transform([text, text])
+        assert (Z[[0]] != Z[[1]]).nnz == 0
+
+
+def test_half_characters_part_words() -> None:
+    features = TextFeatures("words").fit(["two words"])
+    X = features.transform(["two\ud800words", "two words"])
+    assert (X[[0]] != X[[1]]).nnz == 0
+
+
+def test_predicting_changes_nothing_and_is_what_learning_next_would_give() -> None:
+    features = TextFeatures(n_features=2**12).fit(["one text", "another text", "text of one"])
+    before = features.state()
+    X = features.transform(["one text is another"])
+    after = features.state()
+    assert before[0] == after[0]
+    assert all(np.array_equal(before[1][name], after[1][name]) for name in before[1])
+    learnt = features.learn(features.counted(["one text is another"], 1), 0, 1, 1)
+    known = np.isin(learnt.ids, X.indices)
+    ratio = learnt.values[known] / X.data  # but for words that nobody has seen before
+    assert np.allclose(ratio[:3], ratio[0])
+    assert np.allclose(ratio[3:], ratio[3])
+
+
+def test_what_occurs_once_costs_nothing_after_the_first_4096() -> None:
+    features = TextFeatures("words")
+    X = features.fit_transform([f"common rare{i}" for i in range(4097)])
+    assert 4097 <= X.nnz < 4110  # some words share a column
+    assert TextFeatures("words").fit_transform([f"common rare{i}" for i in range(9)]).nnz == 18
+    assert TextFeatures("words", min_documents=1).fit_transform(["a b"] * 4097).nnz == 8194
+
+
+def test_presets_are_parameters_by_a_name() -> None:
+    named, spelt = TextFeatures("words+subwords"), TextFeatures("words", subwords=(3, 5))
+    texts = ["one two", "two three"]
+    assert (named.fit_transform(texts) != spelt.fit_transform(texts)).nnz == 0
+    assert TextFeatures("words+pairs").fit_transform(["a b c"]).nnz == 5
+    assert TextFeatures("subwords").fit_transform(["abc"]).nnz == 6
+    assert TextFeatures().fit_transform(["abcdef ab"]).nnz == 3
+
+
+def test_sources_are_words_as_they_stand_in_the_text() -> None:
+    features = TextFeatures("words+pairs", subwords=(4, 4), subwords_at="start")
+    found = features.sources("Herrings, ÄRGER herring")
+    assert sorted(found.values()) == sorted(
+        [
+            ["Herrings"],
+            ["ÄRGER"],
+            ["herring"],
+            ["Herrings", "herring"],
+            ["ÄRGER"],
+            ["Herrings, ÄRGER"],
+            ["ÄRGER herring"],
+        ]
+    )
+    assert features.sources("") == {}
+
+
+def test_nothing_is_transformed_before_it_is_counted_unless_counts_do_not_matter() -> None:
+    with pytest.raises(NotLearnedError, match="call fit first"):
+        TextFeatures().transform(["a"])
+    assert TextFeatures(idf=False, min_documents=1).transform(["a word"]).nnz == 3
+    assert not hasattr(TextFeatures(), "n_documents_")
+
+
+@pytest.mark.parametrize(
+    ("parameters", "message"),
+    [
+        ({"preset": "best"}, "preset='best': expected one of 'words', "),
+        ({"n_features": 1}, "n_features=1: expected an integer from 2"),
+        ({"words": (2, 1)}, r"words=\(2, 1\): expected two increasing"),
+        ({"words": (0, 1)}, "words="),
+        ({"words": 3}, "words=3"),
+        ({"words": (1, 9)}, "from 1 to 8"),
+        ({"preset": "words", "words": (0, 0)}, "both none"),
+        ({"subwords": ("3", 5)}, "subwords="),
+        ({"subwords_at": "end"}, "subwords_at='end'"),
+        ({"subword_weight": 0}, "subword_weight=0"),
+        ({"idf": "yes"}, "idf='yes'"),
+        ({"min_documents": 0}, "min_documents=0"),
+        ({"fold_accents": None}, "fold_accents=None"),
+    ],
+)
+def test_parameters_outside_their_domain(parameters: dict[str, Any], message: str) -> None:
+    with pytest.raises(ParameterError, match=message):
+        TextFeatures(**parameters).fit(["a"])
+    with pytest.raises(ParameterError, match=message):
+        TextFeatures.from_dict(parameters)
+
+
+@pytest.mark.parametrize("wrong", ["one text", b"bytes", 3, ["fine", 7]])
+def test_what_is_no_list_of_strings_is_refused(wrong: Any) -> None:
+    for use in (
+        TextFeatures().fit,
+        TextFeatures().fit(["a"]).transform,
+        TextFeatures().partial_fit,
+    ):
+        with pytest.raises(DataError, match="texts"):
+            use(wrong)
+
+
+def test_it_is_an_estimator_and_its_state_can_be_kept() -> None:
+    features = TextFeatures("words+subwords", fold_accents=True).fit(["äb cd", "ab ef"])
+    header, arrays = features.state()
+    parameters = {name: value for name, value in header.items() if name != "kind"}
+    again = TextFeatures.from_state(parameters, arrays)
+    asked = ["ab cd ef"]
+    assert (again.transform(asked) != features.transform(asked)).nnz == 0
+    assert again.n_documents_ == features.n_documents_ == 2
+    assert not hasattr(clone(features), "n_documents_")
+    assert features.fit(["x"]).n_documents_ == 1
+    assert features.get_feature_names_out()[1] == "textfeatures1"
+
+
+@pytest.mark.parametrize(
+    "arrays",
+    [
+        {},
+        {"documents": np.zeros(0, np.uint8)},
+        {"counters": np.zeros(2, np.uint64), "documents": np.zeros(0, np.uint8)},
+        {"counters": np.array([9], np.uint64), "documents": np.array([3], np.uint8)},
+        {"counters": np.array([9], np.uint64), "documents": np.array([3, 10], np.uint8)},
+        {"counters": np.array([9], np.uint64), "documents": np.array([3, 0], np.uint8)},
+        {"counters": np.array([9], np.uint64), "documents": np.array([3, 1, 0, 1], np.uint8)},
+        {"counters": np.array([9], np.uint64), "documents": np.array([255] * 9, np.uint8)},
+        {"counters": np.array([2**63], np.uint64), "documents": np.zeros(0, np.uint8)},
+    ],
+    ids=range(9),
+)
+def test_damaged_counts_are_refused(arrays: Any) -> None:
+    with pytest.raises(ValueError, match="array"):
+        TextFeatures.from_state({"n_features": 64}, arrays)
