@@ -29,14 +29,14 @@ def told(run: subprocess.CompletedProcess[str]) -> Any:
 
 
 def test_nothing_acknowledged_is_lost_when_the_service_is_killed() -> None:
-    found = told(killed("--kills=4", "--seed=3"))
-    assert found["kills"] == 4 and found["acknowledged"] > 0
+    found = told(killed("--kills=3", "--seed=3"))
+    assert found["kills"] == 3 and found["acknowledged"] > 0
 
 
 @pytest.mark.skipif(shutil.which("cc") is None, reason="writes are lost by a library made by cc")
 def test_nothing_acknowledged_is_lost_with_all_that_was_not_flushed() -> None:
-    found = told(killed("--kills=4", "--lost-writes"))
+    found = told(killed("--kills=3", "--lost-writes"))
     assert found["lost writes"] and found["acknowledged"] > 0
-    without_flushing = killed("--kills=9", "--lost-writes", "--unsafe")
+    without_flushing = killed("--kills=6", "--lost-writes", "--unsafe")
     assert without_flushing.returncode != 0
     assert "damaged" in without_flushing.stderr or "lost" in without_flushing.stderr

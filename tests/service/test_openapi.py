@@ -16,7 +16,7 @@ pytestmark = pytest.mark.slow
 SEMANTIC = [positive_data_acceptance]
 
 QUICK = settings(
-    max_examples=10,
+    max_examples=6,
     phases=[Phase.explicit, Phase.generate],
     suppress_health_check=list(HealthCheck),
 )

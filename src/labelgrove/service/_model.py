@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
 import labelgrove
 from labelgrove import OnlinePLTClassifier, PLTClassifier, TextClassifier
@@ -119,7 +120,7 @@ class Learner:
     @property
     def has_learnt(self) -> bool:
         """Whether there is anything to predict."""
-        return self.examples_seen > 0
+        return self._now.seen > 0
 
     def suggest(
         self, texts: Sequence[str], limit: int, allowed: Collection[str] | None = None
@@ -206,7 +207,9 @@ class Learner:
 
     def bytes(self) -> int:
         """What the model takes in memory."""
-        return sum(self._model.size().values()) if self.has_learnt else 0
+        if not self.has_learnt:
+            return 0
+        return sum(self._now.shared.read(lambda model: model.size()).values())
 
     def fingerprint(self) -> str:
         """SHA-256 of the model's file, whether it was written or not."""
@@ -218,7 +221,7 @@ class Learner:
 
     @property
     def examples_seen(self) -> int:
-        """Examples that the model has learnt from."""
+        """Examples that the model has learnt from, for the thread that changes it."""
         try:
             return int(self._model.examples_seen_)
         except (AttributeError, NotLearnedError):
@@ -254,7 +257,7 @@ class Learner:
         """
         self._note(body_of(row))
         if self.thresholds is not None:
-            _set_thresholds(model, self.thresholds)
+            model.set_thresholds(_thresholds(model, self.thresholds))
         self._begin(model, row.sequence)
 
     def _reach(self, sequence: int) -> None:
@@ -289,7 +292,7 @@ class Learner:
             if gone:
                 self._now.shared.remove_labels(gone)
         elif isinstance(change, ThresholdValues):
-            _set_thresholds(self._now.shared.model, change)
+            self._now.shared.set_thresholds(_thresholds(self._model, change))
 
     def _note(self, change: Any) -> None:
         """Keep what a change says beside the model."""
@@ -315,12 +318,12 @@ def can_rename(names: Mapping[str, str], known: Collection[str]) -> bool:
     )
 
 
-def _set_thresholds(model: Any, change: ThresholdValues) -> None:
+def _thresholds(model: Any, change: ThresholdValues) -> npt.NDArray[np.float64] | None:
+    """What was set, in the order of the model's labels."""
     if change.values is None:
-        model.set_thresholds(None)
-        return
-    values = [change.values.get(label, change.default) for label in model.classes_.tolist()]
-    model.set_thresholds(np.array(values, np.float64))
+        return None
+    labels = model.classes_.tolist()
+    return np.array([change.values.get(label, change.default) for label in labels], np.float64)
 
 
 # --- models --------------------------------------------------------------------------------------
