@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -141,7 +142,7 @@ class Block:
     reached: int = 0
     memory: list[tuple[Example, frozenset[int]]] = field(default_factory=list)
 
-    @property
+    @cached_property
     def rows(self) -> dict[int, Array]:
         """Feature, -1 for the bias -> (2, columns): its weights, and the state of its row."""
         rows = {-1: self.cells[0]}

@@ -65,7 +65,7 @@ def damages(draw: st.DrawFn) -> tuple[str, Callable[[Arrays], None]]:
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.fuzz
-@settings(max_examples=examples(250), deadline=None)
+@settings(max_examples=examples(80), deadline=None)
 @given(changes=st.lists(damages(), min_size=1, max_size=3))
 def test_changed_arrays(
     kind: str,

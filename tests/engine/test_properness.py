@@ -71,7 +71,7 @@ def test_proper_on_longer_streams(policy: str, learner: str, replay: int, memory
             replay_memory=memory,
             random_state=seed,
         )
-        live(Witness(given), random_stream(seed, length=120, removals=0.25), every=15)
+        live(Witness(given), random_stream(seed, length=120, removals=0.25), every=30)
 
 
 def wide_stream(seed: int, labels: int, width: int, length: int = 70) -> list[Event]:

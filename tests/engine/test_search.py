@@ -120,7 +120,7 @@ def above(
     return ranked(labels, scores), evaluated, depth, blocks
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=150, deadline=None)
 @given(cases(), st.integers(1, 30), allow_lists)
 def test_top_k(case: Case, k: int, allowed: list[int] | None) -> None:
     assert top_k(case, k, allowed) == expected(search.top_k(case.tree, case.eta, k, allowed))
@@ -128,7 +128,7 @@ def test_top_k(case: Case, k: int, allowed: list[int] | None) -> None:
     assert top_k(case, k, allowed)[0] == everything[:k]
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=150, deadline=None)
 @given(cases(), allow_lists, st.data())
 def test_threshold(case: Case, allowed: list[int] | None, data: st.DataObject) -> None:
     values = st.sampled_from([*map(case.eta, case.tree.nodes()), -1.0, 0.0, 1e-3, 0.25, 2.0])
@@ -145,7 +145,7 @@ def test_threshold(case: Case, allowed: list[int] | None, data: st.DataObject) -
     )
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=150, deadline=None)
 @given(cases(), st.integers(1, 8), st.integers(1, 4), allow_lists)
 def test_beam(case: Case, k: int, width: int, allowed: list[int] | None) -> None:
     assert top_k(case, k, allowed, width) == expected(
