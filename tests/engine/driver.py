@@ -145,11 +145,9 @@ class Block:
     @cached_property
     def rows(self) -> dict[int, Array]:
         """Feature, -1 for the bias -> (2, columns): its weights, and the state of its row."""
-        rows = {-1: self.cells[0]}
-        for feature, place, share in zip(self.features, self.places, self.shares, strict=True):
-            weights, state = self.cells[int(place) & ~SHARED]
-            rows[feature] = np.stack([weights * share, state])
-        return rows
+        cells = self.cells[self.places & np.uint32(SHARED - 1)]
+        cells[:, 0] *= self.shares[:, np.newaxis]
+        return dict(zip([-1, *self.features], [self.cells[0], *cells], strict=True))
 
     def row(self, feature: int, initial: Array) -> Array:
         """Give a feature's row; one that the node has never seen is as new."""
