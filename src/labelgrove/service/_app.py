@@ -21,7 +21,7 @@ from starlette.routing import Route as Path
 
 from labelgrove.service._http import Call, Context, Metrics, Route, answer, problem
 from labelgrove.service._openapi import openapi
-from labelgrove.service._resources import ROUTES
+from labelgrove.service._routes import ROUTES
 from labelgrove.service._service import Service
 
 _LEAST_SWITCH = 0.0005

@@ -26,6 +26,7 @@ from labelgrove.service._model import new_model
 from labelgrove.service._problems import Problem
 from labelgrove.service._project import Project
 from labelgrove.service._settings import Settings
+from labelgrove.text import TextFeatures
 
 _log = logging.getLogger("labelgrove.service")
 
@@ -111,6 +112,9 @@ class Service:
             If the settings cannot be used.
         """
         folder = self._folder / _checked(name)
+        # Written down, since a later version may prefer another: the log says all that there is.
+        preset = {"preset": TextFeatures().preset}
+        settings = msgspec.structs.replace(settings, text=preset | settings.text)
         new_model(settings)
         with self._alone(name):
             fresh = not (folder / "log.sqlite").exists()

@@ -43,7 +43,7 @@ class Settings(Struct, forbid_unknown_fields=True, omit_defaults=True):
     estimator : dict
         Parameters of `OnlinePLTClassifier`.
     text : dict
-        Parameters of the front end that turns texts into features.
+        Parameters of `TextFeatures`, which turns texts into features.
     vocabulary : list of Concept, optional
         Labels beside these are learnt, and never suggested.
     snapshot_every : int

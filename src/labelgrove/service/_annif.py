@@ -1,0 +1,295 @@
+"""Annif's contract, so that its ``http`` backend takes a project of ours for one of its own.
+
+NatLibFi/Annif, ``annif/openapi/annif.yaml`` and ``annif/backend/http.py``.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import secrets
+from datetime import UTC, datetime
+from typing import Annotated, Any
+
+from msgspec import Meta, Struct
+from starlette.responses import Response
+
+from labelgrove._version import __version__
+from labelgrove.service._events import (
+    MOST_EXAMPLES,
+    MOST_TEXT,
+    Learnt,
+    Name,
+)
+from labelgrove.service._http import Call
+from labelgrove.service._log import Addition
+from labelgrove.service._problems import Problem
+from labelgrove.service._project import Project
+
+Limit = Annotated[int, Meta(ge=0, le=1_000)]
+Share = Annotated[float, Meta(ge=0.0, le=1.0)]
+AnyText = Annotated[str, Meta(max_length=MOST_TEXT)]
+
+
+class Info(Struct):
+    """What this is."""
+
+    title: str
+    version: str
+
+
+class Backend(Struct):
+    """What answers for a project."""
+
+    backend_id: str
+
+
+class Vocabulary(Struct):
+    """The labels of a project."""
+
+    vocab_id: str
+    languages: list[str]
+    size: int
+    loaded: bool
+
+
+class ProjectInfo(Struct):
+    """A project."""
+
+    project_id: str
+    name: str
+    language: str
+    backend: Backend
+    vocab: Vocabulary | None
+    vocab_language: str
+    is_trained: bool
+    modification_time: str | None
+
+
+class Projects(Struct):
+    """All projects."""
+
+    projects: list[ProjectInfo]
+
+
+class Vocabularies(Struct):
+    """The vocabularies of all projects."""
+
+    vocabs: list[Vocabulary]
+
+
+class SuggestForm(Struct):
+    """A text, and how many labels are wanted."""
+
+    text: AnyText
+    limit: Limit = 10
+    threshold: Share = 0.0
+    language: str | None = None
+    remember: Annotated[int, Meta(ge=0, le=31_536_000)] = 0
+
+
+class Result(Struct):
+    """A label that is suggested."""
+
+    uri: str
+    label: str
+    notation: str | None
+    score: float
+
+
+class Results(Struct):
+    """Labels for a text, the most probable first."""
+
+    results: list[Result]
+
+
+class BatchQuery(Struct):
+    """How many labels are wanted."""
+
+    limit: Limit = 10
+    threshold: Share = 0.0
+    language: str | None = None
+
+
+class Document(Struct):
+    """A text to suggest labels for."""
+
+    text: AnyText
+    document_id: str | None = None
+    metadata: dict[str, Any] = {}
+
+
+class Documents(Struct):
+    """Texts to suggest labels for."""
+
+    documents: Annotated[list[Document], Meta(max_length=32)]
+
+
+class DocumentResults(Struct):
+    """Labels for one of the texts."""
+
+    results: list[Result]
+    document_id: str | None
+
+
+class Subject(Struct):
+    """A label of an example."""
+
+    uri: Name
+    label: str | None = None
+
+
+class IndexedDocument(Struct):
+    """An example."""
+
+    text: AnyText = ""
+    subjects: list[Subject] = []
+    metadata: dict[str, Any] = {}
+
+
+IndexedDocuments = Annotated[list[IndexedDocument], Meta(max_length=MOST_EXAMPLES)]
+
+
+class LanguageQuestion(Struct):
+    """A text, and the languages that it may be in."""
+
+    text: AnyText
+    languages: Annotated[
+        list[Annotated[str, Meta(min_length=2, max_length=3)]], Meta(min_length=1, max_length=5)
+    ]
+
+
+class Language(Struct):
+    """How probable a language is; null stands for all others."""
+
+    language: str | None
+    score: float
+
+
+class Languages(Struct):
+    """What a text's language may be."""
+
+    results: list[Language]
+
+
+async def show_info(_: Call) -> Info:
+    return Info("LabelGrove", __version__)
+
+
+async def list_projects(call: Call) -> Projects:
+    return Projects([await _about(call, name) for name in call.service.names()])
+
+
+async def list_vocabs(call: Call) -> Vocabularies:
+    about = [await _about(call, name) for name in call.service.names()]
+    return Vocabularies([one.vocab for one in about if one.vocab is not None])
+
+
+async def show_project(call: Call) -> ProjectInfo:
+    return project_info(await call.project())
+
+
+async def _about(call: Call, name: str) -> ProjectInfo:
+    return await asyncio.to_thread(_look, call, name)
+
+
+def _look(call: Call, name: str) -> ProjectInfo:
+    with call.service.using(name) as project:
+        return project_info(project)
+
+
+def project_info(project: Project) -> ProjectInfo:
+    """A project, as Annif describes it."""
+    settings, head = project.settings, project.log.read(project.log.head - 1, 1)
+    size = project.learner.label_count()
+    if project.vocabulary is not None:
+        size = len(project.vocabulary)
+    changed = datetime.fromtimestamp(head[0].at / 1000, UTC) if head and head[0].at else None
+    return ProjectInfo(
+        project.name,
+        settings.name or project.name,
+        settings.language,
+        Backend("labelgrove"),
+        Vocabulary(project.name, [settings.language], size, loaded=True),
+        settings.language,
+        project.learner.has_learnt,
+        None if changed is None else changed.isoformat(timespec="milliseconds"),
+    )
+
+
+async def suggest(call: Call) -> Results:
+    project, form = await call.project(), call.body
+    _check_language(project, form.language)
+    [results] = await _suggested(call, project, [form.text], form.limit, form.threshold)
+    if form.remember:
+        identifier = secrets.token_hex(16)
+        kept = project.log.remember(identifier, form.text, form.remember)
+        await asyncio.wrap_future(kept)
+        call.headers["LabelGrove-Suggestion"] = identifier
+    return Results(results)
+
+
+async def suggest_batch(call: Call) -> list[DocumentResults]:
+    project, documents, query = await call.project(), call.body.documents, call.query
+    _check_language(project, query.language)
+    texts = [one.text for one in documents]
+    results = await _suggested(call, project, texts, query.limit, query.threshold)
+    return [
+        DocumentResults(found, one.document_id)
+        for found, one in zip(results, documents, strict=True)
+    ]
+
+
+async def _suggested(
+    call: Call, project: Project, texts: list[str], limit: int, threshold: float
+) -> list[list[Result]]:
+    if not (limit and texts):
+        return [[] for _ in texts]
+    sequence, found = await asyncio.wrap_future(project.suggest(texts, limit, restricted=True))
+    call.headers["LabelGrove-Sequence"] = str(sequence)
+    return [
+        [_result(project, label, score) for label, score in one if score >= threshold]
+        for one in found
+    ]
+
+
+def _result(project: Project, label: str, score: float) -> Result:
+    concept = None if project.vocabulary is None else project.vocabulary.get(label)
+    if concept is None:
+        return Result(label, label, None, score)
+    return Result(label, concept.name or label, concept.notation, score)
+
+
+def _check_language(project: Project, language: str | None) -> None:
+    if language not in {None, "", project.settings.language}:
+        raise Problem(
+            400,
+            f"language: found {language!r:.40}; expected {project.settings.language!r}, the "
+            "project's",
+        )
+
+
+async def learn(call: Call) -> Response:
+    call.may_learn()
+    project = await call.project()
+    wanted = [one for one in call.body if one.text and one.subjects]
+    additions = [
+        Addition("learn", Learnt(one.text, [subject.uri for subject in one.subjects]))
+        for one in wanted
+    ]
+    _check_additions(additions)
+    call.headers["LabelGrove-Skipped"] = str(len(call.body) - len(wanted))
+    if additions:
+        await call.durable(project, project.log.append(additions, call.key, call.raw))
+    return Response(status_code=204)
+
+
+def _check_additions(additions: list[Addition]) -> None:
+    """Hold examples that came as subjects to the bounds that all others have."""
+    for place, addition in enumerate(additions):
+        if len(addition.body.labels) > 1000:
+            raise Problem(422, f"[{place}].subjects: found more than 1000; expected fewer")
+
+
+async def detect_language(_: Call) -> Languages:
+    # We cannot tell languages apart; in Annif's terms all of the probability is on none of them.
+    return Languages([Language(None, 1.0)])
