@@ -34,6 +34,7 @@ OnlinePltOptions options_from(const nb::dict& given) {
   options.arity = static_cast<std::uint32_t>(integer("arity"));
   options.max_leaves = static_cast<std::uint32_t>(integer("max_leaves"));
   options.replay = static_cast<std::uint32_t>(integer("replay"));
+  options.replay_most = static_cast<std::uint32_t>(integer("replay_most"));
   options.replay_memory = integer("replay_memory");
   options.normalize = nb::cast<bool>(given["normalize"]);
   options.seed = integer("seed");

@@ -10,6 +10,13 @@
 #include "labelgrove/parallel.hpp"
 
 namespace labelgrove {
+namespace {
+
+// Where the number of replays follows the stream, this many count in full. More share out as much among them: so many of a
+// few remembered examples would over-fit (docs/decisions/arow.md).
+constexpr std::uint32_t kFullReplays = 4;
+
+}  // namespace
 
 // --- nodes -----------------------------------------------------------------------------------------------------------
 
@@ -65,15 +72,16 @@ std::size_t NodeLearners::memory_bytes() const {
 
 void NodeLearners::drop_theta(NodeId v) {
   nodes_[v]->theta = false;
-  enqueue(v, {Event::Kind::drop_theta, kNone, 0, 0});
+  enqueue(v, {Event::Kind::drop_theta, kNone, 0});
 }
 
-void NodeLearners::learn(NodeId v, ExampleId example, std::span<const std::uint32_t> positives, std::size_t children) {
+void NodeLearners::learn(NodeId v, ExampleId example, std::span<const std::uint32_t> positives, std::size_t children,
+                         std::uint32_t replays) {
   const auto first = static_cast<std::uint32_t>(positives_.size());
   positives_.insert(positives_.end(), positives.begin(), positives.end());
   examples_.retain(example);
-  enqueue(v, {Event::Kind::learn, example, first, static_cast<std::uint32_t>(positives.size())});
-  nodes_[v]->cost += examples_.view(example).size * (children + 1);
+  enqueue(v, {Event::Kind::learn, example, first, static_cast<std::uint32_t>(positives.size()), replays});
+  nodes_[v]->cost += examples_.view(example).size * (children + 1) * (replays + 1);
 }
 
 void NodeLearners::enqueue(NodeId v, Event event) {
@@ -147,10 +155,14 @@ void NodeLearners::learn_one(Node& node, const Event& event, std::span<const std
   ExampleId unneeded = event.example;
   if (replay_.replay > 0) {
     unneeded = node.memory.offer(seed_, replay_.replay_memory, event.example, positives);
-    for (std::uint32_t r = 0; r < replay_.replay; ++r) {
+    const float lighter = replay_.replay_most > 0 && event.replays > kFullReplays
+                              ? static_cast<float>(kFullReplays) / static_cast<float>(event.replays)
+                              : 1.0F;
+    for (std::uint32_t r = 0; r < event.replays; ++r) {
       const std::size_t i = node.memory.pick(seed_, r);
       const ExampleId again = node.memory.example(i);
-      node.block.learn(examples_.view(again), node.memory.positives(i), examples_.weight(again), false, work);
+      const float weight = lighter * examples_.weight(again);
+      node.block.learn(examples_.view(again), node.memory.positives(i), weight, false, work);
     }
   }
   if (unneeded != kNone) examples_.release(unneeded);

@@ -22,6 +22,7 @@ OnlinePlt::OnlinePlt(const OnlinePltOptions& options, LabelTree tree)
       tree_(std::move(tree)),
       policy_(options, options.seed),
       learners_(options.learner, options, options.seed) {
+  if (options.replay_most > options.replay) gauge_.emplace();
   for (NodeId v = 0; v < tree_.size(); ++v) {
     learners_.start(v, tree_[v].children.size(), policy_.needs_theta(tree_, v));
   }
@@ -121,6 +122,7 @@ void OnlinePlt::settle_theta(NodeId v) {
 
 // ASSIGNTONODES (Algorithm 9): every positive node gets the example, with the children that are positive.
 void OnlinePlt::assign(ExampleId example, std::span<const LabelId> labels) {
+  const std::uint32_t replays = replays_after(labels);
   ++visit_;
   visited_.resize(tree_.size());
   path_.assign(1, kAboveRoot);
@@ -138,8 +140,17 @@ void OnlinePlt::assign(ExampleId example, std::span<const LabelId> labels) {
     slots_.clear();
     auto child = std::ranges::lower_bound(reached_, std::pair(v, std::uint32_t{0}));
     for (; child != reached_.end() && child->first == v; ++child) slots_.push_back(child->second);
-    learners_.learn(v, example, slots_, tree_[v].children.size());
+    learners_.learn(v, example, slots_, tree_[v].children.size(), replays);
   }
+}
+
+// How often every node learns again after an example with these labels: the more, the more labels come in blocks. A slow
+// change of topics, where some labels repeat, is not worth its time: hence the square.
+std::uint32_t OnlinePlt::replays_after(std::span<const LabelId> labels) {
+  if (!gauge_) return options_.replay;
+  gauge_->observe(labels);
+  const double blocks = gauge_->blocks();
+  return options_.replay + static_cast<std::uint32_t>((options_.replay_most - options_.replay) * (blocks * blocks));
 }
 
 void OnlinePlt::remove_labels(std::span<const LabelId> labels) {

@@ -38,6 +38,7 @@ void OnlinePlt::save(ArrayWriter& out, bool for_prediction) const {
   save_blocks(out, nodes, blocks, options_.learner, for_prediction);
   if (for_prediction) return;
   if (options_.replay > 0) save_memories(out, nodes, learners_);
+  if (gauge_) gauge_->save(out);
   if (thresholds_) save_thresholds(out);
 }
 
@@ -72,6 +73,7 @@ OnlinePlt::OnlinePlt(const OnlinePltOptions& options, const ArrayReader& saved, 
             "node " + std::to_string(v) + ": its classifiers are missing or not needed");
   }
   if (!borrow && options_.replay > 0) load_memories(saved, saved.u32("block.node"), tree_, options_, learners_);
+  if (!borrow && options_.replay_most > options_.replay) gauge_.emplace(saved, tree_.label_count(), examples_seen_);
   if (!borrow && options_.ofo) load_thresholds(saved);
 }
 

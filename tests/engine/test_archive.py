@@ -26,7 +26,7 @@ from labelgrove import OnlinePLTClassifier, _core
 from naive.learners import instance
 from naive.streams import Event, random_stream, streams
 
-REPLAYS = [(0, 0), (1, 0), (2, 3)]
+REPLAYS: list[tuple[int | str, int]] = [(0, 0), (1, 0), ("auto", 3)]
 
 
 def reloaded(engine: _core.OnlinePlt, given: dict[str, Any]) -> _core.OnlinePlt:
@@ -60,7 +60,7 @@ def test_resuming_anywhere(
     stream: list[Event],
     learner: str,
     policy: str,
-    replay: tuple[int, int],
+    replay: tuple[int | str, int],
     shape: tuple[int, int],
     cuts: set[int],
 ) -> None:

@@ -30,14 +30,15 @@ from engine.driver import (
 )
 from engine.trees import engine_tree, start_trees
 from labelgrove import _core
+from labelgrove.models._plt_options import CALM, MOST
 from naive import search, streams
 from naive.iplt import SUPER_ROOT
 from naive.label_tree import LabelTree, Node
 from naive.learners import BIAS, AdaGrad, Instance, LazySGD, Learner, SharingAROW, instance, sigma
 from naive.oplt import OPLT
 from naive.policy import PreLeafPolicy, RandomChoice, policy_named
-from naive.replay import NodeMemory, Replay
-from naive.streams import Event, Learn, random_stream
+from naive.replay import FULL, NodeMemory, Replay, times_now
+from naive.streams import Event, Learn, in_blocks, random_stream
 
 CLOSE = {"rtol": 1e-4, "atol": 2e-5}
 
@@ -66,7 +67,7 @@ class Twin(OPLT):
         alpha: float,
         arity: int,
         max_leaves: int,
-        replay: int,
+        replay: int | str,
         replay_memory: int,
         random_state: int,
         l2: float,
@@ -76,7 +77,8 @@ class Twin(OPLT):
         chooser = policy_named(policy, alpha=alpha, b=arity, b_max=max_leaves, seed=seed)
         if policy == "random":
             chooser = PreLeafPolicy(RandomChoice(seed, draw(1)), arity, max_leaves)
-        again = Replay(replay, replay_memory or None, seed, draw(2), draw(3))
+        times, most = (CALM, MOST) if isinstance(replay, str) else (replay, 0)
+        again = Replay(times, replay_memory or None, seed, draw(2), draw(3), most)
         names = range(len(start.leaf_of) if start else 0)
         super().__init__(new_learner(learner, l2), chooser, again, start, names)
         self.asked = 0
@@ -213,7 +215,7 @@ def parameters(draw: st.DrawFn) -> dict[str, Any]:
         "alpha": draw(st.sampled_from(alphas)),
         "arity": arity,
         "max_leaves": arity + draw(st.sampled_from([0, 1, 3])),
-        "replay": draw(st.integers(0, 2)),
+        "replay": draw(st.sampled_from([0, 1, 2, "auto"])),
         "replay_memory": draw(st.sampled_from([0, 1, 3])),
         "random_state": draw(st.integers(0, 2**64 - 1)),
         "l2": draw(st.sampled_from([0.0, 0.05])),
@@ -253,6 +255,24 @@ def test_same_on_longer_streams(policy: str, learner: str, replay: int, memory: 
         )
         live(twin, random_stream(seed, length=70))
         assert (twin.asked > 20) == (policy == "best-greedy")
+
+
+@pytest.mark.parametrize("learner", LEARNERS)
+@pytest.mark.parametrize("memory", [0, 4])
+def test_same_where_labels_come_in_blocks(learner: str, memory: int) -> None:
+    twin = Twin(
+        learner=learner,
+        policy="best-greedy",
+        alpha=0.5,
+        arity=2,
+        max_leaves=4,
+        replay="auto",
+        replay_memory=memory,
+        random_state=1,
+        l2=0.01,
+    )
+    live(twin, in_blocks(random_stream(5, length=100, removals=0.1)))
+    assert times_now(twin.replay, twin.gauge, ()) > FULL
 
 
 @pytest.mark.parametrize("learner", LEARNERS)

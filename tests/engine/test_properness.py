@@ -14,12 +14,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from engine.driver import LEARNERS, POLICIES, blocks, options, save_bytes
+from engine.driver import LEARNERS, POLICIES, blocks, initial_row, learn, options, save_bytes
 from engine.trees import start_trees
-from engine.witness import Witness, assert_proper
+from engine.witness import FIXED, Witness, assert_proper
+from labelgrove import _core
 from naive.label_tree import LabelTree
 from naive.learners import instance
-from naive.streams import Event, Learn, Remove, random_stream, streams
+from naive.streams import Event, Learn, Remove, in_blocks, random_stream, streams
 
 REPLAYS = [(0, 0), (1, 0), (2, 0), (1, 1), (2, 3)]  # how often, and from how many
 
@@ -72,6 +73,34 @@ def test_proper_on_longer_streams(policy: str, learner: str, replay: int, memory
             random_state=seed,
         )
         live(Witness(given), random_stream(seed, length=120, removals=0.25), every=30)
+
+
+@pytest.mark.parametrize("learner", LEARNERS)
+@pytest.mark.parametrize("policy", POLICIES)
+def test_proper_where_the_stream_says_how_often_to_learn_again(policy: str, learner: str) -> None:
+    """How often depends on all labels of an example, so IPLT gets these and no others.
+
+    Hence theta, which the witness teaches as a label, is not compared here, and none is removed.
+    """
+    given = options(
+        policy=policy, learner=learner, arity=2, max_leaves=4, replay="auto", replay_memory=20
+    )
+    witness = Witness(given)
+    for event in in_blocks(random_stream(3, length=150, removals=0.0)):
+        witness.play(event)
+    mine, tree = blocks(witness.engine), witness.engine.tree()
+    fixed = {**given, "policy": FIXED}
+    iplt = _core.OnlinePlt.on_tree(fixed, tree["parent"], tree["label"], witness.book.count)
+    learn(iplt, witness.examples)
+    theirs, initial = blocks(iplt), initial_row(given)
+    for v, twin in theirs.items():
+        block = mine[v]
+        assert block.updates == twin.updates
+        assert block.memory == twin.memory
+        for feature in block.rows.keys() | twin.rows.keys():
+            here = block.row(feature, initial)[:, : block.children]
+            assert here.tobytes() == twin.row(feature, initial).tobytes()
+    assert mine[0].updates > 5 * mine[0].reached  # 3 in a mixed stream
 
 
 def wide_stream(seed: int, labels: int, width: int, length: int = 70) -> list[Event]:

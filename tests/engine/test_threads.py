@@ -62,9 +62,9 @@ def learnt(
 
 @pytest.mark.parametrize("policy", POLICIES)
 @pytest.mark.parametrize("learner", LEARNERS)
-@pytest.mark.parametrize(("replay", "memory"), [(0, 0), (2, 0), (1, 20)])
+@pytest.mark.parametrize(("replay", "memory"), [(0, 0), (2, 0), ("auto", 20)])
 def test_same_bytes_for_any_threads_and_runs(
-    policy: str, learner: str, replay: int, memory: int
+    policy: str, learner: str, replay: int | str, memory: int
 ) -> None:
     given = options(
         policy=policy, learner=learner, max_leaves=6, replay=replay, replay_memory=memory, l2=0.01

@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 
 from .label_tree import Label, LabelTree, Node
 from .learners import Instance, Learner
-from .replay import NodeMemory, Replay
+from .replay import BlockGauge, NodeMemory, Replay, times_now
 
 NewClassifier = Callable[[], Learner]
 Observation = tuple[Instance, Collection[Label]] | tuple[Instance, Collection[Label], float]
@@ -57,7 +57,8 @@ class IPLT:
         replay: Replay | None = None,
         theta_nodes: Collection[Node] = (),
     ) -> None:
-        replay = replay or Replay()
+        self.replay = replay = replay or Replay()
+        self.gauge = BlockGauge()
         self.tree = tree
         self.H = {v: new_classifier() for v in tree.nodes()}  # Algorithm 1, lines 1-2
         self.Theta = {v: new_classifier() for v in theta_nodes}
@@ -70,6 +71,7 @@ class IPLT:
         return self.H  # line 7
 
     def learn(self, x: Instance, labels: Iterable[Label], weight: float = 1.0) -> None:
+        labels = list(labels)
         P, N = assign_to_nodes(self.tree, labels)  # line 4
         for v in P:  # line 5
             self.H[v].update(x, +1, weight=weight)
@@ -77,14 +79,17 @@ class IPLT:
                 self.Theta[v].update(x, +1, weight=weight)
         for v in N:  # line 6
             self.H[v].update(x, -1, weight=weight)
+        times = times_now(self.replay, self.gauge, labels)
         for v in [SUPER_ROOT, *P]:
             if v in self.memory:
-                self._remember_and_replay(v, x, P, weight)
+                self._remember_and_replay(v, x, P, weight, times)
 
-    def _remember_and_replay(self, v: Node, x: Instance, P: set[Node], weight: float) -> None:
+    def _remember_and_replay(
+        self, v: Node, x: Instance, P: set[Node], weight: float, times: int
+    ) -> None:
         children = [self.tree.root] if v == SUPER_ROOT else self.tree.children[v]
         self.memory[v].add(x, frozenset(P.intersection(children)), weight)
-        for entry in self.memory[v].drawn():
+        for entry in self.memory[v].drawn(times):
             for child in children:
                 self.H[child].update(entry.x, sign(child in entry.positives), False, entry.weight)
             if v in self.Theta:

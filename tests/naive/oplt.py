@@ -9,7 +9,7 @@ from .iplt import SUPER_ROOT, NewClassifier, assign_to_nodes, sign
 from .label_tree import Label, LabelTree, Node
 from .learners import Instance, Learner
 from .policy import Policy
-from .replay import NodeMemory, Replay
+from .replay import BlockGauge, NodeMemory, Replay, times_now
 
 Name = Hashable
 
@@ -36,6 +36,7 @@ class OPLT:
         self.new_classifier = new_classifier
         self.policy = policy
         self.replay = replay or Replay()
+        self.gauge = BlockGauge()
         self.tree = start or LabelTree()  # line 1
         self.label_ids: dict[Name, Label] = {name: j for j, name in enumerate(names)}
         self.names: list[Name] = list(names)  # of all labels ever, by id
@@ -145,14 +146,17 @@ class OPLT:
                 self.Theta[v].update(x, +1, weight=weight)
         for v in N:  # line 5
             self.H[v].update(x, -1, weight=weight)
+        times = times_now(self.replay, self.gauge, labels)
         for v in [SUPER_ROOT, *P]:
             if v in self.memory:
-                self._remember_and_replay(v, x, P, weight)
+                self._remember_and_replay(v, x, P, weight, times)
 
-    def _remember_and_replay(self, v: Node, x: Instance, P: set[Node], weight: float) -> None:
+    def _remember_and_replay(
+        self, v: Node, x: Instance, P: set[Node], weight: float, times: int
+    ) -> None:
         children = [self.tree.root] if v == SUPER_ROOT else self.tree.children[v]
         self.memory[v].add(x, frozenset(P.intersection(children)), weight)
-        for entry in self.memory[v].drawn():
+        for entry in self.memory[v].drawn(times):
             for child in children:
                 self.H[child].update(entry.x, sign(child in entry.positives), False, entry.weight)
             if v in self.Theta:

@@ -8,7 +8,7 @@ drawn the very same ones.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from .label_tree import Node
@@ -39,6 +39,37 @@ class Replay:
     seed: int = 0
     draw_hash: Hash = mix  # of seed, n, r
     slot_hash: Hash = mix  # of seed, n
+    most: int = 0  # how often while labels come in blocks; 0: as often as ever
+
+
+FULL = 4
+"""Where the number of replays follows the stream, so many count in full; more share that out."""
+
+
+@dataclass
+class BlockGauge:
+    """How far labels come in blocks, one class after another, by the labels of a stream alone."""
+
+    seen: list[frozenset[int]] = field(default_factory=list)
+    repeated: float = 0.0
+    possible: float = 0.0
+
+    def observe(self, labels: Sequence[int]) -> float:
+        """Take in an example's labels; give 0 for a mixed stream, 1 for one class after another."""
+        if self.seen and labels:
+            chance = sum(label in row for row in self.seen for label in labels) / len(self.seen)
+            repeats = sum(label in self.seen[-1] for label in labels)
+            self.repeated += ((repeats - chance) / len(labels) - self.repeated) / 64
+            self.possible += ((len(labels) - chance) / len(labels) - self.possible) / 64
+        self.seen.append(frozenset(labels))
+        return min(max(self.repeated / self.possible, 0.0), 1.0) if self.possible > 0 else 0.0
+
+
+def times_now(replay: Replay, gauge: BlockGauge, labels: Sequence[int]) -> int:
+    """How often every node learns again after an example with these labels."""
+    if replay.most == 0:
+        return replay.times
+    return replay.times + int((replay.most - replay.times) * gauge.observe(labels) ** 2)
 
 
 @dataclass(frozen=True)
@@ -70,13 +101,17 @@ class NodeMemory:
         if slot < memory:
             self.entries[slot] = entry
 
-    def drawn(self) -> list[Entry]:
+    def drawn(self, times: int | None = None) -> list[Entry]:
         """Give what is learnt again after the n-th example; it may be among them itself."""
         if not self.entries:  # M = 0: nothing is remembered
             return []
         replay = self.replay
-        draws = (replay.draw_hash(replay.seed, self.n, r) for r in range(replay.times))
-        return [self.entries[draw % len(self.entries)] for draw in draws]
+        times = replay.times if times is None else times
+        draws = (replay.draw_hash(replay.seed, self.n, r) for r in range(times))
+        entries = [self.entries[draw % len(self.entries)] for draw in draws]
+        if replay.most == 0 or times <= FULL:
+            return entries
+        return [Entry(e.x, e.positives, e.weight * FULL / times) for e in entries]
 
     def copy(self) -> NodeMemory:
         return NodeMemory(self.replay, self.n, list(self.entries))

@@ -62,6 +62,17 @@ def streams(max_size: int = 12) -> st.SearchStrategy[list[Event]]:
     return st.lists(events(), min_size=1, max_size=max_size)
 
 
+def in_blocks(stream: list[Event], length: int = 8) -> list[Event]:
+    """Let labels come in blocks: of so many rows each, all have the first one's."""
+    blocks: list[Event] = []
+    for t, event in enumerate(stream):
+        first = stream[t - t % length]
+        if isinstance(event, Learn) and isinstance(first, Learn):
+            event = Learn(event.x, first.names, event.weight)
+        blocks.append(event)
+    return blocks
+
+
 def random_stream(seed: int, length: int, names: int = 40, removals: float = 0.2) -> list[Event]:
     """Give a longer stream in which the names grow rarer, reproducible from its seed."""
     rng = random.Random(seed)

@@ -25,7 +25,8 @@
 namespace labelgrove {
 
 struct ReplayOptions {
-  std::uint32_t replay = 0;         // how often a node learns again after each example
+  std::uint32_t replay = 0;         // how often a node learns again after each example,
+  std::uint32_t replay_most = 0;    // and how often at most, while labels come in blocks; 0 is as often as ever
   std::uint64_t replay_memory = 0;  // examples that a node remembers; 0 is no bound
 };
 
@@ -62,11 +63,12 @@ class NodeLearners {
   void insert_above(NodeId v, NodeId below);
 
   // --- events --------------------------------------------------------------------------------------------------------
-  void add_leaf(NodeId v) { enqueue(v, {Event::Kind::add_leaf, kNone, 0, 0}); }
-  void reset_child(NodeId v, std::uint32_t child) { enqueue(v, {Event::Kind::reset_child, kNone, child, 0}); }
+  void add_leaf(NodeId v) { enqueue(v, {Event::Kind::add_leaf, kNone, 0}); }
+  void reset_child(NodeId v, std::uint32_t child) { enqueue(v, {Event::Kind::reset_child, kNone, child}); }
   void drop_theta(NodeId v);
-  // The example, which is positive for these of v's children.
-  void learn(NodeId v, ExampleId example, std::span<const std::uint32_t> positives, std::size_t children);
+  // The example, which is positive for these of v's children, and then so many remembered ones.
+  void learn(NodeId v, ExampleId example, std::span<const std::uint32_t> positives, std::size_t children,
+             std::uint32_t replays);
 
   // --- working off ---------------------------------------------------------------------------------------------------
   // All that has reached v so far is learnt.
@@ -80,8 +82,9 @@ class NodeLearners {
     enum class Kind : std::uint32_t { learn, add_leaf, reset_child, drop_theta };
     Kind kind;
     ExampleId example;    // learn
-    std::uint32_t first;  // learn: where in positives_ its positive children begin; reset_child: the child
-    std::uint32_t count;  // learn: how many
+    std::uint32_t first;        // learn: where in positives_ its positive children begin; reset_child: the child
+    std::uint32_t count = 0;    // learn: how many
+    std::uint32_t replays = 0;  // learn: examples that are learnt again behind it
   };
   struct Task;
   struct Node {

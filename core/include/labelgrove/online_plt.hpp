@@ -14,6 +14,7 @@
 
 #include "labelgrove/archive.hpp"
 #include "labelgrove/base.hpp"
+#include "labelgrove/block_gauge.hpp"
 #include "labelgrove/label_tree.hpp"
 #include "labelgrove/learner.hpp"
 #include "labelgrove/node_block.hpp"
@@ -96,6 +97,7 @@ class OnlinePlt {
   void take_place(NodeId v, LabelId label);
   void settle_theta(NodeId v);
   void assign(ExampleId example, std::span<const LabelId> labels);
+  std::uint32_t replays_after(std::span<const LabelId> labels);
   std::span<const float> probabilities(const Features& x, NodeId v);
   void save_thresholds(ArrayWriter& out) const;
   void load_thresholds(const ArrayReader& saved);
@@ -107,6 +109,7 @@ class OnlinePlt {
   std::vector<std::unique_ptr<StoredBlock>> stored_;  // by node, where the model can only predict
   std::vector<const NodeBlock*> stored_blocks_;
   std::optional<OnlineThresholds> thresholds_;
+  std::optional<BlockGauge> gauge_;  // where the number of replays depends on it
   std::uint64_t examples_seen_ = 0;
   bool can_learn_ = true;
   bool usable_ = true;

@@ -69,9 +69,11 @@ class OnlinePLTClassifier(OnlineClassifier, LabelTreeClassifier):
         order; labels to come extend the tree.
     tree : LabelTree, optional
         The tree to start from. Its labels are known from the start.
-    replay : int, optional
+    replay : int or "auto", optional
         How often every node learns again, from an example drawn among those that have reached it,
-        after each new one. It is what keeps early labels from being forgotten.
+        after each new one. It is what keeps early labels from being forgotten. "auto", the default
+        but for the paper's preset, is twice, and the more often, up to 12 times, the more labels
+        come in blocks, one class after another.
     replay_memory : int, optional
         How many examples a node remembers, a fair sample of all that reached it; 0 for all of
         them.
@@ -149,7 +151,7 @@ class OnlinePLTClassifier(OnlineClassifier, LabelTreeClassifier):
         max_leaves: int | None = None,
         tree: LabelTree | None = None,
         warm_start_size: float | None = None,
-        replay: int | None = None,
+        replay: int | str | None = None,
         replay_memory: int | None = None,
         normalize: bool = True,
         epochs: int = 1,

@@ -32,10 +32,15 @@ PRESETS: dict[str, dict[str, Any]] = {
         "learner": "arow",
         "arity": 64,
         "max_leaves": 64,
-        "replay": 2,
+        "replay": "auto",
         "replay_memory": 10_000,
     },
 }
+
+
+# What replay="auto" stands for: so often in mixed streams, and at most so often where labels come
+# in blocks.
+CALM, MOST = 2, 12
 
 
 @dataclass(frozen=True)
@@ -55,6 +60,7 @@ class EngineOptions(SavedOptions):
     replay_memory: int
     normalize: bool
     seed: int
+    replay_most: int = 0  # 0 where the number of replays is fixed
     ofo_a: float = 0.0  # both 0 where no thresholds are tuned
     ofo_b: float = 0.0
 
@@ -74,6 +80,7 @@ class EngineOptions(SavedOptions):
         b = real(p, "ofo_b", 1e-9, 1e9)
         a = real(p, "ofo_a", 0.0, b)
         tunes = p["thresholds"] is not None and choice(p, "thresholds", ["ofo"]) == "ofo"
+        adapts = isinstance(p["replay"], str) and choice(p, "replay", ["auto"]) == "auto"
         return cls(
             learner=LEARNERS[learner],
             rate=1.0 if rate is None else real(p, "learning_rate", FLOATS[0], LARGEST_STEP),
@@ -84,7 +91,8 @@ class EngineOptions(SavedOptions):
             alpha=real(p, "alpha", 0.0, 1.0),
             arity=arity,
             max_leaves=integer("max_leaves", p["max_leaves"], arity),
-            replay=integer("replay", p["replay"], 0, 1000),
+            replay=CALM if adapts else integer("replay", p["replay"], 0, 1000),
+            replay_most=MOST if adapts else 0,
             replay_memory=integer("replay_memory", p["replay_memory"], 0),
             normalize=flag("normalize", p["normalize"]),
             seed=seed_from(p["random_state"]),
@@ -100,6 +108,7 @@ class EngineOptions(SavedOptions):
             "learner": word_for(saved["learner"], LEARNERS),
             "policy": word_for(saved["policy"], POLICIES),
             "learning_rate": saved["rate"],
+            "replay": "auto" if saved["replay_most"] else saved["replay"],
             "thresholds": "ofo" if saved["ofo_b"] else None,
             "ofo_b": saved["ofo_b"] or 1.0,
             "random_state": saved["seed"],
@@ -200,6 +209,13 @@ class BatchOptions(SavedOptions):
             "random_state": saved["seed"],
             "online": None if online is None else EngineOptions.from_dict(online),
         }
+
+    @classmethod
+    def completed(cls, saved: Mapping[str, Any]) -> dict[str, Any]:
+        full = super().completed(saved)
+        if isinstance(full["online"], Mapping):
+            full["online"] = EngineOptions.completed(full["online"])
+        return full
 
 
 def check_class_weight(class_weight: Any) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, fields
+from dataclasses import MISSING, asdict, dataclass, fields
 from enum import Enum
 from typing import Any, Protocol, Self
 
@@ -45,17 +45,29 @@ class SavedOptions(ABC):
     def from_dict(cls, saved: Mapping[str, Any]) -> Self:
         """What :meth:`to_dict` gave, checked again.
 
+        Options that came with later versions have a default, and may be missing.
+
         Raises
         ------
         ParameterError
         """
         names = [field.name for field in fields(cls)]
+        saved = cls.completed(saved)
         if sorted(saved) != sorted(names):
             raise ParameterError(f"engine options: expected {', '.join(names)}")
         options = cls.from_parameters(cls._parameters_of(saved))
         if options.to_dict() != dict(saved):
             raise ParameterError("engine options: found a value of the wrong type or domain")
         return options
+
+    @classmethod
+    def completed(cls, saved: Mapping[str, Any]) -> dict[str, Any]:
+        """What an earlier version saved, with the defaults of what it did not know."""
+        known = {field.name: field.default for field in fields(cls)}
+        return {
+            **{name: value for name, value in known.items() if value is not MISSING},
+            **saved,
+        }
 
     @classmethod
     @abstractmethod

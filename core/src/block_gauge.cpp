@@ -1,0 +1,67 @@
+#include "labelgrove/block_gauge.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include "labelgrove/archive_check.hpp"
+
+namespace labelgrove {
+namespace {
+
+constexpr double kHorizon = 64.0;  // examples that the running means reach back, on average
+
+}  // namespace
+
+void BlockGauge::observe(std::span<const LabelId> labels) {
+  if (examples_ > 0 && !labels.empty()) {
+    std::uint64_t before = 0;
+    std::size_t repeats = 0;
+    for (const LabelId label : labels) {
+      if (label < counts_.size()) before += counts_[label];
+      if (std::ranges::find(last_, label) != last_.end()) ++repeats;
+    }
+    const auto n = static_cast<double>(labels.size());
+    const double by_chance = static_cast<double>(before) / static_cast<double>(examples_);
+    repeated_ += ((static_cast<double>(repeats) - by_chance) / n - repeated_) / kHorizon;
+    possible_ += ((n - by_chance) / n - possible_) / kHorizon;
+  }
+  for (const LabelId label : labels) {
+    if (label >= counts_.size()) counts_.resize(std::size_t{label} + 1);
+    ++counts_[label];
+  }
+  last_.assign(labels.begin(), labels.end());
+  ++examples_;
+}
+
+double BlockGauge::blocks() const { return possible_ > 0.0 ? std::clamp(repeated_ / possible_, 0.0, 1.0) : 0.0; }
+
+void BlockGauge::save(ArrayWriter& out) const {
+  std::ranges::copy(counts_, out.u64("gauge.counts", counts_.size()).begin());
+  std::ranges::copy(last_, out.u32("gauge.last", last_.size()).begin());
+  out.u64("gauge.examples", 1)[0] = examples_;
+  const auto means = out.f64("gauge.means", 2);
+  means[0] = repeated_;
+  means[1] = possible_;
+}
+
+BlockGauge::BlockGauge(const ArrayReader& saved, LabelId n_labels, std::uint64_t examples_seen) {
+  const auto counts = saved.u64("gauge.counts");
+  const auto last = saved.u32("gauge.last");
+  const auto examples = saved.u64("gauge.examples");
+  const auto means = saved.f64("gauge.means");
+  require(examples.size() == 1 && examples[0] <= examples_seen,
+          "array 'gauge.examples' must hold one number, at most that of the examples seen");
+  require(counts.size() <= n_labels && std::ranges::all_of(counts, [&](std::uint64_t n) { return n <= examples[0]; }),
+          "array 'gauge.counts' must hold at most a number a label, none above that of the examples");
+  require(std::ranges::all_of(last, [&](LabelId label) { return label < counts.size() && counts[label] > 0; }),
+          "array 'gauge.last' holds a label that no example has had");
+  require(means.size() == 2 && std::abs(means[0]) <= 1.0 && means[1] >= 0.0 && means[1] <= 1.0,
+          "array 'gauge.means' must hold two shares");
+  counts_.assign(counts.begin(), counts.end());
+  last_.assign(last.begin(), last.end());
+  examples_ = examples[0];
+  repeated_ = means[0];
+  possible_ = means[1];
+}
+
+}  // namespace labelgrove

@@ -1,0 +1,70 @@
+#include <stdexcept>
+#include <vector>
+
+#include "harness.hpp"
+#include "labelgrove/block_gauge.hpp"
+#include "memory_archive.hpp"
+#include "support.hpp"
+
+namespace labelgrove::testing {
+namespace {
+
+// One label of `labels` an example, `run` examples of it one after another.
+void live(BlockGauge& gauge, LabelId labels, std::size_t run, std::size_t examples, std::uint64_t seed = 1) {
+  Random random(seed);
+  LabelId label = 0;
+  for (std::size_t i = 0; i < examples; ++i) {
+    if (i % run == 0) label = random.below(labels);
+    gauge.observe(std::vector{label});
+  }
+}
+
+}  // namespace
+
+TEST("block gauge: mixed labels are none, and classes one after another are all of it") {
+  for (const LabelId labels : {2U, 10U, 1000U}) {
+    BlockGauge mixed;
+    live(mixed, labels, 1, 2000);
+    CHECK(mixed.blocks() < 0.35);
+    BlockGauge sorted;
+    live(sorted, labels, 100, 2000);
+    CHECK(sorted.blocks() > 0.8);
+  }
+}
+
+TEST("block gauge: it follows a stream that changes its manner") {
+  BlockGauge gauge;
+  live(gauge, 20, 50, 1000);
+  CHECK(gauge.blocks() > 0.8);
+  live(gauge, 20, 1, 400);
+  CHECK(gauge.blocks() < 0.2);
+  live(gauge, 20, 50, 300);
+  CHECK(gauge.blocks() > 0.8);
+}
+
+TEST("block gauge: a label that all have, or labels that never come again, are no blocks") {
+  BlockGauge same;
+  for (int i = 0; i < 500; ++i) same.observe(std::vector<LabelId>{3});
+  CHECK_EQ(same.blocks(), 0.0);
+  BlockGauge fresh;
+  for (LabelId i = 0; i < 500; ++i) fresh.observe(std::vector{i});
+  CHECK_EQ(fresh.blocks(), 0.0);
+  BlockGauge none;
+  for (int i = 0; i < 500; ++i) none.observe({});
+  CHECK_EQ(none.blocks(), 0.0);
+}
+
+TEST("block gauge: what is saved goes on alike, and what cannot be is refused") {
+  BlockGauge gauge;
+  live(gauge, 5, 7, 100);
+  MemoryArchive saved;
+  gauge.save(saved);
+  BlockGauge again(saved, 5, 100);
+  live(gauge, 5, 3, 50, 2);
+  live(again, 5, 3, 50, 2);
+  CHECK_EQ(again.blocks(), gauge.blocks());
+  CHECK_THROWS(std::invalid_argument, BlockGauge(saved, 4, 100));
+  CHECK_THROWS(std::invalid_argument, BlockGauge(saved, 5, 99));
+}
+
+}  // namespace labelgrove::testing
