@@ -32,7 +32,8 @@ class BlockGauge {
   std::vector<std::uint64_t> counts_;  // by label: examples that had it
   std::vector<LabelId> last_;          // labels of the last example
   std::uint64_t examples_ = 0;
-  double repeated_ = 0.0;  // running mean: the share of an example's labels that repeat, beyond those that would by chance
+  double repeated_ =
+      0.0;  // running mean: the share of an example's labels that repeat, beyond those that would by chance
   double possible_ = 0.0;  // running mean: the most that this could have been
 };
 

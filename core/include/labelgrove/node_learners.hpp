@@ -81,7 +81,7 @@ class NodeLearners {
   struct Event {
     enum class Kind : std::uint32_t { learn, add_leaf, reset_child, drop_theta };
     Kind kind;
-    ExampleId example;    // learn
+    ExampleId example;          // learn
     std::uint32_t first;        // learn: where in positives_ its positive children begin; reset_child: the child
     std::uint32_t count = 0;    // learn: how many
     std::uint32_t replays = 0;  // learn: examples that are learnt again behind it

@@ -80,7 +80,11 @@ class EngineOptions(SavedOptions):
         b = real(p, "ofo_b", 1e-9, 1e9)
         a = real(p, "ofo_a", 0.0, b)
         tunes = p["thresholds"] is not None and choice(p, "thresholds", ["ofo"]) == "ofo"
-        adapts = isinstance(p["replay"], str) and choice(p, "replay", ["auto"]) == "auto"
+        adapts = isinstance(p["replay"], str)
+        if adapts and p["replay"] != "auto":
+            raise ParameterError(
+                f"replay={p['replay']!r}: expected a whole number from 0 to 1000, or 'auto'"
+            )
         return cls(
             learner=LEARNERS[learner],
             rate=1.0 if rate is None else real(p, "learning_rate", FLOATS[0], LARGEST_STEP),
