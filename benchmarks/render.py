@@ -18,6 +18,7 @@ from benchmarks import (
     _names_table,
     _plots,
     _tables,
+    _text_table,
     _thresholds_tables,
     _tree_tables,
 )
@@ -49,6 +50,7 @@ TABLES: dict[str, Callable[[Results], str]] = {
     "ldsm": _tree_tables.ldsm,
     "models": _tree_tables.models,
     "names": _names_table.names,
+    "text": _text_table.text,
 }
 PLOTS: dict[str, tuple[Callable[[Results, Path], None], str]] = {
     "progress": (_plots.progress, "P@1 along every stream, by learner, with and without replay"),

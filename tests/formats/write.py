@@ -26,7 +26,7 @@ from labelgrove import (
     TextClassifier,
     __version__,
 )
-from labelgrove.text import HashedText
+from labelgrove.text import HashedText, TextFeatures
 
 FRUITS = ["apple", "fig", "Öl", "kiwi", "lime", "pear", "plum", "日本", "sloe", "yuzu"]
 N_QUESTIONS = 6
@@ -102,6 +102,9 @@ def models() -> Iterator[Old]:
     yield old("online-named", OnlinePLTClassifier(**small).fit(named(X), Y), named(X))
     text = TextClassifier(OnlinePLTClassifier(**small), hashed).fit(sentences(), Y)
     yield old("online-text", text, sentences())
+    features = TextFeatures("words+subwords", n_features=2**12)
+    weighted = TextClassifier(OnlinePLTClassifier(**small), features)
+    yield old("online-text-features", weighted.partial_fit(sentences(), Y), sentences())
     yield old(
         "online-integers", OnlinePLTClassifier(**small).fit(X, [10**12 - len(c) for c in classes])
     )

@@ -34,7 +34,20 @@ from labelgrove.vocabulary import Vocabulary
 @gathered
 def predict(
     model_file: ModelArgument,
-    data: DataArgument,
+    data: Annotated[
+        str | None,
+        typer.Argument(
+            metavar="[DATA]", show_default=False, help="Examples; - is standard input. Or --text."
+        ),
+    ] = None,
+    text: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--text",
+            metavar="TEXT",
+            help="An example, if MODEL reads text. May be given several times, in place of DATA.",
+        ),
+    ] = None,
     k: Annotated[
         int | None,
         typer.Option(
