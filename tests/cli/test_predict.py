@@ -151,3 +151,17 @@ def test_what_cannot_be_asked(
     result = run("predict", vector_model, vectors, *words, status=status)
     assert message in result.stderr
     assert result.stderr.count("\n") == 1
+
+
+def test_a_text_needs_no_file(
+    run: Any, text_model: Path, vector_model: Path, vectors: Path
+) -> None:
+    asked = ["word1 word2", "word3"]
+    found = run("predict", text_model, "--text", asked[0], "--text", asked[1], "-k", 2).stdout
+    labels, _ = labelgrove.load(text_model).predict_topk(asked, k=2)
+    assert [json.loads(line)["labels"] for line in found.splitlines()] == labels.tolist()
+    plain = run("predict", text_model, "-", "-k", 2, input="word1 word2\n\nword3\n").stdout
+    assert plain == found
+    for words in ((), ("--text", "a", "b.jsonl")):
+        assert "either as DATA or by --text" in run("predict", text_model, *words, status=1).stderr
+    assert "numbered features" in run("predict", vector_model, "--text", "a", status=1).stderr

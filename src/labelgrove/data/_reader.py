@@ -293,7 +293,7 @@ def _opened(name: str, format: str | None, request: _Request) -> tuple[str, str,
     source = LineSource(shown_path, open_pieces(name, request.resources, request.meter))
     if not source.peek(1):
         raise FileFormatError(shown_path, None, "the file is empty; expected examples")
-    chosen = chosen or format_from_content(source)
+    chosen = chosen or format_from_content(source, labels_required=request.labels_required)
     if chosen == "tsv" and format is None and not request.columns.are_given and is_annif(source):
         chosen = "annif"
     _refuse_columns(chosen, request.columns)

@@ -79,10 +79,11 @@ def format_from_name(path: str) -> str | None:
     return found
 
 
-def format_from_content(source: LineSource) -> str:
+def format_from_content(source: LineSource, *, labels_required: bool = True) -> str:
     """Return the format that the beginning of the file looks like.
 
-    Rows of numbers that both xmlc and svmlight may hold are taken for xmlc.
+    Rows of numbers that both xmlc and svmlight may hold are taken for xmlc. Where no labels are
+    required, lines that look like nothing else are texts: fastText's, without labels.
 
     Raises
     ------
@@ -91,6 +92,8 @@ def format_from_content(source: LineSource) -> str:
     """
     head = source.peek(_HEAD_BYTES)
     found = _looks_like(head)
+    if found is None and not labels_required:
+        found = "fasttext"
     if found is None:
         raise FileFormatError(
             source.path,

@@ -9,11 +9,10 @@ from typing import Annotated, Any
 import typer
 
 from labelgrove._errors import DataError, FileFormatError, ParameterError
-from labelgrove.cli._models import Model, inputs_of, load_model
+from labelgrove.cli._models import Model, inputs_of, load_model, reads_text
 from labelgrove.cli._options import (
     AS_FOUND,
     BeamOption,
-    DataArgument,
     JobsOption,
     LimitOption,
     ModelArgument,
@@ -79,14 +78,18 @@ def predict(
     vocabulary: Vocabulary | None = None,
     limit: LimitOption = None,
 ) -> None:
-    """Predict labels, with their probabilities, for the examples of DATA.
+    """Predict labels, with their probabilities, for the examples of DATA, or for texts.
 
     One line of JSON for each example, in the order of DATA: {"labels": [...], "scores": [...]},
     best first; with a vocabulary also their "names", null for a label that it lacks. Labels in
-    DATA are ignored. In the place of MODEL there may be a project of a service, as
-    http://localhost:8787#tickets.
+    DATA are ignored; it may also hold a text on every line and nothing else. In the place of MODEL
+    there may be a project of a service, as http://localhost:8787#tickets.
     """
+    if (text is None) == (data is None):
+        raise ParameterError("expected the examples, either as DATA or by --text TEXT")
     if is_address(model_file):
+        if data is None:
+            raise ParameterError(f"{model_file}: a service is asked for DATA; expected no --text")
         if threshold is not None or thresholds or beam is not None or labels_file is not None:
             raise ParameterError(
                 f"{model_file}: of a service only the K best labels can be asked; expected none of "
@@ -94,11 +97,21 @@ def predict(
             )
         predict_there(model_file, data, k or 5, output, reading, limit)
         return
-    refuse_inputs(output, model_file, data)
+    refuse_inputs(output, model_file, *([] if data is None else [data]))
     model = load_model(model_file, jobs=jobs, vocabulary=vocabulary)
     allowed = None if labels_file is None else read_allowed_labels(labels_file, model)
     search = Search(model, k, chosen_cut(model, threshold, thresholds), beam, allowed)
     names = model.vocabulary_
+
+    def lines(X: Any) -> bytes:
+        return b"".join(encode(_as_object(*row, names)) for row in search.find(X))
+
+    if data is None:
+        if not reads_text(model):
+            raise ParameterError("--text: the model has learnt from numbered features; give DATA")
+        with closing(Output(output)) as out:
+            out.write(lines(text))
+        return
     with ExitStack() as resources:
         source = resources.enter_context(
             Source(data, reading=reading, limit=limit, labels_required=False)
@@ -108,8 +121,7 @@ def predict(
         resources.enter_context(shown(line, beside_output=output == "-"))
         done = 0
         for chunk in source.chunks():
-            found = search.find(inputs_of(model, chunk, data))
-            out.write(b"".join(encode(_as_object(*row, names)) for row in found))
+            out.write(lines(inputs_of(model, chunk, data)))
             done += chunk.n_rows
             line.update(done)
 
