@@ -35,6 +35,7 @@ _HEADERS = {
     "Referrer-Policy": "no-referrer",
     "Cache-Control": "no-store",
 }
+_RAW_HEADERS = [(name.lower().encode(), value.encode()) for name, value in _HEADERS.items()]
 
 
 def create_app(service: Service) -> Starlette:
@@ -65,14 +66,14 @@ def create_app(service: Service) -> Starlette:
         Path(one.path, partial(_endpoint, context, one), methods=[one.method])
         for one in (*ROUTES, *own)
     ]
-    paths.append(Path("/v1", partial(_endpoint, context, ROUTES[0]), methods=["GET"]))
+    [info] = [one for one in ROUTES if one.path == "/v1/"]
+    paths.append(Path("/v1", partial(_endpoint, context, info), methods=["GET"]))
     return Starlette(routes=paths, exception_handlers={HTTPException: _unknown})
 
 
 async def _endpoint(context: Context, route: Route, request: Request) -> Response:
     response = await answer(context, route, request)
-    for name, value in _HEADERS.items():
-        response.headers.setdefault(name, value)
+    response.raw_headers += _RAW_HEADERS
     return response
 
 
@@ -143,6 +144,7 @@ def serve(service: Service, host: str, port: int, serving: Callable[[str], None]
             access_log=False,
             log_config=None,
             server_header=False,
+            proxy_headers=False,
             timeout_keep_alive=75,
             timeout_graceful_shutdown=30,
             limit_concurrency=2_000,

@@ -78,6 +78,16 @@ from labelgrove.service._settings import Settings
 _ONE = "/v1/projects/{project}"
 
 ROUTES = [
+    Route(
+        "POST",
+        f"{_ONE}/suggest",
+        suggest,
+        "read",
+        "Labels for a text",
+        body=SuggestForm,
+        answer=Results,
+        form=True,
+    ),
     Route("GET", "/v1/", show_info, "read", "What this is", answer=Info),
     Route("GET", "/v1/projects", list_projects, "read", "All projects", answer=Projects),
     Route("GET", "/v1/vocabs", list_vocabs, "read", "All vocabularies", answer=Vocabularies),
@@ -93,16 +103,6 @@ ROUTES = [
     Route("GET", _ONE, show_project, "read", "A project", answer=ProjectInfo),
     Route("PUT", _ONE, make_project, "admin", "Make a project", body=Settings, answer=ProjectInfo),
     Route("DELETE", _ONE, delete_project, "admin", "Remove a project for good", status=204),
-    Route(
-        "POST",
-        f"{_ONE}/suggest",
-        suggest,
-        "read",
-        "Labels for a text",
-        body=SuggestForm,
-        answer=Results,
-        form=True,
-    ),
     Route(
         "POST",
         f"{_ONE}/suggest-batch",
