@@ -11,7 +11,15 @@ _SAYS = {None: "no", "met": "of labels met", "all": "of all labels"}
 
 def names(found: Results) -> str:
     """P@k, PSP@k and the recall of labels without examples, by data set, learner and names."""
-    header = ["data", "learning", "names learnt", "P@1/5", "PSP@1/5", "R@5 of unseen labels"]
+    header = [
+        "data",
+        "features",
+        "learning",
+        "names learnt",
+        "P@1/5",
+        "PSP@1/5",
+        "R@5 of unseen labels",
+    ]
     header += ["learning s", "MB"]
     rows = [_row(result["subject"], row) for result in found for row in result["rows"]]
     return table(header, rows)
@@ -21,6 +29,7 @@ def _row(subject: str, row: dict[str, Any]) -> list[object]:
     recall = row["unseen_recall@5"]
     return [
         subject,
+        "words" if row["front_end"] == "HashedText" else "default",
         row["learner"],
         _SAYS[row["names"]],
         f"{100 * row['p@1']:.1f}/{100 * row['p@5']:.1f}",

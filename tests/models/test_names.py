@@ -62,7 +62,7 @@ def test_classes_and_numbers() -> None:
 def test_any_cut_into_calls_with_saving_between_them_is_the_same(
     tmp_path: Path, names: Any
 ) -> None:
-    whole = TextClassifier(vocabulary=VOCABULARY, names=names).fit(TEXTS, LABELS)
+    whole = TextClassifier(vocabulary=VOCABULARY, names=names).partial_fit(TEXTS, LABELS)
     whole.save(tmp_path / "whole.lg")
     cut = TextClassifier(vocabulary=VOCABULARY, names=names)
     for start in range(0, len(TEXTS), 2):
