@@ -99,7 +99,8 @@ clean:  ## remove everything that was built, the environment included
 # without its extension, in place; the extension is the business of `build`. Python compiles what it
 # imports and keeps it, so pip need not compile everything.
 PIP := $(BIN)/pip install -q --no-compile --disable-pip-version-check
-EDITABLE := --no-build-isolation -C wheel.cmake=false -C wheel.py-api=py3 -C editable.mode=inplace
+# In full, since the pip of Debian 12 knows no -C.
+EDITABLE := --no-build-isolation $(addprefix --config-settings=,wheel.cmake=false wheel.py-api=py3 editable.mode=inplace)
 
 $(VENV)/.tools: pyproject.toml
 	@$(PYTHON) -c "import sys; sys.exit(sys.version_info < (3, 11))" || \
