@@ -31,6 +31,11 @@ target_compile_options(labelgrove_core PRIVATE ${optimise})
 # Headers of the standard library, which take longer to read than most files to translate.
 target_precompile_headers(labelgrove_core PRIVATE
   <algorithm> <cmath> <cstdint> <functional> <span> <stdexcept> <string> <vector>)
+# And those of our own, read once for eight files: half of the time. With ccache, as developers have
+# it, every file is compiled by itself.
+if(NOT CMAKE_DISABLE_PRECOMPILE_HEADERS)
+  set_target_properties(labelgrove_core PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 8)
+endif()
 
 # The kernels are compiled once per instruction set, in an object library each; the library picks
 # one at run time. LABELGROVE_KERNEL_VARIANT names the copy, LABELGROVE_HAVE_<NAME> tells the

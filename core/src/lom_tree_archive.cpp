@@ -7,12 +7,6 @@
 #include "labelgrove/lom_tree.hpp"
 
 namespace labelgrove {
-namespace {
-
-std::string node_name(NodeId v) { return "node " + std::to_string(v); }
-
-}  // namespace
-
 void LomTree::save(ArrayWriter& out, bool for_prediction) const {
   auto counters = out.u64("counters", 2);
   counters[0] = label_count();

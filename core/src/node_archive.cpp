@@ -14,8 +14,6 @@ namespace {
 // The largest feature value of an example; learning from larger ones could overflow.
 constexpr float kMostValue = 1e9F;
 
-std::string node_name(NodeId v) { return "node " + std::to_string(v); }
-
 void require_places(const BlockView& block, const std::string& where) {
   const std::uint32_t rows = block.rows();
   require(rows >= 1 && rows < kSharedRow && (!block.places.empty() || block.shared_rows <= 1),

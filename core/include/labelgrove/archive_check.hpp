@@ -10,6 +10,7 @@
 #include <string>
 #include <utility>
 
+#include "labelgrove/base.hpp"
 #include "labelgrove/kernels.hpp"
 #include "labelgrove/learner.hpp"
 
@@ -21,6 +22,9 @@ inline constexpr std::uint64_t kMostExamples = std::uint64_t{1} << 40;
 inline void require(bool holds, const std::string& otherwise) {
   if (!holds) throw std::invalid_argument(otherwise);
 }
+
+// As errors name it.
+inline std::string node_name(NodeId v) { return "node " + std::to_string(v); }
 
 // Beyond what learning can reach, whatever the options and the examples, and still too small for a step to overflow.
 inline constexpr float kLargestWeight = 1e25F;
