@@ -29,7 +29,6 @@ def _row(subject: str, row: dict[str, Any]) -> list[object]:
     recall = row["unseen_recall@5"]
     return [
         subject,
-        "words" if row["front_end"] == "HashedText" else "default",
         row["learner"],
         _SAYS[row["names"]],
         f"{100 * row['p@1']:.1f}/{100 * row['p@5']:.1f}",
