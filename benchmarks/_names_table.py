@@ -11,15 +11,7 @@ _SAYS = {None: "no", "met": "of labels met", "all": "of all labels"}
 
 def names(found: Results) -> str:
     """P@k, PSP@k and the recall of labels without examples, by data set, learner and names."""
-    header = [
-        "data",
-        "features",
-        "learning",
-        "names learnt",
-        "P@1/5",
-        "PSP@1/5",
-        "R@5 of unseen labels",
-    ]
+    header = ["data", "learning", "names learnt", "P@1/5", "PSP@1/5", "R@5 of unseen labels"]
     header += ["learning s", "MB"]
     rows = [_row(result["subject"], row) for result in found for row in result["rows"]]
     return table(header, rows)
