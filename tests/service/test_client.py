@@ -92,5 +92,7 @@ def test_the_command_line_takes_a_service_for_a_model(
     assert len(answers) == 60 and all(len(one["labels"]) == 2 for one in answers)
     assert run("learn", f"{address}#demo", str(path), "-o", "x.lg") == 1
     assert "a service keeps its model itself" in capsys.readouterr().err
+    assert run("predict", f"{address}#demo", "--text", "cat cat", "-k", "1") == 0
+    assert '"labels": ["' in capsys.readouterr().out
     assert run("predict", f"{address}#none", str(path)) == 1
     assert "there is no project 'none'" in capsys.readouterr().err

@@ -63,14 +63,21 @@ def learn_there(
 
 
 def predict_there(
-    address: str, data: str, k: int, output: str, reading: Reading, limit: int | None
+    address: str,
+    data: str | list[str],
+    k: int,
+    output: str,
+    reading: Reading,
+    limit: int | None,
 ) -> None:
     """Let a service suggest labels, and write them as ``labelgrove predict`` does.
 
     Parameters
     ----------
-    address, data, reading, limit
+    address, reading, limit
         As for :func:`learn_there`.
+    data : str or list of str
+        The examples' file, or the texts themselves.
     k : int
         Labels of each example.
     output : str
@@ -80,8 +87,8 @@ def predict_there(
     try:
         with _client(address) as client:
 
-            def write(chunk: Examples) -> None:
-                found = client.predict_topk(_texts(chunk, data), k)
+            def write(texts: list[str]) -> None:
+                found = client.predict_topk(texts, k)
                 lines = (
                     {
                         "labels": [label for label, _ in row],
@@ -91,7 +98,16 @@ def predict_there(
                 )
                 out.write(b"".join(map(encode, lines)))
 
-            _each(data, reading, limit, write, beside_output=output == "-")
+            if isinstance(data, list):
+                write(data)
+            else:
+                _each(
+                    data,
+                    reading,
+                    limit,
+                    lambda chunk: write(_texts(chunk, data)),
+                    beside_output=output == "-",
+                )
     finally:
         out.close()
 

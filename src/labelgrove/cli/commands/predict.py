@@ -88,14 +88,12 @@ def predict(
     if (text is None) == (data is None):
         raise ParameterError("expected the examples, either as DATA or by --text TEXT")
     if is_address(model_file):
-        if data is None:
-            raise ParameterError(f"{model_file}: a service is asked for DATA; expected no --text")
         if threshold is not None or thresholds or beam is not None or labels_file is not None:
             raise ParameterError(
                 f"{model_file}: of a service only the K best labels can be asked; expected none of "
                 "--threshold, --thresholds, --beam and --labels-file"
             )
-        predict_there(model_file, data, k or 5, output, reading, limit)
+        predict_there(model_file, data or text or [], k or 5, output, reading, limit)
         return
     refuse_inputs(output, model_file, *([] if data is None else [data]))
     model = load_model(model_file, jobs=jobs, vocabulary=vocabulary)
