@@ -9,6 +9,9 @@ from typing import Any
 
 import pytest
 
+from labelgrove import TextClassifier
+from labelgrove.text import HashedText
+
 
 @pytest.mark.parametrize(
     ("words", "victim"),
@@ -77,7 +80,8 @@ def test_no_label_commands_the_terminal(run: Any, tmp_path: Path) -> None:
 
 def test_the_pattern_of_a_stranger_is_not_run(run: Any, texts: Path, tmp_path: Path) -> None:
     model, query = tmp_path / "model.lg", tmp_path / "query.jsonl"
-    run("train", texts, "-o", model, "--set", r"text.token_pattern=(?:(?:\w+)+)+!")
+    text = HashedText(token_pattern=r"(?:(?:\w+)+)+!")
+    TextClassifier(text=text).fit(["so!", "well!"], [["a"], ["b"]]).save(model)
     query.write_text('{"text": "' + 40 * "a" + '"}\n')
     refused = run("predict", model, query, status=1)
     assert r"'(?:(?:\\w+)+)+!'" in refused.stderr and "--trust-pattern" in refused.stderr

@@ -287,7 +287,7 @@ class TextFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
         Examples
         --------
         >>> list(TextFeatures("words+stems").sources("Herrings, herring").values())
-        [['Herrings'], ['herring'], ['Herrings', 'herring']]
+        [['Herrings'], ['Herrings', 'herring'], ['herring']]
         """
         [checked] = checked_texts([text])
         engine = self._engine or _core.TextFeatures(self._options())
