@@ -6,6 +6,7 @@ import os
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -18,6 +19,21 @@ def data_folder() -> Path:
     if "LABELGROVE_DATA" not in os.environ:
         pytest.skip("the data sets are not at hand: LABELGROVE_DATA names their folder")
     return Path(os.environ["LABELGROVE_DATA"])
+
+
+@pytest.fixture(scope="session")
+def browser() -> Iterator[Any]:
+    """Chromium, which reaches nothing but this machine. A process can hold one alone."""
+    from playwright.sync_api import sync_playwright
+
+    from reporting.browser import PROGRAM
+
+    if PROGRAM is None:
+        pytest.skip("there is no Chromium here (on Debian: apt install chromium)")
+    with sync_playwright() as playwright:
+        flags = ["--no-sandbox", "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1"]
+        with playwright.chromium.launch(executable_path=PROGRAM, args=flags) as opened:
+            yield opened
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -8,11 +8,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from playwright.sync_api import Browser, sync_playwright
+from playwright.sync_api import Browser
 
 from labelgrove import OnlinePLTClassifier
 from labelgrove.reporting import write_report
-from reporting.browser import PROGRAM, Screen, Show
+from reporting.browser import Screen, Show
 from reporting.kit import examples
 
 
@@ -35,16 +35,6 @@ def report(models: Any, tmp_path_factory: pytest.TempPathFactory) -> Path:
         models[0], X, labels, path, compare=models[1], names=("new", "old"), data_name="a test"
     )
     return path
-
-
-@pytest.fixture(scope="session")
-def browser() -> Iterator[Browser]:
-    if PROGRAM is None:
-        pytest.skip("there is no Chromium here (on Debian: apt install chromium)")
-    with sync_playwright() as playwright:
-        flags = ["--no-sandbox", "--host-resolver-rules=MAP * ~NOTFOUND"]
-        with playwright.chromium.launch(executable_path=PROGRAM, args=flags) as opened:
-            yield opened
 
 
 @pytest.fixture

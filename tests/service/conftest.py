@@ -5,16 +5,16 @@ from __future__ import annotations
 import sys
 import threading
 from collections.abc import Callable, Iterator
-from functools import partial
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
 import uvicorn
-from playwright.sync_api import sync_playwright
+from playwright.sync_api import Browser
 from starlette.testclient import TestClient
 
 from labelgrove.service import Service, create_app
-from reporting.browser import PROGRAM, Screen
+from reporting.browser import Screen
 from service.kit import SMALL
 
 
@@ -50,11 +50,13 @@ def address(service: Service) -> Iterator[str]:
 
 
 @pytest.fixture
-def screen() -> Iterator[Callable[..., Screen]]:
-    """Open a window of a browser."""
-    if PROGRAM is None:
-        pytest.skip("there is no Chromium here (on Debian: apt install chromium)")
-    with sync_playwright() as playwright:
-        flags = ["--no-sandbox", "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1"]
-        with playwright.chromium.launch(executable_path=PROGRAM, args=flags) as browser:
-            yield partial(Screen, browser)
+def screen(browser: Browser) -> Iterator[Callable[..., Screen]]:
+    """Open windows of a browser."""
+    with ExitStack() as opened:
+
+        def open_screen(width: int, dark: bool) -> Screen:
+            made = Screen(browser, width, dark)
+            opened.callback(made.page.context.close)
+            return made
+
+        yield open_screen
