@@ -11,6 +11,8 @@ from playwright.sync_api import expect
 from reporting.browser import Screen
 from service.kit import examples
 
+expect.set_options(timeout=30_000)
+
 pytestmark = pytest.mark.slow  # and no sanitizer can be loaded into a browser
 
 
