@@ -265,6 +265,9 @@ def send(port: int, number: str, sent: Sent, draw: random.Random) -> list[thread
     ]
     for one in clients:
         one.start()
+    end = time.monotonic() + 60
+    while not (sent.acknowledged or sent.failures) and time.monotonic() < end:
+        time.sleep(0.01)  # once, so that there is something to lose
     time.sleep(draw.random() ** 2 * 0.8)
     stop.set()
     return clients

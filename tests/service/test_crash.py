@@ -37,6 +37,6 @@ def test_nothing_acknowledged_is_lost_when_the_service_is_killed() -> None:
 def test_nothing_acknowledged_is_lost_with_all_that_was_not_flushed() -> None:
     found = told(killed("--kills=3", "--lost-writes"))
     assert found["lost writes"] and found["acknowledged"] > 0
-    without_flushing = killed("--kills=6", "--lost-writes", "--unsafe")
+    without_flushing = killed("--kills=60", "--lost-writes", "--unsafe")
     assert without_flushing.returncode != 0
     assert "damaged" in without_flushing.stderr or "lost" in without_flushing.stderr
