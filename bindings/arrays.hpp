@@ -8,12 +8,14 @@
 #include <nanobind/stl/unique_ptr.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cstdint>
 #include <exception>
 #include <initializer_list>
 #include <memory>
 #include <span>
 #include <stdexcept>
+#include <thread>
 #include <vector>
 
 namespace labelgrove::bindings {
@@ -22,12 +24,24 @@ namespace nb = nanobind;
 
 // Lets Python's other threads run. A thread's first exception needs memory, and where there is none left the C library
 // aborts; so it is taken before the work begins.
+//
+// Before 3.14 Python ends a thread that comes back when the interpreter is gone, by unwinding its stack, which no destructor
+// survives. Here the thread waits for the end of the process instead, as it does in 3.14.
 class WithoutGil {
  public:
-  WithoutGil() { static_cast<void>(std::uncaught_exceptions()); }
+  WithoutGil() : state_((static_cast<void>(std::uncaught_exceptions()), PyEval_SaveThread())) {}
+  ~WithoutGil() {
+    try {
+      PyEval_RestoreThread(state_);
+    } catch (...) {
+      for (;;) std::this_thread::sleep_for(std::chrono::hours(1));
+    }
+  }
+  WithoutGil(const WithoutGil&) = delete;
+  WithoutGil& operator=(const WithoutGil&) = delete;
 
  private:
-  nb::gil_scoped_release release_;
+  PyThreadState* state_;
 };
 
 template <typename T>

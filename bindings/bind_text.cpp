@@ -105,7 +105,7 @@ void register_text(nb::module_& module) {
             const Texts texts(given);
             TextRows rows;
             {
-              const nb::gil_scoped_release no_gil;
+              const WithoutGil without_gil;
               rows = self.count(texts.views(), threads);
             }
             return as_tuple(rows);
@@ -117,7 +117,7 @@ void register_text(nb::module_& module) {
             const Texts texts(given);
             TextRows rows;
             {
-              const nb::gil_scoped_release no_gil;
+              const WithoutGil without_gil;
               rows = self.transform(texts.views(), threads);
             }
             return as_tuple(rows);
@@ -127,7 +127,7 @@ void register_text(nb::module_& module) {
           "add",
           [](TextFeatures& self, const In<std::int64_t>& indptr, const In<FeatureId>& ids, const In<float>& values) {
             const Counted counts(indptr, ids, values, self.options().columns);
-            const nb::gil_scoped_release no_gil;
+            const WithoutGil without_gil;
             self.add(counts);
           },
           nb::arg("indptr").noconvert(), nb::arg("ids").noconvert(), nb::arg("values").noconvert())
@@ -138,7 +138,7 @@ void register_text(nb::module_& module) {
             const Counted counts(indptr, ids, values, self.options().columns);
             TextRows rows;
             {
-              const nb::gil_scoped_release no_gil;
+              const WithoutGil without_gil;
               rows = self.weigh(counts, threads);
             }
             return as_tuple(rows);
@@ -151,7 +151,7 @@ void register_text(nb::module_& module) {
             const Counted counts(indptr, ids, values, self.options().columns);
             TextRows rows;
             {
-              const nb::gil_scoped_release no_gil;
+              const WithoutGil without_gil;
               rows = self.learn(counts, threads);
             }
             return as_tuple(rows);
