@@ -355,9 +355,10 @@ ABANDONED = {
         threading.Thread(target=sleep, args=(clf,), daemon=True).start()
     """,
     "a daemon that predicts": """
+        many = np.tile(X, (3000, 1))  # so that it is in the core when the end comes
         def predict(model):
             while True:
-                model.predict_topk(X, 2)
+                model.predict_topk(many, 2)
         threading.Thread(target=predict, args=(clf,), daemon=True).start()
         time.sleep(0.1)
     """,
