@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from pathlib import Path
 from typing import Any
 
@@ -126,3 +127,12 @@ def test_parameters_are_checked() -> None:
         OnlinePLTClassifier().vocabulary_ = {}  # type: ignore[assignment]
     with pytest.raises(DataError, match="Y is a 0/1 matrix, and the names"):
         TextClassifier(vocabulary=VOCABULARY, names="met").fit(["a", "b"], np.eye(2))
+
+
+@pytest.mark.parametrize("names", [None, "met", "all"])
+def test_the_fingerprint_is_that_of_the_file(names: Any, tmp_path: Path) -> None:
+    model = TextClassifier(vocabulary=VOCABULARY, names=names).fit(TEXTS, LABELS)
+    for clf in (model, model.classifier_):
+        clf.save(tmp_path / "model.lg")
+        written = (tmp_path / "model.lg").read_bytes()
+        assert clf.fingerprint() == hashlib.sha256(written).hexdigest()

@@ -670,11 +670,12 @@ class LabelClassifier(ClassifierMixin, BaseEstimator):
         """
         return self._fingerprint(None)
 
-    def _fingerprint(self, front_end: State | None) -> str:
+    def _fingerprint(self, front_end: State | None, names: str | None = None) -> str:
         known(self._learned)
         with self._guard.reading():
+            about = self._about(front_end, names)
             return model_fingerprint(
-                *model_state(known(self._learned), self._about(front_end), for_prediction=False)
+                *model_state(known(self._learned), about, for_prediction=False)
             )
 
     def _save(

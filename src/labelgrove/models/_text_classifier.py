@@ -512,7 +512,7 @@ tree_, statistics_, compaction_, vocabulary_, fit_progress
         """
         classifier = self._learnt()
         with classifier._guard.reading():
-            return classifier._fingerprint(self.text_.state())
+            return classifier._fingerprint(self.text_.state(), self.names)
 
     # --- inside --------------------------------------------------------------------------------
 
