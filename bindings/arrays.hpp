@@ -16,6 +16,7 @@
 #include <span>
 #include <stdexcept>
 #include <thread>
+#include <utility>
 #include <vector>
 
 namespace labelgrove::bindings {
@@ -60,6 +61,15 @@ nb::ndarray<T, nb::numpy> make_array(std::initializer_list<std::size_t> shape) {
   auto data = std::make_unique_for_overwrite<T[]>(size);
   nb::capsule owner(data.get(), [](void* p) noexcept { delete[] static_cast<T*>(p); });
   return nb::ndarray<T, nb::numpy>(data.release(), shape.size(), shape.begin(), owner);
+}
+
+// An array that takes over the memory of a vector.
+template <typename T>
+nb::ndarray<T, nb::numpy> to_array(std::vector<T>&& values) {
+  auto held = std::make_unique<std::vector<T>>(std::move(values));
+  nb::capsule owner(held.get(), [](void* p) noexcept { delete static_cast<std::vector<T>*>(p); });
+  std::vector<T>& vector = *held.release();
+  return nb::ndarray<T, nb::numpy>(vector.data(), {vector.size()}, owner);
 }
 
 template <typename T>

@@ -2,6 +2,7 @@
 #include <shared_mutex>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "arrays.hpp"
 #include "dict_archive.hpp"
@@ -45,9 +46,9 @@ class Texts {
   std::vector<std::string_view> views_;
 };
 
-nb::tuple as_tuple(const TextRows& rows) {
-  return nb::make_tuple(to_array(std::span<const std::int64_t>(rows.indptr)),
-                        to_array(std::span<const FeatureId>(rows.ids)), to_array(std::span<const float>(rows.values)));
+nb::tuple as_tuple(TextRows&& rows) {
+  return nb::make_tuple(to_array(std::move(rows.indptr)), to_array(std::move(rows.ids)),
+                        to_array(std::move(rows.values)));
 }
 
 TextOptions options_from(const nb::dict& given) {
@@ -108,7 +109,7 @@ void register_text(nb::module_& module) {
               const WithoutGil without_gil;
               rows = self.count(texts.views(), threads);
             }
-            return as_tuple(rows);
+            return as_tuple(std::move(rows));
           },
           nb::arg("texts"), nb::arg("threads"), "Rows (indptr, ids, values) of raw counts.")
       .def(
@@ -120,7 +121,7 @@ void register_text(nb::module_& module) {
               const WithoutGil without_gil;
               rows = self.transform(texts.views(), threads);
             }
-            return as_tuple(rows);
+            return as_tuple(std::move(rows));
           },
           nb::arg("texts"), nb::arg("threads"))
       .def(
@@ -132,18 +133,17 @@ void register_text(nb::module_& module) {
           },
           nb::arg("indptr").noconvert(), nb::arg("ids").noconvert(), nb::arg("values").noconvert())
       .def(
-          "weigh",
-          [](const TextFeatures& self, const In<std::int64_t>& indptr, const In<FeatureId>& ids,
-             const In<float>& values, unsigned threads) {
-            const Counted counts(indptr, ids, values, self.options().columns);
+          "add_all",
+          [](TextFeatures& self, const nb::list& given, unsigned threads) {
+            const Texts texts(given);
             TextRows rows;
             {
               const WithoutGil without_gil;
-              rows = self.weigh(counts, threads);
+              rows = self.add_all(texts.views(), threads);
             }
-            return as_tuple(rows);
+            return as_tuple(std::move(rows));
           },
-          nb::arg("indptr").noconvert(), nb::arg("ids").noconvert(), nb::arg("values").noconvert(), nb::arg("threads"))
+          nb::arg("texts"), nb::arg("threads"), "Counts texts, then gives rows weighted by all of them.")
       .def(
           "learn",
           [](TextFeatures& self, const In<std::int64_t>& indptr, const In<FeatureId>& ids, const In<float>& values,
@@ -154,7 +154,7 @@ void register_text(nb::module_& module) {
               const WithoutGil without_gil;
               rows = self.learn(counts, threads);
             }
-            return as_tuple(rows);
+            return as_tuple(std::move(rows));
           },
           nb::arg("indptr").noconvert(), nb::arg("ids").noconvert(), nb::arg("values").noconvert(), nb::arg("threads"));
   module.def(

@@ -4,7 +4,9 @@
 #include <array>
 #include <bit>
 #include <cmath>
+#include <numeric>
 #include <stdexcept>
+#include <utility>
 
 #include "labelgrove/hash.hpp"
 #include "labelgrove/parallel.hpp"
@@ -61,20 +63,24 @@ constexpr Entry entry(std::uint32_t column, std::uint32_t times) { return Entry{
 
 // Sorts by column.
 void sort_entries(std::vector<Entry>& entries, std::vector<Entry>& scratch) {
-  constexpr std::size_t kFew = 256;
-  constexpr int kDigit = 11;
+  constexpr std::size_t kFew = 48;
+  constexpr int kDigit = 8;
   if (entries.size() < kFew) {
     std::sort(entries.begin(), entries.end());
     return;
   }
+  constexpr std::size_t kDigits = 32 / kDigit;
+  const auto digit = [](Entry one, std::size_t place) { return (one >> (32 + kDigit * place)) & ((1U << kDigit) - 1); };
+  std::array<std::array<std::uint32_t, 1U << kDigit>, kDigits> places{};
+  for (const Entry one : entries) {
+    for (std::size_t place = 0; place < kDigits; ++place) ++places[place][digit(one, place)];
+  }
   scratch.resize(entries.size());
-  for (int shift = 32; shift < 64; shift += kDigit) {
-    std::array<std::uint32_t, (1U << kDigit) + 1> places{};
-    const auto digit = [&](Entry one) { return (one >> shift) & ((1U << kDigit) - 1); };
-    for (const Entry one : entries) ++places[digit(one) + 1];
-    if (std::ranges::find(places, entries.size()) != places.end()) continue;  // all have the same digit
-    for (std::size_t i = 1; i < places.size(); ++i) places[i] += places[i - 1];
-    for (const Entry one : entries) scratch[places[digit(one)]++] = one;
+  for (std::size_t place = 0; place < kDigits; ++place) {
+    if (places[place][digit(entries.front(), place)] == entries.size()) continue;  // all have the same digit
+    std::uint32_t next = 0;
+    for (std::uint32_t& one : places[place]) next += std::exchange(one, next);
+    for (const Entry one : entries) scratch[places[place][digit(one, place)]++] = one;
     entries.swap(scratch);
   }
 }
@@ -149,7 +155,8 @@ class Counter {
   }
   // Adds a word and the runs that end with it.
   void add_word(std::span<const Unit> units) {
-    Hashed run{hashed(units), kPowers[units.size()]};
+    const Hashed word{hashed(units), kPowers[units.size()]};
+    Hashed run = word;
     for (std::uint32_t n = 1;; ++n) {
       if (n >= options_.shortest_run) entries_.push_back(entry(word_column(run.hash), 1));
       if (n == options_.longest_run || n > ends_) break;
@@ -157,7 +164,7 @@ class Counter {
       run.hash += extended(before.hash, kBoundary) * run.power;
       run.power *= before.power * kBase;
     }
-    last_[last_end_] = {hashed(units), kPowers[units.size()]};
+    last_[last_end_] = word;
     last_end_ = (last_end_ + 1) % kLongestRun;
     ends_ = std::min(ends_ + 1, kLongestRun - 1);
   }
@@ -263,8 +270,6 @@ TextRows joined(std::vector<TextRows>& parts, unsigned threads) {
   return all;
 }
 
-double repeated(float times) { return 1.0 + log_of(static_cast<std::uint64_t>(times)); }
-
 }  // namespace
 
 TextFeatures::TextFeatures(const TextOptions& options) : options_(options) {
@@ -295,8 +300,13 @@ TextRows TextFeatures::count(std::span<const std::string_view> texts, unsigned t
   return joined(parts, threads);
 }
 
-double TextFeatures::rarity(std::uint64_t n, std::uint32_t d) const {
-  return options_.rare_count_more ? 1.0 + log_of(1 + n) - log_of(1 + std::uint64_t{d}) : 1.0;
+TextFeatures::Moment TextFeatures::moment(std::uint64_t documents) { return {documents, log_of(1 + documents)}; }
+
+float TextFeatures::weight(float times, std::uint32_t documents, const Moment& of) const {
+  if (documents < options_.least_documents && of.documents > options_.first_documents) return 0.0F;
+  double weight = times == 1.0F ? 1.0 : 1.0 + log_of(static_cast<std::uint64_t>(times));
+  if (options_.rare_count_more) weight *= 1.0 + of.logarithm - log_of(1 + std::uint64_t{documents});
+  return static_cast<float>(weight);
 }
 
 std::size_t TextFeatures::finish(std::span<FeatureId> ids, std::span<float> values) const {
@@ -317,33 +327,49 @@ std::size_t TextFeatures::finish(std::span<FeatureId> ids, std::span<float> valu
   return left;
 }
 
+// Every row where it lies, then rows move together.
+void TextFeatures::finish(TextRows& rows, unsigned threads) const {
+  const std::size_t n = rows.indptr.size() - 1;
+  std::vector<std::size_t> left(n);
+  parallel_for((n + kBlock - 1) / kBlock, threads, [&](std::size_t block) {
+    for (std::size_t row = block * kBlock; row < std::min((block + 1) * kBlock, n); ++row) {
+      const auto begin = static_cast<std::size_t>(rows.indptr[row]);
+      const auto size = static_cast<std::size_t>(rows.indptr[row + 1]) - begin;
+      left[row] = finish(std::span(rows.ids).subspan(begin, size), std::span(rows.values).subspan(begin, size));
+    }
+  });
+  std::int64_t begin = 0;
+  std::int64_t end = 0;
+  for (std::size_t row = 0; row < n; ++row) {
+    const auto size = static_cast<std::int64_t>(left[row]);
+    if (begin != end) {
+      std::copy_n(rows.ids.begin() + begin, size, rows.ids.begin() + end);
+      std::copy_n(rows.values.begin() + begin, size, rows.values.begin() + end);
+    }
+    end += size;
+    begin = std::exchange(rows.indptr[row + 1], end);
+  }
+  rows.ids.resize(static_cast<std::size_t>(end));
+  rows.values.resize(static_cast<std::size_t>(end));
+}
+
+void TextFeatures::weigh(TextRows& rows, std::uint32_t more, unsigned threads) const {
+  const Moment now = moment(n_documents_ + more);
+  const std::size_t n = rows.indptr.size() - 1;
+  parallel_for((n + kBlock - 1) / kBlock, threads, [&](std::size_t block) {
+    const auto end = static_cast<std::size_t>(rows.indptr[std::min((block + 1) * kBlock, n)]);
+    for (auto j = static_cast<std::size_t>(rows.indptr[block * kBlock]); j < end; ++j) {
+      const std::uint32_t d = documents_.empty() ? 1 : documents_[rows.ids[j]];
+      rows.values[j] = d == 0 ? 0.0F : weight(rows.values[j], d + more, now);
+    }
+  });
+  finish(rows, threads);
+}
+
 TextRows TextFeatures::transform(std::span<const std::string_view> texts, unsigned threads) const {
-  std::vector<TextRows> parts(std::max<std::size_t>((texts.size() + kBlock - 1) / kBlock, 1));
-  const std::uint64_t n = n_documents_ + 1;
-  parallel_for(
-      parts.size(), threads, [&] { return Counter(options_, first_piece_); },
-      [&](Counter& counter, std::size_t block) {
-        TextRows& rows = parts[block];
-        const std::size_t end = std::min((block + 1) * kBlock, texts.size());
-        for (std::size_t row = block * kBlock; row < end; ++row) {
-          const std::size_t begin = rows.ids.size();
-          counter.count(texts[row], rows);
-          for (std::size_t j = begin; j < rows.ids.size(); ++j) {
-            double value = repeated(rows.values[j]);
-            if (!documents_.empty()) {
-              const std::uint32_t d = documents_[rows.ids[j]];
-              value *= d > 0 && matters(n, d + 1) ? rarity(n, d + 1) : 0.0;
-            }
-            rows.values[j] = static_cast<float>(value);
-          }
-          const std::size_t left =
-              begin + finish(std::span(rows.ids).subspan(begin), std::span(rows.values).subspan(begin));
-          rows.ids.resize(left);
-          rows.values.resize(left);
-          rows.indptr.back() = static_cast<std::int64_t>(left);
-        }
-      });
-  return joined(parts, threads);
+  TextRows rows = count(texts, threads);
+  weigh(rows, 1, threads);
+  return rows;
 }
 
 void TextFeatures::add(const RowView& counts) {
@@ -352,70 +378,37 @@ void TextFeatures::add(const RowView& counts) {
   for (const FeatureId id : counts.ids) ++documents_[id];
 }
 
-TextRows TextFeatures::weigh(const RowView& counts, unsigned threads) const {
-  std::vector<float> values(counts.values.size());
-  const std::uint64_t n = n_documents_;
-  parallel_for((counts.size() + kBlock - 1) / kBlock, threads, [&](std::size_t block) {
-    const std::size_t last = std::min((block + 1) * kBlock, counts.size());
-    const auto end = static_cast<std::size_t>(counts.indptr[last]);
-    for (auto j = static_cast<std::size_t>(counts.indptr[block * kBlock]); j < end; ++j) {
-      double value = repeated(counts.values[j]);
-      if (!documents_.empty()) {
-        const std::uint32_t d = documents_[counts.ids[j]];
-        value *= matters(n, d) ? rarity(n, d) : 0.0;
-      }
-      values[j] = static_cast<float>(value);
-    }
-  });
-  return finished(counts, values, threads);
+TextRows TextFeatures::add_all(std::span<const std::string_view> texts, unsigned threads) {
+  TextRows rows = count(texts, threads);
+  add(rows.view());
+  weigh(rows, 0, threads);
+  return rows;
 }
 
 TextRows TextFeatures::learn(const RowView& counts, unsigned threads) {
-  std::vector<float> values(counts.values.size());
-  const std::uint64_t before = n_documents_;
+  TextRows rows;
+  rows.indptr.assign(counts.indptr.begin(), counts.indptr.end());
+  rows.ids.assign(counts.ids.begin(), counts.ids.end());
+  rows.values.resize(counts.values.size());
   // Every thread has columns of its own, in which it goes from document to document.
   const std::size_t shares = std::max(1U, threads);
   parallel_for(shares, threads, [&](std::size_t share) {
     const std::uint64_t low = options_.columns * std::uint64_t{share} / shares;
     const std::uint64_t high = options_.columns * std::uint64_t{share + 1} / shares;
     for (std::size_t row = 0; row < counts.size(); ++row) {
-      const std::uint64_t n = before + row + 1;
+      const Moment now = moment(n_documents_ + row + 1);
       const Features x = counts[row];
       const auto offset = static_cast<std::size_t>(counts.indptr[row]);
       std::size_t j = static_cast<std::size_t>(std::lower_bound(x.ids, x.ids + x.size, low) - x.ids);
       for (; j < x.size && x.ids[j] < high; ++j) {
-        double value = repeated(x.values[j]);
-        if (!documents_.empty()) {
-          const std::uint32_t d = ++documents_[x.ids[j]];
-          value *= matters(n, d) ? rarity(n, d) : 0.0;
-        }
-        values[offset + j] = static_cast<float>(value);
+        const std::uint32_t d = documents_.empty() ? 1 : ++documents_[x.ids[j]];
+        rows.values[offset + j] = weight(x.values[j], d, now);
       }
     }
   });
   n_documents_ += counts.size();
-  return finished(counts, values, threads);
-}
-
-TextRows TextFeatures::finished(const RowView& rows, std::vector<float>& values, unsigned threads) const {
-  std::vector<TextRows> parts(std::max<std::size_t>((rows.size() + kBlock - 1) / kBlock, 1));
-  parallel_for(parts.size(), threads, [&](std::size_t block) {
-    TextRows& part = parts[block];
-    const std::size_t end = std::min((block + 1) * kBlock, rows.size());
-    for (std::size_t row = block * kBlock; row < end; ++row) {
-      const Features x = rows[row];
-      const std::size_t begin = part.ids.size();
-      part.ids.insert(part.ids.end(), x.ids, x.ids + x.size);
-      const auto weighted = values.begin() + static_cast<std::ptrdiff_t>(rows.indptr[row]);
-      part.values.insert(part.values.end(), weighted, weighted + x.size);
-      const std::size_t left =
-          begin + finish(std::span(part.ids).subspan(begin), std::span(part.values).subspan(begin));
-      part.ids.resize(left);
-      part.values.resize(left);
-      part.indptr.push_back(static_cast<std::int64_t>(left));
-    }
-  });
-  return joined(parts, threads);
+  finish(rows, threads);
+  return rows;
 }
 
 // The columns that occurred, in increasing order: the difference to the one before and the number of documents, each in

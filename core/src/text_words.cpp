@@ -24,6 +24,15 @@ constexpr std::uint32_t kTrailings = 28;
 
 }  // namespace
 
+WordReader::WordReader(bool fold_accents) : unicode_(&Unicode::tables()), fold_accents_(fold_accents) {
+  for (std::uint32_t point = 0; point < plain_.size(); ++point) {
+    const auto mapped = unicode_->mapped(unicode_->entry(point));
+    const std::uint32_t to = mapped.empty() ? point : mapped[0];
+    const bool letter = Unicode::kind(unicode_->entry(to)) == CharacterKind::letter;
+    if (letter && mapped.size() <= 1 && to < plain_.size()) plain_[point] = static_cast<std::uint8_t>(to);
+  }
+}
+
 void WordReader::add_marks() {
   // Canonical order: marks of class 0 stay where they are, those between them are sorted.
   for (auto begin = marks_.begin(); begin != marks_.end();) {
@@ -34,17 +43,17 @@ void WordReader::add_marks() {
   for (const Mark& mark : marks_) {
     if (fold_accents_ && mark.order > kLastPart) continue;
     if (mark.point != kIotaBelow) {
-      units_.back() = with_mark(units_.back(), mark.point);
-    } else if (units_.size() < kLongestWord) {
-      units_.push_back(kIota);
+      units_[size_ - 1] = with_mark(units_[size_ - 1], mark.point);
+    } else if (size_ < kLongestWord) {
+      units_[size_++] = kIota;
     }
   }
   marks_.clear();
 }
 
 bool WordReader::compose(std::uint32_t point) {
-  if (point < kVowel || point >= kTrailing + kTrailings || units_.empty()) return false;
-  Unit& last = units_.back();
+  if (point < kVowel || point >= kTrailing + kTrailings || size_ == 0) return false;
+  Unit& last = units_[size_ - 1];
   if (point - kVowel < kVowels && last - kLeading < kLeadings) {
     last = kSyllable + ((last - kLeading) * kVowels + (point - kVowel)) * kTrailings;
     return true;

@@ -63,8 +63,8 @@ class TextFeatures {
 
   // Counts documents whose features were counted.
   void add(const RowView& counts);
-  // Rows of documents that are all counted already.
-  TextRows weigh(const RowView& counts, unsigned threads) const;
+  // Counts documents, then weights each by all of them.
+  TextRows add_all(std::span<const std::string_view> texts, unsigned threads);
   // One document after another: each is counted, then weighted as things stand. Any cut into calls and any number of
   // threads give the same.
   TextRows learn(const RowView& counts, unsigned threads);
@@ -72,14 +72,18 @@ class TextFeatures {
   void save(ArrayWriter& out) const;
 
  private:
-  // The documents and features that there are, or will be with one more.
-  double rarity(std::uint64_t n, std::uint32_t d) const;
-  bool matters(std::uint64_t n, std::uint32_t d) const {
-    return d >= options_.least_documents || n <= options_.first_documents;
-  }
+  // A feature's weight in one document, if so many hold it of as many as `Moment` tells.
+  struct Moment {
+    std::uint64_t documents;
+    double logarithm;  // of one more
+  };
+  static Moment moment(std::uint64_t documents);
+  float weight(float times, std::uint32_t documents, const Moment& of) const;
+  // Weights rows by the documents that there are, or that there will be with some more that have all the features.
+  void weigh(TextRows& rows, std::uint32_t more, unsigned threads) const;
   // Scales the parts of a row to their lengths, and leaves out what weighs nothing; gives the number that is left.
   std::size_t finish(std::span<FeatureId> ids, std::span<float> values) const;
-  TextRows finished(const RowView& rows, std::vector<float>& values, unsigned threads) const;
+  void finish(TextRows& rows, unsigned threads) const;
 
   TextOptions options_;
   std::uint32_t first_piece_;  // column from which on there are pieces

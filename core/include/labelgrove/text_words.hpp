@@ -1,6 +1,7 @@
 // Text into words: what stands between separators, in lower case, whatever way its characters were encoded.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -33,23 +34,31 @@ class WordReader {
  public:
   // With `fold_accents` marks above, below and through a letter count for nothing, if Unicode knows the letter without
   // them.
-  explicit WordReader(bool fold_accents) : unicode_(&Unicode::tables()), fold_accents_(fold_accents) {}
+  explicit WordReader(bool fold_accents);
 
   // Calls use(word) for every word, in order. Its units are valid during the call only.
   template <typename Use>
   void read(std::string_view text, Use&& use) {
-    units_.clear();
+    size_ = 0;
     marks_.clear();
     run_ = CharacterKind::separator;
-    const std::size_t size = text.size();
+    const char* const start = text.data();
+    const auto at = [&] { return static_cast<std::size_t>(text.data() - start); };
     std::size_t begin = 0;  // of the character at hand
     std::size_t first = 0;  // of the word
     std::size_t last = 0;
     const auto end_word = [&] {
       end_letter();
-      if (!units_.empty()) use(Word{units_, first, last, run_ == CharacterKind::unspaced});
-      units_.clear();
+      if (size_ != 0) use(Word{{units_.data(), size_}, first, last, run_ == CharacterKind::unspaced});
+      size_ = 0;
       run_ = CharacterKind::separator;
+    };
+    const auto add_letter = [&](std::uint32_t point, CharacterKind kind) {
+      if (kind != run_ || size_ == kLongestWord) end_word();
+      if (size_ == 0) first = begin;
+      run_ = kind;
+      units_[size_++] = point;
+      last = at();
     };
     const auto take = [&](std::uint32_t point, std::uint32_t entry) {
       const CharacterKind kind = Unicode::kind(entry);
@@ -60,26 +69,29 @@ class WordReader {
         case CharacterKind::letter:
         case CharacterKind::unspaced:
           end_letter();
-          if (!compose(point)) {
-            if (kind != run_ || units_.size() == kLongestWord) end_word();
-            if (units_.empty()) first = begin;
-            run_ = kind;
-            units_.push_back(point);
+          if (compose(point)) {
+            last = at();
+          } else {
+            add_letter(point, kind);
           }
-          last = size - text.size();
           break;
         case CharacterKind::mark:
-          if (units_.empty()) break;
+          if (size_ == 0) break;
           if (marks_.size() < kMostMarks) marks_.push_back({Unicode::order(entry), point});
-          last = size - text.size();
+          last = at();
           break;
         case CharacterKind::ignorable:
           break;
       }
     };
     while (!text.empty()) {
-      begin = size - text.size();
+      begin = at();
       const std::uint32_t point = next_point(text);
+      if (point < plain_.size() && plain_[point] != 0) {
+        end_letter();
+        add_letter(plain_[point], CharacterKind::letter);
+        continue;
+      }
       const std::uint32_t entry = unicode_->entry(point);
       const auto mapped = unicode_->mapped(entry);
       if (mapped.empty()) {
@@ -107,8 +119,10 @@ class WordReader {
 
   const Unicode* unicode_;
   bool fold_accents_;
+  std::array<std::uint8_t, 128> plain_{};  // what an ASCII letter or digit becomes; 0 for all else
   CharacterKind run_ = CharacterKind::separator;
-  std::vector<Unit> units_;
+  std::array<Unit, kLongestWord> units_{};
+  std::size_t size_ = 0;
   std::vector<Mark> marks_;
 };
 

@@ -25,10 +25,10 @@ Arrays = dict[str, npt.NDArray[Any]]
 
 PRESETS: dict[str, dict[str, Any]] = {
     "words": {"words": (1, 1)},
-    "words+pairs": {"words": (1, 2)},
+    "words+pairs": {"words": (1, 2), "min_documents": 2},
     "words+stems": {"words": (1, 1), "subwords": (4, 4), "subwords_at": "start"},
-    "words+subwords": {"words": (1, 1), "subwords": (3, 5)},
-    "subwords": {"subwords": (3, 5)},
+    "words+subwords": {"words": (1, 1), "subwords": (3, 5), "min_documents": 2},
+    "subwords": {"subwords": (3, 5), "min_documents": 2},
 }
 """What the names of settings stand for, beside the defaults."""
 
@@ -38,7 +38,7 @@ _DEFAULTS: dict[str, Any] = {
     "subwords_at": "anywhere",
     "subword_weight": 1.0,
     "idf": True,
-    "min_documents": 2,
+    "min_documents": 1,
 }
 
 
@@ -85,8 +85,9 @@ class TextFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
     idf : bool, optional
         Whether rare features weigh more.
     min_documents : int, optional
-        A feature counts from so many documents on, so that what occurs only once costs nothing.
-        The first 4,096 documents are taken with everything that is in them.
+        A feature counts from so many documents on. With 2, as where there are pairs or subwords
+        from anywhere, what occurs only once costs nothing; the first 4,096 documents are taken
+        with everything that is in them.
     fold_accents : bool, default=False
         Whether é is e: points and accents above, below and through a letter are left out. Letters
         that Unicode does not take apart, such as ø, stay.
@@ -165,7 +166,9 @@ class TextFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
         ParameterError
             If a parameter lies outside its domain.
         """
-        self._count_all(texts, thread_count(self.n_jobs))
+        engine = _core.TextFeatures(self._options())
+        engine.add(*engine.count(list(checked_texts(texts)), thread_count(self.n_jobs)))
+        self._engine, self._parameters = engine, self.to_dict()
         return self
 
     def partial_fit(self, texts: Iterable[str], y: object = None) -> Self:  # noqa: ARG002
@@ -336,8 +339,10 @@ class TextFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
         -------
         Rows
         """
-        counts = self._count_all(texts, threads)
-        return self._rows(self._started().weigh(*counts, threads))
+        engine = _core.TextFeatures(self._options())
+        rows = engine.add_all(list(checked_texts(texts)), threads)
+        self._engine, self._parameters = engine, self.to_dict()
+        return self._rows(rows)
 
     def counted(self, texts: Iterable[str], threads: int) -> Rows:
         """How often each feature occurs in documents that are to be learnt.
@@ -488,14 +493,6 @@ class TextFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
             self._engine = _core.TextFeatures(self._options())
             self._parameters = self.to_dict()
         return self._engine
-
-    def _count_all(self, texts: Iterable[str], threads: int) -> tuple[Any, Any, Any]:
-        """Forget all documents and count those given; how often each feature occurs in each."""
-        engine = _core.TextFeatures(self._options())
-        indptr, columns, counts = engine.count(list(checked_texts(texts)), threads)
-        engine.add(indptr, columns, counts)
-        self._engine, self._parameters = engine, self.to_dict()
-        return indptr, columns, counts
 
     def _settings(self) -> dict[str, Any]:
         """The parameters with what the preset says for those that are None, checked."""
