@@ -14,6 +14,7 @@ from playwright.sync_api import Browser
 from starlette.testclient import TestClient
 
 from labelgrove.service import Service, create_app
+from labelgrove.service._app import Protocol
 from reporting.browser import Screen
 from service.kit import SMALL
 
@@ -38,9 +39,12 @@ def client(service: Service) -> Iterator[TestClient]:
 @pytest.fixture
 def address(service: Service) -> Iterator[str]:
     """Where the same service listens."""
-    config = uvicorn.Config(create_app(service), port=0, lifespan="off", log_config=None)
+    config = uvicorn.Config(
+        create_app(service), port=0, lifespan="off", log_config=None, http=Protocol
+    )
     server = uvicorn.Server(config)
     listening = config.bind_socket()
+    listening.listen()  # from here on whoever calls waits to be answered
     thread = threading.Thread(target=server.run, args=([listening],))
     thread.start()
     yield f"http://127.0.0.1:{listening.getsockname()[1]}"

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import socket
+import threading
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +14,7 @@ from starlette.testclient import TestClient
 
 from labelgrove import DataError
 from labelgrove.service import Service, Settings, create_app
+from labelgrove.service import _app as app
 from labelgrove.service import _http as http
 from labelgrove.service._log import Log
 from labelgrove.service._problems import Problem
@@ -283,6 +287,42 @@ def test_bounds(client: TestClient, monkeypatch: pytest.MonkeyPatch) -> None:
     answer = client.post(f"{DEMO}/examples", json=sent)
     refused(answer, 429)
     assert answer.headers["Retry-After"] == "1"
+
+
+def test_who_dawdles_or_never_ends_is_not_waited_for(
+    address: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    host, _, port = address.removeprefix("http://").partition(":")
+    whole = b"GET /health/live HTTP/1.1\r\nHost: localhost\r\n\r\n"
+    for begun in (b"", b"GET / HT", whole + b"GET"):
+        monkeypatch.setattr(app, "_HEAD_SECONDS", 0.05)
+        with socket.create_connection((host, int(port)), timeout=20) as connection:
+            connection.sendall(begun)
+            while connection.recv(9999):
+                pass
+    monkeypatch.undo()
+    with socket.create_connection((host, int(port)), timeout=20) as connection:
+        with suppress(ConnectionError):
+            connection.sendall(b"GET / HTTP/1.1\r\n")
+            for name in range(10_000):
+                connection.sendall(b"x%d: %s\r\n" % (name, b"y" * 1000))
+        assert name < 9_999
+
+
+def test_who_waits_no_longer_for_what_is_applied_harms_nobody(
+    client: TestClient, service: Service, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(http, "_WAIT_SECONDS", 0.05)
+    hold = threading.Event()
+    with service.using("demo") as project:
+        held = project._do(hold.wait)
+        sent = {"examples": [{"text": "a raven", "labels": ["raven"]}]}
+        refused(client.post(f"{DEMO}/examples?wait=applied", json=sent), 504, "durable")
+        hold.set()
+        held.result(20)
+    monkeypatch.undo()
+    assert client.post(f"{DEMO}/examples?wait=applied", json=sent).status_code == 200
+    assert suggestions(client, "raven") == ["raven"]
 
 
 def test_pages_of_other_sites_are_kept_out(client: TestClient) -> None:

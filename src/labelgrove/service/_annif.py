@@ -223,7 +223,7 @@ async def suggest(call: Call) -> Results:
     if form.remember:
         identifier = secrets.token_hex(16)
         kept = project.log.remember(identifier, form.text, form.remember)
-        await asyncio.wrap_future(kept)
+        await call.result(kept)
         call.headers["LabelGrove-Suggestion"] = identifier
     return Results(results)
 
@@ -244,7 +244,7 @@ async def _suggested(
 ) -> list[list[Result]]:
     if not (limit and texts):
         return [[] for _ in texts]
-    sequence, found = await asyncio.wrap_future(project.suggest(texts, limit, restricted=True))
+    sequence, found = await call.result(project.suggest(texts, limit, restricted=True))
     call.headers["LabelGrove-Sequence"] = str(sequence)
     return [
         [_result(project, label, score) for label, score in one if score >= threshold]

@@ -6,8 +6,10 @@ import asyncio
 import base64
 import logging
 import time
+from collections import deque
 from collections.abc import Awaitable, Callable
 from concurrent.futures import Future
+from contextlib import suppress
 from dataclasses import dataclass
 from http import HTTPStatus
 from typing import Any, TypeVar
@@ -34,6 +36,47 @@ _BODY_SECONDS = 30.0
 _WAIT_SECONDS = 60.0
 _LOOPBACK = {"127.0.0.1", "localhost", "::1"}
 _BUCKETS = (0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.5, 1, 5, 30, 60)
+
+
+class Awaited:
+    """Brings what other threads have found to the one that answers, all that is there at once.
+
+    To wake that thread is a system call, for which a thread lets go of the interpreter; one wakes
+    it for many. Who gives up waiting (unlike with ``asyncio.wrap_future``) cancels nothing: the
+    other thread finds its future as it was.
+    """
+
+    def __init__(self) -> None:
+        self._found: deque[tuple[asyncio.Future[Any], Future[Any]]] = deque()
+        self._woken = False
+
+    async def result(self, future: Future[T]) -> T:
+        """What a future gives."""
+        loop = asyncio.get_running_loop()
+        waiting: asyncio.Future[T] = loop.create_future()
+        future.add_done_callback(lambda found: self._tell(loop, waiting, found))
+        return await waiting
+
+    def _tell(
+        self, loop: asyncio.AbstractEventLoop, waiting: asyncio.Future[T], found: Future[T]
+    ) -> None:
+        self._found.append((waiting, found))
+        if not self._woken:
+            self._woken = True
+            with suppress(RuntimeError):  # the loop has ended, and with it all who waited
+                loop.call_soon_threadsafe(self._hand_over)
+
+    def _hand_over(self) -> None:
+        self._woken = False  # first: what is found from here on wakes again
+        while self._found:
+            waiting, found = self._found.popleft()
+            if waiting.done():
+                continue
+            failure = found.exception()
+            if failure is None:
+                waiting.set_result(found.result())
+            else:
+                waiting.set_exception(failure)
 
 
 class Metrics:
@@ -72,7 +115,7 @@ class Context:
 
     service: Service
     metrics: Metrics
-    started: float
+    awaited: Awaited
 
 
 @dataclass(frozen=True)
@@ -155,14 +198,18 @@ class Call:
         self._entered = name
         return project
 
+    async def result(self, future: Future[T]) -> T:
+        """What a future of another thread gives."""
+        return await self.context.awaited.result(future)
+
     async def durable(self, project: Project, future: Future[T]) -> T:
         """What a future of the log gives; with ``wait=applied``, once the model knows it."""
-        receipt: Any = await asyncio.wrap_future(future)
+        receipt: Any = await self.result(future)
         project_name = project.name
         self.context.metrics.learnt.labels(project_name).inc(getattr(receipt, "examples", 0))
         if getattr(self.query, "wait", None) == "applied":
             async with asyncio.timeout(_WAIT_SECONDS):
-                await asyncio.wrap_future(project.applied(receipt.sequence))
+                await self.result(project.applied(receipt.sequence))
         self.headers["LabelGrove-Sequence"] = str(receipt.sequence)
         return receipt  # type: ignore[no-any-return]
 

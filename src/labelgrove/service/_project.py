@@ -31,10 +31,10 @@ from labelgrove.service._snapshots import Snapshot, snapshots, tidy, write_snaps
 _log = logging.getLogger("labelgrove.service")
 
 _AT_ONCE = 1_000
-_SECONDS = 0.004  # that a batch should take beside those who ask
+_SECONDS = 0.02  # that a batch should take; those who ask come in between its steps
 _ASKED_AT_ONCE = 64
 _MOST_ASKING = 4_000
-_JUDGED = 64
+_JUDGED = 8  # of a batch: all of a slow stream, a sample of a fast one
 
 
 class Asked(NamedTuple):
@@ -401,7 +401,8 @@ class Project:
 
     def _judge(self, rows: Sequence[Row]) -> None:
         """Compare what would have been suggested with what is to be learnt."""
-        examples = [body_of(row) for row in rows[:_JUDGED] if row.kind == "learn"]
+        some = rows[:: -(-len(rows) // _JUDGED)]
+        examples = [body_of(row) for row in some if row.kind == "learn"]
         if not examples:
             return
         _, found = self.learner.suggest([one.text for one in examples], 1)

@@ -66,7 +66,7 @@ async def show_settings(call: Call) -> Settings:
 
 async def show_stats(call: Call) -> Stats:
     project = await call.project()
-    return await asyncio.wrap_future(project.stats(fingerprint=call.query.fingerprint))
+    return await call.result(project.stats(fingerprint=call.query.fingerprint))
 
 
 # --- examples ------------------------------------------------------------------------------------
@@ -359,7 +359,7 @@ async def list_snapshots(call: Call) -> Snapshots:
 
 async def take_snapshot(call: Call) -> Snapshots:
     project = await call.project()
-    await asyncio.wrap_future(project.snapshot())
+    await call.result(project.snapshot())
     return await list_snapshots(call)
 
 
