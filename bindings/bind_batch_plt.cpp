@@ -10,10 +10,10 @@
 #include "held.hpp"
 #include "labelgrove/batch_trainer.hpp"
 #include "labelgrove/compact_plt.hpp"
-#include "labelgrove/online_plt.hpp"
 #include "model_archive.hpp"
 #include "register.hpp"
 #include "rows.hpp"
+#include "tree_arrays.hpp"
 
 namespace labelgrove::bindings {
 
@@ -31,19 +31,6 @@ TrainingOptions training_options_from(const nb::dict& given) {
   options.link = static_cast<Link>(nb::cast<std::uint64_t>(given["link"]));
   options.weight_threshold = real("weight_threshold");
   return options;
-}
-
-std::vector<LabelTree> trees_from(const nb::list& given, LabelId label_count) {
-  std::vector<LabelTree> trees;
-  for (const nb::handle one : given) {
-    const nb::tuple t = nb::cast<nb::tuple>(one);
-    const auto parents = nb::cast<In<NodeId>>(t[0], false);
-    const auto labels = nb::cast<In<LabelId>>(t[1], false);
-    const std::vector<std::uint8_t> silent(parents.size());
-    trees.emplace_back(view(parents), view(labels), silent, label_count);
-  }
-  if (trees.empty()) throw std::invalid_argument("there is no tree");
-  return trees;
 }
 
 // None stands for: all 1.
@@ -83,19 +70,6 @@ nb::dict train(const nb::dict& options, const nb::list& trees, LabelId label_cou
   return saved_by([&](ArrayWriter& out) { write_blocks(learnt, data.size, WeightType::float32, blocks, out); });
 }
 
-nb::dict from_online(const nb::list& models, float weight_threshold) {
-  std::vector<TreeView> trees;
-  std::uint64_t examples = 0;
-  for (const nb::handle one : models) {
-    const OnlinePlt& model = nb::cast<const Held<OnlinePlt>&>(one).whole();
-    trees.emplace_back(model.tree(), model.blocks());
-    examples = model.examples_seen();
-  }
-  if (trees.empty()) throw std::invalid_argument("there is no tree");
-  return saved_by(
-      [&](ArrayWriter& out) { write_compact(trees, examples, {WeightType::float32, weight_threshold}, out); });
-}
-
 }  // namespace
 
 void register_batch_plt(nb::module_& module) {
@@ -109,8 +83,6 @@ void register_batch_plt(nb::module_& module) {
              nb::arg("label_indptr").noconvert(), nb::arg("labels").noconvert(), nb::arg("example_costs").none(),
              nb::arg("label_costs").none(), nb::arg("threads"), nb::arg("progress"),
              "What CompactPlt loads: trees learnt in batch; see core/include/labelgrove/batch_trainer.hpp.");
-  module.def("join_online_plts", &from_online, nb::arg("models"), nb::arg("weight_threshold"),
-             "What CompactPlt loads: the trees of several online models over the same labels.");
 }
 
 }  // namespace labelgrove::bindings

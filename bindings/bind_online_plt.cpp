@@ -1,6 +1,8 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <span>
+#include <stdexcept>
 #include <utility>
 #include <vector>
 
@@ -10,18 +12,19 @@
 #include "held.hpp"
 #include "label_tree_search.hpp"
 #include "labelgrove/compact_plt.hpp"
-#include "labelgrove/online_plt.hpp"
+#include "labelgrove/online_grove.hpp"
 #include "model_archive.hpp"
 #include "register.hpp"
 #include "rows.hpp"
+#include "tree_arrays.hpp"
 
 namespace labelgrove::bindings {
 namespace {
 
-using Model = Held<OnlinePlt>;
+using Model = Held<OnlineGrove>;
 
-OnlinePltOptions options_from(const nb::dict& given) {
-  OnlinePltOptions options;
+OnlineGroveOptions options_from(const nb::dict& given) {
+  OnlineGroveOptions options;
   const auto integer = [&](const char* name) { return nb::cast<std::uint64_t>(given[name]); };
   const auto real = [&](const char* name) { return nb::cast<double>(given[name]); };
   options.learner.kind = static_cast<LearnerKind>(integer("learner"));
@@ -38,6 +41,7 @@ OnlinePltOptions options_from(const nb::dict& given) {
   options.replay_memory = integer("replay_memory");
   options.normalize = nb::cast<bool>(given["normalize"]);
   options.seed = integer("seed");
+  options.trees = static_cast<std::uint32_t>(integer("n_trees"));
   if (real("ofo_b") > 0.0) options.ofo = OfoOptions{real("ofo_a"), real("ofo_b")};
   return options;
 }
@@ -57,15 +61,29 @@ void learn(Model& model, const In<std::int64_t>& indptr, const In<FeatureId>& id
   model.engine.learn(example, begin, end, threads);
 }
 
-// What goes on from a batch model of one tree; by label, how many examples had each, or None: see OnlinePlt::Past.
-std::unique_ptr<Model> from_batch(const nb::dict& options, const Held<CompactPlt>& batch, const nb::object& counts) {
+std::vector<TreeView> as_many(std::vector<TreeView> trees, const OnlineGroveOptions& options) {
+  if (trees.size() != options.trees) throw std::invalid_argument("there must be as many trees as the options say");
+  return trees;
+}
+
+// What goes on from a batch model of as many trees; by label, how many examples had each, or None: see OnlinePlt::Past.
+std::unique_ptr<Model> from_batch(const nb::dict& given, const Held<CompactPlt>& batch, const nb::object& counts) {
+  const OnlineGroveOptions options = options_from(given);
   std::optional<OnlinePlt::Past> past;
   In<std::uint64_t> of_labels;
   if (!counts.is_none()) {
     of_labels = nb::cast<In<std::uint64_t>>(counts, false);
     past = OnlinePlt::Past{batch.engine.examples_seen(), view(of_labels)};
   }
-  return std::make_unique<Model>(nb::none(), options_from(options), views_of(batch.engine).front(), past);
+  return std::make_unique<Model>(nb::none(), options, as_many(views_of(batch.engine), options), past);
+}
+
+std::unique_ptr<Model> on_trees(const nb::dict& given, const nb::list& trees, LabelId label_count) {
+  const OnlineGroveOptions options = options_from(given);
+  const std::vector<LabelTree> label_trees = trees_from(trees, label_count);
+  if (label_trees.size() != options.trees)
+    throw std::invalid_argument("there must be as many trees as the options say");
+  return std::make_unique<Model>(nb::none(), options, std::span(label_trees));
 }
 
 // By label id; empty if none are tuned.
@@ -79,7 +97,7 @@ nb::ndarray<double, nb::numpy> thresholds(const Model& model) {
 }  // namespace
 
 void register_online_plt(nb::module_& module) {
-  nb::class_<Model> engine(module, "OnlinePlt", "OPLT or IPLT; see core/include/labelgrove/online_plt.hpp.");
+  nb::class_<Model> engine(module, "OnlinePlt", "Trees of OPLT or IPLT; see core/include/labelgrove/online_grove.hpp.");
   bind_search(engine);
   bind_label_tree(engine);
   bind_explanations(engine);
@@ -89,23 +107,20 @@ void register_online_plt(nb::module_& module) {
       .def(
           "__init__", [](Model* self, const nb::dict& options) { new (self) Model(nb::none(), options_from(options)); },
           nb::arg("options"))
-      .def_static(
-          "on_tree",
-          [](const nb::dict& options, const In<NodeId>& parents, const In<LabelId>& labels, LabelId label_count) {
-            const std::vector<std::uint8_t> silent(parents.size());
-            return std::make_unique<Model>(nb::none(), options_from(options),
-                                           LabelTree(view(parents), view(labels), silent, label_count));
-          },
-          nb::arg("options"), nb::arg("parents").noconvert(), nb::arg("labels").noconvert(), nb::arg("label_count"))
+      .def_static("on_trees", &on_trees, nb::arg("options"), nb::arg("trees"), nb::arg("label_count"),
+                  "On given trees with the same labels: parents and labels, by node, of each.")
       .def_static("from_batch", &from_batch, nb::arg("options"), nb::arg("batch"), nb::arg("label_counts").none())
       .def(
           "put_weights",
-          [](Model& self, const Held<CompactPlt>& batch) { self.whole().put_weights(views_of(batch.engine).front()); },
+          [](Model& self, const Held<CompactPlt>& batch) {
+            self.whole().put_weights(as_many(views_of(batch.engine), self.engine.options()));
+          },
           nb::arg("batch"))
       .def("learn", &learn, nb::arg("indptr").noconvert(), nb::arg("ids").noconvert(), nb::arg("values").noconvert(),
            nb::arg("label_indptr").noconvert(), nb::arg("labels").noconvert(), nb::arg("begin"), nb::arg("end"),
            nb::arg("threads"), nb::arg("weights").none() = nb::none())
       .def("thresholds", &thresholds)
+      .def_prop_ro("n_trees", [](const Model& self) { return self.engine.trees().size(); })
       .def_prop_ro("can_learn", [](const Model& self) { return self.engine.can_learn(); });
 }
 

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <stdexcept>
 #include <vector>
 
 #include "arrays.hpp"
@@ -32,6 +33,20 @@ inline nb::ndarray<LabelId, nb::numpy> labels_of(const LabelTree& tree) {
   }
   std::ranges::sort(labels);
   return to_array(std::span<const LabelId>(labels));
+}
+
+// Of trees given as (parents, labels) by node, the node above the root first.
+inline std::vector<LabelTree> trees_from(const nb::list& given, LabelId label_count) {
+  std::vector<LabelTree> trees;
+  for (const nb::handle one : given) {
+    const nb::tuple t = nb::cast<nb::tuple>(one);
+    const auto parents = nb::cast<In<NodeId>>(t[0], false);
+    const auto labels = nb::cast<In<LabelId>>(t[1], false);
+    const std::vector<std::uint8_t> silent(parents.size());
+    trees.emplace_back(view(parents), view(labels), silent, label_count);
+  }
+  if (trees.empty()) throw std::invalid_argument("there is no tree");
+  return trees;
 }
 
 }  // namespace labelgrove::bindings

@@ -50,22 +50,37 @@ void OnlinePlt::learn(const std::function<Example(std::size_t)>& examples, std::
 }
 
 void OnlinePlt::take_in(const Example& given) {
+  const ExampleId example = hold(given);
+  if (example == kNone) return;
+  if (thresholds_) candidates(example, predicted_);
+  teach(example, given.labels, predicted_);
+}
+
+ExampleId OnlinePlt::hold(const Example& given) {
   const auto& [x, labels, weight] = given;
   if (options_.policy == Policy::fixed &&
       std::ranges::any_of(labels, [this](LabelId label) { return tree_.leaf_of(label) == kNone; })) {
     throw std::invalid_argument("a label is not in the tree, which does not grow");
   }
   ++examples_seen_;
-  if (weight == 0.0F) return;
+  if (weight == 0.0F) return kNone;
+  return learners_.examples().add(x, options_.normalize ? unit_scale(x) : 1.0, weight);
+}
+
+void OnlinePlt::teach(ExampleId example, std::span<const LabelId> labels, std::span<const LabelId> predicted) {
   ExampleStore& store = learners_.examples();
-  const ExampleId example = store.add(x, options_.normalize ? unit_scale(x) : 1.0, weight);
-  if (thresholds_) tune_thresholds(store.view(example), labels);
+  if (thresholds_) thresholds_->count(tree_, labels, predicted);
   NodeId selected = kNone;  // Algorithm 8 runs once for an observation, then goes on from the node it selected
   for (const LabelId label : labels) {
     if (tree_.leaf_of(label) == kNone) grow(store.view(example), label, selected);
   }
   assign(example, labels);
   store.release(example);
+}
+
+void OnlinePlt::settle() {
+  bool once = true;
+  learners_.run([&] { return std::exchange(once, false); }, 1);
 }
 
 // eta of v's children, by all that was learnt so far.

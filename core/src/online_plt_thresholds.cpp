@@ -10,24 +10,45 @@ namespace labelgrove {
 
 // OFO, Algorithm 2, lines 4-8. The prediction is that of the model which has learnt all earlier examples and not this
 // one: of all nodes, those that the search opens are brought up to date.
-void OnlinePlt::tune_thresholds(const Features& x, std::span<const LabelId> labels) {
-  predicted_.clear();
-  open_.assign(1, {kAboveRoot, 1.0F});
-  while (!open_.empty()) {
-    const auto [v, probability] = open_.back();
-    open_.pop_back();
+void OnlinePlt::candidates(ExampleId example, std::vector<LabelId>& found) {
+  found.clear();
+  products_.clear();
+  ++search_;
+  opened_.resize(tree_.size());
+  to_open_.assign(1, {kAboveRoot, 1.0F});
+  while (!to_open_.empty()) {
+    const auto [v, probability] = to_open_.back();
+    to_open_.pop_back();
     const auto& children = tree_[v].children;
-    const auto of_children = probabilities(x, v);
+    const auto products = open(example, v, probability);
     for (std::size_t i = 0; i < children.size(); ++i) {
       const TreeNode& child = tree_[children[i]];
-      const float product = probability * of_children[i];
-      if (child.live == 0 || !(static_cast<double>(product) >= thresholds_->least_below(children[i]))) continue;
-      if (!child.is_leaf()) open_.emplace_back(children[i], product);
-      else if (product > 0.0F && static_cast<double>(product) >= thresholds_->threshold(child.label))
-        predicted_.push_back(child.label);
+      if (child.live == 0 || !(static_cast<double>(products[i]) >= thresholds_->least_below(children[i]))) continue;
+      if (!child.is_leaf()) to_open_.emplace_back(children[i], products[i]);
+      else if (thresholds_->predicts(child.label, products[i])) found.push_back(child.label);
     }
   }
-  thresholds_->count(tree_, labels, predicted_);
+}
+
+// From the deepest node on the path that the search has opened.
+float OnlinePlt::probability(ExampleId example, LabelId label) {
+  const NodeId leaf = tree_.leaf_of(label);
+  path_.clear();
+  NodeId v = leaf;
+  for (; opened_[tree_[v].parent].first != search_; v = tree_[v].parent) path_.push_back(v);
+  float product = products_[opened_[tree_[v].parent].second + tree_[v].slot];
+  for (; !path_.empty(); v = path_.back(), path_.pop_back()) {
+    product = open(example, v, product)[tree_[path_.back()].slot];
+  }
+  return product;
+}
+
+// P(child | x) of v's children, where v has this probability.
+std::span<const float> OnlinePlt::open(ExampleId example, NodeId v, float probability) {
+  const auto of_children = probabilities(learners_.examples().view(example), v);
+  opened_[v] = {search_, products_.size()};
+  for (const float conditional : of_children) products_.push_back(probability * conditional);
+  return std::span(products_).last(of_children.size());
 }
 
 void OnlinePlt::save_thresholds(ArrayWriter& out) const {

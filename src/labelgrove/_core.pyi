@@ -157,7 +157,7 @@ class Ldsm:
     def can_learn(self) -> bool: ...
 
 class OnlinePlt:
-    """OPLT or IPLT; see core/include/labelgrove/online_plt.hpp."""
+    """Trees of OPLT or IPLT; see core/include/labelgrove/online_grove.hpp."""
 
     def __init__(self, options: dict) -> None: ...
 
@@ -200,7 +200,10 @@ class OnlinePlt:
     def size(self) -> dict: ...
 
     @staticmethod
-    def on_tree(options: dict, parents: Annotated[NDArray[numpy.uint32], dict(shape=(None,), order='C', device='cpu', writable=False)], labels: Annotated[NDArray[numpy.uint32], dict(shape=(None,), order='C', device='cpu', writable=False)], label_count: int) -> OnlinePlt: ...
+    def on_trees(options: dict, trees: list, label_count: int) -> OnlinePlt:
+        """
+        On given trees with the same labels: parents and labels, by node, of each.
+        """
 
     @staticmethod
     def from_batch(options: dict, batch: CompactPlt, label_counts: object | None) -> OnlinePlt: ...
@@ -210,6 +213,9 @@ class OnlinePlt:
     def learn(self, indptr: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], ids: Annotated[NDArray[numpy.uint32], dict(shape=(None,), order='C', device='cpu', writable=False)], values: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu', writable=False)], label_indptr: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], labels: Annotated[NDArray[numpy.uint32], dict(shape=(None,), order='C', device='cpu', writable=False)], begin: int, end: int, threads: int, weights: object | None = None) -> None: ...
 
     def thresholds(self) -> NDArray[numpy.float64]: ...
+
+    @property
+    def n_trees(self) -> int: ...
 
     @property
     def can_learn(self) -> bool: ...
@@ -230,11 +236,6 @@ class Progress:
 def train_batch_plt(options: dict, trees: list, label_count: int, indptr: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], ids: Annotated[NDArray[numpy.uint32], dict(shape=(None,), order='C', device='cpu', writable=False)], values: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu', writable=False)], label_indptr: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], labels: Annotated[NDArray[numpy.uint32], dict(shape=(None,), order='C', device='cpu', writable=False)], example_costs: object | None, label_costs: object | None, threads: int, progress: Progress) -> dict:
     """
     What CompactPlt loads: trees learnt in batch; see core/include/labelgrove/batch_trainer.hpp.
-    """
-
-def join_online_plts(models: list, weight_threshold: float) -> dict:
-    """
-    What CompactPlt loads: the trees of several online models over the same labels.
     """
 
 class CompactPlt:

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+import labelgrove
 from labelgrove.cli._models import ALGORITHMS
 from labelgrove.models._label_tree import LabelTreeClassifier
 
@@ -38,3 +39,15 @@ def test_from_training_to_report(run: Any, algorithm: str, tmp_path: Path) -> No
     if hasattr(ALGORITHMS[algorithm], "partial_fit"):
         more = json.loads(run("learn", model, data, "--json").stdout)
         assert (more["examples"], more["new_labels"]) == (48, 0)
+
+
+def test_how_many_trees_are_averaged(run: Any, tmp_path: Path) -> None:
+    data, model = tmp_path / "data.txt", tmp_path / "model.lg"
+    data.write_text("0 0:1\n1 1:1\n" * 5)
+    for algorithm in ("online-plt", "plt"):
+        run("train", "--algorithm", algorithm, "--trees", "3", data, "-o", model)
+        assert labelgrove.load(model).n_trees == 3
+    refused = run("train", "--algorithm", "lomtree", "--trees", "3", data, "-o", model, status=1)
+    assert "an algorithm that averages trees: online-plt, plt" in refused.stderr
+    refused = run("train", "--set", "n_trees=3", data, "-o", model, status=1)
+    assert "give it by the option --trees" in refused.stderr

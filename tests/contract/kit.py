@@ -36,7 +36,7 @@ KINDS: dict[str, Kind] = {
     "OnlinePLTClassifier": Kind(
         configurations={
             "default": {},
-            "narrow": {"arity": 2, "max_leaves": 4},
+            "grove": {"n_trees": 3, "arity": 2, "max_leaves": 4},
             "paper": {"preset": "paper", "max_leaves": 4},
             "sgd": {
                 "learner": "sgd",
@@ -61,6 +61,7 @@ KINDS: dict[str, Kind] = {
             "alpha": [-0.1, 1.1, np.nan, "0.5", None],
             "arity": [1, 0, -2, 2.0, "2", True, 2**40],
             "max_leaves": [1, 0, -2, 100.0, "100", True, 2**40],
+            "n_trees": [0, -1, 1.5, "2", None, True, 10**6],
             "replay": [-1, 0.5, "1", True, 10**9],
             "replay_memory": [-1, 0.5, "1", True],
             "epochs": [0, -1, 1.5, "2", None, True],

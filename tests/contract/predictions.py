@@ -163,13 +163,18 @@ def check_costs(make: Make) -> None:
     *_, stats = clf.predict_topk(X, 1, return_stats=True)
     assert isinstance(stats, SearchStats)
     assert stats.classifiers.shape == stats.depth.shape == (X.shape[0],)
-    trees = clf.get_params().get("n_trees", 1)  # of the same shape
-    nodes, depth = trees * clf.tree_.n_nodes, clf.tree_.depth
-    inner = nodes - trees * (clf.tree_.n_labels - 1)  # each root's own classifier is a block too
+    *_, all_of_it = clf.predict_topk(X, clf.n_classes_, return_stats=True)
+    nodes, depth, inner = (
+        int(of_rows[0]) for of_rows in (all_of_it.classifiers, all_of_it.depth, all_of_it.blocks)
+    )
+    trees = clf.get_params().get("n_trees", 1)
+    if trees == 1 or not hasattr(clf, "partial_fit"):  # trees that grow have shapes of their own
+        assert (nodes, depth) == (trees * clf.tree_.n_nodes, clf.tree_.depth)
+        # Each root's own classifier is a block, too.
+        assert inner == nodes - trees * (clf.tree_.n_labels - 1)
     assert ((stats.classifiers >= 1) & (stats.classifiers <= nodes)).all()
     assert ((stats.blocks >= 1) & (stats.blocks <= inner)).all() and (stats.bytes > 0).all()
     assert (stats.depth <= depth).all()
-    *_, all_of_it = clf.predict_topk(X, clf.n_classes_, return_stats=True)
     assert (all_of_it.classifiers == nodes).all() and (all_of_it.depth == depth).all()
     assert (all_of_it.blocks == inner).all() and (all_of_it.bytes >= stats.bytes).all()
 

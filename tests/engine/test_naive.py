@@ -100,7 +100,7 @@ class Twin(OPLT):
         self.engine = _core.OnlinePlt(self.options)
         if start is not None:
             arrays = engine_tree(start)
-            self.engine = _core.OnlinePlt.on_tree(self.options, *arrays, len(names))
+            self.engine = _core.OnlinePlt.on_trees(self.options, [arrays], len(names))
         self.before: dict[int, Block] = {}
 
     def probability(self, x: Instance, v: Node) -> float:

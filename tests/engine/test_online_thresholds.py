@@ -136,7 +136,7 @@ def test_a_given_tree_starts_at_the_prior() -> None:
     told = options(policy="fixed", thresholds="ofo", ofo_a=2.0, ofo_b=10.0)
     parents = np.array([0xFFFFFFFF, 0, 1, 1], np.uint32)
     labels = np.array([0xFFFFFFFF, 0xFFFFFFFF, 0, 1], np.uint32)
-    engine = _core.OnlinePlt.on_tree(told, parents, labels, 2)
+    engine = _core.OnlinePlt.on_trees(told, [(parents, labels)], 2)
     assert engine.thresholds().tolist() == [0.2, 0.2]
     learn(engine, [Example((0,), (1.0,), (1,))])
     # All classifiers say 1/2 at first, so both labels are 1/4, and predicted. The one that all

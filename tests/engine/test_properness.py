@@ -90,7 +90,7 @@ def test_proper_where_the_stream_says_how_often_to_learn_again(policy: str, lear
         witness.play(event)
     mine, tree = blocks(witness.engine), witness.engine.tree()
     fixed = {**given, "policy": FIXED}
-    iplt = _core.OnlinePlt.on_tree(fixed, tree["parent"], tree["label"], witness.book.count)
+    iplt = _core.OnlinePlt.on_trees(fixed, [(tree["parent"], tree["label"])], witness.book.count)
     learn(iplt, witness.examples)
     theirs, initial = blocks(iplt), initial_row(given)
     for v, twin in theirs.items():

@@ -61,7 +61,7 @@ class Witness:
         self.book = LabelBook()
         if start is not None:
             labels = self.book.ids_of(range(len(start.leaf_of)))
-            self.engine = _core.OnlinePlt.on_tree(given, *engine_tree(start), len(labels))
+            self.engine = _core.OnlinePlt.on_trees(given, [engine_tree(start)], len(labels))
         self.examples: list[Example] = []
         self.ghosts: dict[int, int] = {}  # label -> the node whose child it was
 
@@ -114,7 +114,7 @@ class Witness:
             taught.append(Example(seen.ids, seen.values, row, seen.weight))
         count = self.book.count + len(tree["parent"])
         arrays = np.array(parents, np.uint32), np.array(labels, np.uint32)
-        iplt = _core.OnlinePlt.on_tree({**self.given, "policy": FIXED}, *arrays, count)
+        iplt = _core.OnlinePlt.on_trees({**self.given, "policy": FIXED}, [arrays], count)
         if taught:
             given = (dense_rows if self.dense else rows)(taught)
             iplt.learn(*given, *labels_of(taught), 0, len(taught), 1, weights=weights_of(taught))

@@ -28,6 +28,9 @@ FITS: dict[str, Fit] = {
         OnlinePLTClassifier(arity=2, max_leaves=4, n_jobs=jobs).fit(X, Y).partial_fit(X, Y)
     ),
     "online-tuned": lambda jobs: OnlinePLTClassifier(thresholds="ofo", n_jobs=jobs).fit(X, Y),
+    "online-grove": lambda jobs: OnlinePLTClassifier(
+        n_trees=3, warm_start_size=0.5, n_jobs=jobs
+    ).fit(X, Y),
     "online-warm": lambda jobs: OnlinePLTClassifier(warm_start_size=0.5, n_jobs=jobs).fit(X, Y),
     "batch": lambda jobs: PLTClassifier(n_jobs=jobs).fit(X, Y),
     "three-trees": lambda jobs: PLTClassifier(n_trees=3, n_jobs=jobs).fit(X, Y),
@@ -58,7 +61,7 @@ def test_from_python(name: str, for_prediction: bool, tmp_path: Path) -> None:
 
 COMMANDS: dict[str, list[list[str]]] = {
     "online": [["train", "DATA", "-o", "MODEL"], ["learn", "MODEL", "DATA"]],
-    "batch": [["train", "DATA", "-o", "MODEL", "--algorithm", "plt", "--set", "n_trees=3"]],
+    "batch": [["train", "DATA", "-o", "MODEL", "--algorithm", "plt", "--trees", "3"]],
     "ldsm": [["train", "DATA", "-o", "MODEL", "--algorithm", "ldsm", "--set", "n_estimators=5"]],
     "tuned": [["train", "DATA", "-o", "MODEL", "--algorithm", "plt"], ["tune", "MODEL", "DATA"]],
     "compact": [

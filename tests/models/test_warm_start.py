@@ -101,11 +101,12 @@ def test_labels_that_were_removed_stay_away() -> None:
 
 def test_what_cannot_be_learnt_on() -> None:
     X, y = checkerboard(2)
-    for wrong in ({"n_trees": 2}, {"link": "softmax"}):
-        with pytest.raises(ParameterError, match="online_ready"):
-            PLTClassifier(online_ready=True, **wrong).fit(X, y)
-        with pytest.raises(ParameterError):
-            OnlinePLTClassifier.from_batch(PLTClassifier(**wrong).fit(X, y))
+    with pytest.raises(ParameterError, match="online_ready"):
+        PLTClassifier(online_ready=True, link="softmax").fit(X, y)
+    with pytest.raises(ParameterError, match="softmax"):
+        OnlinePLTClassifier.from_batch(PLTClassifier(link="softmax").fit(X, y))
+    with pytest.raises(ParameterError, match="n_trees=3: expected the 2 trees"):
+        OnlinePLTClassifier.from_batch(PLTClassifier(n_trees=2).fit(X, y), n_trees=3)
     with pytest.raises(ParameterError, match="learner"):
         OnlinePLTClassifier.from_batch(PLTClassifier().fit(X, y), learner="sgd")
 

@@ -62,6 +62,15 @@ class OnlinePlt {
     float weight = 1.0F;  // how many times it counts
   };
   void learn(const std::function<Example(std::size_t)>& examples, std::size_t begin, std::size_t end, unsigned threads);
+  // learn() in steps, for trees that tune their thresholds together. An example is held, unless it has no weight (kNone),
+  // asked about in every tree, then taught to all of them; settle() works off what has been taught since.
+  ExampleId hold(const Example& example);
+  // Labels that this tree alone would predict, and how probable it finds one, by all that was taught so far.
+  // REQUIRES: thresholds are tuned; candidates() comes first.
+  void candidates(ExampleId example, std::vector<LabelId>& found);
+  float probability(ExampleId example, LabelId label);
+  void teach(ExampleId example, std::span<const LabelId> labels, std::span<const LabelId> predicted);
+  void settle();
   // Examples with all of the first `features` features are to come; they are kept without feature ids.
   void expect_dense(std::uint32_t features) { learners_.examples().expect_dense(features); }
   // Throws std::invalid_argument, and removes none, if one has no leaf or is given twice.
@@ -92,7 +101,7 @@ class OnlinePlt {
 
  private:
   void take_in(const Example& example);
-  void tune_thresholds(const Features& x, std::span<const LabelId> labels);
+  std::span<const float> open(ExampleId example, NodeId v, float probability);
   void grow(const Features& x, LabelId label, NodeId& selected);
   void take_place(NodeId v, LabelId label);
   void settle_theta(NodeId v);
@@ -122,8 +131,12 @@ class OnlinePlt {
   std::vector<std::uint32_t> slots_;
   Workspace work_;
   std::vector<float> probabilities_;
-  std::vector<std::pair<NodeId, float>> open_;  // nodes to be searched, with their probability
   std::vector<LabelId> predicted_;
+  // Of the nodes that the search for thresholds has opened:
+  std::vector<std::pair<NodeId, float>> to_open_;              // with their probability
+  std::vector<std::pair<std::uint64_t, std::size_t>> opened_;  // by node: for which search, where in products_
+  std::vector<float> products_;                                // P(child | x) of their children
+  std::uint64_t search_ = 0;
 };
 
 }  // namespace labelgrove

@@ -35,6 +35,9 @@ class OnlineThresholds {
 
   // The probability from which on the label is predicted.
   double threshold(LabelId label) const;
+  bool predicts(LabelId label, float probability) const {
+    return probability > 0.0F && static_cast<double>(probability) >= threshold(label);
+  }
   // No label below v has a lower threshold. Infinite where there is no label.
   double least_below(NodeId v) const { return least_[v]; }
   // Of all labels that were ever true or predicted, perhaps of others.

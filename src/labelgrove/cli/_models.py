@@ -27,7 +27,12 @@ from labelgrove.vocabulary import Vocabulary
 ALGORITHMS = {estimator.algorithm: estimator for estimator in ESTIMATORS}
 
 #: Parameters of the estimator that have an option of their own.
-OPTIONS = {"n_jobs": "--jobs", "random_state": "--seed", "epochs": "--passes"}
+OPTIONS = {
+    "n_jobs": "--jobs",
+    "random_state": "--seed",
+    "epochs": "--passes",
+    "n_trees": "--trees",
+}
 
 #: Parameters of what turns text into features, written ``text.name``.
 TEXT_SETTINGS = [name for name in settable(TextFeatures) if name not in OPTIONS]
@@ -90,6 +95,7 @@ def create_model(
     passes: int,
     jobs: int,
     seed: int,
+    trees: int | None = None,
     vocabulary: Vocabulary | None = None,
     names: NamesLearnt | None = None,
 ) -> Model:
@@ -105,6 +111,8 @@ def create_model(
         Whether it is to learn from texts.
     passes, jobs, seed : int
         The options of these names.
+    trees : int, optional
+        Likewise.
     vocabulary : Vocabulary, optional
         What labels are called.
     names : {"met", "all"}, optional
@@ -130,6 +138,11 @@ def create_model(
         raise ParameterError(
             f"--passes {passes}: {algorithm} has no passes; it learns from all examples at once"
         )
+    if trees is not None and "n_trees" not in settable(estimator):
+        there = ", ".join(name for name, one in ALGORITHMS.items() if "n_trees" in settable(one))
+        raise ParameterError(f"--trees {trees}: expected an algorithm that averages trees: {there}")
+    if trees is not None:
+        options["n_trees"] = trees
     classifier = estimator(**settings.estimator, **options)
     check_parameters(classifier)
     classifier.vocabulary_ = vocabulary

@@ -67,6 +67,9 @@ class OnlinePLTClassifier(OnlineClassifier, LabelTreeClassifier):
         OPLT-W: :meth:`fit` builds a balanced k-means tree for the labels of the first examples,
         of a share (a float up to 1) or number of them, and then learns all examples on it, in
         order; labels to come extend the tree.
+    n_trees : int
+        Trees of the ensemble, whose probabilities are averaged. They differ in their random
+        choices, and where the first places new labels by BEST-GREEDY, the others do so at random.
     tree : LabelTree, optional
         The tree to start from. Its labels are known from the start.
     replay : int or "auto", optional
@@ -110,7 +113,7 @@ class OnlinePLTClassifier(OnlineClassifier, LabelTreeClassifier):
         Thresholds of :meth:`predict`, where there are any: tuned while learning, by
         :meth:`tune_thresholds`, or given by :meth:`set_thresholds`.
     tree_ : LabelTree
-        The tree as it stands; labels that were removed are not in it.
+        The tree as it stands; labels that were removed are not in it. Of an ensemble the first one.
 
     Notes
     -----
@@ -149,6 +152,7 @@ class OnlinePLTClassifier(OnlineClassifier, LabelTreeClassifier):
         alpha: float = 0.75,
         arity: int | None = None,
         max_leaves: int | None = None,
+        n_trees: int = 1,
         tree: LabelTree | None = None,
         warm_start_size: float | None = None,
         replay: int | str | None = None,
@@ -172,6 +176,7 @@ class OnlinePLTClassifier(OnlineClassifier, LabelTreeClassifier):
         self.alpha = alpha
         self.arity = arity
         self.max_leaves = max_leaves
+        self.n_trees = n_trees
         self.tree = tree
         self.warm_start_size = warm_start_size
         self.replay = replay
@@ -199,6 +204,8 @@ class OnlinePLTClassifier(OnlineClassifier, LabelTreeClassifier):
                 "'fixed'"
             )
         _check_share(self.warm_start_size)
+        if options.n_trees > 1 and options.replay == 0 and self.warm_start_size is None:
+            _check_trees_differ(options)
         labels = LabelRegistry()
         if self.tree is not None:
             labels.ids_of(engine_tree(self.tree)[2], add=True)
@@ -209,7 +216,8 @@ class OnlinePLTClassifier(OnlineClassifier, LabelTreeClassifier):
         """An engine that has learnt nothing, on a tree if there is one."""
         if self.tree is not None:
             parents, leaf_labels, names = engine_tree(self.tree)
-            return _core.OnlinePlt.on_tree(options.to_dict(), parents, leaf_labels, len(names))
+            trees = [(parents, leaf_labels)] * options.n_trees
+            return _core.OnlinePlt.on_trees(options.to_dict(), trees, len(names))
         if self.warm_start_size is None or examples is None:
             return _core.OnlinePlt(options.to_dict())
         size, n_rows = self.warm_start_size, examples.rows.n_rows
@@ -236,10 +244,11 @@ class OnlinePLTClassifier(OnlineClassifier, LabelTreeClassifier):
         Parameters
         ----------
         model : PLTClassifier
-            Of one tree, and without softmax.
+            Without softmax.
         **parameters
             Of the new estimator; by default AROW goes on from the squared hinge and AdaGrad from
-            the logistic loss, with arity and leaf size as of any OnlinePLTClassifier.
+            the logistic loss, with arity and leaf size as of any OnlinePLTClassifier. It has as
+            many trees as the model.
 
         Returns
         -------
@@ -268,9 +277,13 @@ class OnlinePLTClassifier(OnlineClassifier, LabelTreeClassifier):
                 raise ParameterError(
                     "a compact model predicts only; expected one that is not compact"
                 )
-            if batch.engine.batch.n_trees > 1:
-                raise ParameterError("a model of several trees cannot be learnt on; expected one")
+            parameters = {"n_trees": batch.engine.batch.n_trees, **parameters}
             options = online_options(batch.options, parameters)
+            if options.n_trees != batch.engine.batch.n_trees:
+                raise ParameterError(
+                    f"n_trees={options.n_trees}: expected the {batch.engine.batch.n_trees} trees of"
+                    " the batch model, or no n_trees"
+                )
             if batch.engine.online is not None and options == batch.options.online:
                 saved = batch.engine.online.save(False)
                 engine = _core.OnlinePlt.load(options.to_dict(), saved, False)
@@ -332,12 +345,24 @@ def online_options(batch: BatchOptions, parameters: Mapping[str, Any]) -> Engine
     return EngineOptions.from_parameters(online.get_params(deep=False))
 
 
-def iplt_options(batch: BatchOptions) -> EngineOptions:
+def iplt_options(batch: BatchOptions, n_trees: int) -> EngineOptions:
     """What the core is told by passes of the paper's learner over fixed trees."""
     online = OnlinePLTClassifier(
-        preset="paper", policy="fixed", normalize=batch.normalize, random_state=batch.seed
+        preset="paper",
+        policy="fixed",
+        n_trees=n_trees,
+        normalize=batch.normalize,
+        random_state=batch.seed,
     )
     return EngineOptions.from_parameters(online.get_params(deep=False))
+
+
+def _check_trees_differ(options: EngineOptions) -> None:
+    if options.policy not in (POLICIES["best-greedy"], POLICIES["random"]):
+        raise ParameterError(
+            f"n_trees={options.n_trees}: such trees would all be the same; expected n_trees=1, some"
+            " replay, or policy='best-greedy' or 'random'"
+        )
 
 
 def _check_share(size: Any) -> None:

@@ -194,12 +194,12 @@ class PLTClassifier(BatchClassifier, LabelTreeClassifier):
         return Start(options, labels, FeatureNames() if named else None, make)
 
     def _online_options(self, options: BatchOptions) -> EngineOptions:
-        if self.n_trees != 1 or options.link == LINKS["softmax"]:
+        if options.link == LINKS["softmax"]:
             raise ParameterError(
-                "online_ready=True: expected n_trees=1, and no link='softmax'; one tree whose "
-                "siblings do not compete is what can be learnt on"
+                "online_ready=True: expected no link='softmax'; trees whose siblings do not "
+                "compete are what can be learnt on"
             )
-        return online_options(options, {})
+        return online_options(options, {"n_trees": self.n_trees})
 
     def _train(
         self,
@@ -224,7 +224,7 @@ class PLTClassifier(BatchClassifier, LabelTreeClassifier):
         threads = thread_count(self.n_jobs)
         if online:
             arrays = learn_iplt(
-                iplt_options(options),
+                iplt_options(options, len(trees)),
                 options.max_passes,
                 options.weight_threshold,
                 trees,

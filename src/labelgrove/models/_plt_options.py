@@ -63,6 +63,7 @@ class EngineOptions(SavedOptions):
     replay_most: int = 0  # 0 where the number of replays is fixed
     ofo_a: float = 0.0  # both 0 where no thresholds are tuned
     ofo_b: float = 0.0
+    n_trees: int = 1
 
     @classmethod
     def from_parameters(cls, parameters: Mapping[str, Any]) -> Self:
@@ -102,6 +103,7 @@ class EngineOptions(SavedOptions):
             seed=seed_from(p["random_state"]),
             ofo_a=a if tunes else 0.0,
             ofo_b=b if tunes else 0.0,
+            n_trees=integer("n_trees", p["n_trees"], 1, 1000),
         )
 
     @classmethod

@@ -69,6 +69,10 @@ def train(
     passes: Annotated[
         int, typer.Option("--passes", metavar="N", min=1, help="How often to go through DATA.")
     ] = 1,
+    trees: Annotated[
+        int | None,
+        typer.Option("--trees", metavar="N", min=1, help="How many trees to average; usually 1."),
+    ] = None,
     jobs: JobsOption = 1,
     seed: SeedOption = 0,
     reading: Reading = AS_FOUND,
@@ -107,6 +111,7 @@ def train(
             passes=passes,
             jobs=jobs,
             seed=seed,
+            trees=trees,
             vocabulary=vocabulary,
             names=learn_names,
         )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Self
+from typing import Any, Self, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -13,7 +13,12 @@ from labelgrove._validation import Rows
 from labelgrove.models._plt_options import EngineOptions
 from labelgrove.models.engine._examples import Examples
 from labelgrove.models.engine._learned import Arrays
-from labelgrove.models.engine._trees import embed_labels, engine_tree_of_ids, label_matrix
+from labelgrove.models.engine._trees import (
+    embed_labels,
+    engine_tree_of_ids,
+    label_matrix,
+    tree_seeds,
+)
 from labelgrove.trees import kmeans_tree
 
 _PREFIX = "online."
@@ -102,16 +107,19 @@ def start_on_sample(
         return _core.OnlinePlt(options.to_dict())
     indicator = label_matrix(indptr[: n_sample + 1], ids[:end], present)
     embeddings = embed_labels(_first(rows, n_sample), indicator)
-    tree = kmeans_tree(
-        embeddings,
-        labels=present,
-        arity=options.arity,
-        max_leaf_size=options.max_leaves,
-        random_state=options.seed,
-        n_jobs=n_jobs,
-    )
-    parents, labels = engine_tree_of_ids(tree)
-    return _core.OnlinePlt.on_tree(options.to_dict(), parents, labels, int(present[-1]) + 1)
+    trees = [
+        kmeans_tree(
+            embeddings,
+            labels=present,
+            arity=options.arity,
+            max_leaf_size=options.max_leaves,
+            random_state=seed,
+            n_jobs=n_jobs,
+        )
+        for seed in tree_seeds(options.seed, options.n_trees)
+    ]
+    arrays = [engine_tree_of_ids(tree) for tree in trees]
+    return _core.OnlinePlt.on_trees(options.to_dict(), arrays, int(present[-1]) + 1)
 
 
 def _first(rows: Rows, n: int) -> Rows:
@@ -161,13 +169,10 @@ def learn_iplt(
     dict of ndarray
         As the core's `CompactPlt` loads them.
     """
-    models = []
-    for parents, labels in trees:
-        model = _core.OnlinePlt.on_tree(options.to_dict(), parents, labels, label_count)
-        for _ in range(passes):
-            _learn_once(model, examples, threads)
-        models.append(model)
-    return _core.join_online_plts(models, weight_threshold)
+    model = _core.OnlinePlt.on_trees(options.to_dict(), trees, label_count)
+    for _ in range(passes):
+        _learn_once(model, examples, threads)
+    return cast("Arrays", model.compact(_core.WeightType.float32.value, weight_threshold))
 
 
 def _learn_once(engine: _core.OnlinePlt, examples: Examples, threads: int) -> None:

@@ -137,8 +137,7 @@ class TreePlan:
             return [LabelTree([-1], [])] * self._n_trees
         indicator = label_matrix(indptr, ids, present)
         embeddings = embed_labels(rows, indicator) if self._kind in _EMBEDDED else None
-        seeds = [self._seed]
-        seeds += [_core.draw(self._seed, _TREE_STREAM, t) for t in range(1, self._n_trees)]
+        seeds = tree_seeds(self._seed, self._n_trees)
         return [self._one(present, embeddings, indicator, seed) for seed in seeds]
 
     def _one(
@@ -169,6 +168,11 @@ class TreePlan:
                     shuffle=self._kind == "random",
                     random_state=seed,
                 )
+
+
+def tree_seeds(seed: int, n_trees: int) -> list[int]:
+    """Give every tree a seed of its own; the first has that of the model."""
+    return [seed, *(_core.draw(seed, _TREE_STREAM, t) for t in range(1, n_trees))]
 
 
 def label_matrix(

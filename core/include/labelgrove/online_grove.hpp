@@ -1,0 +1,71 @@
+// One online label tree, or several over the same labels that learn the same stream. What they predict is averaged
+// (GroveSearch); they differ in what they draw, and all but the first place new labels at random where the first one
+// places them greedily.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <optional>
+#include <span>
+
+#include "labelgrove/archive.hpp"
+#include "labelgrove/base.hpp"
+#include "labelgrove/label_tree.hpp"
+#include "labelgrove/node_block.hpp"
+#include "labelgrove/online_plt.hpp"
+#include "labelgrove/online_thresholds.hpp"
+#include "labelgrove/search.hpp"
+
+namespace labelgrove {
+
+struct OnlineGroveOptions : OnlinePltOptions {
+  std::uint32_t trees = 1;
+};
+
+class OnlineGrove {
+ public:
+  explicit OnlineGrove(const OnlineGroveOptions& options);
+  // On given trees, as OnlinePlt has it. REQUIRES, here and below: options.trees of them, all with the same labels.
+  OnlineGrove(const OnlineGroveOptions& options, std::span<const LabelTree> trees);
+  OnlineGrove(const OnlineGroveOptions& options, std::span<const TreeView> batch,
+              const std::optional<OnlinePlt::Past>& past);
+  // As OnlinePlt has it.
+  OnlineGrove(const OnlineGroveOptions& options, const ArrayReader& saved, bool borrow);
+  OnlineGrove(const OnlineGrove&) = delete;
+  OnlineGrove& operator=(const OnlineGrove&) = delete;
+
+  void save(ArrayWriter& out, bool for_prediction) const;
+
+  // As OnlinePlt has them. `examples` is called from several threads.
+  void learn(const std::function<OnlinePlt::Example(std::size_t)>& examples, std::size_t begin, std::size_t end,
+             unsigned threads);
+  void expect_dense(std::uint32_t features);
+  void remove_labels(std::span<const LabelId> labels);
+  void put_weights(std::span<const TreeView> batch);
+
+  bool can_learn() const { return first().can_learn(); }
+  bool usable() const { return usable_; }
+  const OnlineGroveOptions& options() const { return options_; }
+  std::uint64_t examples_seen() const { return first().examples_seen(); }
+  const OnlineThresholds* thresholds() const { return first().thresholds(); }
+  const std::deque<OnlinePlt>& trees() const { return trees_; }
+  // Of the first tree.
+  const LabelTree& tree() const { return first().tree(); }
+  std::span<const NodeBlock* const> blocks() const { return first().blocks(); }
+  // Of all trees.
+  OnlinePlt::Size size() const;
+
+ private:
+  using Examples = std::function<OnlinePlt::Example(std::size_t)>;
+  void learn_each(const Examples& examples, std::size_t begin, std::size_t end, unsigned threads);
+  void learn_and_tune(const Examples& examples, std::size_t begin, std::size_t end, unsigned threads);
+  const OnlinePlt& first() const { return trees_.front(); }
+
+  OnlineGroveOptions options_;
+  std::deque<OnlinePlt> trees_;
+  bool usable_ = true;
+};
+
+}  // namespace labelgrove
