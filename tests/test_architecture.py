@@ -32,8 +32,8 @@ MAY_IMPORT = {
     "models": {"metrics", "persistence", "vocabulary", "text", "trees", "tuning"},
     "reporting": {"evaluation", "metrics"},
     "river": {"models"},
-    "client": set(),
-    "service": {"", "client", "models", "text"},
+    "client": {"vocabulary"},
+    "service": {"", "client", "models", "text", "vocabulary"},
     "cli": {
         *("", "client", "data", "datasets", "evaluation", "metrics", "models", "reporting"),
         *("service", "text", "trees", "vocabulary"),

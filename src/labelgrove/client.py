@@ -12,6 +12,7 @@ from typing import Any, Self
 from urllib.parse import quote
 
 from labelgrove._errors import DataError, LabelGroveError, MissingDependencyError
+from labelgrove.vocabulary import Vocabulary
 
 try:
     import httpx
@@ -238,9 +239,26 @@ class Client:
 
     # --- the project ---------------------------------------------------------------------------
 
-    def make(self, settings: Mapping[str, Any] | None = None) -> None:
-        """Make the project, if it is not there."""
-        self._ask("PUT", "", json=dict(settings or {}))
+    def make(
+        self, settings: Mapping[str, Any] | None = None, vocabulary: Vocabulary | None = None
+    ) -> None:
+        """Make the project, if it is not there.
+
+        Parameters
+        ----------
+        settings : mapping, optional
+            As the service's documentation describes them.
+        vocabulary : Vocabulary, optional
+            What labels are called; no others are suggested. See
+            `labelgrove.vocabulary.read_vocabulary`.
+
+        Raises
+        ------
+        ServiceError
+            If the project is there with other settings, or they cannot be used.
+        """
+        words = {} if vocabulary is None else {"vocabulary": vocabulary.to_dicts()}
+        self._ask("PUT", "", json={**(settings or {}), **words})
 
     def stats(self) -> dict[str, Any]:
         """How the project is: its sequence number, fingerprint, examples, labels."""

@@ -108,16 +108,38 @@ def test_languages_are_not_guessed(client: TestClient) -> None:
 
 
 def test_suggestions_keep_to_the_vocabulary(client: TestClient) -> None:
-    words = [{"id": "cat", "name": "Cats", "notation": "59.9"}, {"id": "owl"}]
+    words = [
+        {"id": "cat", "label": {"fi": "kissa", "en": "Cat"}, "notation": "59.9"},
+        {"id": "owl", "name": "pöllö"},  # as it was called at first
+        {"id": "tapir", "label": "tapiiri", "alternative": ["Tapirus"], "broader": ["animal"]},
+    ]
     made = client.put("/v1/projects/named", json={"vocabulary": words, "language": "fi"})
-    assert made.status_code == 201 and made.json()["vocab"]["size"] == 2
+    assert made.status_code == 201
+    assert made.json()["vocab"]["size"] == 3
+    assert made.json()["vocab"]["languages"] == ["fi", "en"]
     sent = [{"text": text, "labels": labels} for text, labels in examples(100)]
     client.post("/v1/projects/named/examples?wait=applied", json={"examples": sent})
-    answer = client.post("/v1/projects/named/suggest", data={"text": "cat dog owl"}).json()
-    assert {(one["uri"], one["label"], one["notation"]) for one in answer["results"]} == {
-        ("cat", "Cats", "59.9"),
-        ("owl", "owl", None),
-    }
+
+    def suggested(**form: str) -> set[tuple[str, str, str | None]]:
+        sent = {"text": "cat dog owl", **form}
+        answer = client.post("/v1/projects/named/suggest", data=sent).json()
+        return {(one["uri"], one["label"], one["notation"]) for one in answer["results"]}
+
+    both = {("cat", "kissa", "59.9"), ("owl", "pöllö", None)}
+    assert suggested() == suggested(language="fi") == both
+    assert ("cat", "Cat", "59.9") in suggested(language="en")
+    wrong = client.post("/v1/projects/named/suggest", data={"text": "a", "language": "sv"})
+    refused(wrong, 400, "'fi' or 'en'")
+    change = {"names": {"cat": "puss"}}
+    client.post("/v1/projects/named/labels/rename?wait=applied", json=change)
+    assert suggested() == both - {("cat", "kissa", "59.9")}
+    found = client.get("/v1/projects/named/labels?search=tapirus").json()
+    assert found["labels"] == [
+        {"id": "tapir", "name": "tapiiri", "examples": 0, "deprecated": False}
+    ]
+    twice = {"vocabulary": [words[0], words[0]]}
+    refused(client.put("/v1/projects/twice", json=twice), 422, "'cat' occurs twice")
+    refused(client.put("/v1/projects/none", json={"names": "met"}), 422, "expected a vocabulary")
 
 
 # --- our own resources ---------------------------------------------------------------------------

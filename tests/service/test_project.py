@@ -5,6 +5,7 @@ from __future__ import annotations
 from concurrent.futures import wait
 from pathlib import Path
 
+import msgspec
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -20,7 +21,8 @@ from labelgrove.service._events import (
 )
 from labelgrove.service._log import Addition
 from labelgrove.service._project import Project
-from service.kit import additions, fingerprint_at_the_end, opened
+from labelgrove.service._settings import Entry
+from service.kit import SMALL, additions, fingerprint_at_the_end, opened
 
 CHANGES = [
     Addition("rename", Renaming({"cat": "tom", "dog": "rex"})),
@@ -191,6 +193,26 @@ def test_a_rebuilt_tree_is_the_same_wherever_it_is_learnt(tmp_path: Path) -> Non
     project = opened(project.folder)
     assert fingerprint_at_the_end(project) == expected
     project.close()
+
+
+def test_names_are_learnt_and_kept_like_examples(tmp_path: Path) -> None:
+    words = [Entry("cat", {"en": "feline", "fi": "kissa"}), Entry("yak", "grunting ox")]
+    named = msgspec.structs.replace(SMALL, vocabulary=words, names="all")
+    whole, pieces = opened(tmp_path / "a", named), opened(tmp_path / "b", named)
+    rows = additions(60)
+    whole.log.append(rows).result()
+    for some in (rows[:25], rows[25:]):
+        pieces.log.append(some).result()
+        pieces = reopened(pieces)
+    expected = fingerprint_at_the_end(whole)
+    assert fingerprint_at_the_end(pieces) == expected
+    sequence, [found] = pieces.suggest(["a grunting ox"], 3, restricted=True).result()
+    assert sequence == 61 and found[0][0] == "yak"
+    pieces = without_snapshots(pieces)
+    assert fingerprint_at_the_end(pieces) == expected
+    assert pieces.learner.model.vocabulary_.name("cat") == "feline"
+    whole.close()
+    pieces.close()
 
 
 def test_answers_tell_the_sequence_number_that_they_were_computed_at(tmp_path: Path) -> None:

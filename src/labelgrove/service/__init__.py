@@ -4,11 +4,10 @@ from labelgrove.service._app import create_app, serve
 from labelgrove.service._log import recover
 from labelgrove.service._problems import DamagedLog
 from labelgrove.service._service import SCOPES, Service
-from labelgrove.service._settings import Concept, Settings
+from labelgrove.service._settings import Settings
 
 __all__ = [
     "SCOPES",
-    "Concept",
     "DamagedLog",
     "Service",
     "Settings",

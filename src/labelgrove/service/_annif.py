@@ -200,26 +200,32 @@ def _look(call: Call, name: str) -> ProjectInfo:
 def project_info(project: Project) -> ProjectInfo:
     """A project, as Annif describes it."""
     settings, head = project.settings, project.log.read(project.log.head - 1, 1)
-    size = project.learner.label_count()
-    if project.vocabulary is not None:
-        size = len(project.vocabulary)
+    size, vocabulary = project.learner.label_count(), project.learner.vocabulary
+    if vocabulary is not None:
+        size = len(vocabulary)
     changed = datetime.fromtimestamp(head[0].at / 1000, UTC) if head and head[0].at else None
     return ProjectInfo(
         project.name,
         settings.name or project.name,
         settings.language,
         Backend("labelgrove"),
-        Vocabulary(project.name, [settings.language], size, loaded=True),
+        Vocabulary(project.name, _languages(project), size, loaded=True),
         settings.language,
         project.learner.has_learnt,
         None if changed is None else changed.isoformat(timespec="milliseconds"),
     )
 
 
+def _languages(project: Project) -> list[str]:
+    """In which labels have names, the project's own first."""
+    own, vocabulary = project.settings.language, project.learner.vocabulary
+    others = () if vocabulary is None else filter(None, vocabulary.named_in)
+    return list(dict.fromkeys((own, *others)))
+
+
 async def suggest(call: Call) -> Results:
     project, form = await call.project(), call.body
-    _check_language(project, form.language)
-    [results] = await _suggested(call, project, [form.text], form.limit, form.threshold)
+    [results] = await _suggested(call, project, [form.text], form)
     if form.remember:
         identifier = secrets.token_hex(16)
         kept = project.log.remember(identifier, form.text, form.remember)
@@ -230,9 +236,8 @@ async def suggest(call: Call) -> Results:
 
 async def suggest_batch(call: Call) -> list[DocumentResults]:
     project, documents, query = await call.project(), call.body.documents, call.query
-    _check_language(project, query.language)
     texts = [one.text for one in documents]
-    results = await _suggested(call, project, texts, query.limit, query.threshold)
+    results = await _suggested(call, project, texts, query)
     return [
         DocumentResults(found, one.document_id)
         for found, one in zip(results, documents, strict=True)
@@ -240,31 +245,36 @@ async def suggest_batch(call: Call) -> list[DocumentResults]:
 
 
 async def _suggested(
-    call: Call, project: Project, texts: list[str], limit: int, threshold: float
+    call: Call, project: Project, texts: list[str], asked: SuggestForm | BatchQuery
 ) -> list[list[Result]]:
-    if not (limit and texts):
+    _check_language(project, asked.language)
+    if not (asked.limit and texts):
         return [[] for _ in texts]
-    sequence, found = await call.result(project.suggest(texts, limit, restricted=True))
+    sequence, found = await call.result(project.suggest(texts, asked.limit, restricted=True))
     call.headers["LabelGrove-Sequence"] = str(sequence)
     return [
-        [_result(project, label, score) for label, score in one if score >= threshold]
+        [
+            _result(project, label, score, asked.language)
+            for label, score in one
+            if score >= asked.threshold
+        ]
         for one in found
     ]
 
 
-def _result(project: Project, label: str, score: float) -> Result:
-    concept = None if project.vocabulary is None else project.vocabulary.get(label)
-    if concept is None:
+def _result(project: Project, label: str, score: float, language: str | None) -> Result:
+    vocabulary = project.learner.vocabulary
+    if vocabulary is None or label not in vocabulary:
         return Result(label, label, None, score)
-    return Result(label, concept.name or label, concept.notation, score)
+    name = vocabulary.name(label, language) or label
+    return Result(label, name, vocabulary[label].notation, score)
 
 
 def _check_language(project: Project, language: str | None) -> None:
-    if language not in {None, "", project.settings.language}:
+    if language and language not in (known := _languages(project)):
+        expected = " or ".join(map(repr, known))
         raise Problem(
-            400,
-            f"language: found {language!r:.40}; expected {project.settings.language!r}, the "
-            "project's",
+            400, f"language: found {language!r:.40}; expected {expected}, as the labels have names"
         )
 
 

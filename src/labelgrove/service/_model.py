@@ -19,6 +19,7 @@ import labelgrove
 from labelgrove import OnlinePLTClassifier, PLTClassifier, TextClassifier
 from labelgrove._errors import DataError, NotLearnedError, ParameterError
 from labelgrove.models._base import check_parameters
+from labelgrove.models._names import check_names
 from labelgrove.service._events import (
     BODIES,
     Deprecation,
@@ -32,7 +33,7 @@ from labelgrove.service._events import (
     aliases_after,
     body_of,
 )
-from labelgrove.service._settings import Settings
+from labelgrove.service._settings import Settings, vocabulary_of
 from labelgrove.text import TextFeatures
 
 if TYPE_CHECKING:
@@ -49,7 +50,7 @@ class _Now(NamedTuple):
     """A model, and the sequence number at which it had seen so many examples.
 
     Answers are computed in the middle of a batch, too. What the model has seen since then are the
-    events that follow.
+    events that follow; where names are learnt as well they cannot be told from those.
     """
 
     shared: Any
@@ -58,6 +59,8 @@ class _Now(NamedTuple):
 
     def at(self, model: Any) -> int:
         """The sequence number at which the model stands."""
+        if model.names is not None:
+            return self.sequence
         return self.sequence + int(model.examples_seen_) - self.seen
 
 
@@ -78,6 +81,8 @@ class Learner:
 
     Attributes
     ----------
+    vocabulary : Vocabulary or None
+        What labels are called.
     deprecated : set of str
         Labels that are not suggested.
     refused : int
@@ -92,6 +97,8 @@ class Learner:
         path: Path | None = None,
     ) -> None:
         self.settings = settings
+        self.vocabulary = vocabulary_of(settings)
+        self._strangers: frozenset[str] = frozenset()  # known to the model, not to the vocabulary
         self.deprecated: frozenset[str] = frozenset()
         self.thresholds: ThresholdValues | None = None
         self.refused = 0
@@ -102,8 +109,10 @@ class Learner:
         self._begin(new_model(settings) if path is None else labelgrove.load(path), sequence)
 
     def _begin(self, model: Any, sequence: int) -> None:
-        self._model = model
-        self._now = _Now(model.shared(), sequence, self.examples_seen)
+        self._model, shared = model, model.shared()
+        model.classifier_.vocabulary_ = self.vocabulary  # older snapshots have none
+        self._now = _Now(shared, sequence, self.examples_seen)
+        self._meet_strangers(self.labels())
 
     # --- asking --------------------------------------------------------------------------------
 
@@ -123,7 +132,7 @@ class Learner:
         return self._now.seen > 0
 
     def suggest(
-        self, texts: Sequence[str], limit: int, allowed: Collection[str] | None = None
+        self, texts: Sequence[str], limit: int, *, restricted: bool = False
     ) -> tuple[int, list[list[tuple[str, float]]]]:
         """The most probable labels of every text, best first.
 
@@ -131,8 +140,8 @@ class Learner:
         ----------
         texts : sequence of str
         limit : int
-        allowed : collection of str, optional
-            Labels beside these, and those that are deprecated, are left out.
+        restricted : bool
+            Whether to leave out labels that the vocabulary lacks, as those that are deprecated.
 
         Returns
         -------
@@ -140,14 +149,13 @@ class Learner:
             At which it was computed.
         suggestions : list of list of (label, score)
         """
-        now, deprecated = self._now, self.deprecated
+        now, hidden = self._now, self.deprecated | (self._strangers if restricted else frozenset())
 
         def predict(model: Any) -> tuple[int, Any, Any]:
-            labels: Any = None
-            k = limit + len(deprecated)
-            if allowed is not None or len(deprecated) > _FEW:
-                known = model.classes_.tolist() if allowed is None else allowed
-                labels, k = [one for one in known if one not in deprecated], limit
+            labels, k = None, limit + len(hidden)
+            if len(hidden) > _FEW:
+                labels = [one for one in model.classes_.tolist() if one not in hidden]
+                k = limit
             return (now.at(model), *model.predict_topk(texts, k=k, labels=labels))
 
         if not now.seen:
@@ -157,7 +165,7 @@ class Learner:
             [
                 (name, float(score))
                 for name, score in zip(*both, strict=True)
-                if name is not None and name not in deprecated
+                if name is not None and name not in hidden
             ][:limit]
             for both in zip(names.tolist(), scores.tolist(), strict=True)
         ]
@@ -264,11 +272,11 @@ class Learner:
         self._now = self._now._replace(sequence=sequence, seen=self.examples_seen)
 
     def _learn(self, rows: Sequence[Row]) -> None:
-        examples = [(row.sequence, body_of(row)) for row in rows]
-        self.refused += teach(
-            self._now.shared,
-            [Example(at, one.text, aliased(one.labels, self._aliases)) for at, one in examples],
-        )
+        bodies = [(row.sequence, body_of(row)) for row in rows]
+        examples = [Example(at, one.text, aliased(one.labels, self._aliases)) for at, one in bodies]
+        for example in examples:
+            self._meet_strangers(example.labels)
+        self.refused += teach(self._now.shared, examples)
         self._reach(rows[-1].sequence)
 
     def _change(self, row: Row) -> None:
@@ -285,6 +293,7 @@ class Learner:
             known = set(self.labels())
             names = {old: new for old, new in change.names.items() if old in known}
             if can_rename(names, known):
+                self._meet_strangers(names.values())
                 self._now.shared.rename_labels(names)
         elif isinstance(change, Removal):
             known = set(self.labels())
@@ -293,6 +302,11 @@ class Learner:
                 self._now.shared.remove_labels(gone)
         elif isinstance(change, ThresholdValues):
             self._now.shared.set_thresholds(_thresholds(self._model, change))
+
+    def _meet_strangers(self, labels: Iterable[str]) -> None:
+        """Remember labels that the vocabulary lacks, before the model can suggest them."""
+        if self.vocabulary is not None:
+            self._strangers |= {label for label in labels if label not in self.vocabulary}
 
     def _note(self, change: Any) -> None:
         """Keep what a change says beside the model."""
@@ -342,7 +356,9 @@ def new_model(settings: Settings) -> TextClassifier:
     except TypeError as error:
         raise ParameterError(f"settings.estimator: {error}") from None
     check_parameters(classifier)
-    return TextClassifier(classifier, front_end(settings))
+    vocabulary = vocabulary_of(settings)
+    check_names(settings.names, vocabulary)
+    return TextClassifier(classifier, front_end(settings), vocabulary, settings.names)
 
 
 def front_end(settings: Settings) -> FrontEnd:
@@ -368,7 +384,12 @@ def batch_model(settings: Settings, examples: Sequence[Example]) -> TextClassifi
     settings : Settings
     examples : sequence of Example
     """
-    batch = TextClassifier(PLTClassifier(online_ready=True, random_state=0), front_end(settings))
+    batch = TextClassifier(
+        PLTClassifier(online_ready=True, random_state=0),
+        front_end(settings),
+        vocabulary_of(settings),
+        settings.names,
+    )
     batch.fit([one.text for one in examples], [one.labels for one in examples])
     online = OnlinePLTClassifier.from_batch(batch.classifier_, **settings.estimator)
     return batch.with_classifier(online)

@@ -171,8 +171,6 @@ class Project:
             raise Problem(404, f"project {folder.name!r} was never finished; make it again")
         first = self.log.controls[0]
         self.settings = msgspec.json.decode(first.body, type=Settings)
-        concepts = self.settings.vocabulary
-        self.vocabulary = None if concepts is None else {one.id: one for one in concepts}
         self.progress = Progress()
         self._fingerprint: tuple[int, str] = (0, EMPTY)
         self._history = History(folder, self.settings, self.log.controls, self.log.read)
@@ -215,9 +213,8 @@ class Project:
             kinds.setdefault((one.limit, one.restricted), []).append(one)
         for (limit, restricted), asked in kinds.items():
             texts = [text for one in asked for text in one.texts]
-            allowed = self.vocabulary if restricted else None
             try:
-                sequence, found = learner.suggest(texts, limit, allowed)
+                sequence, found = learner.suggest(texts, limit, restricted=restricted)
             except Exception as failure:  # noqa: BLE001  those who wait must hear of it
                 for one in asked:
                     one.future.set_exception(failure)

@@ -31,6 +31,7 @@ from labelgrove.service._model import can_rename
 from labelgrove.service._problems import Problem
 from labelgrove.service._project import Project, Rebuilding, Stats
 from labelgrove.service._settings import Settings
+from labelgrove.vocabulary import Vocabulary
 
 _FINGERPRINTS = 20
 
@@ -168,7 +169,7 @@ class Label(Struct):
 
 
 class Labels(Struct):
-    """Labels, those with most examples first."""
+    """Labels that were learnt, and those of the vocabulary; those with most examples first."""
 
     total: int
     labels: list[Label]
@@ -180,13 +181,14 @@ async def list_labels(call: Call) -> Labels:
 
 
 def _labels(project: Project, query: LabelQuery) -> Labels:
-    deprecated, wanted = project.learner.deprecated, query.search.casefold()
-    names = project.vocabulary or {}
+    learner, wanted = project.learner, query.search.casefold()
+    vocabulary = learner.vocabulary or Vocabulary(())
+    counts = dict.fromkeys(vocabulary, 0) | learner.labels()
     found = [
-        Label(one, names[one].name or one if one in names else one, count, one in deprecated)
-        for one, count in project.learner.labels().items()
+        Label(one, vocabulary.name(one) or one, count, one in learner.deprecated)
+        for one, count in counts.items()
+        if any(wanted in said.casefold() for said in (one, *vocabulary.names(one)))
     ]
-    found = [one for one in found if wanted in one.name.casefold() or wanted in one.id.casefold()]
     found.sort(key=lambda one: (-one.examples, one.id))
     return Labels(len(found), found[query.offset : query.offset + query.limit])
 

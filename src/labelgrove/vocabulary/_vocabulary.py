@@ -84,6 +84,7 @@ class Vocabulary:
             self._concepts[concept.id] = concept
             there.update(dict.fromkeys((*concept.preferred, *concept.alternative)))
         wanted = tuple(dict.fromkeys(languages))
+        self._there = tuple(there)
         self._languages = wanted or tuple(there)
         self._order = tuple(dict.fromkeys((*wanted, *there)))
 
@@ -91,6 +92,11 @@ class Vocabulary:
     def languages(self) -> tuple[str, ...]:
         """In which labels are shown, the best first."""
         return self._languages
+
+    @property
+    def named_in(self) -> tuple[str, ...]:
+        """All languages in which there are names, in the order in which they come."""
+        return self._there
 
     def __len__(self) -> int:
         return len(self._concepts)
@@ -114,13 +120,15 @@ class Vocabulary:
     def __repr__(self) -> str:
         return f"<Vocabulary of {len(self)} concepts>"
 
-    def name(self, label: Any) -> str | None:
+    def name(self, label: Any, language: str | None = None) -> str | None:
         """Give the name to show for a label, None where there is none.
 
         Parameters
         ----------
         label : str or int
             Its id; of a number the digits.
+        language : str, optional
+            To be preferred to `languages`.
 
         Returns
         -------
@@ -130,9 +138,9 @@ class Vocabulary:
         if concept is None:
             return None
         for names in (concept.preferred, concept.alternative):
-            for language in self._order:
-                if language in names:
-                    name = names[language]
+            for wanted in (language, *self._order) if language else self._order:
+                if wanted in names:
+                    name = names[wanted]
                     return name if isinstance(name, str) else name[0]
         return None
 
@@ -170,6 +178,22 @@ class Vocabulary:
             found += concept.alternative.get(language, ())
         return tuple(dict.fromkeys(found))
 
+    def to_dicts(self) -> list[dict[str, Any]]:
+        """Return concepts as objects of JSON, which `read_vocabulary` reads as lines of a file.
+
+        Returns
+        -------
+        list of dict
+            Each with its ``id`` and, as far as there are any, ``label`` and ``alternative`` by
+            language, ``notation`` and ``broader``.
+
+        Examples
+        --------
+        >>> Vocabulary([Concept("1", {"en": "herring"}, notation="h")]).to_dicts()
+        [{'id': '1', 'label': {'en': 'herring'}, 'notation': 'h'}]
+        """
+        return [_as_object(concept) for concept in self._concepts.values()]
+
     # --- in model files ------------------------------------------------------------------------
 
     def to_array(self) -> npt.NDArray[np.uint8]:
@@ -181,7 +205,7 @@ class Vocabulary:
             Lines of JSON in UTF-8: an array of languages, then an object for each concept.
         """
         lines: list[Any] = [list(self._languages)]
-        lines += [_as_object(concept) for concept in self._concepts.values()]
+        lines += self.to_dicts()
         text = "\n".join(json.dumps(line, ensure_ascii=False) for line in lines)
         return np.frombuffer(text.encode("utf-8", "replace"), np.uint8)
 

@@ -6,6 +6,7 @@ let project = ''
 let asked = 0 // texts sent: an answer to an earlier one is out of date
 let shown = [] // the suggestions on the page
 const ticked = new Set()
+const names = new Map() // of labels that have come by
 
 // --- talking to the service ----------------------------------------------------------------------
 
@@ -68,12 +69,15 @@ const suggest = guarded(async () => {
 
 function show(results) {
   shown = results
+  for (const one of results) names.set(one.uri, one.label)
   const known = new Set(results.map((one) => one.uri))
   const added = [...ticked].filter((label) => !known.has(label))
-  const rows = [...results, ...added.map((label) => ({ uri: label, label, score: null }))]
+  const rows = [...results, ...added.map((label) => ({ uri: label, label: name(label), score: null }))]
   at('suggestions').replaceChildren(...rows.map(row))
   if (!results.length) at('why').hidden = true
 }
+
+const name = (label) => names.get(label) ?? label
 
 function row(one) {
   const box = element('input', { type: 'checkbox', checked: ticked.has(one.uri) })
@@ -137,6 +141,7 @@ function add() {
 
 const complete = guarded(async () => {
   const { labels } = await call('GET', of(`labels?limit=20&search=${encodeURIComponent(at('label').value)}`))
+  for (const one of labels) names.set(one.id, one.name)
   at('known').replaceChildren(...labels.map((one) => element('option', { value: one.id, label: one.name })))
 })
 
@@ -154,7 +159,7 @@ const watch = guarded(async () => {
 })
 
 function event({ sequence, kind, body }) {
-  const told = kind === 'learn' ? `${body.labels.join(', ')} ← ${body.text.slice(0, 80)}` : JSON.stringify(body).slice(0, 120)
+  const told = kind === 'learn' ? `${body.labels.map(name).join(', ')} ← ${body.text.slice(0, 80)}` : JSON.stringify(body).slice(0, 120)
   return element('li', {}, `${count.format(sequence)} `, element('b', { textContent: kind }), ` ${told}`)
 }
 
