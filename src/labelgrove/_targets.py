@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence, Set
+from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 from itertools import chain, pairwise
-from typing import Any, Literal
+from typing import Any, Literal, overload
 from warnings import warn
 
 import numpy as np
@@ -66,6 +66,55 @@ class Targets:
         return names
 
 
+class LabelRows(Sequence[tuple[Any, ...]]):
+    """Labels of rows as a data set on disk has them, looked up as they are asked for.
+
+    Parameters
+    ----------
+    indptr : ndarray of int64, shape (n_rows + 1,)
+        Row i has the labels `ids[indptr[i]:indptr[i + 1]]`, none of them twice.
+    ids : ndarray of int32
+        Labels that are integers, or places among `names`.
+    names : ndarray of object (str), or None
+    """
+
+    def __init__(
+        self, indptr: npt.NDArray[np.int64], ids: npt.NDArray[np.int32], names: Names | None
+    ) -> None:
+        self.indptr = indptr
+        self.ids = ids
+        self.names = names
+
+    def __len__(self) -> int:
+        return len(self.indptr) - 1
+
+    @overload
+    def __getitem__(self, place: int) -> tuple[Any, ...]: ...
+    @overload
+    def __getitem__(self, place: slice) -> LabelRows: ...
+    def __getitem__(self, place: int | slice) -> tuple[Any, ...] | LabelRows:
+        if isinstance(place, slice):
+            start, stop, step = place.indices(len(self))
+            if step != 1:
+                raise ValueError(f"rows {place}: expected rows one after another")
+            low, high = self.indptr[start], self.indptr[max(start, stop)]
+            ends = self.indptr[start : max(start, stop) + 1] - low
+            return LabelRows(ends, self.ids[low:high], self.names)
+        row = range(len(self))[place]
+        return tuple(self._labels(self.ids[self.indptr[row] : self.indptr[row + 1]]).tolist())
+
+    def __iter__(self) -> Iterator[tuple[Any, ...]]:
+        labels = self._labels(self.ids).tolist()
+        return (tuple(labels[a:b]) for a, b in pairwise(self.indptr.tolist()))
+
+    def targets(self) -> Targets:
+        """All of them as a model takes them."""
+        return Targets("multilabel", np.asarray(self.indptr), self._labels(self.ids))
+
+    def _labels(self, ids: npt.NDArray[np.int32]) -> Names:
+        return ids.astype(np.int64) if self.names is None else self.names[ids]
+
+
 def parse_targets(Y: Any, n_rows: int | None = None) -> Targets:
     """Read targets in any form that users have them; refuse what could be meant otherwise.
 
@@ -117,6 +166,8 @@ def _parse(Y: Any) -> Targets:
         raise DataError(f"learning requires y to be passed, but the target y is None: {_EXPECTED}")
     if issparse(Y):
         return Targets("indicator", *sparse_indicator(Y))
+    if isinstance(Y, LabelRows):
+        return Y.targets()
     if isinstance(Y, Sequence) and not isinstance(Y, str | bytes | bytearray):
         return _from_rows(Y if isinstance(Y, list | tuple) else list(Y))
     if hasattr(Y, "__array__"):

@@ -131,7 +131,7 @@ def test_commands_of_the_readme_run(capsys: pytest.CaptureFixture[str]) -> None:
 @pytest.mark.usefixtures("desk")
 def test_commands_of_the_page_on_files_run(capsys: pytest.CaptureFixture[str]) -> None:
     typed = commands(ROOT / "docs" / "how-to" / "files.md")
-    assert len(typed) == 5
+    assert len(typed) == 6
     for command in typed:
         type_in(command)
         capsys.readouterr()

@@ -18,7 +18,7 @@ from labelgrove.cli.streams import _numbers
 from labelgrove.cli.streams._console import say_error, show_pairs, write_json
 from labelgrove.cli.streams._output import refuse_inputs
 from labelgrove.cli.streams._progress import ProgressLine, ShareLine, shown
-from labelgrove.cli.streams._source import CHUNK_ROWS, Source, joined, rows
+from labelgrove.cli.streams._source import CHUNK_ROWS, Source, rows
 from labelgrove.data import Examples
 from labelgrove.evaluation import StreamRecord
 from labelgrove.evaluation._progressive import predict_then_learn
@@ -120,15 +120,11 @@ def _fit_from(model: Model, source: Source) -> Learning:
     state = Learning(model)
     line = ProgressLine("reading", source.total, source.share_read)
     begin = perf_counter()
-    parts, done = [], 0
     try:
         with shown(line):
-            for part in source.chunks():
-                parts.append(part)
-                done += part.n_rows
-                line.update(done, [])
-        if parts:
-            examples = joined(parts)
+            examples = source.whole(line.update)
+        if examples is not None:
+            done = examples.n_rows
             X = inputs_of(model, examples, source.path)
             title = f"learning from {_numbers.counted(done, 'example')}"
             with shown(ShareLine(title, lambda: model.fit_progress)):

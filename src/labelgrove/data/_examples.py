@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -20,9 +21,9 @@ class Examples:
     X : scipy.sparse.csr_array of float32, shape (n, d), or None
         Features, column ids sorted and unique within each row; None when the file holds text.
         `d` is what the file's header declares, or else one more than the largest id read so far.
-    text : list of str or None
+    text : sequence of str, or None
         The texts, when the file holds text.
-    labels : list of tuple
+    labels : sequence of tuples
         One tuple a row, in the file's order, without repetitions. Integers from the formats that
         number their labels (xmlc, svmlight, npz), strings from the others.
     first_line : int
@@ -44,8 +45,8 @@ class Examples:
     """
 
     X: csr_array | None
-    text: list[str] | None
-    labels: list[tuple[str, ...]] | list[tuple[int, ...]]
+    text: Sequence[str] | None
+    labels: Sequence[tuple[str, ...]] | Sequence[tuple[int, ...]]
     first_line: int
     lines: NDArray[np.int64]
 

@@ -35,6 +35,14 @@ def is_pair(path: str) -> bool:
     return _SIDE.search(Path(path).name) is not None
 
 
+def sides_of(path: str) -> tuple[str, str]:
+    """Return the paths of features and labels for the name of one of them."""
+    features, labels = (
+        str(Path(path).with_name(_SIDE.sub(f"_X_{side}", Path(path).name))) for side in ("Xf", "Y")
+    )
+    return features, labels
+
+
 def read_pair(path: str, resources: ExitStack, *, labels_required: bool = True) -> Contents:
     """Open the two files; without `labels_required` that of the labels may be absent.
 
@@ -45,7 +53,7 @@ def read_pair(path: str, resources: ExitStack, *, labels_required: bool = True) 
     FileFormatError
         If a header is malformed or the rows differ in number; while reading, at a malformed row.
     """
-    x_path, y_path = (_side(path, side) for side in ("Xf", "Y"))
+    x_path, y_path = sides_of(path)
     rows, features, X = _open(x_path, "features", resources)
     if not labels_required and not Path(y_path).exists():
         return Contents(
@@ -64,11 +72,6 @@ def read_pair(path: str, resources: ExitStack, *, labels_required: bool = True) 
         declared_features=features,
         declared_labels=labels,
     )
-
-
-def _side(path: str, side: str) -> str:
-    name = _SIDE.sub(f"_X_{side}", Path(path).name)
-    return str(Path(path).with_name(name))
 
 
 def _open(path: str, what: str, resources: ExitStack) -> tuple[int, int, Iterator[Piece]]:

@@ -19,6 +19,7 @@ from labelgrove.data._examples import Examples
 from labelgrove.data._fasttext import read_fasttext
 from labelgrove.data._jsonl import read_jsonl
 from labelgrove.data._lines import LineSource
+from labelgrove.data._mapped import read_mapped
 from labelgrove.data._npz import read_npz
 from labelgrove.data._open import STDIN, Meter, open_pieces
 from labelgrove.data._pair import read_pair
@@ -156,9 +157,9 @@ def open_examples(
     Parameters
     ----------
     path : str or os.PathLike, or a data set of the package ``datasets``
-        The file, or for the format ``folder`` the folder; ``-`` is standard input. Names ending in
-        .gz or .xz are decompressed, and so is what begins like such a file. For .npz and
-        ``..._X_Xf.txt`` the name stands for a pair of files.
+        The file, or for the formats ``folder`` and ``mapped`` the folder; ``-`` is standard input.
+        Names ending in .gz or .xz are decompressed, and so is what begins like such a file. For
+        .npz and ``..._X_Xf.txt`` the name stands for a pair of files.
     format : str, optional
         One of `labelgrove.data.FORMATS`. By default it is recognised by the name (.jsonl, .ndjson,
         .json, .csv, .tsv, .ft, .fasttext, .parquet, .arrow, .feather, .xmlc, .svm, .svmlight,
@@ -317,6 +318,8 @@ def _unstreamed_contents(path: str, chosen: str, request: _Request) -> Contents:
         return read_pair(path, resources, labels_required=required)
     if chosen == "folder":
         return read_folder(path, labels_required=required)
+    if chosen == "mapped":
+        return read_mapped(path)
     return read_npz(path, labels_required=required)
 
 

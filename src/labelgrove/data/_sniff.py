@@ -7,17 +7,19 @@ from pathlib import Path
 
 from labelgrove._errors import FileFormatError, ParameterError
 from labelgrove.data._lines import LineSource
+from labelgrove.data._mapped import is_mapped
+from labelgrove.data._npz import pair_of
 from labelgrove.data._open import split_compression
-from labelgrove.data._pair import is_pair
+from labelgrove.data._pair import is_pair, sides_of
 
 #: Names of the formats, as the argument `format` takes them.
 FORMATS = (
     *("jsonl", "csv", "tsv", "fasttext", "annif", "folder", "parquet", "arrow"),
-    *("xmlc", "xmlc-pair", "svmlight", "npz"),
+    *("xmlc", "xmlc-pair", "svmlight", "npz", "mapped"),
 )
 
 #: Formats that are read from files alone, which are not compressed once more.
-UNSTREAMED = ("npz", "parquet", "arrow", "folder", "xmlc-pair")
+UNSTREAMED = ("npz", "parquet", "arrow", "folder", "xmlc-pair", "mapped")
 
 _SUFFIXES = {
     ".xmlc": "xmlc",
@@ -60,7 +62,7 @@ def check_format(name: str) -> str:
 def format_from_name(path: str) -> str | None:
     """Return the format that the name's suffix means, a .gz or .xz behind it left aside.
 
-    A folder's format is folder.
+    A folder's format is mapped or folder.
 
     Raises
     ------
@@ -68,7 +70,7 @@ def format_from_name(path: str) -> str | None:
         For .npz.gz and the like: such files are compressed inside.
     """
     if path != "-" and Path(path).is_dir():
-        return "folder"
+        return "mapped" if is_mapped(path) else "folder"
     if is_pair(path):
         return "xmlc-pair"
     stem, compression = split_compression(path)
@@ -77,6 +79,18 @@ def format_from_name(path: str) -> str | None:
     if found in UNSTREAMED and compression:
         raise ParameterError(f"{path}: expected a {suffix} file as it is, not compressed once more")
     return found
+
+
+def files_of(path: str) -> list[Path]:
+    """Return the files that a name stands for, resolved: one, a pair, or what is in a folder."""
+    chosen, files = format_from_name(path), [path]
+    if chosen in ("folder", "mapped"):
+        return sorted(Path(path).resolve().iterdir())
+    if chosen == "npz":
+        files = list(pair_of(path))
+    elif chosen == "xmlc-pair":
+        files = list(sides_of(path))
+    return [Path(file).resolve() for file in files]
 
 
 def format_from_content(source: LineSource, *, labels_required: bool = True) -> str:

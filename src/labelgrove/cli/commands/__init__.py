@@ -3,6 +3,7 @@
 from labelgrove.cli._application import Command, app
 from labelgrove.cli.commands import (
     compact,
+    convert,
     demo,
     evaluate,
     explain,
@@ -25,6 +26,7 @@ app.command("eval", cls=Command)(evaluate.evaluate)
 app.command(cls=Command)(report.report)
 app.command(cls=Command)(tune.tune)
 app.command(cls=Command)(compact.compact)
+app.command(cls=Command)(convert.convert)
 app.command(cls=Command)(explain.explain)
 app.command(cls=Command)(info.info)
 app.add_typer(tree.tree_app, name="tree")

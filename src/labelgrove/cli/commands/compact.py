@@ -29,7 +29,7 @@ from labelgrove.cli._options import (
 from labelgrove.cli.streams import _numbers
 from labelgrove.cli.streams._console import show_pairs, write_json
 from labelgrove.cli.streams._output import refuse_inputs
-from labelgrove.cli.streams._source import Source, joined
+from labelgrove.cli.streams._source import Source
 from labelgrove.models import CompactionReport
 from labelgrove.models._label_tree import LabelTreeClassifier
 from labelgrove.models.engine._records import PLACES
@@ -123,10 +123,9 @@ def size_from(text: str) -> int:
 
 def _examples(model: Model, data: str, reading: Reading, limit: int | None) -> tuple[Any, Any]:
     with Source(data, reading=reading, limit=limit) as source:
-        parts = list(source.chunks())
-        if not parts:
+        examples = source.whole()
+        if examples is None:
             raise DataError(f"{data}: there are no examples")
-        examples = joined(parts)
         X = inputs_of(model, examples, source.path)
     if model.target_type_ != "multiclass":
         return X, examples.labels

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from types import TracebackType
 from typing import cast
@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from labelgrove._errors import ParameterError
 from labelgrove.cli._options import AS_FOUND, Reading
-from labelgrove.data import ExampleReader, Examples, open_examples
+from labelgrove.data import ExampleReader, Examples, open_dataset, open_examples
 
 AnyLabels = list[tuple[str, ...]] | list[tuple[int, ...]]
 
@@ -106,6 +106,32 @@ class Source:
             seen += part.n_rows
             yield part
         self.total = seen
+
+    def whole(self, told: Callable[[int], None] | None = None) -> Examples | None:
+        """All examples at once; those of a data set on disk stay there. None if there is none.
+
+        Parameters
+        ----------
+        told : callable, optional
+            Told how many have been read.
+        """
+        if self._reader.format == "mapped" and self._limit is None and self._random is None:
+            dataset = open_dataset(self.path, verify=False)  # the reader has verified it
+            self.total = len(dataset)
+            return Examples(
+                dataset.X,
+                dataset.text,
+                dataset.labels,
+                first_line=1,
+                lines=np.arange(1, len(dataset) + 1),
+            )
+        parts, done = [], 0
+        for part in self.chunks():
+            parts.append(part)
+            done += part.n_rows
+            if told is not None:
+                told(done)
+        return joined(parts) if parts else None
 
     def _open(self) -> ExampleReader:
         reader = open_examples(

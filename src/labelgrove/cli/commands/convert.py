@@ -1,0 +1,60 @@
+"""``labelgrove convert``: files of examples into one data set that is mapped, not read."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from labelgrove.cli._options import AS_FOUND, JobsOption, JsonOption, Reading, gathered
+from labelgrove.cli.streams import _numbers
+from labelgrove.cli.streams._console import show_pairs, write_json
+from labelgrove.cli.streams._progress import ShareLine, shown
+from labelgrove.data import convert as convert_files
+
+
+@gathered
+def convert(
+    inputs: Annotated[
+        list[str],
+        typer.Argument(metavar="DATA…", help="Examples, in files that `train` reads, too."),
+    ],
+    output: Annotated[
+        str, typer.Option("--output", "-o", metavar="DIR", help="The folder to write.")
+    ],
+    reading: Reading = AS_FOUND,
+    jobs: JobsOption = 1,
+    json: JsonOption = False,
+) -> None:
+    """Write the examples of all DATA into one folder that the other commands take for DATA.
+
+    They map it into memory, read only what they use, and need not parse it again. After a stop the
+    same command goes on with the file that it was at.
+    """
+    share = [0.0]
+
+    def told(done: float) -> None:
+        share[0] = done
+
+    with shown(ShareLine("converting", lambda: share[0])):
+        dataset = convert_files(
+            inputs,
+            output,
+            format=reading.format,
+            columns=reading.columns,
+            n_jobs=jobs,
+            progress=told,
+        )
+    size = sum(path.stat().st_size for path in Path(output).iterdir())
+    width = None if dataset.X is None else dataset.X.shape[1]
+    if json:
+        write_json({"dataset": output, "examples": len(dataset), "features": width, "bytes": size})
+        return
+    held = "text" if width is None else f"{_numbers.count(width)} features"
+    show_pairs(
+        [
+            ("examples", f"{_numbers.count(len(dataset))}, {held}"),
+            ("data set", f"{output} ({_numbers.size(size)})"),
+        ]
+    )

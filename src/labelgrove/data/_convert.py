@@ -1,0 +1,259 @@
+"""Files of any format into one data set on disk, several at once, and on again after a stop."""
+
+from __future__ import annotations
+
+import json
+import multiprocessing
+import os
+import shutil
+import signal
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor, wait
+from contextlib import contextmanager
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from labelgrove._errors import FileFormatError, ParameterError
+from labelgrove._parameters import thread_count
+from labelgrove.data._columns import Columns
+from labelgrove.data._mapped import Dataset, Writer, is_mapped, open_dataset
+from labelgrove.data._reader import open_examples
+from labelgrove.data._sniff import files_of
+
+_ROWS = 65_536
+_TOLD_EVERY = 0.2  # seconds
+
+Shares = Any
+"""What processes share: how much of each file is read, from 0 to 1, and last whether to stop."""
+
+_shares: Shares = None
+
+
+def convert(
+    inputs: Sequence[str | os.PathLike[str]],
+    output: str | os.PathLike[str],
+    *,
+    format: str | None = None,
+    columns: Columns | None = None,
+    n_jobs: int | None = 1,
+    progress: Callable[[float], None] | None = None,
+) -> Dataset:
+    """Convert files into one data set on disk, which `open_dataset` maps into memory.
+
+    Its rows are those of the files in the order in which they are named. Memory holds a chunk of
+    rows and the names of labels. The data set appears when it is whole. After a stop, however
+    sudden, the same call goes on: files that were finished are not read again (a file is, as long
+    as size and time of its last change are the same). The bytes are the same in any case, for any
+    number of processes.
+
+    Parameters
+    ----------
+    inputs : sequence of str or os.PathLike
+        Files of any format that `open_examples` reads, all with features or all with text, and all
+        with labels of one type.
+    output : str or os.PathLike
+        The folder to make. A data set that is there is replaced; anything else is refused. Until
+        the end its place is taken by a hidden folder beside it, of about the same size.
+    format, columns
+        As in `open_examples`.
+    n_jobs : int, optional
+        Processes; -1 for all processors. A file is read by one of them.
+    progress : callable, optional
+        Called now and then with the share of the files that has been read, from 0 to 1.
+
+    Returns
+    -------
+    Dataset
+
+    Raises
+    ------
+    OSError
+        If a file cannot be read or written.
+    FileFormatError
+        At the first malformed row of a file, or if two files do not go together.
+    ParameterError
+        If a parameter is out of its domain.
+
+    Examples
+    --------
+    See `open_dataset`.
+    """
+    names, target = [os.fsdecode(path) for path in inputs], Path(os.fsdecode(output))
+    if not names or "-" in names:
+        raise ParameterError("inputs: expected files, at least one")
+    if target.exists() and not is_mapped(os.fsdecode(output)):
+        raise ParameterError(f"output {target}: is there and is no data set; expected a new name")
+    _check_kinds(names, format, columns)
+    request = {
+        "format": format,
+        "columns": asdict(columns or Columns()),
+        "files": [_identity(name) for name in names],
+    }
+    work = target.resolve().with_name(f".{target.resolve().name}.partial")
+    with _held(work, request):
+        parts = [work / f"{place:05d}" for place in range(len(names))]
+        _convert_parts(
+            [
+                (place, name, part, format, columns)
+                for place, (name, part) in enumerate(zip(names, parts, strict=True))
+            ],
+            thread_count(n_jobs),
+            progress,
+        )
+        whole = parts[0] if len(parts) == 1 else _joined(parts, work / "whole")
+        if target.exists():
+            target.resolve().rename(work / "replaced")
+        whole.rename(target.resolve())
+    return open_dataset(target, verify=False)
+
+
+def _check_kinds(names: Sequence[str], format: str | None, columns: Columns | None) -> None:
+    """Open every file, before hours are spent on the first."""
+    first = None
+    for name in names:
+        with open_examples(name, format, columns=columns) as reader:
+            found = (
+                f"{'texts' if reader.is_text else 'features'} and labels that are "
+                f"{'integers' if reader.labels_are_int else 'strings'}"
+            )
+        first = found if first is None else first
+        if found != first:
+            raise FileFormatError(name, None, f"holds {found}; expected {first}, as in {names[0]}")
+
+
+def _identity(name: str) -> list[tuple[str, int, int]]:
+    """What must be as it was for a file's rows to be taken from an earlier call."""
+    states = [(str(path), path.stat()) for path in files_of(name)]
+    return [(path, status.st_size, status.st_mtime_ns) for path, status in states]
+
+
+@contextmanager
+def _held(work: Path, request: dict[str, Any]) -> Iterator[None]:
+    """Keep the folder of an earlier call if that was the same; remove it in the end."""
+    record, wanted = work / "request.json", json.dumps(request)
+    if not record.is_file() or record.read_text(encoding="utf-8") != wanted:
+        shutil.rmtree(work, ignore_errors=True)
+        work.mkdir()
+        record.write_text(wanted, encoding="utf-8")
+    yield
+    shutil.rmtree(work)
+
+
+Part = tuple[int, str, Path, str | None, Columns | None]
+
+
+def _convert_parts(parts: list[Part], jobs: int, progress: Callable[[float], None] | None) -> None:
+    context = multiprocessing.get_context("spawn")
+    shares = context.Array("d", len(parts) + 1, lock=False)
+    sizes = [1 + sum(path.stat().st_size for path in files_of(name)) for _, name, *_ in parts]
+
+    def tell() -> None:
+        if progress is not None:
+            done = sum(size * share for size, share in zip(sizes, shares[:-1], strict=True))
+            progress(done / sum(sizes))
+
+    left = [part for part in parts if not is_mapped(str(part[2]))]
+    for place in {part[0] for part in parts} - {part[0] for part in left}:
+        shares[place] = 1.0
+    if min(jobs, len(left)) <= 1:
+        for part in left:
+            _convert_part(part, shares, tell)
+        return
+    with ProcessPoolExecutor(
+        min(jobs, len(left)), mp_context=context, initializer=_begin, initargs=(shares,)
+    ) as pool:
+        waiting = [pool.submit(_convert_part, part) for part in left]
+        try:
+            while wait(waiting, _TOLD_EVERY).not_done:
+                tell()
+                _first_failure(waiting)
+            _first_failure(waiting)
+        except BaseException:
+            shares[-1] = 1.0
+            pool.shutdown(cancel_futures=True)
+            raise
+    tell()
+
+
+def _first_failure(waiting: Sequence[Any]) -> None:
+    """Raise what the first file that failed has raised, once all before it are done."""
+    for future in waiting:
+        if not future.done():
+            return
+        future.result()
+
+
+def _begin(shares: Shares) -> None:
+    global _shares  # noqa: PLW0603 - a process of the pool has no other place
+    _shares = shares
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # who began the pool hears it, and says stop
+    threading.Thread(target=_end_with_parent, daemon=True).start()
+
+
+def _end_with_parent() -> None:
+    """Processes of a pool wait for work for ever when the one that began it is killed."""
+    parent = multiprocessing.parent_process()
+    assert parent is not None
+    parent.join()
+    os._exit(1)
+
+
+def _convert_part(
+    part: Part, shares: Shares = None, tell: Callable[[], None] = lambda: None
+) -> None:
+    place, name, folder, format, columns = part
+    shares = _shares if shares is None else shares
+    # A process may outlive the call that began it by a moment: none works where another does.
+    own = folder.with_name(f"{folder.name}.{os.getpid()}")
+    shutil.rmtree(own, ignore_errors=True)
+    own.mkdir()
+    with open_examples(name, format, columns=columns, chunk_size=_ROWS) as reader:
+        kinds = {"is_text": reader.is_text, "labels_are_int": reader.labels_are_int}
+        with Writer(own, **kinds) as writer:
+            for chunk in reader:
+                writer.labels(chunk.labels)
+                if chunk.X is not None:
+                    X = chunk.X
+                    writer.features(np.diff(X.indptr), X.indices, X.data, X.shape[1])
+                else:
+                    writer.texts(chunk.text or ())
+                shares[place] = reader.share_read or 0.0
+                tell()
+                if shares[-1]:
+                    raise KeyboardInterrupt
+    own.rename(folder)
+    shares[place] = 1.0
+
+
+def _joined(parts: list[Path], folder: Path) -> Path:
+    """Data sets one after another as one; labels get their ids by arrival."""
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir()
+    datasets = [open_dataset(part, verify=False) for part in parts]
+    kinds = {
+        "is_text": datasets[0].X is None,
+        "labels_are_int": datasets[0].labels.names is None,
+    }
+    with Writer(folder, **kinds) as writer:
+        for dataset in datasets:
+            _append(writer, dataset)
+    return folder
+
+
+def _append(writer: Writer, dataset: Dataset) -> None:
+    labels = dataset.labels
+    known = None if labels.names is None else writer.ids_of(labels.names.tolist())
+    for start in range(0, len(dataset), _ROWS):
+        rows = labels[start : start + _ROWS]
+        writer.label_ids(np.diff(rows.indptr), rows.ids if known is None else known[rows.ids])
+        if dataset.X is None:
+            writer.texts((dataset.text or [])[start : start + _ROWS])
+        else:
+            ends = dataset.X.indptr[start : start + _ROWS + 1]
+            at = slice(ends[0], ends[-1])
+            X = dataset.X
+            writer.features(np.diff(ends), X.indices[at], X.data[at], X.shape[1])

@@ -1,0 +1,382 @@
+"""Data sets as plain arrays on disk, which are mapped into memory and not read.
+
+A folder with an array a file, little-endian and nothing beside it, and ``dataset.json``, which is
+written last and says how long each array is and what its checksum is:
+
+    X.indptr.i64   X.indices.i32   X.data.f32    features as CSR, ids increasing in every row
+    text.indptr.i64   text.u8                    or texts in UTF-8, one after another
+    Y.indptr.i64   Y.indices.i32                 labels of every row: integers as they are, or
+    names.indptr.i64   names.u8                  places among these names, in UTF-8
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import zlib
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack
+from itertools import chain
+from pathlib import Path
+from typing import Any, BinaryIO, NamedTuple, Self, overload
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csr_array
+
+from labelgrove._errors import FileFormatError
+from labelgrove._names import object_array
+from labelgrove._targets import LabelRows
+from labelgrove.data._chunks import Contents, Piece, SparseRows
+from labelgrove.data._limits import BLOCK_BYTES, MAX_ID
+
+HEADER = "dataset.json"
+_VERSION = 1
+_ROWS_PER_PIECE = 4096
+_DTYPES = {"i64": "<i8", "i32": "<i4", "f32": "<f4", "u8": "|u1"}
+
+_FEATURES = ("X.indptr.i64", "X.indices.i32", "X.data.f32")
+_TEXTS = ("text.indptr.i64", "text.u8")
+_LABELS = ("Y.indptr.i64", "Y.indices.i32")
+_NAMES = ("names.indptr.i64", "names.u8")
+
+
+def is_mapped(path: str) -> bool:
+    """Tell whether a folder is a data set that `convert` has written."""
+    return Path(path, HEADER).is_file()
+
+
+class Texts(Sequence[str]):
+    """Texts one after another in UTF-8, each of them decoded when it is asked for."""
+
+    def __init__(self, path: str, indptr: NDArray[np.int64], content: NDArray[np.uint8]) -> None:
+        self._path = path
+        self._indptr = indptr
+        self._content = content
+
+    def __len__(self) -> int:
+        return len(self._indptr) - 1
+
+    @overload
+    def __getitem__(self, place: int) -> str: ...
+    @overload
+    def __getitem__(self, place: slice) -> list[str]: ...
+    def __getitem__(self, place: int | slice) -> str | list[str]:
+        if isinstance(place, slice):
+            return [self[row] for row in range(*place.indices(len(self)))]
+        row = range(len(self))[place]
+        try:
+            content = self._content[self._indptr[row] : self._indptr[row + 1]].tobytes()
+            return content.decode()
+        except UnicodeDecodeError as error:
+            raise _damaged(self._path, f"text {row} is no UTF-8 ({error})") from None
+
+
+class Dataset:
+    """Labelled examples on disk, mapped into memory: what is used is read, and may be dropped.
+
+    `open_dataset` makes these, from folders that `convert` has written. ``X`` and ``labels``, or
+    ``text`` and ``labels``, go into every ``fit``, ``partial_fit`` and ``predict``; none of them
+    copies the arrays.
+
+    Attributes
+    ----------
+    path : str
+        The folder.
+    n_rows : int
+    X : scipy.sparse.csr_array of float32, shape (n_rows, d), or None
+        Features, read-only; None where the examples are texts.
+    text : sequence of n_rows str, or None
+        Texts, decoded as they are asked for.
+    labels : sequence of n_rows tuples
+        Labels of each row, looked up as they are asked for: integers, or strings.
+    """
+
+    def __init__(self, path: str, rows: int, arrays: dict[str, NDArray[Any]], width: int) -> None:
+        self.path = path
+        self.n_rows = rows
+        self.text = Texts(path, arrays[_TEXTS[0]], arrays[_TEXTS[1]]) if width < 0 else None
+        self.X = None if width < 0 else _matrix([arrays[name] for name in _FEATURES], width)
+        names = None
+        if _NAMES[0] in arrays:
+            names = object_array(list(Texts(path, arrays[_NAMES[0]], arrays[_NAMES[1]])))
+        indptr, ids = (arrays[name] for name in _LABELS)
+        _check_ids(path, ids, MAX_ID + 1 if names is None else len(names))
+        self.labels = LabelRows(indptr, ids, names)
+
+    def __len__(self) -> int:
+        return self.n_rows
+
+
+def open_dataset(path: str | os.PathLike[str], *, verify: bool = True) -> Dataset:
+    r"""Map a data set that `convert` has written into memory.
+
+    Parameters
+    ----------
+    path : str or os.PathLike
+        The folder.
+    verify : bool
+        Whether to compare all of it with its checksums, which reads it once.
+
+    Returns
+    -------
+    Dataset
+
+    Raises
+    ------
+    OSError
+        If a file cannot be opened.
+    FileFormatError
+        If it is no such data set, or damaged.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> from labelgrove.data import convert, open_dataset
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     source, target = pathlib.Path(folder, "two.svm"), pathlib.Path(folder, "two")
+    ...     _ = source.write_text("1,3 0:0.5 9:2\n2 4:1\n")
+    ...     examples = convert([source], target)
+    ...     print(examples.X.shape, list(examples.labels))
+    (2, 10) [(1, 3), (2,)]
+    """
+    folder = os.fsdecode(path)
+    header = _read_header(folder)
+    arrays = {name: _mapped(folder, name, *entry, verify) for name, entry in header.arrays.items()}
+    for indptr, entries in ((_FEATURES[0], _FEATURES[1]), _TEXTS, _LABELS, _NAMES):
+        if indptr in arrays:
+            _check_indptr(folder, indptr, arrays[indptr], len(arrays[entries]))
+    for indptr in (_FEATURES[0], _TEXTS[0], _LABELS[0]):
+        if indptr in arrays and len(arrays[indptr]) != header.rows + 1:
+            raise _damaged(folder, f"{indptr} has {len(arrays[indptr]) - 1} rows")
+    return Dataset(folder, header.rows, arrays, header.width)
+
+
+def read_mapped(path: str) -> Contents:
+    """Open a data set to be read in pieces; raises as `open_dataset`."""
+    dataset = open_dataset(path)
+    return Contents(
+        _pieces(dataset),
+        is_text=dataset.text is not None,
+        labels_are_int=dataset.labels.names is None,
+        declared_rows=dataset.n_rows,
+        declared_features=None if dataset.X is None else dataset.X.shape[1],
+    )
+
+
+def _pieces(dataset: Dataset) -> Iterator[Piece]:
+    for start in range(0, dataset.n_rows, _ROWS_PER_PIECE):
+        stop = min(start + _ROWS_PER_PIECE, dataset.n_rows)
+        labels = list(dataset.labels[start:stop])
+        lines = np.arange(start + 1, stop + 1, dtype=np.int64)
+        if dataset.text is not None:
+            yield Piece(labels, lines, text=dataset.text[start:stop])
+        else:
+            yield Piece(labels, lines, features=_features(dataset, start, stop))
+
+
+def _features(dataset: Dataset, start: int, stop: int) -> SparseRows:
+    X = dataset.X
+    assert X is not None
+    rows = SparseRows(X.indptr, X.indices, X.data).slice(start, stop)
+    ids = rows.indices
+    rising = np.diff(ids) > 0
+    ends = rows.indptr[1:-1]
+    rising[ends[(ends > 0) & (ends < len(ids))] - 1] = True
+    within = len(ids) == 0 or (ids.min() >= 0 and ids.max() < X.shape[1])
+    if not (within and rising.all() and np.isfinite(rows.values).all()):
+        raise _damaged(dataset.path, f"rows {start} to {stop - 1} are not as `convert` writes them")
+    return rows
+
+
+# --- the header and the arrays -------------------------------------------------------------------
+
+
+class _Header(NamedTuple):
+    rows: int
+    width: int
+    arrays: dict[str, tuple[int, int]]
+
+
+def _read_header(folder: str) -> _Header:
+    try:
+        found = json.loads(Path(folder, HEADER).read_bytes())
+        version, rows, width = found["labelgrove_dataset"], found["rows"], found["features"]
+        arrays = {
+            name: (entry["length"], entry["crc32"]) for name, entry in found["arrays"].items()
+        }
+    except FileNotFoundError:
+        raise FileFormatError(folder, None, f"has no {HEADER}; expected a data set") from None
+    except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
+        raise _damaged(folder, f"{HEADER} cannot be read") from None
+    if version != _VERSION:
+        raise FileFormatError(
+            folder, None, f"is a data set of version {version}; expected {_VERSION}"
+        )
+    numbers = (rows, 0 if width is None else width, *chain.from_iterable(arrays.values()))
+    if not all(type(number) is int and 0 <= number < 2**62 for number in numbers):
+        raise _damaged(folder, f"{HEADER} has sizes that are none")
+    expected = {*(_TEXTS if width is None else _FEATURES), *_LABELS}
+    if set(arrays) - set(_NAMES) != expected or len(set(arrays) & set(_NAMES)) == 1:
+        raise _damaged(folder, f"{HEADER} lists other arrays than belong together")
+    if width is not None and width > MAX_ID + 1:
+        raise _damaged(folder, f"{HEADER} has {width} features; expected at most {MAX_ID + 1}")
+    return _Header(rows, -1 if width is None else width, arrays)
+
+
+def _mapped(folder: str, name: str, length: int, checksum: int, verify: bool) -> NDArray[Any]:
+    path = Path(folder, name)
+    dtype = np.dtype(_DTYPES[name.rpartition(".")[2]])
+    size = path.stat().st_size
+    if size != length * dtype.itemsize:
+        raise _damaged(folder, f"{name} has {size} bytes; expected {length * dtype.itemsize}")
+    if verify:
+        with path.open("rb") as file:
+            found = 0
+            while block := file.read(BLOCK_BYTES):
+                found = zlib.crc32(block, found)
+        if found != checksum:
+            raise _damaged(folder, f"{name} does not agree with its checksum")
+    if not length:  # an empty file cannot be mapped
+        return np.empty(0, dtype)
+    return np.memmap(path, dtype, mode="r").view(np.ndarray)
+
+
+def _matrix(arrays: list[NDArray[Any]], width: int) -> csr_array:
+    """CSR over these very arrays: SciPy would copy ids to the type of row ends, or the reverse."""
+    X = csr_array((len(arrays[0]) - 1, width), dtype=np.float32)
+    X.indptr, X.indices, X.data = arrays
+    X.has_sorted_indices = X.has_canonical_format = True
+    return X
+
+
+def _check_indptr(folder: str, name: str, indptr: NDArray[np.int64], length: int) -> None:
+    sound = len(indptr) > 0 and indptr[0] == 0 and indptr[-1] == length
+    for start in range(0, len(indptr), BLOCK_BYTES) if sound else ():
+        sound = sound and bool((np.diff(indptr[start : start + BLOCK_BYTES + 1]) >= 0).all())
+    if not sound:
+        raise _damaged(folder, f"the ends of rows in {name} are none")
+
+
+def _check_ids(folder: str, ids: NDArray[np.int32], end: int) -> None:
+    for start in range(0, len(ids), BLOCK_BYTES):
+        block = ids[start : start + BLOCK_BYTES]
+        if block.min() < 0 or block.max() >= end:
+            raise _damaged(folder, f"{_LABELS[1]} holds what is no label")
+
+
+def _damaged(folder: str, what: str) -> FileFormatError:
+    return FileFormatError(folder, None, f"is damaged: {what}; convert it once more")
+
+
+# --- writing -------------------------------------------------------------------------------------
+
+
+class Writer:
+    """A data set that grows row by row; memory holds the names of labels and nothing else.
+
+    A context manager: where its block is left by an error there is no header, so no data set.
+    """
+
+    def __init__(self, folder: Path, *, is_text: bool, labels_are_int: bool) -> None:
+        self._folder = folder
+        self._width = -1 if is_text else 0
+        self._names: dict[str, int] | None = None if labels_are_int else {}
+        self._rows = 0
+        used = (*(_TEXTS if is_text else _FEATURES), *_LABELS, *(() if labels_are_int else _NAMES))
+        self._files = {name: _ArrayFile(folder / name) for name in used}
+        for name in used:
+            if name.endswith("indptr.i64"):
+                self._files[name].append(np.zeros(1, np.int64))
+
+    def labels(self, rows: Sequence[tuple[Any, ...]]) -> None:
+        """Append the labels of rows."""
+        lengths = np.fromiter(map(len, rows), np.int64, len(rows))
+        self.label_ids(lengths, self.ids_of([label for row in rows for label in row]))
+
+    def ids_of(self, names: Sequence[Any]) -> NDArray[np.int32]:
+        """Ids of labels, new ones of those that are new."""
+        table = self._names
+        if table is not None:
+            names = [table.setdefault(name, len(table)) for name in names]
+        return np.array(names, np.int32)
+
+    def label_ids(self, lengths: NDArray[np.int64], ids: NDArray[np.int32]) -> None:
+        """Append the labels of rows by their ids."""
+        self._append(_LABELS[0], lengths)
+        self._files[_LABELS[1]].append(ids)
+        self._rows += len(lengths)
+
+    def features(self, lengths: NDArray[np.int64], ids: Any, values: Any, width: int) -> None:
+        """Append the features of rows."""
+        self._append(_FEATURES[0], lengths)
+        self._files[_FEATURES[1]].append(ids.astype(np.int32, copy=False))
+        self._files[_FEATURES[2]].append(values)
+        self._width = max(self._width, width)
+
+    def texts(self, texts: Sequence[str]) -> None:
+        """Append the texts of rows."""
+        self._texts(_TEXTS, texts)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: object, error: object, trace: object) -> None:
+        with ExitStack() as files:
+            for file in self._files.values():
+                files.callback(file.close)
+            if error is None:
+                self._finish()
+
+    def _finish(self) -> None:
+        """Write what is left, the header last."""
+        names = list(self._names or ())
+        for start in range(0, len(names), _ROWS_PER_PIECE):
+            self._texts(_NAMES, names[start : start + _ROWS_PER_PIECE])
+        header = {
+            "labelgrove_dataset": _VERSION,
+            "rows": self._rows,
+            "features": None if self._width < 0 else self._width,
+            "arrays": {name: file.finish() for name, file in self._files.items()},
+        }
+        with (self._folder / HEADER).open("w", encoding="utf-8") as file:
+            json.dump(header, file, indent=1)
+            file.flush()
+            os.fsync(file.fileno())
+
+    def _texts(self, arrays: tuple[str, str], texts: Sequence[str]) -> None:
+        content = [text.encode() for text in texts]
+        self._append(arrays[0], np.fromiter(map(len, content), np.int64, len(content)))
+        self._files[arrays[1]].append(np.frombuffer(b"".join(content), np.uint8))
+
+    def _append(self, name: str, lengths: NDArray[np.int64]) -> None:
+        file = self._files[name]
+        ends = file.last + np.cumsum(lengths, dtype=np.int64)
+        file.append(ends)
+        if len(ends):
+            file.last = int(ends[-1])
+
+
+class _ArrayFile:
+    """A file that an array is appended to; how long it is, and its checksum."""
+
+    def __init__(self, path: Path) -> None:
+        self._dtype = np.dtype(_DTYPES[path.suffix[1:]])
+        self._file: BinaryIO = path.open("wb")
+        self._length = self._checksum = 0
+        self.last = 0
+
+    def append(self, array: NDArray[Any]) -> None:
+        content = np.ascontiguousarray(array, self._dtype).data.cast("B")
+        self._file.write(content)
+        self._length += len(array)
+        self._checksum = zlib.crc32(content, self._checksum)
+
+    def finish(self) -> dict[str, int]:
+        """See that all is on the disk; length and checksum for the header."""
+        self._file.flush()
+        os.fsync(self._file.fileno())
+        return {"length": self._length, "crc32": self._checksum}
+
+    def close(self) -> None:
+        self._file.close()

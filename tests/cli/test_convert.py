@@ -1,0 +1,35 @@
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from cli.conftest import write_xmlc
+
+
+@pytest.mark.parametrize("algorithm", ["plt", "online-plt"])
+def test_a_model_is_the_same_whether_data_is_read_or_mapped(
+    algorithm: str, run: Any, tmp_path: Path
+) -> None:
+    data, folder = write_xmlc(tmp_path / "train.xmlc"), tmp_path / "train"
+    told = json.loads(run("convert", data, "-o", folder, "--json").stdout)
+    assert (told["examples"], told["features"]) == (300, 61)
+    models = [tmp_path / "read.lg", tmp_path / "mapped.lg"]
+    for model, source in zip(models, (data, folder), strict=True):
+        run("train", source, "-o", model, "--algorithm", algorithm)
+    assert models[0].read_bytes() == models[1].read_bytes()
+    predicted = [run("predict", models[0], source).stdout for source in (data, folder)]
+    assert predicted[0] == predicted[1]
+
+
+def test_texts_are_converted(run: Any, texts: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "texts"
+    assert ", text\n" in run("convert", texts, "-o", folder).stdout
+    assert "P@1" in run("train", folder, "-o", tmp_path / "model.lg").stdout
+
+
+def test_a_folder_that_is_no_data_set_is_kept(run: Any, texts: Path, tmp_path: Path) -> None:
+    result = run("convert", texts, "-o", tmp_path, status=1)
+    assert "is there and is no data set" in result.stderr

@@ -1,0 +1,292 @@
+"""Data sets on disk: the rows of the files, the same bytes whatever happens, damage found out."""
+
+from __future__ import annotations
+
+import json
+import zlib
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from fuzz.extremes import examples as n_examples
+from labelgrove import FileFormatError, ParameterError, PLTClassifier, TextClassifier
+from labelgrove.data import _convert, convert, open_dataset, read_examples, write_examples
+from labelgrove.data._mapped import HEADER, Writer
+
+TEXTS = ["a red fox", "", "ein süßer Bär", "🦊 狐", "x" * 200]
+
+
+def bytes_of(folder: Path) -> dict[str, bytes]:
+    return {path.name: path.read_bytes() for path in sorted(folder.iterdir())}
+
+
+def svm(folder: Path, name: str, rows: list[tuple[tuple[int, ...], dict[int, float]]]) -> Path:
+    path = folder / name
+    lines = (
+        ",".join(map(str, labels)) + "".join(f" {i}:{value!r}" for i, value in sorted(row.items()))
+        for labels, row in rows
+    )
+    path.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    return path
+
+
+def jsonl(folder: Path, name: str, rows: list[tuple[str, list[str]]]) -> Path:
+    path = folder / name
+    lines = (json.dumps({"text": text, "labels": labels}) for text, labels in rows)
+    path.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    return path
+
+
+@pytest.fixture
+def two(tmp_path: Path) -> list[Path]:
+    """Two files, the second of which brings new labels and wider rows."""
+    return [
+        svm(tmp_path, "a.svm", [((3, 1), {0: 0.5, 7: 1.25}), ((1,), {2: -3.0})]),
+        svm(tmp_path, "b.svm", [((9,), {11: 1.0}), ((1, 3), {0: 2.0, 1: 1e-20})]),
+    ]
+
+
+numbers = st.floats(-1e6, 1e6, width=32)
+sparse = st.tuples(
+    st.lists(st.integers(0, 50), min_size=1, max_size=4, unique=True).map(tuple),
+    st.dictionaries(st.integers(0, 40), numbers, min_size=1, max_size=5),
+)
+texts = st.tuples(st.sampled_from(TEXTS), st.lists(st.sampled_from("äbc"), unique=True))
+
+
+@settings(max_examples=n_examples(15))
+@given(st.lists(st.lists(sparse, min_size=1, max_size=6), min_size=1, max_size=3))
+def test_features_come_back_as_the_files_have_them(files: Any) -> None:
+    with TemporaryDirectory() as name:
+        folder = Path(name)
+        paths = [svm(folder, f"{i}.svm", rows) for i, rows in enumerate(files)]
+        found = convert(paths, folder / "out")
+        single = [read_examples(path) for path in paths]
+        assert list(found.labels) == [row for one in single for row in one.labels]
+        assert found.X is not None
+        width = max(one.X.shape[1] for one in single if one.X is not None)
+        assert found.X.shape == (sum(map(len, files)), width)
+        dense = np.zeros(found.X.shape, np.float32)
+        for i, (_, row) in enumerate(row for rows in files for row in rows):
+            dense[i, list(row)] = list(row.values())
+        np.testing.assert_array_equal(found.X.toarray(), dense)
+        again = read_examples(folder / "out")
+        assert again.X is not None and again.labels == list(found.labels)
+        np.testing.assert_array_equal(again.X.toarray(), dense)
+
+
+@settings(max_examples=n_examples(15))
+@given(st.lists(st.lists(texts, min_size=1, max_size=6), min_size=1, max_size=3))
+def test_texts_come_back_as_the_files_have_them(files: Any) -> None:
+    with TemporaryDirectory() as name:
+        folder = Path(name)
+        paths = [jsonl(folder, f"{i}.jsonl", rows) for i, rows in enumerate(files)]
+        found = convert(paths, folder / "out")
+        rows = [row for rows in files for row in rows]
+        assert found.X is None and found.text is not None
+        assert list(found.text) == [text for text, _ in rows]
+        assert list(found.labels) == [tuple(labels) for _, labels in rows]
+        assert read_examples(folder / "out").text == [text for text, _ in rows]
+
+
+def test_nothing_is_copied_on_the_way_in(two: list[Path], tmp_path: Path) -> None:
+    X = convert(two, tmp_path / "out").X
+    assert X is not None
+    for array in (X.indptr, X.indices, X.data):
+        assert isinstance(array.base, np.memmap) and not array.flags.writeable
+
+
+def test_models_learn_from_it_what_they_learn_from_the_files(tmp_path: Path) -> None:
+    rows = [(f"word{i % 5} word{i % 3}", [f"l{i % 5}", f"m{i % 3}"]) for i in range(40)]
+    found = convert([jsonl(tmp_path, "a.jsonl", rows)], tmp_path / "out")
+    assert found.text is not None
+    models = [TextClassifier(PLTClassifier(random_state=0)) for _ in range(2)]
+    models[0].fit(found.text, found.labels)
+    models[1].fit([text for text, _ in rows], [labels for _, labels in rows])
+    for i, model in enumerate(models):
+        model.save(tmp_path / f"{i}.lg")
+    assert (tmp_path / "0.lg").read_bytes() == (tmp_path / "1.lg").read_bytes()
+
+
+def test_processes_give_the_same_bytes(two: list[Path], tmp_path: Path) -> None:
+    told: list[float] = []
+    convert(two, tmp_path / "one")
+    convert(two, tmp_path / "both", n_jobs=2, progress=told.append)
+    assert bytes_of(tmp_path / "one") == bytes_of(tmp_path / "both")
+    assert told[-1] == 1.0 and told == sorted(told)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["a.svm", "b.svm", "both", "one"]
+
+
+def test_it_goes_on_after_a_stop(
+    two: list[Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    convert(two, tmp_path / "one")
+    read, closed = [], []
+
+    def opened(name: str, *rest: Any, **options: Any) -> Any:
+        if "chunk_size" in options:
+            read.append(Path(name).name)
+        return open_examples(name, *rest, **options)
+
+    def finish(writer: Writer) -> None:
+        closed.append(writer)
+        if len(closed) == 2:
+            raise KeyboardInterrupt
+        whole(writer)
+
+    open_examples, whole = _convert.open_examples, Writer._finish
+    monkeypatch.setattr(_convert, "open_examples", opened)
+    monkeypatch.setattr(Writer, "_finish", finish)
+    with pytest.raises(KeyboardInterrupt):
+        convert(two, tmp_path / "out")
+    assert not (tmp_path / "out").exists()
+    convert(two, tmp_path / "out")
+    assert read == ["a.svm", "b.svm", "b.svm"]
+    assert bytes_of(tmp_path / "out") == bytes_of(tmp_path / "one")
+
+
+def test_a_file_that_has_changed_is_read_again(
+    two: list[Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    second = two[1].read_bytes()
+    two[1].write_bytes(b"1 no\n")
+    with pytest.raises(FileFormatError, match=r"b\.svm:1"):
+        convert(two, tmp_path / "out")
+    two[1].write_bytes(second)
+    two[0].write_text("7 1:1\n", encoding="utf-8")
+    assert list(convert(two, tmp_path / "out").labels) == [(7,), (9,), (1, 3)]
+
+
+def test_what_is_there_is_replaced_only_if_it_is_a_data_set(
+    two: list[Path], tmp_path: Path
+) -> None:
+    convert(two[:1], tmp_path / "out")
+    assert len(convert(two, tmp_path / "out")) == 4
+    (tmp_path / "other").mkdir()
+    with pytest.raises(ParameterError, match="is there and is no data set"):
+        convert(two, tmp_path / "other")
+
+
+def test_files_of_two_kinds_are_refused_before_any_is_read(two: list[Path], tmp_path: Path) -> None:
+    text = jsonl(tmp_path, "c.jsonl", [("a", ["b"])])
+    with pytest.raises(FileFormatError, match=r"c\.jsonl: holds texts .* expected features"):
+        convert([*two, text], tmp_path / "out")
+    assert not list(tmp_path.glob(".*"))
+
+
+@pytest.mark.parametrize("inputs", [[], ["-"]])
+def test_inputs_are_files(inputs: list[str], tmp_path: Path) -> None:
+    with pytest.raises(ParameterError, match="expected files"):
+        convert(inputs, tmp_path / "out")
+
+
+def test_rows_of_labels_are_sequences(two: list[Path], tmp_path: Path) -> None:
+    labels = convert(two, tmp_path / "out").labels
+    assert labels[1] == (1,) and labels[-1] == (1, 3) and len(labels) == 4
+    assert list(labels[1:3]) == [(1,), (9,)] and list(labels[3:1]) == []
+    with pytest.raises(IndexError):
+        labels[4]
+    with pytest.raises(ValueError, match="one after another"):
+        labels[::2]
+
+
+# --- damage --------------------------------------------------------------------------------------
+
+
+@settings(max_examples=n_examples(20))
+@given(st.data())
+def test_every_flipped_bit_of_an_array_is_found(data: st.DataObject) -> None:
+    with TemporaryDirectory() as name:
+        folder = Path(name)
+        convert([jsonl(folder, "a.jsonl", [("a b", ["x", "y"]), ("c", [])])], folder / "out")
+        arrays = [path for path in sorted((folder / "out").iterdir()) if path.name != HEADER]
+        path = data.draw(st.sampled_from(arrays))
+        content = bytearray(path.read_bytes())
+        content[data.draw(st.integers(0, len(content) - 1))] ^= 1 << data.draw(st.integers(0, 7))
+        path.write_bytes(content)
+        with pytest.raises(FileFormatError, match="is damaged"):
+            open_dataset(folder / "out")
+
+
+@settings(max_examples=n_examples(40))
+@given(st.data())
+def test_what_is_not_verified_harms_nobody(data: st.DataObject) -> None:
+    """Any content of an array of the right size: rows, or an error."""
+    with TemporaryDirectory() as name:
+        folder = Path(name)
+        if data.draw(st.booleans()):
+            convert([jsonl(folder, "a.jsonl", [("a b", ["x", "y"]), ("c", [])])], folder / "out")
+        else:
+            convert(
+                [svm(folder, "a", [((1,), {3: 1.0, 9: 2.0}), ((2,), {1: 1.0})])], folder / "out"
+            )
+        arrays = [path for path in sorted((folder / "out").iterdir()) if path.name != HEADER]
+        path = data.draw(st.sampled_from(arrays))
+        size = path.stat().st_size
+        path.write_bytes(data.draw(st.binary(min_size=size, max_size=size)))
+        try:
+            found = open_dataset(folder / "out", verify=False)
+            rows = [*found.labels, *(found.text or ())]
+            assert len(rows) in (2, 4)
+            if found.X is not None:
+                PLTClassifier().fit(found.X, found.labels)
+        except FileFormatError as error:
+            assert "is damaged" in str(error)
+        except ValueError as error:
+            assert str(error).startswith("X: row")
+
+
+@pytest.mark.parametrize(
+    ("header", "said"),
+    [
+        ("", "cannot be read"),
+        ("[]", "cannot be read"),
+        ("{}", "cannot be read"),
+        ({"labelgrove_dataset": 2}, "of version 2; expected 1"),
+        ({"rows": -1}, "sizes that are none"),
+        ({"rows": 1}, "has 2 rows"),
+        ({"features": 2**40}, "expected at most"),
+        ({"features": None}, "other arrays"),
+        ({"arrays": {}}, "other arrays"),
+        ({"arrays": {"X.indptr.i64": {"length": "3", "crc32": 0}}}, "sizes that are none"),
+    ],
+)
+def test_a_header_that_is_wrong_is_refused(
+    header: str | dict[str, Any], said: str, two: list[Path], tmp_path: Path
+) -> None:
+    convert(two[:1], tmp_path / "out")
+    path = tmp_path / "out" / HEADER
+    if isinstance(header, dict):
+        header = json.dumps(json.loads(path.read_text(encoding="utf-8")) | header)
+    path.write_text(header, encoding="utf-8")
+    with pytest.raises(FileFormatError, match=said):
+        open_dataset(tmp_path / "out")
+
+
+def test_a_folder_without_header_is_none(tmp_path: Path) -> None:
+    with pytest.raises(FileFormatError, match=r"has no dataset\.json"):
+        open_dataset(tmp_path)
+
+
+def test_rows_that_are_no_rows_are_refused_while_reading(tmp_path: Path) -> None:
+    convert([svm(tmp_path, "a", [((1,), {3: 1.0, 9: 2.0})])], tmp_path / "out")
+    path = tmp_path / "out" / "X.indices.i32"
+    path.write_bytes(np.array([9, 3], "<i4").tobytes())
+    header = json.loads((tmp_path / "out" / HEADER).read_text(encoding="utf-8"))
+    header["arrays"][path.name]["crc32"] = zlib.crc32(path.read_bytes())
+    (tmp_path / "out" / HEADER).write_text(json.dumps(header), encoding="utf-8")
+    with pytest.raises(FileFormatError, match="rows 0 to 0 are not"):
+        read_examples(tmp_path / "out")
+
+
+def test_unused_formats_write_the_same(two: list[Path], tmp_path: Path) -> None:
+    """A data set is read like any file, and can be written as one."""
+    convert(two, tmp_path / "out")
+    found = read_examples(tmp_path / "out")
+    write_examples(tmp_path / "back.svm", found.X, found.labels)
+    assert list(read_examples(tmp_path / "back.svm").labels) == list(found.labels)
