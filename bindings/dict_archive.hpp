@@ -1,4 +1,4 @@
-// A model's state as a Python dict of NumPy arrays.
+// A model's state as a Python dict of NumPy arrays, or of what gives them piece by piece.
 #pragma once
 
 #include <cstdint>
@@ -6,15 +6,19 @@
 #include <stdexcept>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "arrays.hpp"
 #include "labelgrove/archive.hpp"
+#include "streamed_array.hpp"
 
 namespace labelgrove::bindings {
 
 class DictWriter final : public ArrayWriter {
  public:
-  explicit DictWriter(nb::dict& out) : out_(out) {}
+  // With an engine, arrays that grow with the model are `StreamedArray`s, which keep it alive.
+  explicit DictWriter(nb::dict& out, nb::object streamed_engine = nb::none())
+      : out_(out), streamed_engine_(std::move(streamed_engine)) {}
   std::span<std::uint8_t> bytes(std::string_view name, std::size_t size) override {
     return make<std::uint8_t>(name, size);
   }
@@ -26,6 +30,12 @@ class DictWriter final : public ArrayWriter {
   }
   std::span<float> f32(std::string_view name, std::size_t size) override { return make<float>(name, size); }
   std::span<double> f64(std::string_view name, std::size_t size) override { return make<double>(name, size); }
+  void u32(std::string_view name, std::size_t size, Source<std::uint32_t> source) override {
+    put(name, size, std::move(source));
+  }
+  void f32(std::string_view name, std::size_t size, Source<float> source) override {
+    put(name, size, std::move(source));
+  }
 
  private:
   template <typename T>
@@ -34,18 +44,29 @@ class DictWriter final : public ArrayWriter {
     out_[nb::str(name.data(), name.size())] = array;
     return {array.data(), size};
   }
+  template <typename T>
+  void put(std::string_view name, std::size_t size, Source<T> source) {
+    StreamedArray array{streamed_engine_, size, std::move(source)};
+    const nb::str key(name.data(), name.size());
+    if (streamed_engine_.is_none()) out_[key] = array.whole();
+    else out_[key] = nb::cast(std::move(array));
+  }
   nb::dict& out_;
+  nb::object streamed_engine_;
 };
 
 class DictReader final : public ArrayReader {
  public:
-  explicit DictReader(const nb::dict& in) : in_(in) {}
+  explicit DictReader(const nb::dict& in, nb::object let_go = nb::none()) : in_(in), let_go_(std::move(let_go)) {}
   bool has(std::string_view name) const override { return in_.contains(nb::str(name.data(), name.size())); }
   std::span<const std::uint8_t> bytes(std::string_view name) const override { return get<std::uint8_t>(name); }
   std::span<const std::uint32_t> u32(std::string_view name) const override { return get<std::uint32_t>(name); }
   std::span<const std::uint64_t> u64(std::string_view name) const override { return get<std::uint64_t>(name); }
   std::span<const float> f32(std::string_view name) const override { return get<float>(name); }
   std::span<const double> f64(std::string_view name) const override { return get<double>(name); }
+  void let_go() const override {
+    if (!let_go_.is_none()) let_go_();
+  }
 
  private:
   template <typename T>
@@ -61,6 +82,7 @@ class DictReader final : public ArrayReader {
     return view(array);
   }
   const nb::dict& in_;
+  nb::object let_go_;
 };
 
 }  // namespace labelgrove::bindings

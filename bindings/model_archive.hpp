@@ -9,11 +9,11 @@
 
 namespace labelgrove::bindings {
 
-// What save(ArrayWriter&) writes.
+// What save(ArrayWriter&) writes; see DictWriter.
 template <typename Save>
-nb::dict saved_by(Save&& save) {
+nb::dict saved_by(Save&& save, nb::object streamed_engine = nb::none()) {
   nb::dict out;
-  DictWriter writer(out);
+  DictWriter writer(out, std::move(streamed_engine));
   save(writer);
   return out;
 }
@@ -26,23 +26,35 @@ void bind_archive(nb::class_<Held<Engine>>& engine, OptionsFrom options_from) {
   engine
       .def_static(
           "load",
-          [options_from](const nb::dict& options, const nb::dict& arrays, bool for_prediction) {
-            if constexpr (requires(const ArrayReader& saved) { Engine(options_from(options), saved, true); }) {
-              return std::make_unique<Model>(arrays, options_from(options), DictReader(arrays), for_prediction);
+          [options_from](const nb::dict& options, const nb::dict& arrays, bool for_prediction, nb::object let_go,
+                         bool check_only) {
+            const DictReader saved(arrays, std::move(let_go));
+            const nb::object kept = for_prediction ? nb::object(arrays) : nb::none();
+            if constexpr (requires { Engine(options_from(options), saved, true, true); }) {
+              return std::make_unique<Model>(kept, options_from(options), saved, for_prediction, check_only);
+            } else if constexpr (requires { Engine(options_from(options), saved, true); }) {
+              return std::make_unique<Model>(kept, options_from(options), saved, for_prediction);
             } else {
-              return std::make_unique<Model>(arrays, options_from(options), DictReader(arrays));
+              return std::make_unique<Model>(arrays, options_from(options), saved);
             }
           },
-          nb::arg("options"), nb::arg("arrays"), nb::arg("for_prediction"))
+          nb::arg("options"), nb::arg("arrays"), nb::arg("for_prediction"), nb::arg("let_go") = nb::none(),
+          nb::arg("check_only") = false,
+          "What `save` gave. `let_go` is called, now and then, when what was read so far may go. To check only, the "
+          "arrays are gone through, and what is returned need not hold them.")
       .def(
           "save",
-          [](const Model& self, bool for_prediction) {
-            return saved_by([&](ArrayWriter& out) {
-              if constexpr (requires { self.engine.save(out, true); }) self.whole().save(out, for_prediction);
-              else self.whole().save(out);
-            });
+          [](nb::handle_t<Model> self, bool for_prediction, bool streamed) {
+            const Engine& whole = nb::cast<const Model&>(self).whole();
+            const auto save = [&](ArrayWriter& out) {
+              if constexpr (requires { whole.save(out, true); }) whole.save(out, for_prediction);
+              else whole.save(out);
+            };
+            return saved_by(save, streamed ? nb::borrow<nb::object>(self) : nb::none());
           },
-          nb::arg("for_prediction"))
+          nb::arg("for_prediction"), nb::arg("streamed") = false,
+          "Arrays by name; `streamed`, large ones are made while they are written, which the engine must outlast "
+          "unchanged.")
       .def("size", [](const Model& self) {
         const auto size = self.whole().size();
         nb::dict out;

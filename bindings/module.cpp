@@ -6,6 +6,7 @@ NB_MODULE(_core, module) {
   module.doc() = "The compiled engine of LabelGrove; private.";
   labelgrove::bindings::register_enumerations(module);
   labelgrove::bindings::register_search(module);
+  labelgrove::bindings::register_streamed_array(module);
   labelgrove::bindings::register_lom_tree(module);
   labelgrove::bindings::register_ldsm(module);
   labelgrove::bindings::register_online_plt(module);

@@ -16,5 +16,6 @@ void register_rows(nanobind::module_& module);
 void register_text(nanobind::module_& module);
 void register_trees(nanobind::module_& module);
 void register_machine(nanobind::module_& module);
+void register_streamed_array(nanobind::module_& module);
 
 }  // namespace labelgrove::bindings

@@ -2,8 +2,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <memory>
 #include <string>
-#include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "labelgrove/archive_check.hpp"
@@ -24,6 +25,21 @@ void require_places(const BlockView& block, const std::string& where) {
   require(all_within(block.shares, 1.0F), where + ": a feature's share of a row is out of range");
 }
 
+template <typename T>
+void append(std::vector<T>& to, std::span<const T> numbers) {
+  to.insert(to.end(), numbers.begin(), numbers.end());
+}
+
+// What `part` appends for one item after the other.
+template <typename T, typename Item, typename Part>
+Source<T> by_item(std::shared_ptr<const std::vector<Item>> items, Part part) {
+  return [items = std::move(items), part, next = std::size_t{0}](std::vector<T>& to) mutable {
+    if (next == items->size()) return false;
+    part((*items)[next++], to);
+    return true;
+  };
+}
+
 }  // namespace
 
 // --- blocks ----------------------------------------------------------------------------------------------------------
@@ -34,7 +50,9 @@ void save_blocks(ArrayWriter& out, std::span<const NodeId> nodes, std::span<cons
   auto sizes = out.u32("block.features", nodes.size());
   auto thetas = out.bytes("block.theta", nodes.size());
   auto updates = out.u64("block.updates", nodes.size());
-  const auto columns_of = [&](std::size_t i) { return for_prediction ? blocks[i]->children() : blocks[i]->columns(); };
+  const auto columns_of = [for_prediction](const RowBlock& block) {
+    return for_prediction ? block.children() : block.columns();
+  };
   const bool shared = std::ranges::any_of(blocks, [](const RowBlock* block) { return !block->places().empty(); });
   auto rows = shared ? out.u32("block.rows", nodes.size()) : std::span<std::uint32_t>();
   std::size_t features = 0;
@@ -45,28 +63,29 @@ void save_blocks(ArrayWriter& out, std::span<const NodeId> nodes, std::span<cons
     updates[i] = blocks[i]->updates();
     features += sizes[i];
     if (shared) rows[i] = blocks[i]->rows();
-    cells += std::size_t{blocks[i]->rows()} * columns_of(i);
+    cells += std::size_t{blocks[i]->rows()} * columns_of(*blocks[i]);
   }
-  const bool with_state = learner.has_state() && !for_prediction;
-  FeatureId* next_feature = out.u32("weights.feature", features).data();
-  std::uint32_t* next_place = shared ? out.u32("weights.place", features).data() : nullptr;
-  float* next_share = shared ? out.f32("weights.share", features).data() : nullptr;
-  float* next_weight = out.f32("weights.value", cells).data();
-  float* next_state = with_state ? out.f32("weights.state", cells).data() : nullptr;
-  for (std::size_t i = 0; i < nodes.size(); ++i) {
-    const RowBlock& block = *blocks[i];
-    const std::size_t of_block = std::size_t{block.rows()} * columns_of(i);
-    next_feature = std::ranges::copy(block.features().features(), next_feature).out;
-    if (shared) {
-      next_place = std::ranges::copy(block.places(), next_place).out;
-      next_share = std::ranges::copy(block.shares(), next_share).out;
-    }
-    block.copy_weights(columns_of(i), next_weight);
-    next_weight += of_block;
-    if (!with_state) continue;
-    block.copy_state(columns_of(i), next_state);
-    next_state += of_block;
+  const auto all = std::make_shared<const std::vector<const RowBlock*>>(blocks.begin(), blocks.end());
+  out.u32("weights.feature", features,
+          by_item<FeatureId>(all, [](const RowBlock* block, auto& to) { append(to, block->features().features()); }));
+  if (shared) {
+    out.u32("weights.place", features,
+            by_item<std::uint32_t>(all, [](const RowBlock* block, auto& to) { append(to, block->places()); }));
+    out.f32("weights.share", features,
+            by_item<float>(all, [](const RowBlock* block, auto& to) { append(to, block->shares()); }));
   }
+  const auto by_row = [&](auto part) -> Source<float> {
+    return [all, columns_of, part, block = std::size_t{0}, row = std::uint32_t{0}](std::vector<float>& to) mutable {
+      if (block == all->size()) return false;
+      const RowBlock& from = *(*all)[block];
+      append(to, std::span(part(from, row), columns_of(from)));
+      if (++row == from.rows()) ++block, row = 0;
+      return true;
+    };
+  };
+  out.f32("weights.value", cells, by_row([](const RowBlock& block, std::uint32_t r) { return block.weights(r); }));
+  if (!learner.has_state() || for_prediction) return;
+  out.f32("weights.state", cells, by_row([](const RowBlock& block, std::uint32_t r) { return block.state(r); }));
 }
 
 void load_blocks(const ArrayReader& saved, const LabelTree& tree, const LearnerOptions& learner, bool for_prediction,
@@ -85,6 +104,7 @@ void load_blocks(const ArrayReader& saved, const LabelTree& tree, const LearnerO
   Pieces weights("weights.value", saved.f32("weights.value"));
   const bool with_state = learner.has_state() && !for_prediction;
   Pieces states("weights.state", with_state ? saved.f32("weights.state") : std::span<const float>());
+  Reading reading(saved);
   for (std::size_t i = 0; i < nodes.size(); ++i) {
     const NodeId v = nodes[i];
     require(v < tree.size() && (i == 0 || nodes[i - 1] < v), "the blocks' nodes must exist and increase");
@@ -112,6 +132,7 @@ void load_blocks(const ArrayReader& saved, const LabelTree& tree, const LearnerO
     require(std::ranges::all_of(view.features, [](FeatureId id) { return id < kNone / 2; }),
             node_name(v) + ": a feature id is out of range");
     require(take(v, view) == view.features.size(), node_name(v) + ": a feature occurs twice");
+    reading.went_over(view.features.size_bytes() + block_weights.size_bytes() + block_state.size_bytes());
   }
   sizes.finish();
   thetas.finish();
@@ -129,32 +150,33 @@ void load_blocks(const ArrayReader& saved, const LabelTree& tree, const LearnerO
 namespace {
 
 // Of these, in this order.
-void save_examples(ArrayWriter& out, std::span<const ExampleId> ids, const ExampleStore& examples) {
-  auto lengths = out.u32("example.features", ids.size());
-  auto dense = out.bytes("example.dense", ids.size());
+void save_examples(ArrayWriter& out, std::shared_ptr<const std::vector<ExampleId>> ids, const ExampleStore& examples) {
+  auto lengths = out.u32("example.features", ids->size());
+  auto dense = out.bytes("example.dense", ids->size());
   std::size_t features = 0;
   std::size_t values = 0;
-  for (std::size_t i = 0; i < ids.size(); ++i) {
-    const Features x = examples.view(ids[i]);
+  for (std::size_t i = 0; i < ids->size(); ++i) {
+    const Features x = examples.view((*ids)[i]);
     lengths[i] = x.size;
     dense[i] = is_dense(x) ? 1 : 0;
     values += x.size;
     features += dense[i] != 0 ? 0 : x.size;
   }
-  FeatureId* next_feature = out.u32("example.feature", features).data();
-  float* next_value = out.f32("example.value", values).data();
-  for (std::size_t i = 0; i < ids.size(); ++i) {
-    const Features x = examples.view(ids[i]);
-    if (dense[i] == 0) next_feature = std::copy_n(x.ids, x.size, next_feature);
-    next_value = std::copy_n(x.values, x.size, next_value);
-  }
+  out.u32("example.feature", features, by_item<FeatureId>(ids, [&examples](ExampleId id, auto& to) {
+            const Features x = examples.view(id);
+            if (!is_dense(x)) append(to, std::span(x.ids, x.size));
+          }));
+  out.f32("example.value", values, by_item<float>(ids, [&examples](ExampleId id, auto& to) {
+            const Features x = examples.view(id);
+            append(to, std::span(x.values, x.size));
+          }));
   const auto weight_of = [&](ExampleId id) { return examples.weight(id); };
-  if (std::ranges::all_of(ids, [](float weight) { return weight == 1.0F; }, weight_of)) return;
-  std::ranges::transform(ids, out.f32("example.weight", ids.size()).begin(), weight_of);
+  if (std::ranges::all_of(*ids, [](float weight) { return weight == 1.0F; }, weight_of)) return;
+  std::ranges::transform(*ids, out.f32("example.weight", ids->size()).begin(), weight_of);
 }
 
-// Their ids, each with a reference for the caller.
-std::vector<ExampleId> load_examples(const ArrayReader& saved, ExampleStore& examples) {
+// Their number; `take` is given each, with its weight.
+std::size_t load_examples(const ArrayReader& saved, const std::function<void(const Features&, float)>& take) {
   Pieces lengths("example.features", saved.u32("example.features"));
   const auto dense = saved.bytes("example.dense");
   Pieces features("example.feature", saved.u32("example.feature"));
@@ -163,14 +185,13 @@ std::vector<ExampleId> load_examples(const ArrayReader& saved, ExampleStore& exa
   require(weights.empty() || weights.size() == dense.size(), "array 'example.weight' must hold one number an example");
   require(std::ranges::all_of(weights, [](float weight) { return weight > 0.0F && weight <= kMostWeight; }),
           "the weight of a remembered example is out of range");
-  std::vector<ExampleId> ids;
   std::vector<FeatureId> counting;
+  Reading reading(saved);
   for (std::size_t i = 0; i < dense.size(); ++i) {
     const std::uint32_t length = lengths.one();
     const auto value = values.take(length);
     std::span<const FeatureId> feature;
     if (dense[i] != 0) {
-      examples.expect_dense(length);
       while (counting.size() < length) counting.push_back(static_cast<FeatureId>(counting.size()));
       feature = std::span(counting).first(length);
     } else {
@@ -181,12 +202,13 @@ std::vector<ExampleId> load_examples(const ArrayReader& saved, ExampleStore& exa
     }
     require(std::ranges::all_of(value, [](float x) { return std::abs(x) <= kMostValue; }),
             "a remembered example holds a number that is not finite, or larger than any that can be learnt from");
-    ids.push_back(examples.add({feature.data(), value.data(), length}, 1.0, weights.empty() ? 1.0F : weights[i]));
+    take({feature.data(), value.data(), length}, weights.empty() ? 1.0F : weights[i]);
+    reading.went_over(value.size_bytes() + feature.size_bytes());
   }
   lengths.finish();
   features.finish();
   values.finish();
-  return ids;
+  return dense.size();
 }
 
 }  // namespace
@@ -196,56 +218,71 @@ void save_memories(ArrayWriter& out, std::span<const NodeId> nodes, const NodeLe
   auto sizes = out.u32("memory.size", nodes.size());
   std::size_t entries = 0;
   std::size_t positives = 0;
+  std::vector<std::uint32_t> number;  // by example, in order of first mention: the same for the same state
+  auto mentioned = std::make_shared<std::vector<ExampleId>>();
+  auto memories = std::make_shared<std::vector<const ReplayMemory*>>();
   for (std::size_t i = 0; i < nodes.size(); ++i) {
     const ReplayMemory& memory = learners.memory(nodes[i]);
+    memories->push_back(&memory);
     reached[i] = memory.reached();
     sizes[i] = static_cast<std::uint32_t>(memory.size());
     entries += memory.size();
-    for (std::size_t e = 0; e < memory.size(); ++e) positives += memory.positives(e).size();
-  }
-  auto examples = out.u32("memory.example", entries);
-  auto counts = out.u32("memory.positives", entries);
-  auto next_child = out.u32("memory.child", positives).begin();
-  std::unordered_map<ExampleId, std::uint32_t> number;  // in order of first mention: the same for the same state
-  std::vector<ExampleId> mentioned;
-  std::size_t entry = 0;
-  for (const NodeId v : nodes) {
-    const ReplayMemory& memory = learners.memory(v);
-    for (std::size_t e = 0; e < memory.size(); ++e, ++entry) {
-      const auto [found, is_new] = number.try_emplace(memory.example(e), static_cast<std::uint32_t>(mentioned.size()));
-      if (is_new) mentioned.push_back(memory.example(e));
-      examples[entry] = found->second;
-      counts[entry] = static_cast<std::uint32_t>(memory.positives(e).size());
-      next_child = std::ranges::copy(memory.positives(e), next_child).out;
+    for (std::size_t e = 0; e < memory.size(); ++e) {
+      positives += memory.positives(e).size();
+      const ExampleId example = memory.example(e);
+      if (example >= number.size()) number.resize(example + std::size_t{1}, kNone);
+      if (number[example] != kNone) continue;
+      number[example] = static_cast<std::uint32_t>(mentioned->size());
+      mentioned->push_back(example);
     }
   }
-  save_examples(out, mentioned, learners.examples());
+  const auto for_each_entry = [&](auto part) {
+    return by_item<std::uint32_t, const ReplayMemory*>(memories, [part](const ReplayMemory* memory, auto& to) {
+      for (std::size_t e = 0; e < memory->size(); ++e) part(*memory, e, to);
+    });
+  };
+  const auto numbers = std::make_shared<const std::vector<std::uint32_t>>(std::move(number));
+  out.u32("memory.example", entries, for_each_entry([numbers](const ReplayMemory& memory, std::size_t e, auto& to) {
+            to.push_back((*numbers)[memory.example(e)]);
+          }));
+  out.u32("memory.positives", entries, for_each_entry([](const ReplayMemory& memory, std::size_t e, auto& to) {
+            to.push_back(static_cast<std::uint32_t>(memory.positives(e).size()));
+          }));
+  out.u32("memory.child", positives,
+          for_each_entry([](const ReplayMemory& memory, std::size_t e, auto& to) { append(to, memory.positives(e)); }));
+  save_examples(out, std::move(mentioned), learners.examples());
 }
 
 void load_memories(const ArrayReader& saved, std::span<const NodeId> nodes, const LabelTree& tree,
-                   const ReplayOptions& options, NodeLearners& learners) {
-  const std::vector<ExampleId> examples = load_examples(saved, learners.examples());
+                   const ReplayOptions& options, NodeLearners* learners) {
+  std::vector<ExampleId> examples;  // each with a reference of ours
+  const std::size_t known = load_examples(saved, [&](const Features& x, float weight) {
+    if (learners == nullptr) return;
+    if (is_dense(x)) learners->examples().expect_dense(x.size);
+    examples.push_back(learners->examples().add(x, 1.0, weight));
+  });
   Pieces reached("memory.reached", saved.u64("memory.reached"));
   Pieces sizes("memory.size", saved.u32("memory.size"));
   Pieces entries("memory.example", saved.u32("memory.example"));
   Pieces counts("memory.positives", saved.u32("memory.positives"));
   Pieces children("memory.child", saved.u32("memory.child"));
+  Reading reading(saved);
   for (const NodeId v : nodes) {
-    ReplayMemory& memory = learners.memory(v);
     const std::uint64_t total = reached.one();
     const std::uint32_t size = sizes.one();
     const std::uint64_t bound = options.replay_memory == 0 ? total : std::min(total, options.replay_memory);
     require(total <= kMostExamples && size == bound, node_name(v) + ": the number of remembered examples is wrong");
-    memory.restore(total);
+    if (learners != nullptr) learners->memory(v).restore(total);
     for (std::uint32_t e = 0; e < size; ++e) {
       const std::uint32_t example = entries.one();
       const auto positives = children.take(counts.one());
-      require(example < examples.size() &&
-                  std::ranges::adjacent_find(positives, std::greater_equal<>()) == positives.end() &&
+      require(example < known && std::ranges::adjacent_find(positives, std::greater_equal<>()) == positives.end() &&
                   (positives.empty() || positives.back() < tree[v].children.size()),
               node_name(v) + ": a remembered example or child does not exist");
-      learners.examples().retain(examples[example]);
-      memory.append(examples[example], positives);
+      reading.went_over(positives.size_bytes() + 2 * sizeof(example));
+      if (learners == nullptr) continue;
+      learners->examples().retain(examples[example]);
+      learners->memory(v).append(examples[example], positives);
     }
   }
   reached.finish();
@@ -253,7 +290,7 @@ void load_memories(const ArrayReader& saved, std::span<const NodeId> nodes, cons
   entries.finish();
   counts.finish();
   children.finish();
-  for (const ExampleId example : examples) learners.examples().release(example);
+  for (const ExampleId example : examples) learners->examples().release(example);
 }
 
 }  // namespace labelgrove

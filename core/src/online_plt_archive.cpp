@@ -42,7 +42,7 @@ void OnlinePlt::save(ArrayWriter& out, bool for_prediction) const {
   if (thresholds_) save_thresholds(out);
 }
 
-OnlinePlt::OnlinePlt(const OnlinePltOptions& options, const ArrayReader& saved, bool borrow)
+OnlinePlt::OnlinePlt(const OnlinePltOptions& options, const ArrayReader& saved, bool borrow, bool check_only)
     : options_(options),
       tree_(saved.u32("tree.parent"), saved.u32("tree.label"), saved.bytes("tree.silent"), saved_label_count(saved)),
       policy_(options, options.seed),
@@ -57,7 +57,8 @@ OnlinePlt::OnlinePlt(const OnlinePltOptions& options, const ArrayReader& saved, 
   if (!borrow) learners_.start(tree_.size() - 1, 0, false);  // room for all
 
   const auto needs_theta = [this](NodeId v) { return policy_.needs_theta(tree_, v); };
-  const auto take = [&](NodeId v, const BlockView& view) {
+  const auto take = [&](NodeId v, const BlockView& view) -> std::uint32_t {
+    if (check_only) return StoredBlock(options_.learner, view).features().size();
     if (borrow) {
       stored_[v] = std::make_unique<StoredBlock>(options_.learner, view);
       stored_blocks_[v] = stored_[v].get();
@@ -67,12 +68,16 @@ OnlinePlt::OnlinePlt(const OnlinePltOptions& options, const ArrayReader& saved, 
     return block(v)->features().size();
   };
   load_blocks(saved, tree_, options_.learner, borrow, needs_theta, take);
-  for (NodeId v = 0; v < tree_.size(); ++v) {
+  const auto nodes = saved.u32("block.node");
+  for (NodeId v = 0, next = 0; v < tree_.size(); ++v) {
+    const bool there = next < nodes.size() && nodes[next] == v;
+    if (there) ++next;
     const bool needed = !tree_[v].is_leaf() || (!borrow && needs_theta(v));
-    require(needed == (block(v) != nullptr),
-            "node " + std::to_string(v) + ": its classifiers are missing or not needed");
+    require(needed == there, node_name(v) + ": its classifiers are missing or not needed");
   }
-  if (!borrow && options_.replay > 0) load_memories(saved, saved.u32("block.node"), tree_, options_, learners_);
+  if (!borrow && options_.replay > 0) {
+    load_memories(saved, nodes, tree_, options_, check_only ? nullptr : &learners_);
+  }
   if (!borrow && options_.replay_most > options_.replay) gauge_.emplace(saved, tree_.label_count(), examples_seen_);
   if (!borrow && options_.ofo) load_thresholds(saved);
 }

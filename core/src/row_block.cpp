@@ -13,14 +13,6 @@ constexpr float kArowSlope = 3.0F;
 
 }  // namespace
 
-void RowBlock::copy_weights(std::uint32_t columns, float* out) const {
-  for (std::uint32_t r = 0; r < rows(); ++r) out = std::copy_n(weights(r), columns, out);
-}
-
-void RowBlock::copy_state(std::uint32_t columns, float* out) const {
-  for (std::uint32_t r = 0; r < rows(); ++r) out = std::copy_n(weights(r) + stride_, columns, out);
-}
-
 void RowBlock::margins(const Features& x, Workspace& work, float* out) const {
   for (std::uint32_t j = 0; j < x.size; ++j) map_.prefetch(x.ids[j]);
   work.rows.clear();

@@ -1,6 +1,7 @@
 // A model's arrays in memory, where tests can compare and damage them.
 #pragma once
 
+#include <algorithm>
 #include <bit>
 #include <cstdint>
 #include <map>
@@ -31,6 +32,8 @@ class MemoryArchive final : public ArrayWriter, public ArrayReader {
   }
   std::span<float> f32(std::string_view name, std::size_t size) override { return make<float>(name, size); }
   std::span<double> f64(std::string_view name, std::size_t size) override { return make<double>(name, size); }
+  void u32(std::string_view name, std::size_t size, Source<std::uint32_t> source) override { take(name, size, source); }
+  void f32(std::string_view name, std::size_t size, Source<float> source) override { take(name, size, source); }
 
   bool has(std::string_view name) const override { return arrays_.contains(name); }
   std::span<const std::uint8_t> bytes(std::string_view name) const override { return get<std::uint8_t>(name); }
@@ -50,6 +53,13 @@ class MemoryArchive final : public ArrayWriter, public ArrayReader {
     const auto [at, is_new] = arrays_.try_emplace(std::string(name), std::vector<T>(size));
     if (!is_new) throw std::logic_error("array '" + at->first + "' is written twice");
     return std::get<std::vector<T>>(at->second);
+  }
+  template <typename T>
+  void take(std::string_view name, std::size_t size, const Source<T>& source) {
+    std::vector<T> numbers;
+    for (Source<T> next = source; next(numbers);) continue;
+    if (numbers.size() != size) throw std::logic_error("a source gives more or less than it was said to");
+    std::ranges::copy(numbers, make<T>(name, size).begin());
   }
   template <typename T>
   std::span<const T> get(std::string_view name) const {

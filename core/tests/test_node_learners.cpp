@@ -12,8 +12,10 @@ namespace {
 constexpr std::uint64_t kSeed = 3;
 
 std::vector<float> weights_of(const RowBlock& block) {
-  std::vector<float> weights(std::size_t{block.rows()} * block.columns());
-  block.copy_weights(block.columns(), weights.data());
+  std::vector<float> weights;
+  for (std::uint32_t r = 0; r < block.rows(); ++r) {
+    weights.insert(weights.end(), block.weights(r), block.weights(r) + block.columns());
+  }
   return weights;
 }
 
@@ -95,7 +97,7 @@ TEST("node archive: what nodes know and remember comes back, also for prediction
     other.put(v, SiblingBlock(learner, view));
     return other.block(v).features().size();
   });
-  load_memories(archive, nodes, tree, replay, other);
+  load_memories(archive, nodes, tree, replay, &other);
   MemoryArchive again;
   const std::vector<const RowBlock*> loaded{&other.block(1)};
   save_blocks(again, nodes, loaded, learner, false);

@@ -23,8 +23,10 @@ LabelTree copy_of(const LabelTree& tree) {
 // The classifiers of v's children, without an auxiliary one: by feature, then by child.
 std::vector<float> classifiers(const OnlinePlt& model, NodeId v) {
   const RowBlock& block = *model.block(v);
-  std::vector<float> weights(std::size_t{block.rows()} * block.children());
-  block.copy_weights(block.children(), weights.data());
+  std::vector<float> weights;
+  for (std::uint32_t r = 0; r < block.rows(); ++r) {
+    weights.insert(weights.end(), block.weights(r), block.weights(r) + block.children());
+  }
   return weights;
 }
 

@@ -40,12 +40,11 @@ struct Contents {
         features(block.features().features().begin(), block.features().features().end()),
         places(block.places().begin(), block.places().end()),
         shares(block.shares().begin(), block.shares().end()),
-        rows_held(block.rows()),
-        weights(std::size_t{block.rows()} * block.columns()) {
-    block.copy_weights(block.columns(), weights.data());
-    if (!with_state) return;
-    state.resize(weights.size());
-    block.copy_state(block.columns(), state.data());
+        rows_held(block.rows()) {
+    for (std::uint32_t r = 0; r < rows_held; ++r) {
+      weights.insert(weights.end(), block.weights(r), block.weights(r) + block.columns());
+      if (with_state) state.insert(state.end(), block.state(r), block.state(r) + block.columns());
+    }
   }
 
   std::uint32_t columns() const { return children + (theta ? 1 : 0); }

@@ -76,15 +76,47 @@ class PreparedThresholds:
     Thresholds of one engine with what a search derives from them; void once it changes.
     """
 
+class StreamedPieces:
+    """An iterator over the pieces of a `StreamedArray`."""
+
+    def __iter__(self) -> object: ...
+
+    def __next__(self) -> object: ...
+
+class StreamedArray:
+    """A one-dimensional array, made piece by piece: iterate over it."""
+
+    @property
+    def dtype(self) -> object: ...
+
+    @property
+    def shape(self) -> tuple: ...
+
+    @property
+    def ndim(self) -> int: ...
+
+    @property
+    def nbytes(self) -> int: ...
+
+    def __iter__(self) -> StreamedPieces: ...
+
+    def __array__(self, dtype: object | None = None, copy: object | None = None) -> object: ...
+
 class LomTree:
     """LOMtree; see core/include/labelgrove/lom_tree.hpp."""
 
     def __init__(self, options: dict) -> None: ...
 
     @staticmethod
-    def load(options: dict, arrays: dict, for_prediction: bool) -> LomTree: ...
+    def load(options: dict, arrays: dict, for_prediction: bool, let_go: object | None = None, check_only: bool = False) -> LomTree:
+        """
+        What `save` gave. `let_go` is called, now and then, when what was read so far may go. To check only, the arrays are gone through, and what is returned need not hold them.
+        """
 
-    def save(self, for_prediction: bool) -> dict: ...
+    def save(self, for_prediction: bool, streamed: bool = False) -> dict:
+        """
+        Arrays by name; `streamed`, large ones are made while they are written, which the engine must outlast unchanged.
+        """
 
     def size(self) -> dict: ...
 
@@ -122,9 +154,15 @@ class Ldsm:
     def __init__(self, options: dict) -> None: ...
 
     @staticmethod
-    def load(options: dict, arrays: dict, for_prediction: bool) -> Ldsm: ...
+    def load(options: dict, arrays: dict, for_prediction: bool, let_go: object | None = None, check_only: bool = False) -> Ldsm:
+        """
+        What `save` gave. `let_go` is called, now and then, when what was read so far may go. To check only, the arrays are gone through, and what is returned need not hold them.
+        """
 
-    def save(self, for_prediction: bool) -> dict: ...
+    def save(self, for_prediction: bool, streamed: bool = False) -> dict:
+        """
+        Arrays by name; `streamed`, large ones are made while they are written, which the engine must outlast unchanged.
+        """
 
     def size(self) -> dict: ...
 
@@ -193,9 +231,15 @@ class OnlinePlt:
         """
 
     @staticmethod
-    def load(options: dict, arrays: dict, for_prediction: bool) -> OnlinePlt: ...
+    def load(options: dict, arrays: dict, for_prediction: bool, let_go: object | None = None, check_only: bool = False) -> OnlinePlt:
+        """
+        What `save` gave. `let_go` is called, now and then, when what was read so far may go. To check only, the arrays are gone through, and what is returned need not hold them.
+        """
 
-    def save(self, for_prediction: bool) -> dict: ...
+    def save(self, for_prediction: bool, streamed: bool = False) -> dict:
+        """
+        Arrays by name; `streamed`, large ones are made while they are written, which the engine must outlast unchanged.
+        """
 
     def size(self) -> dict: ...
 
@@ -273,9 +317,15 @@ class CompactPlt:
         """
 
     @staticmethod
-    def load(options: dict, arrays: dict, for_prediction: bool) -> CompactPlt: ...
+    def load(options: dict, arrays: dict, for_prediction: bool, let_go: object | None = None, check_only: bool = False) -> CompactPlt:
+        """
+        What `save` gave. `let_go` is called, now and then, when what was read so far may go. To check only, the arrays are gone through, and what is returned need not hold them.
+        """
 
-    def save(self, for_prediction: bool) -> dict: ...
+    def save(self, for_prediction: bool, streamed: bool = False) -> dict:
+        """
+        Arrays by name; `streamed`, large ones are made while they are written, which the engine must outlast unchanged.
+        """
 
     def size(self) -> dict: ...
 

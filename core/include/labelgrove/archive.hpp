@@ -4,10 +4,17 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <span>
 #include <string_view>
+#include <vector>
 
 namespace labelgrove {
+
+// An array that is made while it is written: each call appends some more of its numbers; false, once there are none
+// left. A copy goes on from where the original is, so that copies of one that was never called begin at the beginning.
+template <typename T>
+using Source = std::function<bool(std::vector<T>&)>;
 
 class ArrayWriter {
  public:
@@ -18,6 +25,10 @@ class ArrayWriter {
   virtual std::span<std::uint64_t> u64(std::string_view name, std::size_t size) = 0;
   virtual std::span<float> f32(std::string_view name, std::size_t size) = 0;
   virtual std::span<double> f64(std::string_view name, std::size_t size) = 0;
+  // For arrays that grow with the model. The source is called, then or later and any number of times, while nothing
+  // changes what is saved.
+  virtual void u32(std::string_view name, std::size_t size, Source<std::uint32_t> source) = 0;
+  virtual void f32(std::string_view name, std::size_t size, Source<float> source) = 0;
 };
 
 class ArrayReader {
@@ -30,6 +41,8 @@ class ArrayReader {
   virtual std::span<const std::uint64_t> u64(std::string_view name) const = 0;
   virtual std::span<const float> f32(std::string_view name) const = 0;
   virtual std::span<const double> f64(std::string_view name) const = 0;
+  // What has been read so far is hardly read again: pages of a mapped file may go.
+  virtual void let_go() const {}
 };
 
 }  // namespace labelgrove

@@ -10,6 +10,7 @@
 #include <string>
 #include <utility>
 
+#include "labelgrove/archive.hpp"
 #include "labelgrove/base.hpp"
 #include "labelgrove/kernels.hpp"
 #include "labelgrove/learner.hpp"
@@ -66,6 +67,24 @@ class Pieces {
   std::string name_;
   std::span<const T> all_;
   std::size_t at_ = 0;
+};
+
+// Lets go of what was read, every few megabytes.
+class Reading {
+ public:
+  explicit Reading(const ArrayReader& saved) : saved_(saved) {}
+  void went_over(std::size_t bytes) {
+    bytes_ += bytes;
+    if (bytes_ < kMostHeld) return;
+    saved_.let_go();
+    bytes_ = 0;
+  }
+
+ private:
+  static constexpr std::size_t kMostHeld = std::size_t{1} << 24;
+
+  const ArrayReader& saved_;
+  std::size_t bytes_ = 0;
 };
 
 }  // namespace labelgrove

@@ -24,9 +24,9 @@ using TakeBlock = std::function<std::uint32_t(NodeId, const BlockView&)>;
 void load_blocks(const ArrayReader& saved, const LabelTree& tree, const LearnerOptions& learner, bool for_prediction,
                  const std::function<bool(NodeId)>& has_theta, const TakeBlock& take);
 
-// What these nodes remember; each example is stored once.
+// What these nodes remember; each example is stored once. Without learners it is checked only.
 void save_memories(ArrayWriter& out, std::span<const NodeId> nodes, const NodeLearners& learners);
 void load_memories(const ArrayReader& saved, std::span<const NodeId> nodes, const LabelTree& tree,
-                   const ReplayOptions& options, NodeLearners& learners);
+                   const ReplayOptions& options, NodeLearners* learners);
 
 }  // namespace labelgrove

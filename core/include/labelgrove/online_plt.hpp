@@ -46,8 +46,9 @@ class OnlinePlt {
   };
   OnlinePlt(const OnlinePltOptions& options, const TreeView& batch, const std::optional<Past>& past);
   // What save() wrote. Throws std::invalid_argument, naming what does not hold, unless every invariant does. With
-  // `borrow` the weights stay where they lie and the model can only predict.
-  OnlinePlt(const OnlinePltOptions& options, const ArrayReader& saved, bool borrow);
+  // `borrow` the weights stay where they lie and the model can only predict. With `check_only` they are checked and not
+  // taken in: the model has a tree, and is of no use but that.
+  OnlinePlt(const OnlinePltOptions& options, const ArrayReader& saved, bool borrow, bool check_only = false);
 
   void save(ArrayWriter& out, bool for_prediction) const;
 

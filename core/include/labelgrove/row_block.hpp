@@ -59,9 +59,8 @@ class RowBlock : public NodeBlock {
   std::uint64_t updates() const { return updates_; }
   // The weights of row r, one for each column.
   const float* weights(std::uint32_t r) const { return rows_ + r * row_floats_; }
-  // Writes (rows(), columns) floats each, of the first columns. Of the optimiser's state, there must be some.
-  void copy_weights(std::uint32_t columns, float* out) const;
-  void copy_state(std::uint32_t columns, float* out) const;
+  // Row r's optimiser state likewise, of which there must be some.
+  const float* state(std::uint32_t r) const { return weights(r) + stride_; }
   // Bytes held.
   virtual std::size_t bytes() const = 0;
 

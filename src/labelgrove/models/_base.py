@@ -692,21 +692,23 @@ class LabelClassifier(ClassifierMixin, BaseEstimator):
             header, arrays = model_state(known(self._learned), about, for_prediction=for_prediction)
 
             def check(stored: StoredModel) -> None:
-                arrays.clear()  # they are in the file now: no third copy of the model
-                type(self)()._restore(stored)
+                arrays.clear()  # they are in the file now: no second copy of those not streamed
+                type(self)()._restore(stored, check_only=True)
                 front_end_from(stored.header, stored.arrays, trust_pattern=True)
 
             write_model(path, header, arrays, check)
 
-    def _restore(self, stored: StoredModel) -> None:
-        """Become the model of a file.
+    def _restore(self, stored: StoredModel, *, check_only: bool = False) -> None:
+        """Become the model of a file, or find out whether that can be done.
 
         Raises
         ------
         ValueError, LookupError, TypeError, ArithmeticError
             If anything does not hold that must; the message says what.
         """
-        learned = learned_from_file(self._format, stored.header, stored.arrays)
+        learned = learned_from_file(
+            self._format, stored.header, stored.arrays, check_only=check_only
+        )
         parameters = parameters_from(stored.header, list(self.get_params(deep=False)))
         self.set_params(**parameters)
         self._check_parameters()
@@ -737,7 +739,8 @@ class LabelClassifier(ClassifierMixin, BaseEstimator):
             state = dict(super().__getstate__())
             del state["_own_guard"]
             if self._learned is not None:
-                state["_learned"] = model_state(self._learned, self._about(), for_prediction=False)
+                header, arrays = model_state(self._learned, self._about(), for_prediction=False)
+                state["_learned"] = header, {n: np.asarray(array) for n, array in arrays.items()}
         return state
 
     def __setstate__(self, state: dict[str, Any]) -> None:

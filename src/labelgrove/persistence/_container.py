@@ -16,7 +16,7 @@ from typing import Any, Final
 import numpy as np
 
 from labelgrove._errors import ModelFileError
-from labelgrove.persistence._entry import CODES, DTYPES, AnyArray, Entry, checksum
+from labelgrove.persistence._entry import CODES, DTYPES, Entry, Storable, StreamedArray, checksum
 from labelgrove.persistence._json import clip, dump_json, load_json
 
 FORMAT_VERSION: Final = 1
@@ -36,7 +36,7 @@ CHECKSUM_KEY: Final = "labelgrove.crc32"
 _MAX_SIDE = 2**47
 
 
-def lay_out(arrays: Mapping[str, AnyArray]) -> list[Entry]:
+def lay_out(arrays: Mapping[str, Storable]) -> list[Entry]:
     """Give every array its place: widest items first, then by name.
 
     Widths are powers of two, so each array starts at a multiple of its own item size although the
@@ -144,7 +144,7 @@ def decode_header(
 def _check_storable(name: Any, array: Any) -> None:
     if not isinstance(name, str) or not name or name == METADATA or not _is_unicode(name):
         raise ModelFileError(f"an array cannot be stored under the name {name!r}")
-    if not isinstance(array, np.ndarray) or array.ndim not in {1, 2}:
+    if not isinstance(array, np.ndarray | StreamedArray) or array.ndim not in {1, 2}:
         what = f"{array.ndim}-D" if isinstance(array, np.ndarray) else type(array).__name__
         raise ModelFileError(f"array {name!r} is {what}: a model file holds 1-D and 2-D arrays")
     if (array.dtype.kind, array.dtype.itemsize) not in CODES:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import zlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, Protocol, runtime_checkable
 
 import numpy as np
 import numpy.typing as npt
@@ -13,6 +13,37 @@ import numpy.typing as npt
 AnyArray = npt.NDArray[Any]
 
 _PIECE_BYTES = 8 * 1024 * 1024
+
+
+@runtime_checkable
+class StreamedArray(Protocol):
+    """A 1-D array that is made piece by piece, whenever it is iterated over."""
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """Type of the items."""
+
+    @property
+    def ndim(self) -> int:
+        """1."""
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Number of items."""
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of all items."""
+
+    def __iter__(self) -> Iterator[AnyArray]:
+        """Pieces, one behind the other."""
+
+    def __array__(self, dtype: Any = None, *, copy: bool | None = None) -> AnyArray:
+        """The whole array."""
+
+
+Storable = AnyArray | StreamedArray
+"""What can be written to a model file."""
 
 DTYPES: Final[Mapping[str, np.dtype[Any]]] = {
     "U8": np.dtype("<u1"),
@@ -42,18 +73,18 @@ class Entry:
         return DTYPES[self.code]
 
 
-def pieces(array: AnyArray) -> Iterator[memoryview]:
-    """Yield the bytes of an array as they lie in the file, as views of single bytes.
+def pieces(array: Storable) -> Iterator[memoryview]:
+    """Yield the bytes of an array as they lie in the file, some megabytes at a time.
 
-    An array that is C-contiguous and little-endian is yielded whole, without a copy; any other is
-    copied in pieces of some megabytes, never as a whole.
+    An array that is C-contiguous and little-endian is not copied, any other piece by piece.
     """
+    if not isinstance(array, np.ndarray):
+        for piece in array:
+            yield from pieces(piece)
+        return
     if not array.size:
         return
     stored = DTYPES[CODES[array.dtype.kind, array.dtype.itemsize]]
-    if array.flags.c_contiguous and array.dtype == stored:
-        yield array.reshape(-1).view(np.uint8).data
-        return
     rows = max(1, _PIECE_BYTES * len(array) // array.nbytes)
     for first in range(0, len(array), rows):
         part = np.ascontiguousarray(array[first : first + rows], dtype=stored)
@@ -65,10 +96,10 @@ def checksum(data: bytes, start: int = 0) -> str:
     return f"{zlib.crc32(data, start):08x}"
 
 
-def array_checksum(entry: Entry, array: AnyArray) -> str:
+def array_checksum(entry: Entry, content: Iterable[memoryview]) -> str:
     """Return the checksum of an array: over its name, type and shape, then its bytes."""
     label = f"{entry.name} {entry.code} {list(entry.shape)}"
     value = zlib.crc32(label.encode())
-    for piece in pieces(array):
+    for piece in content:
         value = zlib.crc32(piece, value)
     return f"{value:08x}"

@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from labelgrove._errors import ModelFileError
 from labelgrove.persistence._container import MAX_HEADER_BYTES, decode_header
-from labelgrove.persistence._entry import AnyArray, Entry, array_checksum
+from labelgrove.persistence._entry import AnyArray, Entry, array_checksum, pieces
 from labelgrove.persistence._json import clip, naming
 
 FAULTS = (ValueError, LookupError, TypeError, ArithmeticError)
@@ -33,8 +33,10 @@ class StoredArrays(Mapping[str, AnyArray]):
         data: memoryview,
         sums: Mapping[str, str],
         *,
+        mapping: mmap.mmap | None,
         verify: bool,
     ) -> None:
+        self._mapping = mapping
         self._path = path
         self._entries = {entry.name: entry for entry in entries}
         self._data = data
@@ -55,7 +57,7 @@ class StoredArrays(Mapping[str, AnyArray]):
         part = self._data[entry.begin : entry.end]
         array = np.frombuffer(part, dtype=entry.dtype).reshape(entry.shape)
         if name in self._unchecked:
-            if array_checksum(entry, array) != self._sums[name]:
+            if array_checksum(entry, self._passing(array)) != self._sums[name]:
                 raise ModelFileError(
                     f"{self._path}: array {clip(name)} does not match its checksum: the file is "
                     "damaged"
@@ -65,6 +67,16 @@ class StoredArrays(Mapping[str, AnyArray]):
             array = array.astype(array.dtype.newbyteorder("="))
             array.flags.writeable = False
         return array
+
+    def _passing(self, array: AnyArray) -> Iterator[memoryview]:
+        for piece in pieces(array):
+            yield piece
+            self.let_go()
+
+    def let_go(self) -> None:
+        """Give back the memory of what was read, where the system can."""
+        if self._mapping is not None and hasattr(mmap, "MADV_DONTNEED"):
+            self._mapping.madvise(mmap.MADV_DONTNEED)
 
 
 @dataclass(frozen=True)
@@ -214,17 +226,21 @@ def _read(file: BinaryIO, path: str, *, mapped: bool, verify: bool) -> StoredMod
         )
     start = 8 + length
     header, entries, sums = decode_header(file.read(length), size - start)
-    content = _content(file, size, mapped=mapped)[start:]
-    if len(content) != size - start:
+    mapping = _mapping(file, size) if mapped else None
+    content = memoryview(mapping) if mapping else _content(file, size)
+    if len(content) != size:
         raise ModelFileError("the file became shorter while it was read")
-    return StoredModel(path, header, StoredArrays(path, entries, content, sums, verify=verify))
+    arrays = StoredArrays(path, entries, content[start:], sums, mapping=mapping, verify=verify)
+    return StoredModel(path, header, arrays)
 
 
-def _content(file: BinaryIO, size: int, *, mapped: bool) -> memoryview:
-    if not mapped:
-        file.seek(0)
-        return np.fromfile(file, np.uint8, size).data.toreadonly()
+def _content(file: BinaryIO, size: int) -> memoryview:
+    file.seek(0)
+    return np.fromfile(file, np.uint8, size).data.toreadonly()
+
+
+def _mapping(file: BinaryIO, size: int) -> mmap.mmap:
     try:
-        return memoryview(mmap.mmap(file.fileno(), size, access=mmap.ACCESS_READ))
+        return mmap.mmap(file.fileno(), size, access=mmap.ACCESS_READ)
     except ValueError as error:
         raise ModelFileError(f"the file cannot be mapped: {error}") from error

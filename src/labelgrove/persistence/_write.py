@@ -20,7 +20,7 @@ from labelgrove.persistence._container import (
     encode_header,
     lay_out,
 )
-from labelgrove.persistence._entry import AnyArray, array_checksum, checksum, pieces
+from labelgrove.persistence._entry import Storable, array_checksum, checksum, pieces
 from labelgrove.persistence._json import naming
 from labelgrove.persistence._read import FAULTS, StoredModel, read_model
 
@@ -31,7 +31,7 @@ _UNSUPPORTED = {errno.EINVAL, errno.ENOTSUP, errno.EBADF, errno.EACCES, errno.EP
 def write_model(
     path: str | os.PathLike[str],
     header: Mapping[str, Any],
-    arrays: Mapping[str, AnyArray],
+    arrays: Mapping[str, Storable],
     check: Callable[[StoredModel], object] | None = None,
 ) -> None:
     """Save a model as one file, replacing an older one in one step.
@@ -48,8 +48,9 @@ def write_model(
     header : mapping
         JSON values, at least "algorithm"; "format" and "library" (the version of LabelGrove) are
         added.
-    arrays : mapping of str to ndarray
-        1-D or 2-D arrays of uint8, int32, uint32, int64, uint64, float32 or float64.
+    arrays : mapping of str to ndarray or StreamedArray
+        1-D or 2-D arrays of uint8, int32, uint32, int64, uint64, float32 or float64. One that is
+        streamed is made twice: for its checksum, and to be written.
     check : callable, optional
         Called with the new file, opened as `read_model` opens it, before it takes the place of an
         older one: what it raises leaves the older one. The bytes have been written by then, and
@@ -87,7 +88,7 @@ def write_model(
         raise OSError(error.errno, error.strerror, name) from error
 
 
-def model_bytes(header: Mapping[str, Any], arrays: Mapping[str, AnyArray]) -> int:
+def model_bytes(header: Mapping[str, Any], arrays: Mapping[str, Storable]) -> int:
     """Size of the file that `write_model` would write, without writing it.
 
     Parameters
@@ -105,7 +106,7 @@ def model_bytes(header: Mapping[str, Any], arrays: Mapping[str, AnyArray]) -> in
     return len(encode_header(_full(header), entries, sums)) + sum(a.nbytes for a in arrays.values())
 
 
-def model_fingerprint(header: Mapping[str, Any], arrays: Mapping[str, AnyArray]) -> str:
+def model_fingerprint(header: Mapping[str, Any], arrays: Mapping[str, Storable]) -> str:
     """SHA-256 of the file that `write_model` would write, without writing it.
 
     Parameters
@@ -125,13 +126,13 @@ def model_fingerprint(header: Mapping[str, Any], arrays: Mapping[str, AnyArray])
 
 
 def _content(
-    header: Mapping[str, Any], arrays: Mapping[str, AnyArray]
+    header: Mapping[str, Any], arrays: Mapping[str, Storable]
 ) -> Iterator[bytes | memoryview]:
     """The bytes of the file, piece by piece."""
     full = _full(header)
     check_version(full)
     entries = lay_out(arrays)
-    sums = {entry.name: array_checksum(entry, arrays[entry.name]) for entry in entries}
+    sums = {entry.name: array_checksum(entry, pieces(arrays[entry.name])) for entry in entries}
     yield encode_header(full, entries, sums)
     for entry in entries:
         yield from pieces(arrays[entry.name])
@@ -144,7 +145,7 @@ def _full(header: Mapping[str, Any]) -> dict[str, Any]:
 def _write(
     path: Path,
     header: Mapping[str, Any],
-    arrays: Mapping[str, AnyArray],
+    arrays: Mapping[str, Storable],
     check: Callable[[StoredModel], object] | None,
 ) -> None:
     content = _content(header, arrays)

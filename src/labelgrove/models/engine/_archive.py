@@ -20,10 +20,11 @@ from labelgrove._labels import LabelRegistry
 from labelgrove.models.engine._learned import KINDS, AnyLearned, Arrays, Engine, Learned
 from labelgrove.models.engine._records import CompactionReport, Options
 from labelgrove.models.engine._tuned import thresholds_from_state, thresholds_state
+from labelgrove.persistence import Storable
 from labelgrove.text import FrontEnd, front_end_from_state
 from labelgrove.vocabulary import Vocabulary
 
-LoadEngine = Callable[[dict[str, Any], Arrays, bool], Engine]
+LoadEngine = Callable[[dict[str, Any], Arrays, bool, Callable[[], None] | None, bool], Engine]
 State = tuple[dict[str, Any], Arrays]
 
 _FEATURE_PREFIX = "feature."
@@ -42,7 +43,7 @@ class Format:
     ----------
     options : type of Options
     load : callable
-        Makes the engine of (options, arrays, for_prediction).
+        Makes the engine of (options, arrays, for_prediction, let_go, check_only); see the binding.
     load_compact : callable or None
         Likewise for compact models, if the estimator has them.
     """
@@ -77,11 +78,16 @@ class About:
 
 
 def model_state(
-    learned: AnyLearned, about: About, *, for_prediction: bool, arrays: Arrays | None = None
-) -> State:
+    learned: AnyLearned,
+    about: About,
+    *,
+    for_prediction: bool,
+    arrays: Mapping[str, Storable] | None = None,
+) -> tuple[dict[str, Any], dict[str, Storable]]:
     """Everything that makes a model what it is, as a JSON header and named arrays.
 
-    ``arrays`` are the engine's, where they are at hand.
+    ``arrays`` are the engine's, where they are at hand. Large ones are streamed: the model must
+    not change as long as they are used.
     """
     for_prediction = for_prediction or not learned.engine.can_learn
     header = {
@@ -105,8 +111,8 @@ def model_state(
     if tuned is not None:
         header["thresholds"] = tuned
     if arrays is None:
-        arrays = learned.engine.save(for_prediction)
-    arrays = arrays | thresholds
+        arrays = learned.engine.save(for_prediction, streamed=True)
+    arrays = {**arrays, **thresholds}
     if about.front_end is not None:
         arrays |= {_TEXT_PREFIX + name: array for name, array in about.front_end[1].items()}
     if about.vocabulary is not None:
@@ -142,9 +148,16 @@ def learned_from_state(
 
 
 def learned_from_file(
-    form: Format, header: Mapping[str, Any], arrays: Mapping[str, npt.NDArray[Any]]
+    form: Format,
+    header: Mapping[str, Any],
+    arrays: Mapping[str, npt.NDArray[Any]],
+    *,
+    check_only: bool = False,
 ) -> AnyLearned:
-    """The same, where the caller turns errors of other kinds into ModelFileError."""
+    """The same, where the caller turns errors of other kinds into ModelFileError.
+
+    With ``check_only`` the engine need not hold anything, and what is returned is of no use.
+    """
     labels = LabelRegistry.from_arrays(arrays)
     counts = np.array(arrays["label.count"])
     counters = np.array(arrays["counters"])
@@ -165,7 +178,13 @@ def learned_from_file(
     if load is None or (compaction is not None and not for_prediction):
         raise ModelFileError("a compact model of this kind is unknown, or could not learn on")
     learned = Learned(
-        engine=load(options.to_dict(), dict(arrays), for_prediction),
+        engine=load(
+            options.to_dict(),
+            dict(arrays),
+            for_prediction,
+            getattr(arrays, "let_go", None),
+            check_only,
+        ),
         options=options,
         labels=labels,
         features=_feature_names(header, arrays),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, Self, cast
 
 import numpy as np
@@ -59,15 +59,23 @@ class BatchEngine:
         size["model_bytes"] += held["model_bytes"]
         return {**size, "memory_bytes": held["memory_bytes"]}
 
-    def save(self, for_prediction: bool) -> Arrays:
+    def save(self, for_prediction: bool, *, streamed: bool = False) -> dict[str, Any]:
         """Everything learnt."""
-        arrays: Arrays = self.batch.save(for_prediction)
+        arrays: dict[str, Any] = self.batch.save(for_prediction, streamed)
         if self.online is not None and not for_prediction:
-            arrays |= {_PREFIX + name: array for name, array in self.online.save(False).items()}
+            beside = self.online.save(False, streamed)
+            arrays |= {_PREFIX + name: array for name, array in beside.items()}
         return arrays
 
     @classmethod
-    def load(cls, options: Mapping[str, Any], arrays: Arrays, for_prediction: bool) -> Self:
+    def load(
+        cls,
+        options: Mapping[str, Any],
+        arrays: Arrays,
+        for_prediction: bool,
+        let_go: Callable[[], None] | None = None,
+        check_only: bool = False,
+    ) -> Self:
         """What :meth:`save` gave.
 
         Raises
@@ -83,7 +91,7 @@ class BatchEngine:
             for name, array in arrays.items()
             if name.startswith(_PREFIX)
         }
-        online = _core.OnlinePlt.load(options["online"], stored, False)
+        online = _core.OnlinePlt.load(options["online"], stored, False, let_go, check_only)
         if not np.array_equal(online.labels(), batch.labels()):
             raise ValueError("the labels of the online and the batch model do not match")
         return cls(batch, online)

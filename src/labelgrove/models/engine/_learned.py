@@ -86,7 +86,7 @@ class Engine(Protocol):
     def size(self) -> dict[str, int]:
         """Weights held, and bytes."""
 
-    def save(self, for_prediction: bool) -> Arrays:
+    def save(self, for_prediction: bool, *, streamed: bool = False) -> dict[str, Any]:
         """Everything learnt; ``counters`` begins with ``label_count`` and ``examples_seen``."""
 
 
