@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "labelgrove/archive_check.hpp"
 #include "labelgrove/hash.hpp"
@@ -46,6 +47,12 @@ class TreeWriter final : public ArrayWriter {
   std::span<double> f64(std::string_view name, std::size_t size) override {
     return out_.f64(array_of(tree_, name), size);
   }
+  void u32(std::string_view name, std::size_t size, Source<std::uint32_t> source) override {
+    out_.u32(array_of(tree_, name), size, std::move(source));
+  }
+  void f32(std::string_view name, std::size_t size, Source<float> source) override {
+    out_.f32(array_of(tree_, name), size, std::move(source));
+  }
 
  private:
   ArrayWriter& out_;
@@ -63,6 +70,7 @@ class TreeReader final : public ArrayReader {
   std::span<const std::uint64_t> u64(std::string_view name) const override { return saved_.u64(array_of(tree_, name)); }
   std::span<const float> f32(std::string_view name) const override { return saved_.f32(array_of(tree_, name)); }
   std::span<const double> f64(std::string_view name) const override { return saved_.f64(array_of(tree_, name)); }
+  void let_go() const override { saved_.let_go(); }
 
  private:
   const ArrayReader& saved_;
@@ -92,10 +100,11 @@ OnlineGrove::OnlineGrove(const OnlineGroveOptions& options, std::span<const Tree
   for (std::uint32_t t = 0; t < options.trees; ++t) trees_.emplace_back(options_of(options, t), batch[t], past);
 }
 
-OnlineGrove::OnlineGrove(const OnlineGroveOptions& options, const ArrayReader& saved, bool borrow) : options_(options) {
-  trees_.emplace_back(options, saved, borrow);
+OnlineGrove::OnlineGrove(const OnlineGroveOptions& options, const ArrayReader& saved, bool borrow, bool check_only)
+    : options_(options) {
+  trees_.emplace_back(options, saved, borrow, check_only);
   for (std::uint32_t t = 1; t < options.trees; ++t) {
-    const OnlinePlt& tree = trees_.emplace_back(options_of(options, t), TreeReader(saved, t), borrow);
+    const OnlinePlt& tree = trees_.emplace_back(options_of(options, t), TreeReader(saved, t), borrow, check_only);
     bool same = tree.tree().label_count() == this->tree().label_count() && tree.examples_seen() == examples_seen() &&
                 same_counts(thresholds(), tree.thresholds());
     for (LabelId label = 0; label < tree.tree().label_count() && same; ++label) {

@@ -32,7 +32,7 @@ class OnlineGrove {
   OnlineGrove(const OnlineGroveOptions& options, std::span<const TreeView> batch,
               const std::optional<OnlinePlt::Past>& past);
   // As OnlinePlt has it.
-  OnlineGrove(const OnlineGroveOptions& options, const ArrayReader& saved, bool borrow);
+  OnlineGrove(const OnlineGroveOptions& options, const ArrayReader& saved, bool borrow, bool check_only = false);
   OnlineGrove(const OnlineGrove&) = delete;
   OnlineGrove& operator=(const OnlineGrove&) = delete;
 
