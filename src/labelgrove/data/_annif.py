@@ -14,7 +14,7 @@ from labelgrove.data._chunks import Contents, Piece
 from labelgrove.data._limits import MAX_LINE_BYTES
 from labelgrove.data._lines import LineSource
 from labelgrove.data._rows import RowError, shown
-from labelgrove.data._text_rows import Collected, text_pieces
+from labelgrove.data._text_rows import Collected, decoded, text_pieces
 
 
 def read_annif(source: LineSource) -> Contents:
@@ -25,7 +25,7 @@ def read_annif(source: LineSource) -> Contents:
     FileFormatError
         While reading, at a line without a tab, or whose labels are malformed.
     """
-    return Contents(text_pieces(source, _parse_line), is_text=True, labels_are_int=False)
+    return Contents(text_pieces(source, decoded(_parse_line)), is_text=True, labels_are_int=False)
 
 
 def _parse_line(line: str) -> tuple[tuple[str, ...], str]:

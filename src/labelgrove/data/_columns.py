@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -116,15 +116,15 @@ class Columns:
         return labels_of(row, self.of_labels(row, required), self.separator or ""), text
 
 
-def text_of(row: Mapping[str, Any], columns: Iterable[str]) -> str:
+def text_of(row: Mapping[str, Any], columns: Sequence[str]) -> str:
     """Text of one example, from these columns; raises RowError if there is none."""
-    values = {name: row[name] for name in columns}
-    for name, value in values.items():
+    values = [row[name] for name in columns]
+    for name, value in zip(columns, values, strict=True):
         if not isinstance(value, str | None):
             raise RowError(f"{name!r} is {kind_of(value)}; expected a string")
-    if all(value is None for value in values.values()):
-        raise RowError(f"{next(iter(values))!r} is null; expected a string")
-    return "\n".join(filter(None, values.values()))
+    if all(value is None for value in values):
+        raise RowError(f"{columns[0]!r} is null; expected a string")
+    return "\n".join(filter(None, values))
 
 
 def labels_of(row: Mapping[str, Any], columns: Iterable[str], separator: str) -> tuple[str, ...]:
@@ -135,7 +135,8 @@ def labels_of(row: Mapping[str, Any], columns: Iterable[str], separator: str) ->
         if isinstance(value, str):
             found.update(dict.fromkeys(split_labels(value, separator)))
         elif isinstance(value, list | tuple):
-            found.update((_label(label, place), None) for place, label in enumerate(value, 1))
+            for place, label in enumerate(value, 1):
+                found[label if type(label) is str and label else _label(label, place)] = None
         elif isinstance(value, int) and not isinstance(value, bool):
             found[str(value)] = None
         elif value is not None:

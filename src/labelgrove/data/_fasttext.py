@@ -12,7 +12,7 @@ import re
 from labelgrove.data._chunks import Contents
 from labelgrove.data._lines import LineSource
 from labelgrove.data._rows import RowError
-from labelgrove.data._text_rows import text_pieces
+from labelgrove.data._text_rows import decoded, text_pieces
 
 PREFIX = "__label__"
 
@@ -30,7 +30,7 @@ def read_fasttext(source: LineSource) -> Contents:
     FileFormatError
         While reading, at a line that is not UTF-8 or has a label without a name.
     """
-    return Contents(text_pieces(source, parse_line), is_text=True, labels_are_int=False)
+    return Contents(text_pieces(source, decoded(parse_line)), is_text=True, labels_are_int=False)
 
 
 def parse_line(line: str) -> tuple[tuple[str, ...], str]:

@@ -14,11 +14,15 @@ from __future__ import annotations
 import json
 from typing import Any
 
+import msgspec
+
 from labelgrove.data._chunks import Contents
 from labelgrove.data._columns import Columns, kind_of
 from labelgrove.data._lines import LineSource
 from labelgrove.data._rows import RowError, shown
 from labelgrove.data._text_rows import text_pieces
+
+_read = msgspec.json.Decoder().decode
 
 
 def read_jsonl(
@@ -34,19 +38,29 @@ def read_jsonl(
     """
     chosen = Columns() if columns is None else columns
 
-    def parse(line: str) -> tuple[tuple[str, ...], str]:
+    def parse(line: bytes) -> tuple[tuple[str, ...], str]:
         return parse_line(line, chosen, labels_required)
 
     return Contents(text_pieces(source, parse), is_text=True, labels_are_int=False)
 
 
 def parse_line(
-    line: str, columns: Columns, labels_required: bool = True
+    line: bytes, columns: Columns, labels_required: bool = True
 ) -> tuple[tuple[str, ...], str]:
-    """Labels and text of a line; raises RowError."""
+    """Labels and text of a line; raises RowError, or UnicodeDecodeError where it is no UTF-8."""
+    try:
+        row = _read(line)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        return _parse_oddity(line.decode("utf-8"), columns, labels_required)
+    return columns.read(_object(row), labels_required)
+
+
+def _parse_oddity(
+    line: str, columns: Columns, labels_required: bool
+) -> tuple[tuple[str, ...], str]:
+    """As `parse_line`, for what is no JSON or hardly any: NaN in a column that nobody reads."""
     labels, text = columns.read(json_object(line), labels_required)
-    if "\\u" in line:
-        _refuse_half_characters(text, labels)
+    _refuse_half_characters(text, labels)
     return labels, text
 
 
@@ -61,6 +75,10 @@ def json_object(line: str) -> dict[str, Any]:
         ) from None
     except (RecursionError, ValueError) as error:  # nested too deeply; an integer too long
         raise RowError(f"JSON that cannot be read ({error}); expected a plain object") from None
+    return _object(row)
+
+
+def _object(row: Any) -> dict[str, Any]:
     if not isinstance(row, dict):
         raise RowError(f"found {kind_of(row)}; expected a JSON object")
     return row

@@ -17,8 +17,13 @@ from labelgrove.data._rows import RowError
 _ROWS = 1024
 _CHARACTERS = 1 << 23
 
-#: Labels and text of one line; raises RowError.
-ParseLine = Callable[[str], tuple[tuple[str, ...], str]]
+#: Labels and text of one line; raises RowError, or UnicodeDecodeError.
+ParseLine = Callable[[bytes], tuple[tuple[str, ...], str]]
+
+
+def decoded(parse: Callable[[str], tuple[tuple[str, ...], str]]) -> ParseLine:
+    """Let it parse lines of bytes."""
+    return lambda line: parse(line.decode("utf-8"))
 
 
 def text_pieces(source: LineSource, parse: ParseLine) -> Iterator[Piece]:
@@ -46,7 +51,7 @@ def _parse_block(block: Block, parse: ParseLine) -> tuple[Piece, tuple[int, str]
         if not line:
             continue
         try:
-            found, text = parse(line.decode("utf-8"))
+            found, text = parse(line)
         except UnicodeDecodeError as error:
             problem = (
                 number,
