@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from os import PathLike
 from typing import Any
 
-from labelgrove._errors import ModelFileError
+from labelgrove._errors import ModelFileError, ParameterError
 from labelgrove._parameters import thread_count
 from labelgrove.models._base import LabelClassifier
 from labelgrove.models._ldsm import LdSMClassifier
@@ -16,6 +17,8 @@ from labelgrove.models._plt import PLTClassifier
 from labelgrove.models._text_classifier import text_classifier
 from labelgrove.models.engine._archive import front_end_from
 from labelgrove.persistence import read_model
+from labelgrove.text import TextFeatures
+from labelgrove.text._embeddings import GIVEN
 
 ESTIMATORS: tuple[type[LabelClassifier], ...] = (
     OnlinePLTClassifier,
@@ -26,7 +29,13 @@ ESTIMATORS: tuple[type[LabelClassifier], ...] = (
 """Every estimator that model files can hold."""
 
 
-def load(path: str | PathLike[str], *, n_jobs: int | None = 1, trust_pattern: bool = False) -> Any:
+def load(
+    path: str | PathLike[str],
+    *,
+    n_jobs: int | None = 1,
+    trust_pattern: bool = False,
+    embeddings: Callable[[list[str]], Any] | None = None,
+) -> Any:
     """Read a model that an estimator's ``save`` has written.
 
     The weights of a model saved for prediction stay where they are, in the mapped file: they are
@@ -42,6 +51,9 @@ def load(path: str | PathLike[str], *, n_jobs: int | None = 1, trust_pattern: bo
         Whether to take a pattern of words that is not the default, of a model that reads text by
         :class:`~labelgrove.text.HashedText`. A regular expression can take for ever to match a
         short text, so that a stranger's file could hang whoever predicts with it.
+    embeddings : callable, optional
+        The function by which the model embeds texts, where it has learnt with one: see
+        :class:`~labelgrove.text.TextFeatures`.
 
     Returns
     -------
@@ -57,7 +69,7 @@ def load(path: str | PathLike[str], *, n_jobs: int | None = 1, trust_pattern: bo
     OSError
         If the file cannot be read.
     ParameterError
-        If n_jobs is not a number of threads.
+        If n_jobs is not a number of threads, or the model embeds no texts by a function.
     """
     thread_count(n_jobs)
     stored = read_model(path)
@@ -72,4 +84,8 @@ def load(path: str | PathLike[str], *, n_jobs: int | None = 1, trust_pattern: bo
         names = stored.header.get("names")
         check_names(names, model.vocabulary_)
     model.set_params(n_jobs=n_jobs)
+    if embeddings is not None:
+        if not isinstance(text, TextFeatures) or text.embeddings != GIVEN:
+            raise ParameterError(f"{path}: embeddings were given, and the model needs no function")
+        text.set_params(embeddings=embeddings)
     return model if text is None else text_classifier(model, text, names)

@@ -15,6 +15,15 @@ from labelgrove._errors import NotLearnedError, ParameterError
 from labelgrove._parameters import choice, flag, integer, real, thread_count
 from labelgrove._validation import Rows
 from labelgrove.text._checked import checked_texts
+from labelgrove.text._embeddings import (
+    GIVEN,
+    Embed,
+    Triple,
+    appended,
+    embedding_of,
+    taken_apart,
+    unit_rows,
+)
 
 _LONGEST_RUN = 8
 _LONGEST_SUBWORD = 15
@@ -91,6 +100,14 @@ class TextFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
     fold_accents : bool, default=False
         Whether é is e: points and accents above, below and through a letter are left out. Letters
         that Unicode does not take apart, such as ø, stay.
+    embeddings : {None, "wordllama"} or callable, default=None
+        Adds columns, behind the others, for what a text means: ``"wordllama"`` has 256, learnt
+        from English above all, and comes with ``pip install "labelgrove[embeddings]"``. Or a
+        function from a list of texts to an array with a row for each; what it gives for a text
+        must not depend on the others. A model file holds the name, but no function:
+        ``labelgrove.load(path, embeddings=function)``.
+    embedding_weight : float, default=0.5
+        Length of the embedding, where that of the words is 1.
     n_jobs : int, optional
         Threads; -1 for all processors. The result is the same.
 
@@ -118,6 +135,7 @@ class TextFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
 
     kind: ClassVar[str] = "text-features"
     _engine: _core.TextFeatures | None = None
+    _embedding_size: int | None = None  # unknown as long as there is no engine
 
     def __init__(
         self,
@@ -131,6 +149,8 @@ class TextFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
         idf: bool | None = None,
         min_documents: int | None = None,
         fold_accents: bool = False,
+        embeddings: str | Embed | None = None,
+        embedding_weight: float = 0.5,
         n_jobs: int | None = 1,
     ) -> None:
         self.preset = preset
@@ -142,6 +162,8 @@ class TextFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
         self.idf = idf
         self.min_documents = min_documents
         self.fold_accents = fold_accents
+        self.embeddings = embeddings
+        self.embedding_weight = embedding_weight
         self.n_jobs = n_jobs
 
     # --- as a transformer ----------------------------------------------------------------------
@@ -168,7 +190,7 @@ class TextFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
         """
         engine = _core.TextFeatures(self._options())
         engine.add(*engine.count(list(checked_texts(texts)), thread_count(self.n_jobs)))
-        self._engine, self._parameters = engine, self.to_dict()
+        self._start(engine)
         return self
 
     def partial_fit(self, texts: Iterable[str], y: object = None) -> Self:  # noqa: ARG002
@@ -202,7 +224,8 @@ class TextFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
         Returns
         -------
         csr_array (n_texts, n_features), float32
-            A text without a single word that is known is an empty row.
+            A text without a single word that is known is an empty row. Embeddings are columns
+            more.
 
         Raises
         ------
@@ -211,14 +234,11 @@ class TextFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
         DataError, ParameterError
             As for :meth:`fit`.
         """
-        engine = self._engine
-        if engine is None:
-            if self._counts():
-                raise NotLearnedError(
-                    "this TextFeatures has not counted any document yet; call fit first"
-                )
-            engine = _core.TextFeatures(self._options())
-        return self._csr(engine.transform(list(checked_texts(texts)), thread_count(self.n_jobs)))
+        if self._engine is None and self._counts():
+            raise NotLearnedError(
+                "this TextFeatures has not counted any document yet; call fit first"
+            )
+        return _csr(self.rows(texts, thread_count(self.n_jobs)))
 
     def fit_transform(self, texts: Iterable[str], y: object = None) -> csr_array:  # noqa: ARG002
         """Forget all documents, count those given, and turn them into rows.
@@ -240,8 +260,7 @@ class TextFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
         DataError, ParameterError
             As for :meth:`fit`.
         """
-        rows = self.fit_rows(texts, thread_count(self.n_jobs))
-        return self._csr(rows.arrays)
+        return _csr(self.fit_rows(texts, thread_count(self.n_jobs)))
 
     def get_feature_names_out(self, input_features: object = None) -> npt.NDArray[Any]:
         """Name the columns by their numbers, as a hash does not know its words: see `sources`.
@@ -278,7 +297,8 @@ class TextFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
         Returns
         -------
         dict of int to list of str
-            As they stand in the text, each once, in its order.
+            As they stand in the text, each once, in its order. Columns of an embedding come from
+            ``"(its meaning)"``.
 
         Raises
         ------
@@ -311,7 +331,8 @@ class TextFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
                 # A run holds the features of its words, which have come before it.
                 if span not in listed and (i < len(ends) or not listed):
                     listed.append(span)
-        return found
+        meaning = range(self.n_features, self._n_features_out)
+        return found | {column: ["(its meaning)"] for column in meaning}
 
     def rows(self, texts: Iterable[str], threads: int) -> Rows:
         """As `transform`, for the estimators.
@@ -325,7 +346,8 @@ class TextFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
         -------
         Rows
         """
-        return self._rows(self._started().transform(list(checked_texts(texts)), threads))
+        engine, given = self._started(), list(checked_texts(texts))
+        return self._rows(engine.transform(given, threads), given)
 
     def fit_rows(self, texts: Iterable[str], threads: int) -> Rows:
         """As `fit_transform`, for the estimators.
@@ -340,9 +362,10 @@ class TextFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
         Rows
         """
         engine = _core.TextFeatures(self._options())
-        rows = engine.add_all(list(checked_texts(texts)), threads)
-        self._engine, self._parameters = engine, self.to_dict()
-        return self._rows(rows)
+        given = list(checked_texts(texts))
+        rows = engine.add_all(given, threads)
+        self._start(engine)
+        return self._rows(rows, given)
 
     def counted(self, texts: Iterable[str], threads: int) -> Rows:
         """How often each feature occurs in documents that are to be learnt.
@@ -356,7 +379,8 @@ class TextFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
         -------
         Rows
         """
-        return self._rows(self._started().count(list(checked_texts(texts)), threads))
+        engine, given = self._started(), list(checked_texts(texts))
+        return self._rows(engine.count(given, threads), given)
 
     def learn(self, counts: Rows, begin: int, end: int, threads: int) -> Rows:
         """Count some of the documents one by one, each weighted as things stand then.
@@ -375,16 +399,18 @@ class TextFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
             As many as those given; those outside ``begin`` to ``end`` are empty.
         """
         part = slice(int(counts.indptr[begin]), int(counts.indptr[end]))
-        ends, ids, values = self._started().learn(
-            counts.indptr[begin : end + 1] - part.start,
-            counts.ids[part],
-            counts.values[part],
-            threads,
-        )
+        arrays = counts.indptr[begin : end + 1] - part.start, counts.ids[part], counts.values[part]
+        engine = self._started()
+        if self._embedding_size:
+            arrays, meaning = taken_apart(arrays, self._embedding_size)
+            learnt = appended(engine.learn(*arrays, threads), meaning, self.n_features)
+        else:
+            learnt = engine.learn(*arrays, threads)
+        ends, ids, values = learnt
         indptr = np.zeros(counts.n_rows + 1, np.int64)
         indptr[begin : end + 1] = ends
         indptr[end + 1 :] = ends[-1]
-        return self._rows((indptr, ids, values))
+        return counts._replace(indptr=indptr, ids=ids, values=values)
 
     # --- files ---------------------------------------------------------------------------------
 
@@ -401,6 +427,8 @@ class TextFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
             If a parameter lies outside its domain.
         """
         settings = self._settings()
+        if settings["embeddings"] is None:
+            del settings["embeddings"], settings["embedding_weight"]
         return {
             name: list(value) if isinstance(value, tuple) else value
             for name, value in settings.items()
@@ -446,7 +474,10 @@ class TextFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
             What it has counted.
         """
         saved = self._started().save()
-        return {"kind": self.kind, **self._parameters}, saved
+        header = {"kind": self.kind, **self._parameters}
+        if self._embedding_size:
+            header["embedding_size"] = self._embedding_size
+        return header, saved
 
     @classmethod
     def from_state(
@@ -469,8 +500,13 @@ class TextFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
         ParameterError, ModelFileError, ValueError
             If they cannot be.
         """
-        text = cls.from_dict(parameters)
-        text.__setstate__({**text.__getstate__(), "_engine": dict(arrays)})
+        kept = dict(parameters)
+        size = integer("embedding_size", kept.pop("embedding_size", 0), 0)
+        text = cls.from_dict(kept)
+        if (text.embeddings is None) != (size == 0):
+            raise ParameterError("embedding_size and embeddings contradict each other")
+        state = {"_engine": dict(arrays), "_embedding_size": size}
+        text.__setstate__({**text.__getstate__(), **state})
         return text
 
     def __getstate__(self) -> dict[str, Any]:
@@ -490,9 +526,16 @@ class TextFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
     def _started(self) -> _core.TextFeatures:
         """The engine that counts; one that has counted goes on."""
         if self._engine is None:
-            self._engine = _core.TextFeatures(self._options())
-            self._parameters = self.to_dict()
+            self._start(_core.TextFeatures(self._options()))
+        assert self._engine is not None
         return self._engine
+
+    def _start(self, engine: _core.TextFeatures) -> None:
+        size = 0 if self.embeddings is None else unit_rows(self._embed(), ["a text"]).shape[1]
+        self._engine, self._parameters, self._embedding_size = engine, self.to_dict(), size
+
+    def _embed(self) -> Embed:
+        return embedding_of(self.embeddings)
 
     def _settings(self) -> dict[str, Any]:
         """The parameters with what the preset says for those that are None, checked."""
@@ -508,6 +551,8 @@ class TextFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
             flag("idf", chosen["idf"]),
             integer("min_documents", chosen["min_documents"], 1),
         )
+        if (embeddings := self.embeddings) is not None:
+            embedding_of(embeddings)  # checks it
         most = _MOST_COUNTED if idf or least > 1 else 2**31 - 2
         return {
             "preset": self.preset,
@@ -519,6 +564,10 @@ class TextFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
             "idf": idf,
             "min_documents": least,
             "fold_accents": flag("fold_accents", self.fold_accents),
+            "embeddings": embeddings
+            if embeddings is None or isinstance(embeddings, str)
+            else GIVEN,
+            "embedding_weight": real(vars(self), "embedding_weight", 1e-3, 1e3),
         }
 
     def _options(self) -> dict[str, Any]:
@@ -546,17 +595,20 @@ class TextFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
         settings = self._settings()
         return bool(settings["idf"] or settings["min_documents"] > 1)
 
-    def _rows(self, arrays: tuple[Any, Any, Any]) -> Rows:
-        return Rows(*arrays, len(arrays[0]) - 1, self.n_features, dense=False)
-
-    def _csr(self, arrays: tuple[Any, Any, Any]) -> csr_array:
-        indptr, ids, values = arrays
-        shape = (len(indptr) - 1, self.n_features)
-        return csr_array((values, ids.view(np.int32), indptr), shape=shape)
+    def _rows(self, arrays: Triple, texts: list[str]) -> Rows:
+        """Rows that the core has made of texts, with their embeddings."""
+        if self._embedding_size:
+            meaning = unit_rows(self._embed(), texts, self._embedding_size)
+            arrays = appended(arrays, meaning * np.float32(self.embedding_weight), self.n_features)
+        return Rows(*arrays, len(texts), self._n_features_out, dense=False)
 
     @property
     def _n_features_out(self) -> int:
-        return self.n_features
+        return self.n_features + (self._embedding_size or 0)
+
+    def __sklearn_clone__(self) -> TextFeatures:
+        # What a function holds, a model of gigabytes perhaps, is not copied.
+        return type(self)(**self.get_params(deep=False))
 
     def __sklearn_is_fitted__(self) -> bool:
         return self._engine is not None or not self._counts()
@@ -566,6 +618,11 @@ class TextFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
         tags.input_tags.string = True
         tags.input_tags.two_d_array = False
         return tags
+
+
+def _csr(rows: Rows) -> csr_array:
+    shape = (rows.n_rows, rows.n_features)
+    return csr_array((rows.values, rows.ids.view(np.int32), rows.indptr), shape=shape)
 
 
 def _lengths(name: str, value: Any, most: int) -> tuple[int, int]:

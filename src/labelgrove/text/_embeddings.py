@@ -1,0 +1,127 @@
+"""What a text means, as a few hundred numbers that somebody else has learnt."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from labelgrove._errors import DataError, ModelStateError, ParameterError
+
+Embed = Callable[[list[str]], Any]
+"""From texts to an array with a row for each."""
+
+Triple = tuple[npt.NDArray[np.int64], npt.NDArray[np.uint32], npt.NDArray[np.float32]]
+
+WORDLLAMA = "wordllama"
+GIVEN = "given"
+"""What a file calls a function, which it cannot hold."""
+
+_MOST_CHARACTERS = 1 << 14
+_BATCH = 16
+
+
+def embedding_of(name: object) -> Embed:
+    """The function that embeds texts: one of a name, or the one given.
+
+    Raises
+    ------
+    ParameterError
+        If it is neither, or its package is not installed.
+    """
+    if name == WORDLLAMA:
+        return _wordllama
+    if name == GIVEN:
+        return _missing
+    if not callable(name):
+        raise ParameterError(
+            f"embeddings={name!r}: expected None, {WORDLLAMA!r}, or a function from a list of "
+            "texts to an array with a row for each"
+        )
+    return name
+
+
+def unit_rows(embed: Embed, texts: list[str], size: int | None = None) -> npt.NDArray[np.float32]:
+    """Embed texts: each a row of length 1, or of zeros.
+
+    Raises
+    ------
+    DataError
+        If what comes back is no array of finite numbers with a row for each text, or has not
+        ``size`` columns.
+    """
+    whole = [text.encode("utf-8", "replace").decode() for text in texts]
+    found = np.asarray(embed(whole)) if whole else np.zeros((0, size or 0))
+    if found.ndim != 2 or len(found) != len(texts) or size not in (None, found.shape[1]):
+        raise DataError(
+            f"embeddings gave an array of the shape {found.shape} for {len(texts)} texts; expected "
+            f"({len(texts)}, {'columns' if size is None else size})"
+        )
+    if found.dtype.kind not in "fiu" or not np.isfinite(found).all():
+        raise DataError("embeddings gave something that is no finite number; expected floats")
+    rows = found.astype(np.float64)
+    lengths = np.linalg.norm(rows, axis=1, keepdims=True)
+    return (rows / np.where(lengths > 0, lengths, 1.0)).astype(np.float32)
+
+
+def appended(rows: Triple, dense: npt.NDArray[np.float32], first: int) -> Triple:
+    """Put columns from ``first`` on behind sparse rows."""
+    indptr, ids, values = rows
+    n, width = dense.shape
+    ends = indptr + width * np.arange(n + 1)
+    sparse, behind = _places(ends, width)
+    all_ids = np.empty(int(ends[-1]), np.uint32)
+    all_values = np.empty(len(all_ids), np.float32)
+    all_ids[sparse], all_values[sparse] = ids, values
+    all_ids[behind] = first + np.arange(width, dtype=np.uint32)
+    all_values[behind] = dense
+    return ends, all_ids, all_values
+
+
+def taken_apart(rows: Triple, width: int) -> tuple[Triple, npt.NDArray[np.float32]]:
+    """Undo `appended`."""
+    ends, ids, values = rows
+    sparse, behind = _places(ends, width)
+    indptr = ends - width * np.arange(len(ends))
+    return (indptr, ids[sparse], values[sparse]), values[behind]
+
+
+def _places(
+    ends: npt.NDArray[np.int64], width: int
+) -> tuple[npt.NDArray[np.bool_], npt.NDArray[np.int64]]:
+    """Which entries are sparse, and for each row where the others are."""
+    behind = ends[1:, None] - width + np.arange(width)
+    sparse = np.ones(int(ends[-1]), bool)
+    sparse[behind] = False
+    return sparse, behind
+
+
+def _wordllama(texts: list[str]) -> npt.NDArray[np.float32]:
+    cut = [text[:_MOST_CHARACTERS] for text in texts]
+    found: npt.NDArray[np.float32] = _wordllama_model().embed(cut, batch_size=_BATCH)
+    return found
+
+
+@cache
+def _wordllama_model() -> Any:
+    try:
+        import wordllama
+    except ImportError:
+        raise ParameterError(
+            f"embeddings={WORDLLAMA!r}: the package wordllama is not installed; expected "
+            'pip install "labelgrove[embeddings]"'
+        ) from None
+    # The weights come with the package, in a folder where it does not look.
+    own = Path(wordllama.__file__).parent
+    return wordllama.WordLlama.load(cache_dir=own, disable_download=True)
+
+
+def _missing(_texts: list[str]) -> Any:
+    raise ModelStateError(
+        "the model embeds texts by a function, which no file can hold; expected "
+        "labelgrove.load(path, embeddings=function), with the one that it has learnt with"
+    )

@@ -1,0 +1,110 @@
+"""TextFeatures with embeddings: columns for what a text means, beside those of its words."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+
+import labelgrove
+from labelgrove import DataError, ModelStateError, OnlinePLTClassifier, ParameterError
+from labelgrove import TextClassifier as Classifier
+from labelgrove.text import TextFeatures
+
+TEXTS = ["one text", "another text", "", "one more text of one", "\ud800 half", "last text"]
+LABELS = [["a"], ["b"], ["a"], ["a", "c"], ["b"], ["c"]]
+
+
+def letters(texts: list[str]) -> np.ndarray[Any, Any]:
+    """So often the letters a, e and t."""
+    return np.array([[text.count(one) for one in "aet"] for text in texts], np.float64)
+
+
+def test_words_keep_their_columns_and_embeddings_have_their_length() -> None:
+    plain = TextFeatures(n_features=64).fit_transform(TEXTS)
+    both = TextFeatures(n_features=64, embeddings=letters, embedding_weight=0.25)
+    X = both.fit_transform(TEXTS)
+    assert X.shape == (6, 67)
+    assert (X[:, :64] != plain).nnz == 0
+    lengths = np.linalg.norm(X[:, 64:].toarray(), axis=1)
+    assert np.allclose(lengths, [0.25, 0.25, 0, 0.25, 0.25, 0.25])
+    assert np.allclose(both.transform(["tea"])[:, 64:].toarray(), 0.25 / np.sqrt(3))
+    assert len(both.get_feature_names_out()) == 67
+
+
+@pytest.mark.parametrize("cut", [1, 4])
+def test_cuts_saving_and_going_on_give_the_same_bytes(tmp_path: Path, cut: int) -> None:
+    def new() -> Any:
+        text = TextFeatures(n_features=64, embeddings=letters)
+        return Classifier(OnlinePLTClassifier(random_state=0), text)
+
+    at_once = new().partial_fit(TEXTS, LABELS)
+    first = new().partial_fit(TEXTS[:cut], LABELS[:cut])
+    first.save(tmp_path / "first.lg")
+    second = labelgrove.load(tmp_path / "first.lg", embeddings=letters)
+    second.partial_fit(TEXTS[cut:], LABELS[cut:])
+    assert second.fingerprint() == at_once.fingerprint()
+    found, expected = second.predict_topk(TEXTS, 2), at_once.predict_topk(TEXTS, 2)
+    assert found[0].tolist() == expected[0].tolist()
+    explained = at_once.explain("one text", "a").labels[0].path[-1].contributions
+    assert {"one", "text", "(its meaning)"} <= {one.feature for one in explained}
+
+
+def test_a_file_holds_no_function_and_says_so(tmp_path: Path) -> None:
+    path = tmp_path / "model.lg"
+    Classifier(text=TextFeatures(embeddings=letters)).fit(TEXTS, LABELS).save(path)
+    model = labelgrove.load(path)
+    assert model.n_classes_ == 3
+    with pytest.raises(ModelStateError, match=r"labelgrove\.load\(path, embeddings=function\)"):
+        model.predict(TEXTS)
+    wider = labelgrove.load(path, embeddings=lambda texts: np.ones((len(texts), 4)))
+    with pytest.raises(DataError, match=r"shape \(1, 4\) for 1 texts; expected \(1, 3\)"):
+        wider.predict(["a"])
+    Classifier().fit(TEXTS, LABELS).save(path)
+    with pytest.raises(ParameterError, match="needs no function"):
+        labelgrove.load(path, embeddings=letters)
+
+
+@pytest.mark.parametrize(
+    ("embeddings", "message"),
+    [
+        ("glove", "embeddings='glove': expected None, 'wordllama', or a function"),
+        (3, "embeddings=3"),
+        (lambda texts: np.ones(len(texts)), r"shape \(1,\)"),
+        (lambda texts: [["x"]] * len(texts), "no finite number"),
+        (lambda texts: np.full((len(texts), 2), np.nan), "no finite number"),
+    ],
+    ids=range(5),
+)
+def test_what_is_no_embedding_is_refused(embeddings: Any, message: str) -> None:
+    with pytest.raises((ParameterError, DataError), match=message):
+        TextFeatures(embeddings=embeddings).fit(TEXTS)
+
+
+def test_a_copy_shares_the_function() -> None:
+    class Heavy:
+        def __deepcopy__(self, memo: object) -> Any:
+            raise AssertionError
+
+        def __call__(self, texts: list[str]) -> Any:
+            return letters(texts)
+
+    given = Heavy()
+    assert clone(TextFeatures(embeddings=given)).embeddings is given
+
+
+def test_wordllama_comes_with_its_weights(tmp_path: Path) -> None:
+    pytest.importorskip("wordllama")
+    text = TextFeatures("words", embeddings="wordllama")
+    X = text.fit_transform(["A heap of sand", "A pile of gravel", "Quarterly tax return"])
+    meaning = X[:, text.n_features :].toarray()
+    assert meaning.shape == (3, 256)
+    assert meaning[0] @ meaning[1] > meaning[0] @ meaning[2]
+    path = tmp_path / "model.lg"
+    model = Classifier(text=text).fit(["sand", "tax"], [["a"], ["b"]])
+    model.save(path)
+    again = labelgrove.load(path).predict_proba(["gravel"]).toarray()
+    assert np.array_equal(again, model.predict_proba(["gravel"]).toarray())
