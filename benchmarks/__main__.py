@@ -94,7 +94,9 @@ BENCHMARKS = {
     "ldsm": Benchmark(6, quick=(QUICK_DATA, "--ensembles=2", "--sizes=100")),
     "models": Benchmark(6, quick=(QUICK_CLASSES,)),
     "names": Benchmark(8, quick=("onet-titles",)),
-    "text": Benchmark(4, quick=("cooking-text",)),
+    "text": Benchmark(
+        12, ((), ("stackexchange-text", "--speed")), quick=("cooking-text",), peer_minutes=60
+    ),
     "growth": Benchmark(12, quick=("--labels=10000", "--seeds=1")),
 }
 """In the order in which they stand on the page."""

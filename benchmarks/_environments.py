@@ -79,6 +79,10 @@ NAPKINXC = Environment("napkinxc-0.7.2", (("napkinxc==0.7.2",),))
 
 OMIKUJI = Environment("omikuji-0.5.2", (("omikuji==0.5.2", "numpy", "scipy"),))
 
+OMIKUJI_TEXTS = Environment("omikuji-texts-0.5.2", (("omikuji==0.5.2", "scikit-learn>=1.6"),))
+
+FASTTEXT = Environment("fasttext-0.9.3", (("fasttext==0.9.3", "numpy<2"),))
+
 # What else PECOS asks for (PyTorch and more) is not needed by XR-Linear.
 PECOS = Environment(
     "libpecos-1.2.8",

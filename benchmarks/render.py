@@ -51,6 +51,7 @@ TABLES: dict[str, Callable[[Results], str]] = {
     "models": _tree_tables.models,
     "names": _names_table.names,
     "text": _text_table.text,
+    "text_speed": _text_table.text_speed,
 }
 PLOTS: dict[str, tuple[Callable[[Results, Path], None], str]] = {
     "progress": (_plots.progress, "P@1 along every stream, by learner, with and without replay"),

@@ -1,45 +1,78 @@
-"""Raw text: what the settings of the front end are worth, online and in batch."""
+"""Raw text: what the settings of the front end are worth, beside other programs."""
 
 from __future__ import annotations
 
+import json
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
-from time import process_time
+from statistics import median
+from time import perf_counter, process_time
 from typing import Any
 
+import numpy as np
+from scipy.sparse import csr_array
+from sklearn.feature_extraction.text import TfidfVectorizer
+from sklearn.pipeline import FeatureUnion
+
 from benchmarks._data import DATA
+from benchmarks._environments import FASTTEXT, OMIKUJI_TEXTS, run
 from benchmarks._measure import fresh
-from benchmarks._results import command_line, write
+from benchmarks._results import command_line, earlier, write
+from benchmarks.names import vocabulary_of
+from benchmarks.programs import texts as programs
 from labelgrove import OnlinePLTClassifier, PLTClassifier, TextClassifier, evaluate
-from labelgrove.data import read_examples
-from labelgrove.text import HashedText, TextFeatures
+from labelgrove.data import Examples, read_examples
+from labelgrove.metrics import inverse_propensity, precision_at_k, psp_at_k
+from labelgrove.text import TextFeatures
 
 DATASETS = (
+    "cooking-text",
+    "clinc150",
+    "onet-titles",
+    "cpv-italian",
     "kirjastonhoitaja-yso",
     "stackexchange-text",
     "gutenberg-text",
-    "onet-titles",
-    "cooking-text",
-    "clinc150",
-    "cpv-italian",
+    "eurlex57k-text",
 )
-FRONT_ENDS: dict[str, HashedText | TextFeatures] = {
-    "HashedText": HashedText(),
-    "words": TextFeatures("words"),
-    "words+stems": TextFeatures("words+stems"),
-    "words+subwords": TextFeatures("words+subwords"),
+SETTINGS: dict[str, dict[str, Any]] = {
+    "words": {"preset": "words", "idf": False},
+    "+ idf": {"preset": "words"},
+    "+ subwords": {"preset": "words+subwords"},
+    "default": {},
+    "default + embeddings": {"embeddings": "wordllama"},
+    "default + names": {},
 }
 LEARNERS = {"online": OnlinePLTClassifier, "batch": PLTClassifier}
+PEERS = ("fastText hs", "fastText ova", "tf-idf + omikuji", "tf-idf, letters + omikuji")
+
+_CODES = ("cpv-italian", "kirjastonhoitaja-yso")
+"""Sets whose labels are codes, and nothing says what they are called."""
 
 _CHUNK = 1024
+_HELD_BACK = 10
+_MOST_FOR_OVA = 10**8
+"""Rows times labels, of which fastText's one-versus-all computes every one in each pass."""
+_MOST_FOR_LETTERS = 10**8
+"""Characters, of which scikit-learn makes fifteen times as many bytes."""
 
 
-def learn_and_test(dataset: str, learner: str, front_end: str) -> dict[str, Any]:
+def examples(dataset: str, part: str) -> Examples:
+    """Read a part of a data set."""
+    return read_examples(DATA / dataset / f"{part}.jsonl.xz")
+
+
+def learn_and_test(dataset: str, learner: str, setting: str) -> dict[str, Any]:
     """Learn in this process, as the command line does, then measure on the test set."""
-    train, test = (read_examples(DATA / dataset / f"{one}.jsonl.xz") for one in ("train", "test"))
+    train, test = examples(dataset, "train"), examples(dataset, "test")
     texts = train.text or []
-    model = TextClassifier(LEARNERS[learner](random_state=0), FRONT_ENDS[front_end])
+    named: dict[str, Any] = {}
+    if setting.endswith("names"):
+        named = {"names": "met", "vocabulary": vocabulary_of(dataset)}
+    model: Any = TextClassifier(
+        LEARNERS[learner](random_state=0), TextFeatures(**SETTINGS[setting]), **named
+    )
     begin = process_time()
     if learner == "batch":
         model.fit(texts, train.labels)
@@ -51,7 +84,11 @@ def learn_and_test(dataset: str, learner: str, front_end: str) -> dict[str, Any]
         path = Path(folder, "model.lg")
         model.save(path)
         size = path.stat().st_size
-    found = evaluate(model, test.text, test.labels)
+    counts: dict[Any, int] = {}
+    for labels in train.labels:
+        for label in labels:
+            counts[label] = counts.get(label, 0) + 1
+    found = evaluate(model, test.text, test.labels, label_counts=counts, n_train=len(texts))
     names = [f"{metric}@{k}" for metric in ("p", "psp") for k in (1, 3, 5)]
     return {
         **{name: round(100 * float(found[name]), 2) for name in names},
@@ -60,21 +97,142 @@ def learn_and_test(dataset: str, learner: str, front_end: str) -> dict[str, Any]
     }
 
 
+def ask_peer(dataset: str, peer: str, rows: list[dict[str, Any]]) -> dict[str, Any] | None:
+    """Let another program learn and predict; None where that is out of proportion."""
+    train, test = examples(dataset, "train"), examples(dataset, "test")
+    texts = train.text or []
+    ids: dict[Any, int] = {}
+    for part in (train, test):
+        for row in part.labels:
+            for label in row:
+                ids.setdefault(label, len(ids))
+    y_train, y_test = (
+        [[ids[label] for label in row] for row in one.labels] for one in (train, test)
+    )
+    letters = "letters" in peer
+    if peer == "fastText ova" and len(texts) * len(ids) > _MOST_FOR_OVA:
+        return None
+    if letters and sum(map(len, texts)) > _MOST_FOR_LETTERS:
+        return None
+    with tempfile.TemporaryDirectory() as folder:
+        paths = {one: str(Path(folder, one)) for one in ("train", "test", "kept", "held")}
+        programs.write(Path(paths["train"]), texts, y_train)
+        programs.write(Path(paths["test"]), test.text or [], y_test)
+        if peer.startswith("fastText"):
+            held = [i % _HELD_BACK == 0 for i in range(len(texts))]
+            for name, which in (("kept", False), ("held", True)):
+                chosen = [i for i in range(len(texts)) if held[i] == which]
+                part_texts = [texts[i] for i in chosen]
+                programs.write(Path(paths[name]), part_texts, [y_train[i] for i in chosen])
+            loss = peer.removeprefix("fastText ")
+            tuned = [row["options"] for row in rows if row["setting"] == "fastText hs"]
+            options = tuned[0] if loss == "ova" and tuned else None
+            told: dict[str, Any] = {**paths, "loss": loss, "options": options}
+            found = run(FASTTEXT, "fasttext_texts", **told)
+        else:
+            told = {"train": paths["train"], "test": paths["test"], "letters": letters, "trees": 1}
+            found = run(OMIKUJI_TEXTS, "omikuji_texts", **told)
+    predicted = found.pop("predicted")
+    if predicted is None:
+        return None
+    return {**_figures(predicted, y_train, y_test, len(ids)), **found}
+
+
+def _figures(
+    predicted: list[list[int]], train: list[list[int]], test: list[list[int]], n_labels: int
+) -> dict[str, float]:
+    """What `evaluate` finds, of labels that another program gave."""
+    counts = np.bincount([label for row in train for label in row], minlength=n_labels)
+    weights = inverse_propensity(counts, n_examples=len(train))
+    ends = np.cumsum([0, *map(len, test)])
+    flat = [label for row in test for label in row]
+    truth = csr_array((np.ones(len(flat)), flat, ends), shape=(len(test), n_labels))
+    best = np.array([([*row, *[-1] * programs.K])[: programs.K] for row in predicted])
+    found = {}
+    for k in (1, 3, 5):
+        found[f"p@{k}"] = round(100 * float(precision_at_k(truth, best, k)), 2)
+        found[f"psp@{k}"] = round(100 * float(psp_at_k(truth, best, weights, k)), 2)
+    return found
+
+
+def speed(dataset: str, times: int) -> dict[str, Any]:
+    """Seconds to turn all training texts into rows, ours and scikit-learn's in turns."""
+    texts = examples(dataset, "train").text or []
+    runs = {"analyzer": "char_wb", "ngram_range": (3, 5)}
+    options: dict[str, Any] = {"sublinear_tf": True, "min_df": 2}
+    both = [("words", TfidfVectorizer(**options)), ("letters", TfidfVectorizer(**options, **runs))]
+    tried: dict[str, Any] = {
+        "words": TextFeatures("words"),
+        "words, two threads": TextFeatures("words", n_jobs=2),
+        "words, scikit-learn": TfidfVectorizer(**options),
+        "words+stems": TextFeatures(),
+        "words+subwords": TextFeatures("words+subwords"),
+        "words+subwords, two threads": TextFeatures("words+subwords", n_jobs=2),
+        "words+subwords, scikit-learn": FeatureUnion(both),
+    }
+    clocks: dict[str, list[tuple[float, float]]] = {name: [] for name in tried}
+    for turn in range(times):
+        for name, one in tried.items():
+            if turn and isinstance(one, FeatureUnion):
+                continue
+            wall, cpu = perf_counter(), process_time()
+            one.fit_transform(texts)
+            clocks[name].append((perf_counter() - wall, process_time() - cpu))
+    model = TextClassifier().fit(texts[:2000], [[str(i % 50)] for i in range(2000)])
+    row = " ".join(" ".join(texts[:50]).split()[:50])
+    single = []
+    for _ in range(1000):
+        begin = perf_counter()
+        model.predict_topk([row])
+        single.append(perf_counter() - begin)
+    return {
+        "texts": len(texts),
+        "characters": sum(map(len, texts)),
+        "seconds": {
+            name: {
+                "wall": round(median(wall for wall, _ in found), 3),
+                "cpu": round(median(cpu for _, cpu in found), 3),
+            }
+            for name, found in clocks.items()
+        },
+        "one_row_ms": round(1e3 * median(single), 3),
+    }
+
+
 def main(arguments: Sequence[str] | None = None) -> None:
     """Measure, and write ``text-<dataset>.json``."""
-    chosen = command_line(__doc__ or "", DATASETS).parse_args(arguments)
+    parser = command_line(__doc__ or "", DATASETS)
+    parser.add_argument("--peers", action="store_true", help="other programs, too")
+    parser.add_argument("--go-on", action="store_true", help="keep rows that are there already")
+    parser.add_argument("--speed", action="store_true", help="front ends alone")
+    chosen = parser.parse_args(arguments)
     for dataset in chosen.subjects:
         if not (DATA / dataset / "train.jsonl.xz").exists():
             print(f"{dataset}: skipped, it is not in {DATA}")
+        elif chosen.speed:
+            write(chosen.output, "text_speed", dataset, speed(dataset, times=5))
+        else:
+            _measure(dataset, chosen.output, peers=chosen.peers, go_on=chosen.go_on)
+
+
+def _measure(dataset: str, output: Path, *, peers: bool, go_on: bool) -> None:
+    rows = earlier(output, "text", dataset).get("rows", []) if go_on else []
+    wanted = [(learner, setting) for learner in LEARNERS for setting in SETTINGS]
+    if dataset in _CODES:
+        wanted = [one for one in wanted if not one[1].endswith("names")]
+    wanted += [("peer", peer) for peer in PEERS] if peers else []
+    for learner, setting in wanted:
+        if any((row["learner"], row["setting"]) == (learner, setting) for row in rows):
             continue
-        rows = []
-        for learner in LEARNERS:
-            for name in FRONT_ENDS:
-                task = "benchmarks.text:learn_and_test"
-                found = fresh(task, dataset=dataset, learner=learner, front_end=name)
-                rows.append({"learner": learner, "front_end": name, **found})
-                print(f"{dataset}: {learner}, {name}: {found}", flush=True)
-        write(chosen.output, "text", dataset, {"rows": rows})
+        if learner == "peer":
+            found = ask_peer(dataset, setting, rows)
+        else:
+            task = "benchmarks.text:learn_and_test"
+            found = fresh(task, dataset=dataset, learner=learner, setting=setting)
+        print(f"{dataset}: {learner}, {setting}: {json.dumps(found)}", flush=True)
+        if found is not None:
+            rows.append({"learner": learner, "setting": setting, **found})
+            write(output, "text", dataset, {"rows": rows})
 
 
 if __name__ == "__main__":

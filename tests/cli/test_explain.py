@@ -14,6 +14,19 @@ def test_a_text_is_explained_by_its_words(run: Any, text_model: Path) -> None:
         assert part in shown
 
 
+def test_the_words_are_highlighted_in_the_text_on_a_terminal(
+    run: Any, text_model: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked = ("explain", text_model, "-k", "1", "--text")
+    assert "so, topic03w1!" not in run(*asked, "so, topic03w1!").stdout
+    monkeypatch.setattr("labelgrove.cli.commands.explain.is_terminal", lambda _: True)
+    assert "so, topic03w1!" in run(*asked, "so, topic03w1!").stdout
+    long = run(*asked, "topic03w1" + " un known" * 200 + " topic03w2.").stdout
+    shown = " ".join(long.split())
+    assert "topic03w1 un known" in shown and "un known topic03w2." in shown
+    assert " … " in shown and shown.count("un known") < 20
+
+
 def test_a_label_that_is_not_predicted(run: Any, text_model: Path) -> None:
     words = ["--text", "topic03w1 topic03w2", "--label", "topic-20"]
     shown = run("explain", text_model, *words).stdout

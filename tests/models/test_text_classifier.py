@@ -139,6 +139,14 @@ def test_an_explanation_names_words() -> None:
     assert {one.feature for one in step.contributions} == {"Mended", "NETS", "mends"}
     added = sum(one.contribution for one in step.contributions)
     assert step.margin == pytest.approx(step.bias + added + step.others)
+    text = "\ud800 \U0001f41f Mended NETS, mends"
+    explained = stems.explain(text, "a")
+    [found] = explained.labels
+    marked = {text[mark.begin : mark.end]: mark.contribution for mark in found.highlights}
+    assert marked == {one.feature: one.contribution for one in found.contributions}
+    assert explained.text == text
+    [found] = model.explain("Lime, FIG", "fig").labels  # HashedText
+    assert [mark.begin for mark in found.highlights] == [0, 6]
     with pytest.raises(DataError, match="2 texts; expected the one"):
         model.explain(TEXTS[:2])
 

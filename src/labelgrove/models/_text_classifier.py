@@ -322,7 +322,8 @@ tree_, statistics_, compaction_, vocabulary_, fit_progress
         Returns
         -------
         Explanation
-            Its features are the words of the text.
+            Its features are the words of the text, parts of words added to the words that they
+            come from, and ``highlights`` tells where these stand.
 
         Examples
         --------
@@ -336,7 +337,7 @@ tree_, statistics_, compaction_, vocabulary_, fit_progress
             raise DataError(f"X has {len(texts)} texts; expected the one to be explained")
         classifier = self._learnt()
         with classifier._guard.reading():
-            return classifier.explain(
+            explained = classifier.explain(
                 self._rows(texts),
                 label,
                 k=k,
@@ -344,6 +345,7 @@ tree_, statistics_, compaction_, vocabulary_, fit_progress
                 top=top,
                 feature_names=self.text_.sources(texts[0]),
             )
+            return explained.highlighted(texts[0], self.text_.spans(texts[0]))
 
     @_offered("label_paths")  # type: ignore[untyped-decorator]
     def label_paths(self, X: Iterable[str], labels: Sequence[Collection[Any]]) -> LabelPaths:

@@ -1,12 +1,29 @@
-"""What every front end asks of the texts that it is given."""
+"""What every front end asks of the texts that it is given, and what it finds in them."""
 
 from __future__ import annotations
 
 import reprlib
 from collections.abc import Iterable, Iterator
-from typing import Any
+from typing import Any, NamedTuple
 
 from labelgrove._errors import DataError
+
+
+class Span(NamedTuple):
+    """A word of a text, or a run of several: characters from ``begin`` to ``end``.
+
+    Attributes
+    ----------
+    begin, end : int
+    name : str
+        What `sources` calls it.
+    is_run : bool
+    """
+
+    begin: int
+    end: int
+    name: str
+    is_run: bool
 
 
 def checked_texts(texts: Any) -> Iterator[str]:

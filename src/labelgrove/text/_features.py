@@ -14,7 +14,7 @@ from labelgrove import _core
 from labelgrove._errors import NotLearnedError, ParameterError
 from labelgrove._parameters import choice, flag, integer, real, thread_count
 from labelgrove._validation import Rows
-from labelgrove.text._checked import checked_texts
+from labelgrove.text._checked import Span, checked_texts
 from labelgrove.text._embeddings import (
     GIVEN,
     Embed,
@@ -312,27 +312,48 @@ class TextFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
         >>> list(TextFeatures("words+stems").sources("Herrings, herring").values())
         [['Herrings'], ['Herrings', 'herring'], ['herring']]
         """
-        [checked] = checked_texts([text])
+        spans = self.spans(text)
         engine = self._engine or _core.TextFeatures(self._options())
-        raw = checked.encode("utf-8", "replace")
-        ends = _core.words_of(checked).reshape(-1, 2).tolist()
-        spans = [raw[begin:end].decode() for begin, end in ends]
-        longest = self._settings()["words"][1]
-        for length in range(2, longest + 1):
-            spans += [
-                raw[first[0] : last[1]].decode()
-                for first, last in zip(ends, ends[length - 1 :], strict=False)
-            ]
-        indptr, columns, _ = engine.count(spans, 1)
+        words = [span.name for span in spans]
+        indptr, columns, _ = engine.count(words, 1)
         found: dict[int, list[str]] = {}
         for i, span in enumerate(spans):
             for column in columns[indptr[i] : indptr[i + 1]].tolist():
                 listed = found.setdefault(column, [])
                 # A run holds the features of its words, which have come before it.
-                if span not in listed and (i < len(ends) or not listed):
-                    listed.append(span)
+                if span.name not in listed and (not span.is_run or not listed):
+                    listed.append(span.name)
         meaning = range(self.n_features, self._n_features_out)
         return found | {column: ["(its meaning)"] for column in meaning}
+
+    def spans(self, text: str) -> list[Span]:
+        """Find the words of a text, and then the runs of words that are features.
+
+        Parameters
+        ----------
+        text : str
+
+        Returns
+        -------
+        list of Span
+
+        Raises
+        ------
+        DataError, ParameterError
+            As for :meth:`sources`.
+        """
+        [checked] = checked_texts([text])
+        raw = checked.encode("utf-8", "replace")
+        ends = _core.words_of(checked).reshape(-1, 2)
+        # UTF-8 has one byte a character that does not go on with the one before.
+        before = np.cumsum(np.frombuffer(raw, np.uint8) & 0xC0 != 0x80)
+        places = [(int(before[a]) - 1, int(before[b - 1])) for a, b in ends.tolist()]
+        whole = raw.decode()
+        spans = [Span(a, b, whole[a:b], is_run=False) for a, b in places]
+        for length in range(2, self._settings()["words"][1] + 1):
+            for (a, _), (_, b) in zip(places, places[length - 1 :], strict=False):
+                spans.append(Span(a, b, whole[a:b], is_run=True))
+        return spans
 
     def rows(self, texts: Iterable[str], threads: int) -> Rows:
         """As `transform`, for the estimators.

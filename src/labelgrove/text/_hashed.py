@@ -17,7 +17,7 @@ from sklearn.preprocessing import normalize
 
 from labelgrove._errors import ParameterError
 from labelgrove._validation import Rows, check_rows
-from labelgrove.text._checked import checked_texts
+from labelgrove.text._checked import Span, checked_texts
 
 _MOST_FEATURES = 2**31 - 1  # ids of columns are 32-bit
 _LONGEST_NGRAM = 8
@@ -221,6 +221,27 @@ class HashedText(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
         ):
             columns.setdefault(column, []).append(word)
         return columns
+
+    def spans(self, text: str) -> list[Span]:
+        """Find the words of a text.
+
+        Parameters
+        ----------
+        text : str
+
+        Returns
+        -------
+        list of Span
+            Runs of words are not among them.
+        """
+        self._check_parameters()
+        [checked] = checked_texts([text])
+        pattern = re.compile(self.token_pattern)
+        found = ((one, one[pattern.groups]) for one in pattern.finditer(checked))
+        return [
+            Span(*one.span(pattern.groups), name.lower() if self.lowercase else name, is_run=False)
+            for one, name in found
+        ]
 
     def to_dict(self) -> dict[str, Any]:
         """Return the parameters as values that JSON can hold, for `from_dict`.

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import sys
+from collections.abc import Sequence
 from typing import Annotated, Any
 
 import typer
 from rich.box import SIMPLE_HEAD
 from rich.console import Group, RenderableType
+from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
@@ -23,10 +26,15 @@ from labelgrove.cli._options import (
 )
 from labelgrove.cli._search import chosen_cut
 from labelgrove.cli.streams import _numbers
-from labelgrove.cli.streams._console import show, write_json
+from labelgrove.cli.streams._console import is_terminal, show, write_json
 from labelgrove.cli.streams._source import Source
-from labelgrove.models import Explanation, LabelExplanation, Step
+from labelgrove.models import Explanation, Highlight, LabelExplanation, Step
 from labelgrove.vocabulary import Vocabulary
+
+_SHORT = 800
+_PASSAGES = 6
+_AROUND = 40
+"""Characters: a longer text is shown in passages, with so many on each side of a highlight."""
 
 
 @gathered
@@ -126,6 +134,8 @@ def show_explanation(explained: Explanation) -> None:
     parts: list[RenderableType] = []
     for one in explained.labels:
         parts.append(_heading(one))
+        if explained.text is not None and one.highlights and is_terminal(sys.stdout):
+            parts.append(Padding(_highlighted(explained.text, one.highlights), (0, 0, 1, 2)))
         if one.leaves:
             parts.append(Text(one.in_leaves()))
         if one.path:
@@ -140,6 +150,39 @@ def _heading(one: LabelExplanation) -> Text:
     mark, style = ("✓", "green") if one.predicted else ("·", "yellow")
     place = f"  {_score(one.probability)}, place {_numbers.count(one.rank)}"
     return Text.assemble((f"{mark} {one.called}", f"bold {style}"), (place, "dim"))
+
+
+def _highlighted(text: str, highlights: Sequence[Highlight]) -> Text:
+    """The text, or passages of a long one, with colours for what speaks for a label or against.
+
+    The words that weigh half as much as the heaviest, or more, are reversed.
+    """
+    shown, end = Text(), 0
+    heavy = max(abs(mark.contribution) for mark in highlights) / 2
+    for begin, stop in _passages(len(text), highlights):
+        shown.append(" … " if begin > end else "")
+        passage = Text(text[begin:stop])
+        for mark in highlights:
+            style = "green" if mark.contribution > 0 else "red"
+            style += " reverse" if abs(mark.contribution) >= heavy else " underline"
+            passage.stylize(style, max(mark.begin - begin, 0), max(mark.end - begin, 0))
+        shown.append_text(passage)
+        end = stop
+    return shown.append(" …" if end < len(text) else "")
+
+
+def _passages(length: int, highlights: Sequence[Highlight]) -> list[tuple[int, int]]:
+    """Where the highlights of a text stand: all of a short one, else the first few places."""
+    if length <= _SHORT:
+        return [(0, length)]
+    found: list[tuple[int, int]] = []
+    for mark in highlights:
+        begin, end = max(mark.begin - _AROUND, 0), min(mark.end + _AROUND, length)
+        if found and begin <= found[-1][1]:
+            found[-1] = found[-1][0], max(end, found[-1][1])
+        elif len(found) < _PASSAGES:
+            found.append((begin, end))
+    return found
 
 
 def _path(one: LabelExplanation) -> Table:

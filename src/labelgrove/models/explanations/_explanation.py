@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import asdict, dataclass, replace
 from typing import Any
+
+from labelgrove.text._checked import Span
 
 _LEAVES_IN_TEXT = 3
 
@@ -28,6 +30,23 @@ class Contribution:
     feature: str | int
     value: float
     weight: float
+    contribution: float
+
+
+@dataclass(frozen=True)
+class Highlight:
+    """A word of the text, or a run of words, that weighs for a label or against it.
+
+    Attributes
+    ----------
+    begin, end : int
+        Its characters in the text.
+    contribution : float
+        What it adds to a margin, as among the label's ``contributions``, wherever it stands.
+    """
+
+    begin: int
+    end: int
     contribution: float
 
 
@@ -160,6 +179,9 @@ class LabelExplanation:
         model decided).
     name : str or None
         What the model's vocabulary calls the label.
+    highlights : tuple of Highlight
+        Where in the text the ``contributions`` stand, in its order. Empty unless a
+        `TextClassifier` explains.
     """
 
     label: Any
@@ -171,6 +193,7 @@ class LabelExplanation:
     contributions: tuple[Contribution, ...]
     fallen_out: FallOut | None
     name: str | None = None
+    highlights: tuple[Highlight, ...] = ()
 
     def in_leaves(self) -> str:
         """Say in which leaves the label was found, in a sentence; nothing for a label tree.
@@ -235,11 +258,14 @@ class Explanation:
     threshold : float or None
         The probability from which a label was to be predicted; None where the k best were, or
         those that reach thresholds of their own.
+    text : str or None
+        What was explained, by a `TextClassifier`.
     """
 
     labels: tuple[LabelExplanation, ...]
     k: int
     threshold: float | None
+    text: str | None = None
 
     def __str__(self) -> str:
         return "\n\n".join(map(str, self.labels)) or "no label is predicted"
@@ -258,6 +284,32 @@ class Explanation:
         """
         labels = tuple(replace(one, name=name_of(one.label)) for one in self.labels)
         return replace(self, labels=labels)
+
+    def highlighted(self, text: str, spans: Iterable[Span]) -> Explanation:
+        """Say where in a text the words stand that weigh most.
+
+        Parameters
+        ----------
+        text : str
+        spans : iterable of Span
+            Its words, by their names among the contributions.
+
+        Returns
+        -------
+        Explanation
+        """
+        found = list(spans)
+        labels = []
+        for one in self.labels:
+            added = {weighed.feature: weighed.contribution for weighed in one.contributions}
+            marks = (
+                Highlight(span.begin, span.end, added[span.name])
+                for span in found
+                if span.name in added
+            )
+            ordered = tuple(sorted(marks, key=lambda mark: (mark.begin, mark.end)))
+            labels.append(replace(one, highlights=ordered))
+        return replace(self, labels=tuple(labels), text=text)
 
     def to_dict(self) -> dict[str, Any]:
         """Everything as dicts, lists and numbers, for JSON.
