@@ -4,20 +4,24 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import gc
 import json
 import multiprocessing
 import os
+import random
 import signal
 import sys
 import tempfile
+import threading
 import time
 from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 from urllib.parse import urlencode
 
 import numpy as np
 
+from labelgrove.client import Client
 from labelgrove.data import open_examples
 from labelgrove.service import Service, Settings, serve
 
@@ -26,13 +30,16 @@ KNOWN = 20_000
 
 CONNECTIONS = (1, 8, 64)
 BATCH = 500
+SETTINGS = Settings(snapshot_every=1_000_000)
+MOST_GROWING = 120.0
+"""Seconds."""
 
 
-def run_service(directory: Path, told: Any) -> None:
+def run_service(directory: Path, told: Any, settings: Settings, leader: str | None) -> None:
     """Serve until SIGTERM."""
-    service = Service(directory)
-    if not service.names():
-        service.create("demo", Settings(snapshot_every=1_000_000))
+    service = Service(directory, leader=leader)
+    if leader is None and not service.names():
+        service.create("demo", settings)
     service.begin()
     serve(service, "127.0.0.1", 0, lambda address: told.send(int(address.rpartition(":")[2])))
 
@@ -40,14 +47,22 @@ def run_service(directory: Path, told: Any) -> None:
 class Server:
     """A service in a process of its own."""
 
-    def __init__(self, directory: Path) -> None:
+    def __init__(
+        self, directory: Path, settings: Settings = SETTINGS, leader: str | None = None
+    ) -> None:
         context = multiprocessing.get_context("fork")
         here, there = context.Pipe(duplex=False)
         begun = time.perf_counter()
-        self.process = context.Process(target=run_service, args=(directory, there))
+        told = (directory, there, settings, leader)
+        self.process = context.Process(target=run_service, args=told)
         self.process.start()
         self.port = here.recv()
         self.seconds = time.perf_counter() - begun
+
+    @property
+    def url(self) -> str:
+        """Its address."""
+        return f"http://127.0.0.1:{self.port}"
 
     def memory(self) -> float:
         """Resident megabytes."""
@@ -70,21 +85,18 @@ class Server:
 # --- requests ------------------------------------------------------------------------------------
 
 
-def request(path: str, kind: str, body: bytes) -> bytes:
+def request(path: str, kind: str, body: bytes, project: str = "demo") -> bytes:
     """A request, ready to be sent."""
     return (
-        f"POST /v1/projects/demo/{path} HTTP/1.1\r\nHost: localhost\r\nContent-Type: {kind}\r\n"
-        f"Content-Length: {len(body)}\r\n\r\n"
+        f"POST /v1/projects/{project}/{path} HTTP/1.1\r\nHost: localhost\r\n"
+        f"Content-Type: {kind}\r\nContent-Length: {len(body)}\r\n\r\n"
     ).encode() + body
 
 
-def suggesting(text: str) -> bytes:
+def suggesting(text: str, project: str = "demo") -> bytes:
     """Ask for five labels."""
-    return request(
-        "suggest",
-        "application/x-www-form-urlencoded",
-        urlencode({"text": text, "limit": 5}).encode(),
-    )
+    form = urlencode({"text": text, "limit": 5}).encode()
+    return request("suggest", "application/x-www-form-urlencoded", form, project)
 
 
 def teaching(examples: Sequence[tuple[str, Sequence[str]]], wait: str = "durable") -> bytes:
@@ -113,15 +125,33 @@ async def connection(
     return seconds
 
 
+class Loaded(Protocol):
+    """What a load needs to know of a service."""
+
+    port: int
+
+    def cpu(self) -> float:
+        """Processor seconds that it has taken."""
+
+
 def load(
-    server: Server, requests: Sequence[bytes], connections: int, seconds: float
+    server: Loaded,
+    requests: Sequence[bytes],
+    connections: int,
+    seconds: float,
+    until: Callable[[], bool] = lambda: False,
 ) -> dict[str, float]:
     """Requests a second, the times of the slowest, and what one costs the service."""
 
     async def run() -> list[list[float]]:
         end = time.perf_counter() + seconds
         waiting: list[Awaitable[list[float]]] = [
-            connection(server.port, requests, 7919 * i, lambda: time.perf_counter() >= end)
+            connection(
+                server.port,
+                requests,
+                7919 * i,
+                lambda: time.perf_counter() >= end or until(),
+            )
             for i in range(connections)
         ]
         return await asyncio.gather(*waiting)
@@ -136,6 +166,17 @@ def load(
     }
 
 
+def beside(
+    server: Server, asked: Sequence[bytes], connections: int, busy: Callable[[], object]
+) -> dict[str, float]:
+    """The load while a thread waits for the service to do something."""
+    worker = threading.Thread(target=busy)
+    worker.start()
+    found = load(server, asked, connections, 120, lambda: not worker.is_alive())
+    worker.join()
+    return found
+
+
 def learn_until(port: int, requests: Sequence[bytes], stop: Any) -> None:
     """Teach without a pause until told to stop."""
     asyncio.run(connection(port, requests, 0, stop.is_set))
@@ -147,6 +188,7 @@ def learn_until(port: int, requests: Sequence[bytes], stop: Any) -> None:
 def measure(directory: Path, path: Path, seconds: float, known: int) -> dict[str, Any]:
     """All figures."""
     examples = read(path)
+    gc.freeze()  # neither the service, which is forked, nor the load shall look through all this
     texts = [text for text, _ in examples]
     server = Server(directory)
     port = server.port
@@ -177,13 +219,49 @@ def measure(directory: Path, path: Path, seconds: float, known: int) -> dict[str
     found["learn_batched"] = {"per_second": rate["per_second"] * BATCH, "p99_ms": rate["p99_ms"]}
     found["learn_batched"]["service_cpu_us"] = rate["service_cpu_us"] / BATCH
     found["flush_ms"] = flush(directory)
-    found["memory_mb"] = server.memory()
-    server.stop()
+    found |= stopped_and_started(server, directory)
+    return found
+
+
+def measure_large(directory: Path, path: Path, megabytes: int) -> dict[str, Any]:
+    """Suggestions while a snapshot of so many megabytes is written, and the start from it."""
+    examples = read(path)
+    gc.freeze()
+    asked = [suggesting(text) for text, _ in examples[:2_000]]
     server = Server(directory)
-    found["start_up_s"] = server.seconds
-    found["model_mb"] = (
-        max(one.stat().st_size for one in (directory / "projects/demo").glob("*.lg")) / 1e6
-    )
+    with Client(server.url, "demo", timeout=300) as client:
+        draw, taught, begun = random.Random(0), 0, time.perf_counter()
+        while time.perf_counter() - begun < MOST_GROWING:
+            # Four in one: every pair of a word and a label that is new makes the model larger.
+            mixed = [draw.sample(examples, 4) for _ in range(BATCH // 4)]
+            client.learn(
+                [" ".join(text for text, _ in some) for some in mixed],
+                [sorted({label for _, own in some for label in own}) for some in mixed],
+                applied=True,
+            )
+            taught += len(mixed)
+            stats = json.loads(client.content("GET", "/stats", params={"fingerprint": "false"}))
+            if stats["model_bytes"] >= 1e6 * megabytes:
+                break
+        found: dict[str, Any] = {"examples": taught, "suggest": {}, "suggest_beside_snapshot": {}}
+        for n in (1, 8):
+            found["suggest"][n] = load(server, asked, n, 3.0)
+            client.learn(*map(list, zip(*examples[:1], strict=True)), applied=True)
+            begun = time.perf_counter()
+            found["suggest_beside_snapshot"][n] = beside(
+                server, asked, n, lambda: client.content("POST", "/snapshots")
+            ) | {"snapshot_s": time.perf_counter() - begun}
+    return found | stopped_and_started(server, directory)
+
+
+def stopped_and_started(server: Server, directory: Path) -> dict[str, float]:
+    """Memory before, the size of the snapshot that is left, and the time and memory of a start."""
+    found = {"memory_mb": server.memory()}
+    server.stop()
+    models = (directory / "projects/demo").glob("*.lg")
+    found["model_mb"] = max(one.stat().st_size for one in models) / 1e6
+    server = Server(directory)
+    found |= {"start_up_s": server.seconds, "memory_after_start_mb": server.memory()}
     server.stop()
     return found
 
@@ -225,10 +303,17 @@ def main(words: Sequence[str] | None = None) -> None:
     parser.add_argument("data", help="text examples, such as stackexchange-text's")
     parser.add_argument("--seconds", type=float, default=5.0, help="for each figure")
     parser.add_argument("--known", type=int, default=KNOWN)
+    parser.add_argument(
+        "--large", type=int, metavar="MB", help="measure beside a snapshot of this size instead"
+    )
     parser.add_argument("--output", help="write the result here as well")
     asked = parser.parse_args(sys.argv[1:] if words is None else words)
     with tempfile.TemporaryDirectory() as folder:
-        found = measure(Path(folder) / "served", Path(asked.data), asked.seconds, asked.known)
+        directory, data = Path(folder) / "served", Path(asked.data)
+        if asked.large:
+            found = measure_large(directory, data, asked.large)
+        else:
+            found = measure(directory, data, asked.seconds, asked.known)
     told = json.dumps(found, indent=1)
     print(told)
     if asked.output:

@@ -67,8 +67,7 @@ def projects(url: str, *, token: str | None = None, timeout: float = 60.0) -> li
         If the service refuses, or cannot be reached.
     """
     with Client(url, ".", token=token, timeout=timeout) as client:
-        found = json.loads(client.content("GET", f"{client.url}/v1/projects"))
-    return [one["project_id"] for one in found["projects"]]
+        return client.neighbours()
 
 
 class Client:
@@ -259,6 +258,11 @@ class Client:
         """
         words = {} if vocabulary is None else {"vocabulary": vocabulary.to_dicts()}
         self._ask("PUT", "", json={**(settings or {}), **words})
+
+    def neighbours(self) -> list[str]:
+        """The names of all projects of the same service."""
+        found = json.loads(self.content("GET", f"{self.url}/v1/projects"))
+        return [one["project_id"] for one in found["projects"]]
 
     def stats(self) -> dict[str, Any]:
         """How the project is: its sequence number, fingerprint, examples, labels."""

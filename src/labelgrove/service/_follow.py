@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from labelgrove._errors import LabelGroveError
-from labelgrove.client import Client, ServiceError, projects
+from labelgrove.client import Client, ServiceError
 from labelgrove.service._events import Event, Row
 from labelgrove.service._problems import DamagedLog, Problem
 
@@ -65,16 +65,13 @@ class Follower:
         while not self._stopping.is_set():
             pause, told_before = _PAUSE, told
             try:
-                copied = sum(self._follow(name) for name in self._names())
+                copied = sum(self._follow(name) for name in self._client(".").neighbours())
                 pause, told = (0.0 if copied else _PAUSE), ""
             except LabelGroveError as failure:
                 pause, told = _PAUSE_AFTER_FAILURE, str(failure)
             if told and told != told_before:
                 _log.warning("following %s: %s", self._leader, told)
             self._stopping.wait(pause)
-
-    def _names(self) -> list[str]:
-        return projects(self._leader, token=self._token)
 
     def _client(self, name: str) -> Client:
         if name not in self._clients:

@@ -114,7 +114,7 @@ async function explain(text, one, turn) {
       textContent: part,
       title: `${weight > 0 ? 'speaks for' : 'speaks against'} ${one.label}: ${weight.toFixed(2)}`,
     })
-    marked.style.opacity = 0.5 + Math.abs(weight) / most / 2
+    marked.style.setProperty('--share', `${30 + 70 * Math.abs(weight) / most}%`) // of the line: faint words are hard to read
     return marked
   })
   at('why').replaceChildren(element('strong', { textContent: `Why ${one.label}: ` }), ...parts)
