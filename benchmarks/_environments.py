@@ -90,3 +90,5 @@ PECOS = Environment(
 )
 
 VOWPAL_WABBIT = Environment("vowpalwabbit-9.11.9", (("vowpalwabbit==9.11.9", "numpy", "scipy"),))
+
+ANNIF = Environment("annif-1.4.3", (("annif[fasttext,omikuji]==1.4.3",),))
