@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from concurrent.futures import wait
 from pathlib import Path
+from queue import Queue
 
 import msgspec
 import pytest
@@ -19,7 +20,7 @@ from labelgrove.service._events import (
     Renaming,
     ThresholdValues,
 )
-from labelgrove.service._log import Addition
+from labelgrove.service._log import Addition, now
 from labelgrove.service._project import Project
 from labelgrove.service._settings import Entry
 from service.kit import SMALL, additions, fingerprint_at_the_end, opened
@@ -213,6 +214,42 @@ def test_names_are_learnt_and_kept_like_examples(tmp_path: Path) -> None:
     assert pieces.learner.model.vocabulary_.name("cat") == "feline"
     whole.close()
     pieces.close()
+
+
+def test_trees_are_rebuilt_after_hours_and_after_examples(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tried: Queue[int] = Queue()
+    monkeypatch.setattr(Project, "rebuild", lambda project: tried.put(project.log.examples))
+    hour = 3_600_000
+    clock = [now()]
+    monkeypatch.setattr("labelgrove.service._project.now", lambda: clock[0])
+    project = opened(tmp_path / "a", msgspec.structs.replace(SMALL, rebuild_hours=24))
+
+    def told(count: int) -> None:
+        project.applied(project.log.append(additions(count)).result().sequence).result()
+        project.stats().result()  # the thread has been round once more
+
+    told(10)
+    clock[0] += 23 * hour + 600_000
+    told(10)
+    assert tried.empty()
+    clock[0] += hour
+    told(10)
+    assert tried.get(timeout=20) == 30
+    clock[0] += hour
+    told(10)
+    project.close()
+    assert tried.empty()
+    project = opened(tmp_path / "a")  # what was not taken is tried again after a restart
+    assert tried.get(timeout=20) == 40
+    project.close()
+    project = opened(tmp_path / "b", msgspec.structs.replace(SMALL, rebuild_every=25))
+    told(24)
+    assert tried.empty()
+    told(2)
+    assert tried.get(timeout=20) == 26
+    project.close()
 
 
 def test_answers_tell_the_sequence_number_that_they_were_computed_at(tmp_path: Path) -> None:

@@ -27,7 +27,6 @@ from labelgrove.service._problems import DamagedLog, Problem
 
 FORMAT = 1
 _KEPT_KEYS_MS = 7 * 24 * 3600 * 1000
-_MOST_KEPT_KEYS = 1_000_000
 _MOST_SUGGESTIONS = 100_000
 _MOST_WAITING = 10_000
 _BATCH = 1_000
@@ -115,12 +114,16 @@ class Log:
         How many examples there are, without those that were forgotten.
     controls : list of Row
         All events but examples. They are few.
+    rebuilt : tuple of int
+        Of the newest tree built anew, or else of the first event: how many examples there were,
+        and when it was, in milliseconds since 1970.
     """
 
     def __init__(self, path: Path, committed: Callable[[], None] = lambda: None) -> None:
         self.path = path
         self.head, self.examples = 0, 0
         self.controls: list[Row] = []
+        self.rebuilt = (0, 0)
         self._committed = committed
         self._broken: str | None = None
         with _refusing_damage(path):
@@ -258,10 +261,10 @@ class Log:
 
     def remember(self, identifier: str, text: str, seconds: int) -> Future[None]:
         """Keep the text of a suggestion, for feedback to come."""
-        now = _now()
+        moment = now()
 
         def run(connection: sqlite3.Connection) -> None:
-            connection.execute("DELETE FROM suggestions WHERE expires < ?", (now,))
+            connection.execute("DELETE FROM suggestions WHERE expires < ?", (moment,))
             (kept,) = connection.execute("SELECT count(*) FROM suggestions").fetchone()
             if kept >= _MOST_SUGGESTIONS:
                 raise Problem(
@@ -271,7 +274,8 @@ class Log:
                     3600,
                 )
             connection.execute(
-                "INSERT INTO suggestions VALUES (?, ?, ?)", (identifier, text, now + 1000 * seconds)
+                "INSERT INTO suggestions VALUES (?, ?, ?)",
+                (identifier, text, moment + 1000 * seconds),
             )
 
         return self._submit(run)
@@ -289,7 +293,7 @@ class Log:
 
         def run(connection: sqlite3.Connection) -> Receipt:
             found = connection.execute(
-                "SELECT text FROM suggestions WHERE id = ? AND expires >= ?", (identifier, _now())
+                "SELECT text FROM suggestions WHERE id = ? AND expires >= ?", (identifier, now())
             ).fetchone()
             if found is None:
                 known = _find(connection, identifier)
@@ -379,6 +383,8 @@ class Log:
         if row.kind not in {"learn", "forgotten"}:
             self.controls.append(row)
         self.head = row.sequence
+        if row.kind in {"settings", "rebuilt"}:
+            self.rebuilt = (self.examples, row.at)
 
 
 class Reading:
@@ -485,6 +491,8 @@ def _prepare(connection: sqlite3.Connection, path: Path) -> None:
         connection.executescript(f"BEGIN IMMEDIATE; {_SCHEMA} COMMIT;")
     elif version != FORMAT:
         raise DamagedLog(f"{path}: found a log of format {version}; expected {FORMAT}")
+    # What is too old is removed again and again; logs of the first days have no such index.
+    connection.execute("CREATE INDEX IF NOT EXISTS request_times ON requests (at)")
 
 
 def _flush_folder(folder: Path) -> None:
@@ -498,7 +506,8 @@ def _flush_folder(folder: Path) -> None:
         os.close(descriptor)
 
 
-def _now() -> int:
+def now() -> int:
+    """Milliseconds since 1970."""
     return time.time_ns() // 1_000_000
 
 
@@ -593,17 +602,17 @@ def _once(
         return answer
     answer = act()
     connection.execute(
-        "INSERT INTO requests VALUES (?, ?, ?, ?)", (key, digest, encoded(answer), _now())
+        "INSERT INTO requests VALUES (?, ?, ?, ?)", (key, digest, encoded(answer), now())
     )
     if answer.sequence % 1000 < answer.sequence - answer.first + 1:
-        connection.execute("DELETE FROM requests WHERE at < ?", (_now() - _KEPT_KEYS_MS,))
+        connection.execute("DELETE FROM requests WHERE at < ?", (now() - _KEPT_KEYS_MS,))
     return answer
 
 
 def _append(
     connection: sqlite3.Connection, additions: Sequence[Addition], bodies: Sequence[bytes]
 ) -> Receipt:
-    head, at = _head(connection), _now()
+    head, at = _head(connection), now()
     rows: list[Row] = []
     named: dict[str, bytes] = {}
     known = 0

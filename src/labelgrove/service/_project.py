@@ -21,7 +21,7 @@ from labelgrove._errors import LabelGroveError
 from labelgrove.service._batches import Batches
 from labelgrove.service._events import Rebuilt, Row, body_of
 from labelgrove.service._history import History
-from labelgrove.service._log import Addition, Log
+from labelgrove.service._log import Addition, Log, now
 from labelgrove.service._model import EMPTY
 from labelgrove.service._problems import Problem
 from labelgrove.service._rebuild import compare_beside
@@ -32,6 +32,7 @@ _log = logging.getLogger("labelgrove.service")
 
 _AT_ONCE = 1_000
 _SECONDS = 0.02  # that a batch should take; those who ask come in between its steps
+_PATIENCE = 30.0  # seconds between two looks at the clock
 _ASKED_AT_ONCE = 64
 _MOST_ASKING = 4_000
 _JUDGED = 8  # of a batch: all of a slow stream, a sample of a fast one
@@ -176,7 +177,7 @@ class Project:
         self._history = History(folder, self.settings, self.log.controls, self.log.read)
         self._remove_outdated()
         self.learner = self._history.model_at(self.log.head)
-        self._examples_rebuilt = self.log.examples
+        self._tried = (0, 0)  # to build anew: with how many examples, and when
         self._asking: Batches[Asked] = Batches(
             self._answer, f"answers of {self.name}", most=_ASKED_AT_ONCE, waiting=_MOST_ASKING
         )
@@ -288,6 +289,16 @@ class Project:
         finally:
             self._rebuilding.release()
 
+    def _rebuild_is_due(self) -> bool:
+        """Whether there are enough new examples, or any after hours enough."""
+        every, hours = self.settings.rebuild_every, self.settings.rebuild_hours
+        examples, at = max(self._tried, self.log.rebuilt)
+        fresh = self.log.examples - examples
+        if self.following or fresh <= 0:
+            return False
+        in_time = hours > 0 and now() - at >= 3_600_000 * hours
+        return in_time or 0 < every <= fresh
+
     def _rebuild_in_time(self) -> None:
         try:
             _log.info("%s: rebuilt: %s", self.name, self.rebuild())
@@ -334,9 +345,12 @@ class Project:
     def _follow(self) -> None:
         size = 1
         while True:
+            if self._rebuild_is_due():
+                self._tried = (self.log.examples, now())
+                threading.Thread(target=self._rebuild_in_time, daemon=True).start()
             with self._changed:
-                while not (self._jobs or self._closing or self._has_more()):
-                    self._changed.wait()
+                if not (self._jobs or self._closing or self._has_more()):
+                    self._changed.wait(_PATIENCE)
                 jobs = list(self._jobs)
                 self._jobs.clear()
             for job, future in jobs:
@@ -371,10 +385,6 @@ class Project:
         self._tell()
         if self.learner.sequence % every == 0:
             self._snapshot_if_new()
-        every, examples = self.settings.rebuild_every, self.log.examples
-        if every and not self.following and examples - self._examples_rebuilt >= every:
-            self._examples_rebuilt = examples
-            threading.Thread(target=self._rebuild_in_time, daemon=True).start()
         seconds = time.perf_counter() - started
         faster = 2 * size if seconds < _SECONDS and len(rows) == size else size
         return max(1, min(faster if seconds < 2 * _SECONDS else size // 2, _AT_ONCE))

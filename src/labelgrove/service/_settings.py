@@ -71,6 +71,8 @@ class Settings(Struct, forbid_unknown_fields=True, omit_defaults=True):
         Examples between two snapshots.
     rebuild_every : int
         Examples after which a better tree is built of all of them; 0 for never.
+    rebuild_hours : float
+        Hours after which one is built, if there are new examples; 0 for never.
     """
 
     name: Annotated[str, Meta(max_length=200)] = ""
@@ -81,6 +83,7 @@ class Settings(Struct, forbid_unknown_fields=True, omit_defaults=True):
     names: NamesLearnt | None = None
     snapshot_every: Annotated[int, Meta(ge=1, le=1_000_000_000)] = 20_000
     rebuild_every: Annotated[int, Meta(ge=0, le=1_000_000_000)] = 0
+    rebuild_hours: Annotated[float, Meta(ge=0, le=10_000)] = 0.0
 
 
 def vocabulary_of(settings: Settings) -> Vocabulary | None:
