@@ -185,7 +185,7 @@ class LOMTreeClassifier(OnlineClassifier):
         loss: str = "squared",
         learning_rate: float | None = None,
         epsilon: float = 0.01,
-        r: float = 3.0,
+        r: float = 1.0,
         leaves: int = 2,
         normalize: bool = True,
         epochs: int = 1,
