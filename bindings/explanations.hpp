@@ -23,7 +23,9 @@ nb::dict explained(const Engine& engine, const Rows& rows, LabelId label) {
   if (engine.tree().leaf_of(label) == kNone) throw std::invalid_argument("the label has no leaf");
   TakenRow taken;
   const Features x = rows.as_learnt(0, engine.options().normalize, taken);
-  const LabelPath path = explain_label(engine.tree(), engine.blocks(), x, label);
+  LabelPath path;
+  if constexpr (requires { engine.explain(x, label); }) path = engine.explain(x, label);
+  else path = explain_label(engine.tree(), engine.blocks(), x, label);
   auto contributions = make_array<float>({path.nodes.size(), x.size});
   std::ranges::copy(path.contributions, contributions.data());
   nb::dict out;
@@ -44,7 +46,9 @@ nb::tuple paths(const Engine& engine, const Rows& rows, const RowLabels& labels,
   std::vector<std::vector<float>> found(rows.size());
   {
     const WithoutGil without_gil;
-    const auto follow = [&](Workspace& work, std::size_t row, const Features& x) {
+    const auto follow = [&](Workspace& work, std::size_t row, const Features& given) {
+      std::vector<float> made;
+      const Features x = as_searched(engine, given, work, made);
       auto length = indptr.data() + labels.ends()[row];
       for (const LabelId label : labels[row]) {
         const std::size_t before = found[row].size();

@@ -28,13 +28,14 @@ template <typename Engine>
 class Searching {
  public:
   Searching(const Engine& engine, const nb::object& allowed)
-      : views_(views_of(engine)),
+      : engine_(engine),
+        views_(views_of(engine)),
         normalize_(engine.options().normalize),
         own_(make_scope(views_, allowed)),
         scope_(&*own_) {}
   // In a scope that was made before for this engine.
   Searching(const Engine& engine, const GroveScope& scope)
-      : views_(views_of(engine)), normalize_(engine.options().normalize), scope_(&scope) {
+      : engine_(engine), views_(views_of(engine)), normalize_(engine.options().normalize), scope_(&scope) {
     if (!scope.fits(views_))
       throw std::invalid_argument("these thresholds are not of this model, or it has grown since");
   }
@@ -71,13 +72,18 @@ class Searching {
       const std::size_t n = std::min(size, rows.size() - first);
       std::vector<TakenRow> taken(n);
       std::vector<Features> examples(n);
-      for (std::size_t i = 0; i < n; ++i) examples[i] = rows.as_learnt(first + i, normalize_, taken[i]);
+      std::vector<std::vector<float>> made(n);
+      Workspace work;
+      for (std::size_t i = 0; i < n; ++i) {
+        examples[i] = as_searched(engine_, rows.as_learnt(first + i, normalize_, taken[i]), work, made[i]);
+      }
       Searcher searcher(views_[0].tree(), views_[0].blocks(), scope_->of_tree(0));
       const auto searches = searcher.find_together(query, examples);
       for (std::size_t i = 0; i < n; ++i) take(first + i, searches[i].stats(), searches[i].found());
     });
   }
 
+  const Engine& engine_;
   std::vector<TreeView> views_;
   bool normalize_;
   std::optional<GroveScope> own_;

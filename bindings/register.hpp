@@ -11,6 +11,7 @@ void register_ldsm(nanobind::module_& module);
 void register_online_plt(nanobind::module_& module);
 void register_batch_plt(nanobind::module_& module);
 void register_compact_plt(nanobind::module_& module);
+void register_embedding_plt(nanobind::module_& module);
 void register_enumerations(nanobind::module_& module);
 void register_rows(nanobind::module_& module);
 void register_text(nanobind::module_& module);

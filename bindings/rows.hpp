@@ -14,6 +14,7 @@
 #include "arrays.hpp"
 #include "labelgrove/base.hpp"
 #include "labelgrove/learner.hpp"
+#include "labelgrove/node_block.hpp"
 #include "labelgrove/row_view.hpp"
 
 namespace labelgrove::bindings {
@@ -78,6 +79,13 @@ class Rows : public RowView {
   std::vector<std::int64_t> ends_;
   std::vector<FeatureId> ids_;
 };
+
+// An example as the classifiers of the engine's tree see it: itself, or what the engine makes of it, in `made`.
+template <typename Engine>
+Features as_searched(const Engine& engine, const Features& x, Workspace& work, std::vector<float>& made) {
+  if constexpr (requires { engine.embed(x, work, made); }) return engine.embed(x, work, made);
+  else return x;
+}
 
 // The rows [begin, end) with ids of their own, for what looks at them more than once.
 class TakenRows {

@@ -4,12 +4,14 @@ file(GLOB core_sources CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/core/src/*.cpp")
 file(GLOB core_headers CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/core/include/labelgrove/*.hpp")
 set(kernel_sources "${PROJECT_SOURCE_DIR}/core/src/kernels.cpp"
                    "${PROJECT_SOURCE_DIR}/core/src/compact_kernels.cpp")
-list(REMOVE_ITEM core_sources ${kernel_sources})
 
 # Products and sums may be fused here: a kernel is never inlined elsewhere. A property of the files,
-# as those flags come last: after labelgrove_flags, which forbid it everywhere.
+# as those flags come last: after labelgrove_flags, which forbid it everywhere. Not in the kernels
+# for vectors, which give the same bits on every processor.
 labelgrove_prefixed_flags(contract -ffp-contract=fast)
 set_source_files_properties(${kernel_sources} PROPERTIES COMPILE_OPTIONS "${contract}")
+list(APPEND kernel_sources "${PROJECT_SOURCE_DIR}/core/src/vector_kernels.cpp")
+list(REMOVE_ITEM core_sources ${kernel_sources})
 
 add_library(labelgrove_core STATIC ${core_sources} ${core_headers})
 set_target_properties(labelgrove_core PROPERTIES LINKER_LANGUAGE CXX)

@@ -16,6 +16,7 @@ from labelgrove._versions import show_versions
 from labelgrove.evaluation import evaluate, progressive_validation
 from labelgrove.models import (
     CompactionReport,
+    EmbeddingClassifier,
     Explanation,
     LdSMClassifier,
     LdSMStatistics,
@@ -34,6 +35,7 @@ from labelgrove.trees import LabelTree
 __all__ = [
     "CompactionReport",
     "DataError",
+    "EmbeddingClassifier",
     "Explanation",
     "FileFormatError",
     "LOMTreeClassifier",

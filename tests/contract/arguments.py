@@ -40,11 +40,12 @@ def check_numbers_of_numpy_are_parameters_too(make: Make) -> None:
     """As they come out of a grid of parameters."""
     X, Y = noise(n=10)
     plain = {**make.kind.numbers, "n_jobs": 2}
+    flags = {"normalize": np.True_} if "normalize" in make().get_params() else {}
     numpy: dict[str, Any] = {
         name: np.float64(value) if isinstance(value, float) else np.int64(value)
         for name, value in plain.items()
     }
-    clf = make(**numpy, random_state=np.uint32(7), normalize=np.True_, threshold=np.float32(0.25))
+    clf = make(**numpy, **flags, random_state=np.uint32(7), threshold=np.float32(0.25))
     same = make(**plain, random_state=7, threshold=0.25)
     assert state(clf.fit(X, Y)) == state(same.fit(X, Y))
     assert (clf.predict(X) != same.predict(X)).nnz == 0

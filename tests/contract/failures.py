@@ -251,4 +251,4 @@ def check_after_failures_it_learns_as_if_nothing_had_happened(make: Make) -> Non
             with pytest.raises(DataError):
                 clf.partial_fit(*wrong)
         clf.partial_fit(X[part], Y[part])
-    assert state(clf) == state(make().fit(X, Y))
+    assert state(clf) == state(make().partial_fit(X, Y))

@@ -22,8 +22,9 @@ class Kind:
     """Sets of parameters that lead through different code."""
 
     traits: frozenset[str]
-    """``online``: it has partial_fit; ``sets``: it learns sets of labels; ``tree``: it has tree_,
-    and searches it, also with a beam."""
+    """``online``: it has partial_fit; ``passes``: its fit is that, in passes; ``remembers``: labels
+    may come in blocks; ``sets``: it learns sets of labels; ``tree``: it has tree_, and searches it,
+    also with a beam."""
 
     numbers: dict[str, Any]
     """Some parameters that are numbers, none of them as they usually are."""
@@ -48,7 +49,7 @@ KINDS: dict[str, Kind] = {
             "cpet": {"policy": "cpet", "arity": 2},
             "tuned": {"thresholds": "ofo", "ofo_a": 2, "ofo_b": 9.0, "arity": 2, "max_leaves": 4},
         },
-        traits=frozenset({"online", "sets", "tree"}),
+        traits=frozenset({"online", "passes", "remembers", "sets", "tree"}),
         numbers={"epochs": 2, "alpha": 0.5, "arity": 3, "max_leaves": 9, "replay": 1},
         bad={
             "preset": ["best", None, 3],
@@ -82,7 +83,7 @@ KINDS: dict[str, Kind] = {
                 "leaves": 1,
             },
         },
-        traits=frozenset({"online"}),
+        traits=frozenset({"online", "passes", "remembers"}),
         numbers={"epochs": 2, "max_nodes": 40, "swap_resistance": 8, "r": 2.0},
         bad={
             "max_nodes": [0, -1, 2.0, "all", None, True, 2**40],
@@ -94,6 +95,34 @@ KINDS: dict[str, Kind] = {
             "epsilon": [0, -1.0, np.nan, np.inf, None, "0.1", 1e300, 1e-300],
             "r": [0, -1.0, np.nan, np.inf, "1", 1e300, 1e-300],
             "epochs": [0, -1, 1.5, "2", None, True],
+        },
+    ),
+    "EmbeddingClassifier": Kind(
+        configurations={
+            "default": {"dimension": 10, "max_iter": 40},
+            "deep": {
+                "dimension": 7,
+                "max_iter": 60,
+                "tree": "interpolated",
+                "arity": 2,
+                "max_leaf_size": 3,
+            },
+        },
+        traits=frozenset({"online", "sets", "tree"}),
+        numbers={"dimension": 9, "arity": 3, "max_leaf_size": 9, "max_iter": 30, "alpha": 0.5},
+        bad={
+            "dimension": [0, -1, 2.0, "2", None, True, 10**6],
+            "tree": ["oak", 3, None, [0, 1]],
+            "arity": [1, 0, 2.0, "2", None, True, 2**40],
+            "max_leaf_size": [0, -2, 100.0, "100", None, True],
+            "interpolation": [-0.1, 2.1, np.nan, "1", None],
+            "loss": ["hinge", 1, None],
+            "learner": ["arow", 3, None],
+            "learning_rate": [0, -1.0, np.nan, np.inf, "1", True, 1e300, 1e-300],
+            "epsilon": [0, -1.0, np.nan, np.inf, None, "0.1", 1e300, 1e-300],
+            "max_iter": [0, -1, 1.5, "2", None, True],
+            "vectors": ["words.vec", 3, [[1.0, 2.0]], [[np.nan] * 10]],
+            "alpha": [-0.1, 1.1, np.nan, "0.5", None],
         },
     ),
     "LdSMClassifier": Kind(
@@ -185,6 +214,10 @@ class Make:
         if passes is not None and "epochs" in self.estimator().get_params():  # type: ignore[attr-defined]
             changes["epochs"] = passes
         return self.estimator(**{**self.parameters, **changes})
+
+    def counted(self, passes: int) -> int:
+        """How often ``fit`` counts an example that it goes over so many times."""
+        return passes if "passes" in self.kind.traits else 1
 
     def targets(self, sets: list[list[Any]]) -> list[Any]:
         """The sets of labels, or the first of each where the estimator learns no sets."""

@@ -24,6 +24,13 @@ EXPECTED = {
 STEPS = "a weight is how far a step goes: a step twice as far is not two steps"
 COUNTED = "the tree is built from the rows, whose number it counts"
 ALSO_EXPECTED = {
+    "EmbeddingClassifier": {
+        "check_sample_weight_equivalence_on_dense_data": STEPS,
+        "check_sample_weight_equivalence_on_sparse_data": STEPS,
+        "check_non_transformer_estimators_n_iter": (
+            "all passes are made that max_iter asks for, so there is nothing to tell"
+        ),
+    },
     "OnlinePLTClassifier": {
         "check_sample_weight_equivalence_on_dense_data": STEPS,
         "check_sample_weight_equivalence_on_sparse_data": STEPS,

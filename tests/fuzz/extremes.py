@@ -110,6 +110,17 @@ _ENDS: dict[str, dict[str, st.SearchStrategy[Any]]] = {
         "swap_resistance": st.sampled_from([1, 4, 2**31 - 1]),
         "leaves": st.sampled_from([1, 2, 2**31 - 1]),
     },
+    "EmbeddingClassifier": {
+        "dimension": st.sampled_from([1, 7, 8, 200]),
+        "tree": st.sampled_from(["kmeans", "huffman", "flat", "complete", "cost"]),
+        "arity": st.sampled_from([2, 3, 2**31 - 1]),
+        "max_leaf_size": st.sampled_from([1, 2, 2**31 - 1]),
+        "learner": st.sampled_from(["adagrad", "sgd"]),
+        "learning_rate": st.none() | _ends(1e-30, 1e6, 0.1),
+        "epsilon": _ends(1e-30, 1e30, 0.01),
+        "max_iter": st.sampled_from([1, 50]),
+        "alpha": _ends(0.0, 1.0, 0.75),
+    },
     "PLTClassifier": {
         "tree": st.sampled_from(["kmeans", "huffman", "flat", "complete", "cost"]),
         "arity": st.sampled_from([2, 3, 2**31 - 1]),

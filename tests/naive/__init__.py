@@ -1,6 +1,6 @@
 """Slow, obvious, plain-Python twins of the engine, to be read beside the papers.
 
-No module here knows the engine or NumPy: floats, dicts and lists only.
+No module here knows the engine; few know NumPy: floats, dicts and lists mostly.
 
 ======================  ==========================================================================
 ``naive.learners``      binary learners of a node: AdaGrad, SGD with lazy L2, diagonal AROW
@@ -10,6 +10,7 @@ No module here knows the engine or NumPy: floats, dicts and lists only.
 ``naive.iplt``          Algorithms 1 and 9: learn on a tree that is given
 ``naive.oplt``          Algorithms 2-7: learn while the tree grows
 ``naive.lomtree``       LOMtree, Algorithm 1: examples routed to class histograms
+``naive.embedding``     vectors of features under a label tree, of both losses
 ``naive.search``        Algorithm 10 and the other ways to predict
 ``naive.thresholds``    STO, FTA and OFO by exhaustive search and step by step (PLT, Section 4)
 ``naive.clustering``    interpolated label trees (Baharav et al. 2021), balanced k-means among them

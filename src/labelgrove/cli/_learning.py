@@ -86,7 +86,7 @@ def learn_from(
     record : StreamRecord, optional
         What to keep the course in; every example is predicted for it.
     """
-    if not hasattr(model, "partial_fit"):
+    if not hasattr(model, "partial_fit") or _begins_at_once(model):
         return _fit_from(model, source)
     source.check_passes(passes)
     state = Learning(model)
@@ -134,6 +134,11 @@ def _fit_from(model: Model, source: Source) -> Learning:
         state.stopped = True
     state.seconds = perf_counter() - begin
     return state
+
+
+def _begins_at_once(model: Model) -> bool:
+    """Whether a model that can go on learning learns its first examples better all at once."""
+    return hasattr(model, "fit_progress") and not hasattr(model, "n_classes_")
 
 
 def learn_batch(state: Learning, batch: Examples, path: str, *, predict: bool) -> None:

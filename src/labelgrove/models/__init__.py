@@ -1,5 +1,6 @@
 """Estimators, one a file."""
 
+from labelgrove.models._embedding import EmbeddingClassifier
 from labelgrove.models._label_tree import LabelPaths
 from labelgrove.models._ldsm import LdSMClassifier, LdSMStatistics
 from labelgrove.models._load import ESTIMATORS, load
@@ -25,6 +26,7 @@ __all__ = [
     "ESTIMATORS",
     "CompactionReport",
     "Contribution",
+    "EmbeddingClassifier",
     "Explanation",
     "FallOut",
     "Highlight",

@@ -14,7 +14,7 @@ from labelgrove import _core
 from labelgrove._interrupts import run_watched
 from labelgrove._validation import check_weights, is_dict_rows
 from labelgrove.models._base import LabelClassifier
-from labelgrove.models.engine._examples import Examples, Start, take
+from labelgrove.models.engine._examples import Examples, Start, Weigh, take
 from labelgrove.models.engine._learned import Engine
 
 BatchStart = Start[Callable[[Examples, "npt.NDArray[np.float32] | None", _core.Progress], Engine]]
@@ -32,20 +32,7 @@ class BatchClassifier(LabelClassifier):
         return 0.0 if progress is None else progress.share
 
     def _fit(self, X: Any, y: Any, sample_weight: Any) -> None:
-        with self._guard.changing() as turn:
-            start = self._start(named=is_dict_rows(X))
-            examples = take(start, X, y, self._kinds, partial(check_weights, sample_weight))
-            examples.make_known(start.labels, examples.first + len(examples.fresh))
-            self._progress = _core.Progress()
-            try:
-                train = partial(start.make, examples, examples.weights, self._progress)
-                engine = run_watched(train, turn.interrupts, self._progress.stop)
-            finally:
-                del self._progress
-            learned = start.learned(engine, examples)
-            learned.count(examples.counted(0, examples.rows.n_rows), 1)
-            if not turn.interrupts.pending:
-                self._adopt(learned, turn)
+        fit_at_once(self, X, y, partial(check_weights, sample_weight))
 
     @abstractmethod
     def _start(self, *, named: bool) -> BatchStart:
@@ -53,3 +40,24 @@ class BatchClassifier(LabelClassifier):
 
         The engine is made of the examples and their weights, which may be None.
         """
+
+
+def fit_at_once(model: Any, X: Any, y: Any, weigh: Weigh) -> None:
+    """Learn from all examples, in a thread of its own; what is not finished leaves no trace.
+
+    The model's ``_start`` gives a `BatchStart`, and its ``_progress`` is there meanwhile.
+    """
+    with model._guard.changing() as turn:
+        start: BatchStart = model._start(named=is_dict_rows(X))
+        examples = take(start, X, y, model._kinds, weigh)
+        examples.make_known(start.labels, examples.first + len(examples.fresh))
+        model._progress = _core.Progress()
+        try:
+            train = partial(start.make, examples, examples.weights, model._progress)
+            engine = run_watched(train, turn.interrupts, model._progress.stop)
+        finally:
+            del model._progress
+        learned = start.learned(engine, examples)
+        learned.count(examples.counted(0, examples.rows.n_rows), 1)
+        if not turn.interrupts.pending:
+            model._adopt(learned, turn)

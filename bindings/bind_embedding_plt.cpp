@@ -1,0 +1,117 @@
+#include <algorithm>
+#include <cstdint>
+#include <memory>
+#include <stdexcept>
+#include <vector>
+
+#include "arrays.hpp"
+#include "explanations.hpp"
+#include "held.hpp"
+#include "label_tree_search.hpp"
+#include "labelgrove/embedding_plt.hpp"
+#include "model_archive.hpp"
+#include "register.hpp"
+#include "rows.hpp"
+
+namespace labelgrove::bindings {
+namespace {
+
+using Model = Held<EmbeddingPlt>;
+
+EmbeddingOptions options_from(const nb::dict& given) {
+  EmbeddingOptions options;
+  const auto integer = [&](const char* name) { return nb::cast<std::uint64_t>(given[name]); };
+  const auto real = [&](const char* name) { return nb::cast<double>(given[name]); };
+  options.learner.kind = static_cast<LearnerKind>(integer("learner"));
+  options.learner.rate = static_cast<float>(real("rate"));
+  options.learner.epsilon = static_cast<float>(real("epsilon"));
+  options.dimension = static_cast<std::uint32_t>(integer("dimension"));
+  options.softmax = nb::cast<bool>(given["softmax"]);
+  options.alpha = real("alpha");
+  options.arity = static_cast<std::uint32_t>(integer("arity"));
+  options.max_leaves = static_cast<std::uint32_t>(integer("max_leaves"));
+  options.seed = integer("seed");
+  return options;
+}
+
+// The rows [begin, end) of a call, copied or checked, as the model learns them.
+class Stream {
+ public:
+  Stream(const Model& model, const In<std::int64_t>& indptr, const In<FeatureId>& ids, const In<float>& values,
+         const In<std::int64_t>& label_indptr, const In<LabelId>& labels, const nb::object& weights, std::size_t begin,
+         std::size_t end)
+      : rows_(indptr, ids, values, begin, end),
+        labels_(label_indptr, labels, rows_.total(), begin, end),
+        weights_(weights, rows_.total(), begin, end) {
+    if (!model.whole().can_learn()) throw std::runtime_error("this model was loaded for prediction only");
+    for (std::size_t row = begin; row < end && model.engine.options().softmax; ++row) {
+      if (labels_[row].size() != 1) throw std::invalid_argument("an example has no class, or several");
+    }
+  }
+  std::span<const LabelId> labels() const { return labels_.all(); }
+  EmbeddingPlt::Examples examples() const {
+    return [this](std::size_t row) { return EmbeddingPlt::Example{rows_[row], labels_[row], weights_[row]}; };
+  }
+
+ private:
+  TakenRows rows_;
+  RowLabels labels_;
+  RowWeights weights_;
+};
+
+void learn(Model& model, const In<std::int64_t>& indptr, const In<FeatureId>& ids, const In<float>& values,
+           const In<std::int64_t>& label_indptr, const In<LabelId>& labels, std::size_t begin, std::size_t end,
+           unsigned, const nb::object& weights) {
+  const Stream stream(model, indptr, ids, values, label_indptr, labels, weights, begin, end);
+  const WithoutGil without_gil;
+  model.engine.learn(stream.examples(), begin, end);
+}
+
+void fit(Model& model, const In<std::int64_t>& indptr, const In<FeatureId>& ids, const In<float>& values,
+         const In<std::int64_t>& label_indptr, const In<LabelId>& labels, const nb::object& weights,
+         std::uint32_t epochs, unsigned threads, Progress& progress) {
+  const std::size_t rows = label_indptr.size() - 1;
+  const Stream stream(model, indptr, ids, values, label_indptr, labels, weights, 0, rows);
+  for (const LabelId label : stream.labels()) {
+    if (model.engine.tree().leaf_of(label) == kNone) throw std::invalid_argument("a label is not in the tree");
+  }
+  const WithoutGil without_gil;
+  model.engine.fit(stream.examples(), rows, epochs, threads, progress);
+}
+
+}  // namespace
+
+void register_embedding_plt(nb::module_& module) {
+  nb::class_<Model> engine(module, "EmbeddingPlt",
+                           "Learnt vectors under a label tree; see core/include/labelgrove/embedding_plt.hpp.");
+  bind_search(engine);
+  bind_label_tree(engine);
+  bind_explanations(engine);
+  bind_archive(engine, &options_from);
+  engine
+      .def_static(
+          "on_tree",
+          [](const nb::dict& options, const In<NodeId>& parents, const In<LabelId>& labels, LabelId label_count) {
+            const std::vector<std::uint8_t> silent(parents.size());
+            return std::make_unique<Model>(nb::none(), options_from(options),
+                                           LabelTree(view(parents), view(labels), silent, label_count));
+          },
+          nb::arg("options"), nb::arg("parents").noconvert(), nb::arg("labels").noconvert(), nb::arg("label_count"))
+      .def(
+          "start_with",
+          [](Model& self, const In<FeatureId>& features, const In<float>& vectors) {
+            if (vectors.size() != features.size() * self.engine.options().dimension)
+              throw std::invalid_argument("there must be a vector for every feature");
+            self.whole().start_with(view(features), view(vectors));
+          },
+          nb::arg("features").noconvert(), nb::arg("vectors").noconvert())
+      .def("learn", &learn, nb::arg("indptr").noconvert(), nb::arg("ids").noconvert(), nb::arg("values").noconvert(),
+           nb::arg("label_indptr").noconvert(), nb::arg("labels").noconvert(), nb::arg("begin"), nb::arg("end"),
+           nb::arg("threads"), nb::arg("weights").none() = nb::none())
+      .def("fit", &fit, nb::arg("indptr").noconvert(), nb::arg("ids").noconvert(), nb::arg("values").noconvert(),
+           nb::arg("label_indptr").noconvert(), nb::arg("labels").noconvert(), nb::arg("weights").none(),
+           nb::arg("epochs"), nb::arg("threads"), nb::arg("progress"))
+      .def_prop_ro("can_learn", [](const Model& self) { return self.engine.can_learn(); });
+}
+
+}  // namespace labelgrove::bindings

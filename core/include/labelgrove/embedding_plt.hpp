@@ -1,0 +1,179 @@
+// Learnt vectors of features under a label tree: an example is the mean of its features' vectors, weighted by their
+// values, and every node of the tree scores it by a vector of its own (hierarchical softmax: Baharav et al. 2021,
+// section 5.2, after Joulin et al. 2016; one loss for every child: extreme fastText, Wydmuch et al. 2018).
+//
+// Two things may change at the same time without changing each other's outcome: nodes, and vectors of features. fit()
+// learns in small batches, within which the vectors of features stand still: first all examples become means, then the
+// nodes learn, each from its examples in their order, and then the vectors of features move, each by its examples in
+// their order. So threads share the nodes out among themselves, and then the features, and the result is the same to
+// the last bit for any number of them. It is the same on every processor, too: see vector_kernels.hpp.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "labelgrove/archive.hpp"
+#include "labelgrove/base.hpp"
+#include "labelgrove/explain.hpp"
+#include "labelgrove/feature_map.hpp"
+#include "labelgrove/label_tree.hpp"
+#include "labelgrove/learner.hpp"
+#include "labelgrove/node_block.hpp"
+#include "labelgrove/progress.hpp"
+#include "labelgrove/tree_policy.hpp"
+
+namespace labelgrove {
+
+struct EmbeddingOptions : GrowthOptions {
+  LearnerOptions learner;  // AdaGrad with one sum for each vector, or SGD
+  std::uint32_t dimension = 100;
+  bool softmax = false;    // siblings compete: one label an example
+  bool normalize = false;  // examples are weighted means, whatever their length
+  std::uint64_t seed = 0;
+};
+
+// How far one learning step goes.
+struct VectorStep {
+  const LearnerOptions* learner;
+  float rate;  // what is left of the learner's rate by now
+  // Of a vector whose gradient has this mean square; `sum` is that of all its gradients.
+  float size(float mean_square, float& sum) const;
+};
+
+// The vectors of a node's children, the bias behind each. In a softmax the first child has none: its score is 0.
+class VectorBlock final : public NodeBlock {
+ public:
+  VectorBlock(std::uint32_t children, std::uint32_t dimension, bool softmax);
+
+  std::uint32_t children() const override { return children_; }
+  // `hidden` is an example as EmbeddingPlt::embed() gives it, here and below.
+  void predict(const Features& hidden, Workspace& work, float* probabilities) const override;
+  float contributions(const Features& hidden, std::uint32_t child, float* added) const override;
+  LinearBlock linear() const override;
+
+  // The example is positive for these children, and counts `weight` times; its gradient is added to `gradient`.
+  void learn(const float* hidden, float mean_square, std::span<const std::uint32_t> positives, float weight,
+             const VectorStep& step, std::vector<float>& scores, float* gradient);
+  // A new last child, which has been missing in `reached` examples so far: 1 in reached + 2 is its share of this one.
+  void add_child(const float* hidden, std::uint64_t reached);
+  // The child begins anew, likewise.
+  void reset_child(std::uint32_t child, const float* hidden, std::uint64_t reached);
+
+  // The vector of a child, null for the first one of a softmax.
+  const float* vector(std::uint32_t child) const { return child < first_ ? nullptr : row(child - first_); }
+  std::uint32_t vectors() const { return children_ - first_; }
+  float* row(std::uint32_t i) { return values_.data() + i * stride_; }
+  const float* row(std::uint32_t i) const { return values_.data() + i * stride_; }
+  std::span<float> squares() { return squares_; }
+  std::span<const float> squares() const { return squares_; }
+  std::size_t bytes() const;
+
+ private:
+  void score(const float* hidden, float* scores) const;
+
+  std::uint32_t children_;
+  std::uint32_t dimension_;
+  std::uint32_t first_;  // children without a vector
+  std::size_t stride_;
+  std::vector<float> values_;
+  std::vector<float> squares_;  // by vector: the sum of the mean squares of its gradients
+};
+
+class EmbeddingPlt {
+ public:
+  // On a tree, which grows for labels that it does not have.
+  EmbeddingPlt(const EmbeddingOptions& options, LabelTree tree);
+  // What save() wrote. Throws std::invalid_argument, naming what does not hold, unless every invariant does.
+  EmbeddingPlt(const EmbeddingOptions& options, const ArrayReader& saved, bool for_prediction);
+  EmbeddingPlt(const EmbeddingPlt&) = delete;
+  EmbeddingPlt& operator=(const EmbeddingPlt&) = delete;
+
+  void save(ArrayWriter& out, bool for_prediction) const;
+
+  struct Example {
+    Features x;
+    std::span<const LabelId> labels;
+    float weight = 1.0F;  // how many times it counts
+  };
+  using Examples = std::function<Example(std::size_t)>;
+  // The vectors that features begin with, (features, dimension); all others are drawn. REQUIRES: nothing was learnt.
+  void start_with(std::span<const FeatureId> features, std::span<const float> vectors);
+  // Passes over n examples, in an order drawn for each, at a rate that falls to 0. REQUIRES: as for learn(), and every
+  // label has a leaf.
+  void fit(const Examples& examples, std::size_t n, std::uint32_t epochs, unsigned threads, Progress& progress);
+  // Learns from examples [begin, end) of a stream, one after another, at the full rate. A label without a leaf is new.
+  // REQUIRES: can_learn(); ids increase, values are finite; labels are distinct, and one an example in a softmax.
+  void learn(const Examples& examples, std::size_t begin, std::size_t end);
+  // Throws std::invalid_argument, and removes none, if one has no leaf or is given twice.
+  void remove_labels(std::span<const LabelId> labels);
+
+  bool can_learn() const { return can_learn_; }
+  bool usable() const { return usable_; }
+  const EmbeddingOptions& options() const { return options_; }
+  const LabelTree& tree() const { return tree_; }
+  std::uint64_t examples_seen() const { return examples_seen_; }
+  std::span<const NodeBlock* const> blocks() const { return views_; }
+
+  // The example as the blocks know it: the mean of its features' vectors. What it points to is in `hidden`.
+  Features embed(const Features& x, Workspace& work, std::vector<float>& hidden) const;
+  // As explain_label(), of the example's own features.
+  LabelPath explain(const Features& x, LabelId label) const;
+
+  struct Size {
+    std::uint64_t weights = 0;
+    std::uint64_t model_bytes = 0;
+  };
+  Size size() const;
+
+ private:
+  class Batches;
+  // Nodes that an example teaches, and which of their children are positive: slots[first], …, slots[end - 1].
+  struct Visit {
+    NodeId node;
+    std::uint32_t first;
+    std::uint32_t end;
+  };
+  struct Visits {
+    std::vector<Visit> all;
+    std::vector<std::uint32_t> slots;
+    std::vector<std::pair<NodeId, std::uint32_t>> reached;  // scratch
+  };
+  // An example's features as rows of vectors_, and how much of the mean each is.
+  struct Parts {
+    std::span<const std::uint32_t> rows;
+    std::span<const float> shares;
+  };
+
+  float* vector(std::uint32_t row) { return vectors_.data() + row * stride_; }
+  const float* vector(std::uint32_t row) const { return vectors_.data() + row * stride_; }
+  std::uint32_t row_of(FeatureId feature);
+  void mean(const Parts& parts, float* hidden) const;
+  float mean_square(const float* vector) const;
+  void set_block(NodeId v, std::unique_ptr<VectorBlock> block);
+  void grow(const float* hidden, LabelId label, NodeId& selected);
+  void visit(std::span<const LabelId> labels, Visits& visits) const;
+  void count(const Visits& visits);
+  void learn_at(const Visit& visit, const Visits& visits, const float* hidden, float square, float weight,
+                const VectorStep& step, std::vector<float>& scores, float* gradient);
+  void move(std::uint32_t row, float share, const float* gradient, float square, const VectorStep& step);
+
+  EmbeddingOptions options_;
+  std::size_t stride_;  // of all vectors: the dimension, a bias, and what fills up
+  std::vector<FeatureId> dimensions_;
+  LabelTree tree_;
+  TreePolicy policy_;
+  FeatureMap features_;
+  std::vector<float> vectors_;  // by row of features_
+  std::vector<float> squares_;  // by row: the sum of the mean squares of its gradients
+  std::vector<std::unique_ptr<VectorBlock>> blocks_;
+  std::vector<const NodeBlock*> views_;
+  std::vector<std::uint64_t> reached_;  // by node: examples that had a label at or below it
+  std::uint64_t examples_seen_ = 0;
+  bool can_learn_ = true;
+  bool usable_ = true;
+};
+
+}  // namespace labelgrove

@@ -1,0 +1,35 @@
+// Loops over whole vectors, whose results are the same to the last bit on every processor: sums run over eight lanes
+// in an order that the source fixes, and no product is fused with a sum.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace labelgrove {
+
+// Every vector has room for a multiple of so many numbers, zeros behind its end.
+inline constexpr std::size_t kVectorLanes = 8;
+constexpr std::size_t padded(std::size_t n) { return (n + kVectorLanes - 1) / kVectorLanes * kVectorLanes; }
+
+// No number in a vector goes beyond, whatever the steps: so nothing that is made of two vectors overflows.
+inline constexpr float kLargestCoordinate = 1e6F;
+
+// REQUIRES: n is a multiple of kVectorLanes; vectors do not overlap.
+struct VectorKernels {
+  // sum_i a[i] b[i]
+  float (*dot)(const float* a, const float* b, std::size_t n);
+  // y += s x
+  void (*add)(float s, const float* x, float* y, std::size_t n);
+  // w += s x, kept within kLargestCoordinate
+  void (*move)(float s, const float* x, float* w, std::size_t n);
+  // y += t w, and then w as by move(s, x, w)
+  void (*add_then_move)(float t, float* y, float s, const float* x, float* w, std::size_t n);
+  // out = sum_j s[j] table[rows[j]]
+  void (*combine)(const float* table, const std::uint32_t* rows, const float* s, std::size_t count, float* out,
+                  std::size_t n);
+};
+
+// The variant that goes with kernels().
+const VectorKernels& vector_kernels();
+
+}  // namespace labelgrove

@@ -1,0 +1,298 @@
+"""Learnt vectors of features under a label tree, as a scikit-learn estimator."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, ClassVar, NoReturn
+
+import numpy as np
+import numpy.typing as npt
+
+from labelgrove import _core
+from labelgrove._errors import ParameterError
+from labelgrove._features import FeatureNames
+from labelgrove._labels import LabelRegistry
+from labelgrove._parameters import choice, integer, real, seed_from, thread_count
+from labelgrove._validation import check_weights
+from labelgrove.models._batch import BatchClassifier, fit_at_once
+from labelgrove.models._label_tree import LabelTreeClassifier
+from labelgrove.models._online import OnlineClassifier
+from labelgrove.models._plt_options import FLOATS, LARGEST_STEP, LEARNERS
+from labelgrove.models.engine._archive import Format
+from labelgrove.models.engine._examples import MOST_WEIGHT, Examples, Start
+from labelgrove.models.engine._learned import KINDS, Learned
+from labelgrove.models.engine._records import SavedOptions, word_for
+from labelgrove.models.engine._trees import TreePlan, engine_tree, engine_tree_of_ids
+from labelgrove.trees import LabelTree
+
+_LOSSES = ("log", "softmax")
+_WORDS = ("adagrad", "sgd")
+_DEFAULT_RATES = {"adagrad": 0.2, "sgd": 0.5}
+_MOST_DIMENSIONS = 10_000
+_LARGEST_COORDINATE = 1e6  # the core's kLargestCoordinate
+
+
+@dataclass(frozen=True)
+class EmbeddingOptions(SavedOptions):
+    """All that the core must know, every value checked."""
+
+    dimension: int
+    softmax: bool
+    learner: int
+    rate: float
+    epsilon: float
+    alpha: float
+    arity: int
+    max_leaves: int
+    seed: int
+
+    normalize: ClassVar[bool] = True  # an example is a mean, whatever its length
+
+    @classmethod
+    def from_parameters(cls, parameters: Mapping[str, Any]) -> EmbeddingOptions:
+        p = parameters
+        learner = choice(p, "learner", _WORDS)
+        rate = p["learning_rate"]
+        arity = integer("arity", p["arity"], 2)
+        return cls(
+            dimension=integer("dimension", p["dimension"], 1, _MOST_DIMENSIONS),
+            softmax=choice(p, "loss", _LOSSES) == "softmax",
+            learner=LEARNERS[learner],
+            rate=_DEFAULT_RATES[learner]
+            if rate is None
+            else real(p, "learning_rate", FLOATS[0], LARGEST_STEP),
+            epsilon=real(p, "epsilon", *FLOATS),
+            alpha=real(p, "alpha", 0.0, 1.0),
+            arity=arity,
+            max_leaves=max(integer("max_leaf_size", p["max_leaf_size"], 1), arity),
+            seed=seed_from(p["random_state"]),
+        )
+
+    @classmethod
+    def _parameters_of(cls, saved: Mapping[str, Any]) -> dict[str, Any]:
+        return {
+            **saved,
+            "loss": "softmax" if saved["softmax"] else "log",
+            "learner": word_for(saved["learner"], LEARNERS),
+            "learning_rate": saved["rate"],
+            "max_leaf_size": saved["max_leaves"],
+            "random_state": saved["seed"],
+        }
+
+
+class EmbeddingClassifier(OnlineClassifier, LabelTreeClassifier):
+    """Learnt vectors of features, under a label tree whose nodes have vectors, too.
+
+    An example is the mean of its features' vectors, weighted by their values, as in fastText
+    (Joulin et al. 2016), and every node of a label tree of any kind scores it: hierarchical
+    softmax (Baharav et al. 2021, section 5.2) where an example has one label, a probabilistic label
+    tree (Wydmuch et al. 2018) where it may have several. Words that mean the same come to lie
+    together, which a linear classifier cannot learn. It pays where examples are many and short,
+    and labels share what they are about; on long documents with rare labels
+    :class:`PLTClassifier` is more accurate.
+
+    The result is the same, to the last bit, for any number of threads, and on any processor.
+
+    Parameters
+    ----------
+    dimension : int
+        d, of the vectors.
+    tree : str or LabelTree
+        As for :class:`PLTClassifier`. New labels extend it.
+    arity : int
+        Children of an inner node.
+    max_leaf_size : int
+        Labels that hang together on one node, at most; not for the trees of Huffman and of least
+        cost.
+    interpolation : float in [0, 2]
+        λ of ``tree="interpolated"``: 0 is k-means, 1 weighted k-means, 2 Fano's tree.
+    loss : {"log", "softmax"}
+        ``"log"``: every node has a probability of its own, given its parent. ``"softmax"``:
+        siblings compete, and the labels' probabilities sum to one; for multi-class targets alone.
+    learner : {"adagrad", "sgd"}
+        Steps that adapt to the size of each vector's gradients so far; or plain ones, as in
+        fastText.
+    learning_rate : float, optional
+        Step size, 0.2 for AdaGrad and 0.5 for plain steps by default. In :meth:`fit` it falls to 0
+        in a straight line, in :meth:`partial_fit` it stays.
+    epsilon : float
+        AdaGrad's epsilon, which damps the first steps.
+    max_iter : int
+        Passes of :meth:`fit`, each in an order of its own.
+    vectors : ndarray of shape (n_features, dimension) or mapping, optional
+        Vectors that features begin with: by column of X; or by name, where examples are dicts or
+        data frames. All others are drawn between -1/√d and 1/√d.
+    alpha : float in [0, 1]
+        Weight of balance in the choice of a new label's place, as for
+        :class:`OnlinePLTClassifier`.
+    threshold : float
+        Probability from which :meth:`predict` returns a label, for multi-label targets.
+    n_jobs : int, optional
+        Threads of :meth:`fit` and of prediction; -1 for all processors. The result is the same for
+        any number.
+    random_state : int, RandomState or None
+        Seed of all random choices. None draws one.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (n_classes,)
+        The labels that can be predicted, sorted; for indicator targets the column numbers.
+    label_counts_ : ndarray of int64, shape (n_classes,)
+        In how many examples each class was seen.
+    n_features_in_ : int
+        Columns seen so far.
+    examples_seen_ : int
+        Examples learnt from, every pass counted.
+    target_type_ : {"multiclass", "multilabel"}
+    tree_ : LabelTree
+        The tree, without labels that were removed.
+
+    Examples
+    --------
+    >>> from labelgrove import EmbeddingClassifier
+    >>> X = [{"meow": 1, "red": 1}, {"purr": 1}, {"bark": 1, "red": 1}, {"growl": 1}] * 9
+    >>> Y = [["cat", "red"], ["cat"], ["dog", "red"], ["dog"]] * 9
+    >>> clf = EmbeddingClassifier(dimension=8, max_iter=30).fit(X, Y)
+    >>> clf.predict_topk([{"growl": 1, "bark": 1}], k=1)[0].tolist()
+    [['dog']]
+    >>> clf.partial_fit([{"moo": 1}] * 9, [["cow"]] * 9).classes_.tolist()
+    ['cat', 'cow', 'dog', 'red']
+    """
+
+    algorithm = "embedding"
+    _format = Format(EmbeddingOptions, _core.EmbeddingPlt.load)
+    _learned: Learned[EmbeddingOptions, _core.EmbeddingPlt] | None = None  # type: ignore[assignment]
+    _progress: _core.Progress | None = None
+    fit_progress = BatchClassifier.fit_progress
+
+    def __init__(
+        self,
+        *,
+        dimension: int = 100,
+        tree: str | LabelTree = "kmeans",
+        arity: int = 16,
+        max_leaf_size: int = 16,
+        interpolation: float = 1.0,
+        loss: str = "log",
+        learner: str = "adagrad",
+        learning_rate: float | None = None,
+        epsilon: float = 1e-6,
+        max_iter: int = 10,
+        vectors: npt.ArrayLike | Mapping[str, npt.ArrayLike] | None = None,
+        alpha: float = 0.75,
+        threshold: float = 0.5,
+        n_jobs: int | None = 1,
+        random_state: Any = 0,
+    ) -> None:
+        self.dimension = dimension
+        self.tree = tree
+        self.arity = arity
+        self.max_leaf_size = max_leaf_size
+        self.interpolation = interpolation
+        self.loss = loss
+        self.learner = learner
+        self.learning_rate = learning_rate
+        self.epsilon = epsilon
+        self.max_iter = max_iter
+        self.vectors = vectors
+        self.alpha = alpha
+        self.threshold = threshold
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+
+    @property
+    def _kinds(self) -> tuple[str, ...]:  # type: ignore[override]  # competing labels exclude sets
+        return ("multiclass",) if self.loss == "softmax" else KINDS
+
+    @property
+    def compact(self) -> NoReturn:  # as if it were not there
+        """There are no small copies: the blocks of other label trees have no vectors of features.
+
+        Raises
+        ------
+        AttributeError
+        """
+        raise AttributeError("EmbeddingClassifier has no compact copies")
+
+    def _fit(self, X: Any, y: Any, sample_weight: Any) -> None:
+        fit_at_once(self, X, y, partial(check_weights, sample_weight, most=MOST_WEIGHT))
+
+    def _start(self, *, named: bool) -> Start[Any]:
+        parameters = self.get_params(deep=False)
+        options = EmbeddingOptions.from_parameters(parameters)
+        plan = TreePlan({**parameters, "n_trees": 1}, options.seed)
+        integer("max_iter", self.max_iter, 1, 10**6)
+        thread_count(self.n_jobs)
+        labels = LabelRegistry()
+        if plan.given is not None:
+            labels.ids_of(engine_tree(plan.given)[2], add=True)
+        names, vectors = _first_vectors(self.vectors, options.dimension)
+        if names is not None and not named:
+            raise ParameterError("vectors: found names of features; expected X with names, too")
+        features = FeatureNames(names or ()) if named else None
+        make = partial(self._make_engine, options, plan, labels, vectors)
+        return Start(options, labels, features, make)
+
+    def _make_engine(
+        self,
+        options: EmbeddingOptions,
+        plan: TreePlan,
+        labels: LabelRegistry,
+        vectors: npt.NDArray[np.float32],
+        examples: Examples | None = None,
+        weights: npt.NDArray[np.float32] | None = None,
+        progress: _core.Progress | None = None,
+    ) -> _core.EmbeddingPlt:
+        """An engine that has learnt these examples; without any, on the tree that was given."""
+        if examples is None:
+            tree = plan.given or LabelTree([-1], [])
+            parents, leaf_labels, names = engine_tree(tree)
+            n_labels = len(names)
+        else:
+            rows, n_labels = examples.rows, len(labels)
+            tree = plan.build(rows, examples.indptr, examples.ids, labels)[0]
+            parents, leaf_labels = engine_tree_of_ids(tree)
+        engine = _core.EmbeddingPlt.on_tree(options.to_dict(), parents, leaf_labels, n_labels)
+        engine.start_with(np.arange(len(vectors), dtype=np.uint32), vectors.ravel())
+        if examples is not None:
+            assert progress is not None
+            engine.fit(
+                *rows.arrays,
+                examples.indptr,
+                examples.ids,
+                weights,
+                integer("max_iter", self.max_iter, 1),
+                thread_count(self.n_jobs),
+                progress,
+            )
+        return engine
+
+
+def _first_vectors(
+    given: npt.ArrayLike | Mapping[str, npt.ArrayLike] | None, dimension: int
+) -> tuple[list[str] | None, npt.NDArray[np.float32]]:
+    """Names of features, where they are given by name, and their vectors.
+
+    Raises
+    ------
+    ParameterError
+        Unless they are finite numbers, and of that dimension.
+    """
+    names = list(given) if isinstance(given, Mapping) else None
+    rows = [] if given is None else list(given.values()) if isinstance(given, Mapping) else given
+    try:
+        vectors = np.ascontiguousarray(rows, np.float32)
+    except (TypeError, ValueError) as error:
+        raise ParameterError(f"vectors: expected an array of numbers ({error})") from error
+    if vectors.size == 0 and vectors.ndim < 3:
+        return names, vectors.reshape(0, dimension)
+    if vectors.ndim != 2 or vectors.shape[1] != dimension:
+        raise ParameterError(
+            f"vectors: found shape {vectors.shape}; expected (n_features, {dimension}), as "
+            f"dimension={dimension}"
+        )
+    if not (np.abs(vectors) <= _LARGEST_COORDINATE).all():
+        raise ParameterError("vectors: found a number that is not finite, or beyond a million")
+    return names, vectors

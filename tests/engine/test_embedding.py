@@ -1,0 +1,186 @@
+"""The engine of learnt vectors is its plain twin, in any number of threads and on any processor."""
+
+from __future__ import annotations
+
+from hashlib import sha256
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from engine.driver import Example, labels_of, rows
+from labelgrove import EmbeddingClassifier, _core
+from labelgrove.models._embedding import EmbeddingOptions
+from naive.embedding import Embedding, Learner
+
+TREES: dict[str, dict[int, list[int]]] = {
+    "flat": {0: [1], 1: [2, 3, 4, 5]},
+    "deep": {0: [1], 1: [2, 3], 3: [4, 5], 5: [6, 7]},
+    "wide": {0: [1], 1: [2, 3, 4], 2: [5, 6, 7], 4: [8, 9]},
+}
+FEATURES, DIMENSION, SHUFFLE = 9, 3, 4
+NONE = 0xFFFFFFFF
+
+
+def options(**changes: Any) -> dict[str, Any]:
+    parameters = {**EmbeddingClassifier(dimension=DIMENSION).get_params(), **changes}
+    return EmbeddingOptions.from_parameters(parameters).to_dict()
+
+
+def tree_arrays(children: dict[int, list[int]]) -> tuple[Any, Any, list[int]]:
+    n = 1 + max(v for below in children.values() for v in below)
+    parents, labels = np.full(n, NONE, np.uint32), np.full(n, NONE, np.uint32)
+    for parent, below in children.items():
+        parents[below] = parent
+    leaves = [v for v in range(1, n) if v not in children]
+    labels[leaves] = np.arange(len(leaves))
+    return parents, labels, leaves
+
+
+def engine_and_twin(tree: str, given: dict[str, Any]) -> tuple[Any, Embedding]:
+    parents, labels, leaves = tree_arrays(TREES[tree])
+    first = np.random.default_rng(0).normal(size=(FEATURES, DIMENSION)).astype(np.float32)
+    engine = _core.EmbeddingPlt.on_tree(given, parents, labels, len(leaves))
+    engine.start_with(np.arange(FEATURES, dtype=np.uint32), first.ravel())
+    learner = Learner(given["learner"] == 0, given["rate"], given["epsilon"])
+    vectors = {f: v.astype(np.float64) for f, v in enumerate(first)}
+    leaf_of = dict(enumerate(leaves))
+    return engine, Embedding(TREES[tree], leaf_of, vectors, given["softmax"], learner)
+
+
+def assert_same(engine: Any, twin: Embedding, examples: list[Example]) -> None:
+    saved = engine.save(False)
+    mine = saved["feature.vector"].reshape(-1, DIMENSION)
+    theirs = np.array([twin.vectors[f] for f in range(FEATURES)])
+    np.testing.assert_allclose(mine, theirs, rtol=2e-3, atol=2e-4)
+    expected = [
+        twin.nodes[v] for p in sorted(twin.children) for v in twin.children[p] if v in twin.nodes
+    ]
+    np.testing.assert_allclose(saved["node.vector"], np.concatenate(expected), rtol=2e-3, atol=2e-4)
+    ids, scores, _ = engine.top_k(*rows(examples), len(twin.leaf_of), 0, None, 1)
+    for example, labels, found in zip(examples, ids, scores, strict=True):
+        x = dict(zip(example.ids, example.values, strict=True))
+        wanted = [twin.probability(x, label) for label in labels.tolist()]
+        np.testing.assert_allclose(found, wanted, rtol=5e-3, atol=1e-5)
+
+
+@st.composite
+def problems(draw: Any) -> tuple[str, dict[str, Any], list[Example]]:
+    tree = draw(st.sampled_from(sorted(TREES)))
+    learner = draw(st.sampled_from(["adagrad", "sgd"]))
+    softmax = draw(st.booleans())
+    changes = {"learner": learner, "learning_rate": 0.1, "epsilon": 0.01}
+    if softmax:
+        changes["loss"] = "softmax"
+    _, _, leaves = tree_arrays(TREES[tree])
+    examples = []
+    for _ in range(draw(st.integers(1, 20))):
+        ids = sorted(draw(st.sets(st.integers(0, FEATURES - 1), max_size=4)))
+        values = [draw(st.sampled_from([-1.0, 0.25, 0.5, 2.0])) for _ in ids]
+        label = st.integers(0, len(leaves) - 1)
+        labels = [draw(label)] if softmax else sorted(draw(st.sets(label, max_size=3)))
+        examples.append(Example(tuple(ids), tuple(values), tuple(labels)))
+    return tree, options(**changes), examples
+
+
+def as_twin(example: Example) -> tuple[dict[int, float], tuple[int, ...]]:
+    return dict(zip(example.ids, example.values, strict=True)), example.labels
+
+
+@settings(max_examples=30, deadline=None)
+@given(problems())
+def test_a_stream_is_learnt_one_by_one(problem: tuple[str, dict[str, Any], list[Example]]) -> None:
+    tree, given_options, examples = problem
+    engine, twin = engine_and_twin(tree, given_options)
+    engine.learn(*rows(examples), *labels_of(examples), 0, len(examples), 1)
+    for example in examples:
+        twin.learn([as_twin(example)], [1.0])
+    assert_same(engine, twin, examples)
+
+
+@settings(max_examples=30, deadline=None)
+@given(problems(), st.integers(1, 3))
+def test_fit_learns_in_batches_at_a_falling_rate(
+    problem: tuple[str, dict[str, Any], list[Example]], epochs: int
+) -> None:
+    tree, given_options, examples = problem
+    n = len(examples)
+    engine, twin = engine_and_twin(tree, given_options)
+    data = (*rows(examples), *labels_of(examples), None)
+    engine.fit(*data, epochs, 1, _core.Progress())
+    order = list(range(n))
+    for epoch in range(epochs):
+        for i in range(n, 1, -1):
+            j = _core.draw(0, SHUFFLE, epoch, i) % i
+            order[i - 1], order[j] = order[j], order[i - 1]
+        parts = [1.0 - (epoch * n + i) / (epochs * n) for i in range(n)]
+        twin.learn([as_twin(examples[i]) for i in order], parts)
+    assert_same(engine, twin, examples)
+    for threads in (2, 3):
+        other, _ = engine_and_twin(tree, given_options)
+        other.fit(*data, epochs, threads, _core.Progress())
+        assert all(
+            np.array_equal(array, other.save(False)[name])
+            for name, array in engine.save(False).items()
+        )
+
+
+def test_every_processor_learns_the_same() -> None:
+    """To the last bit, whatever the instructions that there are: CI has several."""
+    rng = np.random.default_rng(0)
+    X, y = rng.random((200, 30)), rng.integers(0, 40, 200)
+    digest = sha256()
+    for changes in ({"dimension": 13}, {"dimension": 100, "loss": "softmax"}):
+        clf = EmbeddingClassifier(tree="huffman", arity=4, max_iter=3, **changes)
+        clf.fit(X, y).partial_fit(X[:50], y[:50])
+        arrays = clf._learned.engine.save(False)
+        digest.update(b"".join(arrays[name].tobytes() for name in sorted(arrays)))
+    assert digest.hexdigest()[:16] == "2ce47b960a45592d"
+
+
+def test_a_new_label_begins_as_rare_as_it_has_been() -> None:
+    clf = EmbeddingClassifier(dimension=4, max_iter=1).fit([[1.0, 0.0]] * 9, ["a", "b", "c"] * 3)
+    engine = clf._learned.engine
+    weights = np.array([1e-6], np.float32)
+    one = (np.array([0, 1]), np.array([0], np.uint32), np.array([1.0], np.float32))
+    engine.learn(*one, np.array([0, 1]), np.array([3], np.uint32), 0, 1, 1, weights)
+    ids, scores, _ = engine.top_k(*one, 4, 0, None, 1)
+    found = dict(zip(ids[0].tolist(), scores[0].tolist(), strict=True))
+    _, path = engine.paths(*one, np.array([0, 1]), np.array([3], np.uint32), 1)
+    assert path[-1] == pytest.approx(1 / 11, rel=1e-3)  # nine examples without it
+    assert found[3] == min(found.values())
+
+
+def test_the_largest_steps_stay_finite() -> None:
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(200, 5)), rng.integers(0, 9, 200)
+    for learner in ("adagrad", "sgd"):
+        for loss in ("log", "softmax"):
+            clf = EmbeddingClassifier(
+                dimension=3, learner=learner, learning_rate=1e6, loss=loss, max_iter=5
+            )
+            clf.fit(X, y, sample_weight=np.full(200, 1e6)).partial_fit(X, y)
+            assert np.isfinite(clf.predict_proba(X)).all()
+            assert clf.__getstate__()  # what was learnt can be saved
+
+
+def test_vectors_to_begin_with_know_words_that_no_example_had() -> None:
+    vectors = {"cat": [1.0, 0.0], "kitten": [0.9, 0.1], "dog": [-1.0, 0.0], "puppy": [-0.9, 0.2]}
+    X = [{"cat": 1}, {"dog": 1}] * 20
+    clf = EmbeddingClassifier(dimension=2, vectors=vectors, max_iter=5)
+    clf.fit(X, ["feline", "canine"] * 20)
+    assert clf.predict([{"kitten": 1}, {"puppy": 1}]).tolist() == ["feline", "canine"]
+
+
+def test_what_explains_a_score_adds_up_to_it() -> None:
+    X = [{"meow": 1, "red": 2}, {"purr": 1}, {"bark": 1, "red": 1}, {"growl": 1}] * 9
+    Y = [["cat", "red"], ["cat"], ["dog", "red"], ["dog"]] * 9
+    clf = EmbeddingClassifier(dimension=5, arity=2, max_leaf_size=2).fit(X, Y)
+    row = {"meow": 3, "red": 1, "unheard": 1}
+    told = clf.explain(row, label="cat").labels[0]
+    for step in told.path:
+        assert step.probability == pytest.approx(1 / (1 + np.exp(-step.margin)), rel=1e-4)
+    column = clf.classes_.tolist().index("cat")
+    assert told.probability == pytest.approx(clf.predict_proba([row])[0, column], rel=1e-4)
