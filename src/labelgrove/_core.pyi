@@ -370,9 +370,15 @@ class EmbeddingPlt:
     def paths(self, indptr: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], ids: Annotated[NDArray[numpy.uint32], dict(shape=(None,), order='C', device='cpu', writable=False)], values: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu', writable=False)], label_indptr: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], labels: Annotated[NDArray[numpy.uint32], dict(shape=(None,), order='C', device='cpu', writable=False)], threads: int) -> tuple: ...
 
     @staticmethod
-    def load(options: dict, arrays: dict, for_prediction: bool) -> EmbeddingPlt: ...
+    def load(options: dict, arrays: dict, for_prediction: bool, let_go: object | None = None, check_only: bool = False) -> EmbeddingPlt:
+        """
+        What `save` gave. `let_go` is called, now and then, when what was read so far may go. To check only, the arrays are gone through, and what is returned need not hold them.
+        """
 
-    def save(self, for_prediction: bool) -> dict: ...
+    def save(self, for_prediction: bool, streamed: bool = False) -> dict:
+        """
+        Arrays by name; `streamed`, large ones are made while they are written, which the engine must outlast unchanged.
+        """
 
     def size(self) -> dict: ...
 
