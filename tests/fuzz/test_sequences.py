@@ -142,7 +142,7 @@ class Calls(RuleBasedStateMachine):
         assert state(twin) == before
         self.clf = twin
 
-    @precondition(lambda self: self.seen and "tree" in self.traits)
+    @precondition(lambda self: self.seen and hasattr(self.clf, "compact"))
     @rule(dtype=st.sampled_from(["float32", "float16", "int8"]), data=st.data())
     def compact(self, dtype: str, data: st.DataObject) -> None:
         X = data.draw(rows(2), label="X")
