@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pickle
 import signal
+from inspect import signature
 from pathlib import Path
 from typing import Any
 
@@ -149,6 +150,16 @@ def test_an_explanation_names_words() -> None:
     assert [mark.begin for mark in found.highlights] == [0, 6]
     with pytest.raises(DataError, match="2 texts; expected the one"):
         model.explain(TEXTS[:2])
+
+
+@pytest.mark.parametrize("method", ["predict_topk", "predict_proba", "predict", "compact"])
+def test_methods_show_the_options_of_the_classifier(method: str) -> None:
+    """Whoever tunes thresholds asks for these by name, or computes all probabilities."""
+    own, theirs = (
+        signature(getattr(kind, method)).parameters
+        for kind in (TextClassifier, OnlinePLTClassifier)
+    )
+    assert list(own) == list(theirs)
 
 
 def test_scikit_learn_can_search_its_parameters() -> None:

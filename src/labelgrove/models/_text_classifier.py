@@ -251,22 +251,44 @@ tree_, statistics_, compaction_, vocabulary_, fit_progress
                 rows, k, labels=labels, beam_width=beam_width, return_stats=return_stats
             )
 
-    def predict_proba(self, X: Iterable[str], **options: Any) -> Any:
-        """Sparse probability estimates; see :meth:`OnlinePLTClassifier.predict_proba`.
+    def predict_proba(
+        self,
+        X: Iterable[str],
+        *,
+        top_k: int | None = None,
+        threshold: Any = None,
+        labels: Any = None,
+        beam_width: int | None = None,
+        return_stats: bool = False,
+    ) -> Any:
+        """Sparse probability estimates: those that are among the best k, or reach a threshold.
 
         Parameters
         ----------
         X : iterable of str
-        **options
-            ``top_k``, ``threshold``, ``labels``, ``beam_width``, ``return_stats``.
+        top_k, threshold, labels, beam_width, return_stats
+            As for :meth:`OnlinePLTClassifier.predict_proba`.
 
         Returns
         -------
-        csr_array of shape (n, n_classes), or what the options say
+        probabilities, and stats if asked for
+            As :meth:`OnlinePLTClassifier.predict_proba` returns them.
+
+        Raises
+        ------
+        NotLearnedError, DataError, ParameterError
+            As for :meth:`OnlinePLTClassifier.predict_proba`.
         """
         classifier = self._learnt()
         with classifier._guard.reading():
-            return classifier.predict_proba(self._rows(X), **options)
+            return classifier.predict_proba(
+                self._rows(X),
+                top_k=top_k,
+                threshold=threshold,
+                labels=labels,
+                beam_width=beam_width,
+                return_stats=return_stats,
+            )
 
     def predict(self, X: Iterable[str]) -> Any:
         """The most probable class of every text, or all labels from their thresholds on.
