@@ -397,6 +397,33 @@ class EmbeddingPlt:
 def check_rows(indptr: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], ids: Annotated[NDArray[numpy.uint32], dict(shape=(None,), order='C', device='cpu', writable=False)], values: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu', writable=False)], columns: int) -> tuple[RowFault, int, int] | None:
     """(fault, row, position) of the first fault; None if there is none."""
 
+class LabelSums:
+    """
+    Sums of every label's examples; see core/include/labelgrove/label_sums.hpp.
+    """
+
+    def __init__(self, budget: int) -> None: ...
+
+    @staticmethod
+    def load(arrays: dict) -> LabelSums: ...
+
+    def save(self) -> dict: ...
+
+    def add(self, indptr: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], ids: Annotated[NDArray[numpy.uint32], dict(shape=(None,), order='C', device='cpu', writable=False)], values: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu', writable=False)], label_indptr: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], labels: Annotated[NDArray[numpy.uint32], dict(shape=(None,), order='C', device='cpu', writable=False)], begin: int, end: int, weights: object | None) -> None: ...
+
+    def forget(self, labels: Annotated[NDArray[numpy.uint32], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> None: ...
+
+    def cosines(self, indptr: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], ids: Annotated[NDArray[numpy.uint32], dict(shape=(None,), order='C', device='cpu', writable=False)], values: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu', writable=False)], candidates: Annotated[NDArray[numpy.uint32], dict(shape=(None,), order='C', device='cpu', writable=False)], threads: int) -> NDArray[numpy.float32]: ...
+
+    def counts(self, labels: Annotated[NDArray[numpy.uint32], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> NDArray[numpy.int64]:
+        """How many examples had each of the labels."""
+
+    @property
+    def examples(self) -> int: ...
+
+    @property
+    def bytes(self) -> int: ...
+
 class TextFeatures:
     """Texts into rows; see core/include/labelgrove/text_features.hpp."""
 

@@ -13,6 +13,7 @@ from labelgrove import DataError, LabelGroveError, ParameterError
 BAD: dict[str, list[Any]] = {
     "n_jobs": [0, 1.5, "all"],
     "random_state": [-1, 2**64, 1.5, "seed"],
+    "second_stage": ["heads", -0.1, 1.1, np.nan, True, [0.5]],
 }
 """Values outside the domain of parameters that all estimators have."""
 

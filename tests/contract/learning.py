@@ -59,7 +59,8 @@ def check_epochs_are_passes_over_the_same_data(make: Make) -> None:
     again = make().partial_fit(X, Y).partial_fit(X, Y).partial_fit(X, Y)
     at_once = make(passes=3).fit(X, Y)
     assert at_once.examples_seen_ == again.examples_seen_ == 3 * X.shape[0]
-    assert same_answers(at_once, again, X)
+    if at_once.second_stage is None:  # which learns of the first pass alone, where it knows of it
+        assert same_answers(at_once, again, X)
 
 
 def check_fit_forgets_everything(make: Make) -> None:

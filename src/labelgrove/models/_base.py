@@ -5,6 +5,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import replace
 from os import PathLike
 from typing import Any, ClassVar, Self
 
@@ -55,6 +56,7 @@ from labelgrove.models.thresholds._tuner import show_examples, tuning_of
 from labelgrove.persistence import StoredModel, model_fingerprint, write_model
 from labelgrove.trees import LabelTree
 from labelgrove.tuning import Thresholds
+from labelgrove.tuning._second_stage import SecondStage
 from labelgrove.vocabulary import Vocabulary
 
 
@@ -75,6 +77,7 @@ class LabelClassifier(ClassifierMixin, BaseEstimator):
     _vocabulary: Vocabulary | None = None
     n_jobs: int | None
     threshold: float
+    second_stage: Any = None
 
     # --- learning ------------------------------------------------------------------------------
 
@@ -721,10 +724,24 @@ class LabelClassifier(ClassifierMixin, BaseEstimator):
         probe = clone(self)
         if getattr(probe, "tree", "") is None and getattr(probe, "warm_start_size", None) is None:
             probe.set_params(tree=LabelTree.flat(["any"]))
-        probe._start(named=False)
+        probe._started(named=False)
         probe._checked_threshold()
         if hasattr(probe, "epochs"):
             integer("epochs", probe.epochs, 1)
+
+    def _started(self, *, named: bool) -> Any:
+        """What `_start` gives, with the second stage behind it."""
+        return replace(self._start(named=named), stage=self._new_stage())
+
+    def _new_stage(self) -> SecondStage | None:
+        """The second stage that the parameters ask for, before it has learnt."""
+        stage = SecondStage.of(self.second_stage)
+        if stage is not None and getattr(self, "thresholds", None) is not None:
+            raise ParameterError(
+                f"second_stage={self.second_stage!r}: thresholds={self.thresholds!r} are tuned on "
+                "what comes before it; expected one of them, and tune_thresholds"
+            )
+        return stage
 
     @abstractmethod
     def _start(self, *, named: bool) -> Any:
@@ -756,4 +773,4 @@ def check_parameters(model: LabelClassifier) -> None:
     ------
     ParameterError
     """
-    model._start(named=False)
+    model._started(named=False)

@@ -12,10 +12,15 @@ import numpy.typing as npt
 
 from labelgrove import _core
 from labelgrove._interrupts import run_watched
+from labelgrove._parameters import thread_count
 from labelgrove._validation import check_weights, is_dict_rows
 from labelgrove.models._base import LabelClassifier
 from labelgrove.models.engine._examples import Examples, Start, Weigh, take
 from labelgrove.models.engine._learned import Engine
+from labelgrove.models.engine._staged import StagedEngine
+
+_SHARE, _MOST = 0.2, 8192
+"""How many examples are held out for a second stage: this share, at most so many."""
 
 BatchStart = Start[Callable[[Examples, "npt.NDArray[np.float32] | None", _core.Progress], Engine]]
 
@@ -48,16 +53,51 @@ def fit_at_once(model: Any, X: Any, y: Any, weigh: Weigh) -> None:
     The model's ``_start`` gives a `BatchStart`, and its ``_progress`` is there meanwhile.
     """
     with model._guard.changing() as turn:
-        start: BatchStart = model._start(named=is_dict_rows(X))
+        start: BatchStart = model._started(named=is_dict_rows(X))
         examples = take(start, X, y, model._kinds, weigh)
         examples.make_known(start.labels, examples.first + len(examples.fresh))
         model._progress = _core.Progress()
         try:
-            train = partial(start.make, examples, examples.weights, model._progress)
-            engine = run_watched(train, turn.interrupts, model._progress.stop)
+            train = partial(_train, model, start, examples)
+            engine = run_watched(train, turn.interrupts, lambda: model._progress.stop())
         finally:
             del model._progress
         learned = start.learned(engine, examples)
         learned.count(examples.counted(0, examples.rows.n_rows), 1)
         if not turn.interrupts.pending:
             model._adopt(learned, turn)
+
+
+def _train(model: Any, start: BatchStart, examples: Examples) -> Engine:
+    """Learn from all examples; before that, teach the second stage by some held out."""
+    if start.stage is None:
+        return start.make(examples, examples.weights, model._progress)
+    held_out, others = _split(examples, start.options)
+    if len(held_out) > 0:
+        tried, shown = examples.at(others), examples.at(held_out)
+        before = StagedEngine(start.make(tried, tried.weights, model._progress), start.stage)
+        _add_to_sums(before, tried)
+        row_of = np.repeat(np.arange(len(held_out)), np.diff(shown.indptr))
+        before.observe(*shown.rows.arrays, row_of, shown.ids, thread_count(model.n_jobs))
+        model._progress = _core.Progress()
+    engine = StagedEngine(start.make(examples, examples.weights, model._progress), start.stage)
+    _add_to_sums(engine, examples)
+    return engine
+
+
+def _split(examples: Examples, options: Any) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+    """Rows to hold out, of those that count for something, and all others."""
+    counting = np.arange(examples.rows.n_rows)
+    if examples.weights is not None:
+        counting = counting[examples.weights > 0]
+    n = min(int(_SHARE * len(counting)), _MOST)
+    drawn = np.random.default_rng(options.seed).permutation(counting)
+    return np.sort(drawn[:n]), np.sort(drawn[n:])
+
+
+def _add_to_sums(engine: StagedEngine, examples: Examples) -> None:
+    weights = examples.weights
+    if weights is not None and weights.max(initial=0) > 0:
+        weights = weights / weights.max()
+    rows = examples.rows
+    engine.add(*rows.arrays, examples.indptr, examples.ids, 0, rows.n_rows, weights)

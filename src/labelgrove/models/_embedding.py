@@ -129,6 +129,9 @@ class EmbeddingClassifier(OnlineClassifier, LabelTreeClassifier):
         :class:`OnlinePLTClassifier`.
     threshold : float
         Probability from which :meth:`predict` returns a label, for multi-label targets.
+    second_stage : {"calibrate", "head", "tail"} or float in [0, 1], optional
+        What comes after the tree, and learns from held-out examples, or those predicted before they
+        are learnt: see :class:`PLTClassifier`.
     n_jobs : int, optional
         Threads of :meth:`fit` and of prediction; -1 for all processors. The result is the same for
         any number.
@@ -183,6 +186,7 @@ class EmbeddingClassifier(OnlineClassifier, LabelTreeClassifier):
         vectors: npt.ArrayLike | Mapping[str, npt.ArrayLike] | None = None,
         alpha: float = 0.75,
         threshold: float = 0.5,
+        second_stage: str | float | None = None,
         n_jobs: int | None = 1,
         random_state: Any = 0,
     ) -> None:
@@ -199,6 +203,7 @@ class EmbeddingClassifier(OnlineClassifier, LabelTreeClassifier):
         self.vectors = vectors
         self.alpha = alpha
         self.threshold = threshold
+        self.second_stage = second_stage
         self.n_jobs = n_jobs
         self.random_state = random_state
 

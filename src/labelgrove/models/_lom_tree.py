@@ -128,6 +128,13 @@ class LOMTreeClassifier(OnlineClassifier):
         Passes of :meth:`fit` over its data.
     threshold : float
         Not used: :meth:`predict` gives the most probable class.
+    second_stage : {"calibrate", "head", "tail"} or float in [0, 1], optional
+        What comes after the tree, and learns from examples predicted before they are learnt:
+        "calibrate" turns scores into probabilities that are right as often as they say; "head"
+        also re-ranks the best labels by how near the example is to the centroid of each, as soon
+        as P@k is seen to gain; "tail" does so for PSP@k, which counts rare labels more, a number
+        for a mix, from 0 for the head to 1 for the tail. Off the head, what comes first is what
+        is worth most, not what is most probable.
     n_jobs : int, optional
         Threads for prediction; -1 for all processors. Learning takes one: where an example goes
         depends on all that came before.
@@ -190,6 +197,7 @@ class LOMTreeClassifier(OnlineClassifier):
         normalize: bool = True,
         epochs: int = 1,
         threshold: float = 0.5,
+        second_stage: str | float | None = None,
         n_jobs: int | None = 1,
         random_state: Any = 0,
     ) -> None:
@@ -204,6 +212,7 @@ class LOMTreeClassifier(OnlineClassifier):
         self.normalize = normalize
         self.epochs = epochs
         self.threshold = threshold
+        self.second_stage = second_stage
         self.n_jobs = n_jobs
         self.random_state = random_state
 

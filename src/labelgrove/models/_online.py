@@ -21,6 +21,7 @@ from labelgrove.models.engine._examples import MOST_WEIGHT, Examples, Start, Wei
 from labelgrove.models.engine._guard import Turn
 from labelgrove.models.engine._learned import Learned, OnlineEngine, known
 from labelgrove.models.engine._records import Options
+from labelgrove.models.engine._staged import StagedEngine
 
 # A run is what Ctrl-C waits for. Several threads get longer ones: all but one begin by waiting.
 _RUN_NONZEROS = 2_000_000
@@ -44,7 +45,7 @@ class OnlineClassifier(LabelClassifier):
     def _fit(self, X: Any, y: Any, sample_weight: Any) -> None:
         passes, threads = integer("epochs", self.epochs, 1), thread_count(self.n_jobs)
         with self._guard.changing() as turn:
-            start = self._start(named=is_dict_rows(X))
+            start = self._started(named=is_dict_rows(X))
             examples = take(
                 start,
                 X,
@@ -116,6 +117,8 @@ class OnlineClassifier(LabelClassifier):
         sample_weight: Any,
         patience: float | None,
         prepare: Prepare | None = None,
+        *,
+        again: bool = False,
     ) -> Self:
         """Learn without waiting; with patience, wait for others and let them in between runs."""
         threads = thread_count(self.n_jobs)
@@ -123,12 +126,12 @@ class OnlineClassifier(LabelClassifier):
         with self._guard.changing(patience) as turn:
             weigh = partial(check_weights, sample_weight, most=MOST_WEIGHT, some=False)
             examples = self._take_more(X, y, classes, weigh, turn)
-            self._run(examples, 1, turn, threads, pace, prepare)
+            self._run(examples, 1, turn, threads, pace, prepare, again=again)
         return self
 
     def _take_more(self, X: Any, y: Any, classes: Any, weigh: Weigh, turn: Turn) -> Examples:
         """Validate a call's examples; a model that has learnt nothing is started."""
-        into = self._learned or self._start(named=is_dict_rows(X))
+        into = self._learned or self._started(named=is_dict_rows(X))
         if isinstance(into, Learned) and not into.engine.can_learn:
             raise ModelStateError("this model was saved for prediction only; it cannot learn on")
         examples = take(into, X, y, self._kinds, weigh, classes, self._check_new_labels)
@@ -144,6 +147,8 @@ class OnlineClassifier(LabelClassifier):
         threads: int,
         pace: Pace,
         prepare: Prepare | None = None,
+        *,
+        again: bool = False,
     ) -> None:
         learned = cast("Learned[Options, OnlineEngine]", known(self._learned))
         n, done = examples.rows.n_rows, 0
@@ -155,6 +160,8 @@ class OnlineClassifier(LabelClassifier):
                 run = examples
                 if prepare is not None:
                     run = replace(examples, rows=prepare(examples.rows, begin, end, threads))
+                if isinstance(learned.engine, StagedEngine):
+                    learned.engine.again = again or done >= n
                 learn_run(learned, run, begin, end, threads)
                 pace.adapt(perf_counter() - started)
             done += end - begin

@@ -20,6 +20,7 @@ from labelgrove.models.engine._archive import Format
 from labelgrove.models.engine._batch import BatchEngine, learn_on, start_on_sample
 from labelgrove.models.engine._examples import Examples, Start
 from labelgrove.models.engine._learned import Learned, known
+from labelgrove.models.engine._staged import first_stage, with_stage
 from labelgrove.models.engine._trees import engine_tree
 from labelgrove.trees import LabelTree
 
@@ -93,6 +94,13 @@ class OnlinePLTClassifier(OnlineClassifier, LabelTreeClassifier):
     ofo_a, ofo_b : float
         What OFO's counts begin with: a new label's threshold is ``ofo_a / ofo_b``, which is worth
         ``ofo_b`` true or predicted examples.
+    second_stage : {"calibrate", "head", "tail"} or float in [0, 1], optional
+        What comes after the tree, and learns from examples predicted before they are learnt:
+        "calibrate" turns scores into probabilities that are right as often as they say; "head"
+        also re-ranks the best labels by how near the example is to the centroid of each, as soon
+        as P@k is seen to gain; "tail" does so for PSP@k, which counts rare labels more, a number
+        for a mix, from 0 for the head to 1 for the tail. Off the head, what comes first is what
+        is worth most, not what is most probable.
     n_jobs : int, optional
         Threads; -1 for all processors. The result is the same for any number.
     random_state : int, RandomState or None
@@ -163,6 +171,7 @@ class OnlinePLTClassifier(OnlineClassifier, LabelTreeClassifier):
         thresholds: str | None = None,
         ofo_a: float = 5.0,
         ofo_b: float = 50.0,
+        second_stage: str | float | None = None,
         n_jobs: int | None = 1,
         random_state: Any = 0,
     ) -> None:
@@ -187,6 +196,7 @@ class OnlinePLTClassifier(OnlineClassifier, LabelTreeClassifier):
         self.thresholds = thresholds
         self.ofo_a = ofo_a
         self.ofo_b = ofo_b
+        self.second_stage = second_stage
         self.n_jobs = n_jobs
         self.random_state = random_state
 
@@ -273,24 +283,27 @@ class OnlinePLTClassifier(OnlineClassifier, LabelTreeClassifier):
         known(model._learned)
         with model._guard.reading():
             batch = known(model._learned)
-            if not isinstance(batch.engine, BatchEngine):
+            trained = first_stage(batch.engine)
+            if not isinstance(trained, BatchEngine):
                 raise ParameterError(
                     "a compact model predicts only; expected one that is not compact"
                 )
-            parameters = {"n_trees": batch.engine.batch.n_trees, **parameters}
+            given = {"n_trees": trained.batch.n_trees, "second_stage": model.second_stage}
+            parameters = {**given, **parameters}
+            online = cls(**online_parameters(batch.options, parameters))
             options = online_options(batch.options, parameters)
-            if options.n_trees != batch.engine.batch.n_trees:
+            if options.n_trees != trained.batch.n_trees:
                 raise ParameterError(
-                    f"n_trees={options.n_trees}: expected the {batch.engine.batch.n_trees} trees of"
+                    f"n_trees={options.n_trees}: expected the {trained.batch.n_trees} trees of"
                     " the batch model, or no n_trees"
                 )
-            if batch.engine.online is not None and options == batch.options.online:
-                saved = batch.engine.online.save(False)
+            if trained.online is not None and options == batch.options.online:
+                saved = trained.online.save(False)
                 engine = _core.OnlinePlt.load(options.to_dict(), saved, False)
             else:
-                engine = learn_on(options, batch.engine.batch, batch.counts)
+                engine = learn_on(options, trained.batch, batch.counts)
             learned = Learned(
-                engine=engine,
+                engine=with_stage(engine, online._new_stage(), batch.engine),
                 options=options,
                 labels=batch.labels.copy(),
                 features=copy.deepcopy(batch.features),
@@ -300,8 +313,6 @@ class OnlinePLTClassifier(OnlineClassifier, LabelTreeClassifier):
                 counts=batch.counts.copy(),
                 tuned=batch.tuned,
             )
-            estimator_parameters = online_parameters(batch.options, parameters)
-        online = cls(**estimator_parameters)
         online._learned, online._vocabulary = learned, model._vocabulary
         return online
 

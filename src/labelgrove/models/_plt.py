@@ -97,6 +97,13 @@ class PLTClassifier(BatchClassifier, LabelTreeClassifier):
         Whether examples are scaled to unit length.
     threshold : float
         Probability from which :meth:`predict` returns a label, for multi-label targets.
+    second_stage : {"calibrate", "head", "tail"} or float in [0, 1], optional
+        What comes after the trees, and learns from held-out examples:
+        "calibrate" turns scores into probabilities that are right as often as they say; "head"
+        also re-ranks the best labels by how near the example is to the centroid of each, as soon
+        as P@k is seen to gain; "tail" does so for PSP@k, which counts rare labels more, a number
+        for a mix, from 0 for the head to 1 for the tail. Off the head, what comes first is what
+        is worth most, not what is most probable.
     n_jobs : int, optional
         Threads; -1 for all processors. The result is the same for any number.
     online_ready : bool
@@ -152,6 +159,7 @@ class PLTClassifier(BatchClassifier, LabelTreeClassifier):
         class_weight: str | Mapping[Any, float] | None = None,
         normalize: bool = True,
         threshold: float = 0.5,
+        second_stage: str | float | None = None,
         online_ready: bool = False,
         n_jobs: int | None = 1,
         random_state: Any = 0,
@@ -173,6 +181,7 @@ class PLTClassifier(BatchClassifier, LabelTreeClassifier):
         self.normalize = normalize
         self.threshold = threshold
         self.online_ready = online_ready
+        self.second_stage = second_stage
         self.n_jobs = n_jobs
         self.random_state = random_state
 

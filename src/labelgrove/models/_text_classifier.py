@@ -590,7 +590,7 @@ tree_, statistics_, compaction_, vocabulary_, fit_progress
             rows = self.text_.counted(X, thread_count(classifier.n_jobs))
             prepare = self.text_.learn
         try:
-            classifier._partial_fit(rows, y, classes, sample_weight, patience, prepare)
+            classifier._partial_fit(rows, y, classes, sample_weight, patience, prepare, again=again)
         except LearningInterrupted as stopped:
             if own is None:
                 raise

@@ -19,6 +19,7 @@ from labelgrove._label_arrays import names_from_arrays, names_to_arrays
 from labelgrove._labels import LabelRegistry
 from labelgrove.models.engine._learned import KINDS, AnyLearned, Arrays, Engine, Learned
 from labelgrove.models.engine._records import CompactionReport, Options
+from labelgrove.models.engine._staged import StagedEngine
 from labelgrove.models.engine._tuned import thresholds_from_state, thresholds_state
 from labelgrove.persistence import Storable
 from labelgrove.text import FrontEnd, front_end_from_state
@@ -178,12 +179,15 @@ def learned_from_file(
     if load is None or (compaction is not None and not for_prediction):
         raise ModelFileError("a compact model of this kind is unknown, or could not learn on")
     learned = Learned(
-        engine=load(
-            options.to_dict(),
-            dict(arrays),
-            for_prediction,
-            getattr(arrays, "let_go", None),
-            check_only,
+        engine=StagedEngine.load(
+            load(
+                options.to_dict(),
+                dict(arrays),
+                for_prediction,
+                getattr(arrays, "let_go", None),
+                check_only,
+            ),
+            arrays,
         ),
         options=options,
         labels=labels,

@@ -16,6 +16,7 @@ from labelgrove._parameters import choice, integer, real, thread_count
 from labelgrove.models.engine._archive import About, model_state
 from labelgrove.models.engine._learned import AnyLearned, Arrays, Learned, TreeEngine
 from labelgrove.models.engine._records import DTYPES, PLACES, CompactionReport, Options
+from labelgrove.models.engine._staged import StagedEngine
 from labelgrove.models.engine._tuned import thresholds_for_prediction
 from labelgrove.persistence import model_bytes
 
@@ -116,7 +117,9 @@ def _least_threshold(
 
 def _loaded(learned: LearnedTree, arrays: Arrays, report: CompactionReport) -> CompactTree:
     return Learned(
-        engine=_core.CompactPlt.load(learned.options.to_dict(), arrays, True),
+        engine=StagedEngine.load(
+            _core.CompactPlt.load(learned.options.to_dict(), arrays, True), arrays
+        ),
         options=learned.options,
         labels=learned.labels.copy(),
         features=copy.deepcopy(learned.features),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection
 from dataclasses import dataclass, replace
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, Self, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -16,6 +16,8 @@ from labelgrove._names import as_names, as_vector, place_in_list
 from labelgrove._validation import Rows, require_same_length
 from labelgrove.models.engine._learned import KINDS, AnyLearned, Engine, Learned, suitable_rows
 from labelgrove.models.engine._records import Options
+from labelgrove.models.engine._staged import StagedEngine
+from labelgrove.tuning._second_stage import SecondStage
 
 MOST_WEIGHT = 1e6
 """Of an example that is learnt online."""
@@ -67,6 +69,20 @@ class Examples:
         n_labels = max(n_labels, self.first + self.n_announced)
         labels.arrive(self.fresh[len(labels) - self.first : n_labels - self.first], self.n_columns)
 
+    def at(self, rows: npt.NDArray[np.int64]) -> Self:
+        """Some of the examples."""
+        own, width = self.rows, len(self.rows.ids)
+        if own.dense:
+            values = own.values.reshape(-1, width)[rows].reshape(-1)
+            taken = own._replace(values=values, n_rows=len(rows))
+        else:
+            ends, places = _places(own.indptr, rows)
+            arrays = ends, own.ids[places], own.values[places]
+            taken = Rows(*arrays, len(rows), own.n_features, dense=False)
+        indptr, places = _places(self.indptr, rows)
+        weights = None if self.weights is None else self.weights[rows]
+        return replace(self, rows=taken, indptr=indptr, ids=self.ids[places], weights=weights)
+
     def counted(self, begin: int, end: int) -> npt.NDArray[np.uint32]:
         """The labels of the rows from ``begin`` to ``end`` that have a weight."""
         labels = self.ids[self.indptr[begin] : self.indptr[end]]
@@ -88,15 +104,20 @@ class Start(Generic[MakeT_co]):
         Where examples are dicts.
     make : callable
         Makes the engine, once the first examples are at hand.
+    stage : SecondStage or None
+        What comes behind the engine.
     """
 
     options: Options
     labels: LabelRegistry
     features: FeatureNames | None
     make: MakeT_co
+    stage: SecondStage | None = None
 
     def learned(self, engine: Engine, examples: Examples) -> AnyLearned:
         """The state of a model that learns examples of this kind, before the first."""
+        if self.stage is not None and not isinstance(engine, StagedEngine):
+            engine = StagedEngine(engine, self.stage)
         return Learned(
             engine=engine,
             options=self.options,
@@ -168,6 +189,15 @@ def take(
         first=len(into.labels),
         n_announced=n_announced,
     )
+
+
+def _places(
+    indptr: npt.NDArray[np.int64], rows: npt.NDArray[np.int64]
+) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+    """The ends of some rows, put together, and the places of what they hold."""
+    sizes = np.diff(indptr)[rows]
+    ends = np.concatenate([[0], np.cumsum(sizes)])
+    return ends, np.arange(ends[-1]) + np.repeat(indptr[rows] - ends[:-1], sizes)
 
 
 def _as_classes(targets: Targets) -> Targets:

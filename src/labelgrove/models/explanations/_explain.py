@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, cast
 
 import numpy as np
@@ -16,6 +16,7 @@ from labelgrove._parameters import integer
 from labelgrove._validation import Rows
 from labelgrove.models.engine._learned import AnyLearned, TreeEngine
 from labelgrove.models.engine._predicting import MISSING
+from labelgrove.models.engine._staged import StagedEngine
 from labelgrove.models.engine._trees import tree_numbers
 from labelgrove.models.explanations._explanation import (
     Contribution,
@@ -46,13 +47,18 @@ def explain(
     """Explain the labels of one example; see `LabelClassifier.explain`."""
     k, top = integer("k", k, 1), integer("top", top, 0)
     rows = _one_row(learned, X)
-    least = None if threshold is None else learned.thresholds(threshold)
+    given = least = None if threshold is None else learned.thresholds(threshold)
     best, scores = _best_labels(learned, rows, k, least)
+    tree = learned
+    if isinstance(learned.engine, StagedEngine):  # the ways are those of the first stage
+        tree = replace(learned, engine=learned.engine.first)
+        least = None if least is None else learned.engine.stage.uncalibrated(least)
+        scores = _best_labels(tree, rows, k)[1] if least is None else scores
     wanted = best.tolist() if label is None else [_id_of(learned, label)]
     named = _named(_feature_naming(learned, feature_names), rows.ids.tolist())
     explained = []
     for one in wanted:
-        found = ways_to(learned, rows, one)
+        found = ways_to(tree, rows, one)
         path = _path(found, top, named)
         probability = _probability_of(learned, rows, one)
         predicted = bool(np.isin(one, best))
@@ -73,9 +79,11 @@ def explain(
                 leaves=found.leaves,
                 contributions=_weighed(average, found.values, top, named)[0],
                 fallen_out=None if predicted else _fall(path, needed),
+                first_stage=None if tree is learned else _probability_of(tree, rows, one),
+                cosine=_cosine(learned, rows, one),
             )
         )
-    common = None if least is None or len(least) > 1 else float(least[0])
+    common = None if given is None or len(given) > 1 else float(given[0])
     return Explanation(tuple(explained), k, common)
 
 
@@ -163,6 +171,13 @@ def _probability_of(learned: AnyLearned, rows: Rows, label: int) -> float:
     only = np.array([label], np.uint32)
     score = learned.engine.top_k(*rows.arrays, 1, 0, only, 1)[1][0, 0]
     return 0.0 if np.isnan(score) else float(score)
+
+
+def _cosine(learned: AnyLearned, rows: Rows, label: int) -> float | None:
+    """Of the row to the label's centroid; None where no second stage goes by it."""
+    if not isinstance(learned.engine, StagedEngine):
+        return None
+    return learned.engine.cosine(*rows.arrays, label)
 
 
 def _rank_of(learned: AnyLearned, rows: Rows, label: int, probability: float) -> int:

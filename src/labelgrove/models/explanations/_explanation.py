@@ -182,6 +182,10 @@ class LabelExplanation:
     highlights : tuple of Highlight
         Where in the text the ``contributions`` stand, in its order. Empty unless a
         `TextClassifier` explains.
+    first_stage : float or None
+        The score that the trees give, where a second stage comes after them.
+    cosine : float or None
+        Of the example to the label's centroid, where the second stage ranks by it.
     """
 
     label: Any
@@ -194,6 +198,8 @@ class LabelExplanation:
     fallen_out: FallOut | None
     name: str | None = None
     highlights: tuple[Highlight, ...] = ()
+    first_stage: float | None = None
+    cosine: float | None = None
 
     def in_leaves(self) -> str:
         """Say in which leaves the label was found, in a sentence; nothing for a label tree.
@@ -227,6 +233,9 @@ class LabelExplanation:
     def _lines(self) -> Iterator[str]:
         verdict = "predicted" if self.predicted else "not predicted"
         yield f"{self.called}  P = {self.probability:.4g}, place {self.rank}, {verdict}"
+        if self.first_stage is not None:
+            near = "" if self.cosine is None else f", cosine to the centroid {self.cosine:.2f}"
+            yield f"  second stage: from {self.first_stage:.4g}{near}"
         if self.leaves:
             yield f"  {self.in_leaves()}"
         if len(self.leaves) > 1 and self.contributions:

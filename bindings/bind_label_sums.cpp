@@ -1,0 +1,90 @@
+#include <cstdint>
+#include <span>
+#include <stdexcept>
+
+#include "arrays.hpp"
+#include "dict_archive.hpp"
+#include "labelgrove/label_sums.hpp"
+#include "predictions.hpp"
+#include "register.hpp"
+#include "rows.hpp"
+
+namespace labelgrove::bindings {
+namespace {
+
+void add(LabelSums& self, const In<std::int64_t>& indptr, const In<FeatureId>& ids, const In<float>& values,
+         const In<std::int64_t>& label_indptr, const In<LabelId>& labels, std::size_t begin, std::size_t end,
+         const nb::object& weights) {
+  const TakenRows rows(indptr, ids, values, begin, end);
+  const RowLabels row_labels(label_indptr, labels, rows.total(), begin, end);
+  const RowWeights row_weights(weights, rows.total(), begin, end);
+  const WithoutGil without_gil;
+  std::vector<float> unit;
+  for (std::size_t row = begin; row < end; ++row) {
+    if (row_weights[row] <= 0.0F) continue;
+    Features x = rows[row];
+    const double scale = unit_scale(x);
+    unit.resize(x.size);
+    for (std::uint32_t j = 0; j < x.size; ++j) unit[j] = scaled(x.values[j], scale);
+    x.values = unit.data();
+    self.add(x, row_labels[row], row_weights[row]);
+  }
+}
+
+nb::ndarray<float, nb::numpy> cosines(const LabelSums& self, const In<std::int64_t>& indptr, const In<FeatureId>& ids,
+                                      const In<float>& values, const In<LabelId>& candidates, unsigned threads) {
+  const Rows rows(indptr, ids, values);
+  const std::size_t n = rows.size();
+  if (n > 0 && candidates.size() % n != 0) throw std::invalid_argument("there are not as many candidates a row");
+  const std::size_t k = n == 0 ? 0 : candidates.size() / n;
+  auto found = make_array<float>({n, k});
+  const std::span<const LabelId> of(view(candidates));
+  const WithoutGil without_gil;
+  for_each_row(
+      rows, true, threads, [] { return 0; },
+      [&](int, std::size_t row, const Features& x) {
+        for (std::size_t i = row * k; i < (row + 1) * k; ++i) found.data()[i] = self.cosine(x, of[i]);
+      });
+  return found;
+}
+
+}  // namespace
+
+void register_label_sums(nb::module_& module) {
+  nb::class_<LabelSums>(module, "LabelSums",
+                        "Sums of every label's examples; see core/include/labelgrove/label_sums.hpp.")
+      .def(nb::init<std::uint32_t>(), nb::arg("budget"))
+      .def_static(
+          "load", [](const nb::dict& arrays) { return LabelSums(DictReader(arrays)); }, nb::arg("arrays"))
+      .def("save",
+           [](const LabelSums& self) {
+             nb::dict arrays;
+             DictWriter writer(arrays);
+             self.save(writer);
+             return arrays;
+           })
+      .def("add", &add, nb::arg("indptr").noconvert(), nb::arg("ids").noconvert(), nb::arg("values").noconvert(),
+           nb::arg("label_indptr").noconvert(), nb::arg("labels").noconvert(), nb::arg("begin"), nb::arg("end"),
+           nb::arg("weights").none())
+      .def(
+          "forget",
+          [](LabelSums& self, const In<LabelId>& labels) {
+            for (const LabelId label : view(labels)) self.forget(label);
+          },
+          nb::arg("labels").noconvert())
+      .def("cosines", &cosines, nb::arg("indptr").noconvert(), nb::arg("ids").noconvert(),
+           nb::arg("values").noconvert(), nb::arg("candidates").noconvert(), nb::arg("threads"))
+      .def(
+          "counts",
+          [](const LabelSums& self, const In<LabelId>& labels) {
+            auto counts = make_array<std::int64_t>({labels.size()});
+            for (std::size_t i = 0; i < labels.size(); ++i)
+              counts.data()[i] = static_cast<std::int64_t>(self.count(labels.data()[i]));
+            return counts;
+          },
+          nb::arg("labels").noconvert(), "How many examples had each of the labels.")
+      .def_prop_ro("examples", &LabelSums::examples)
+      .def_prop_ro("bytes", &LabelSums::bytes);
+}
+
+}  // namespace labelgrove::bindings

@@ -1,0 +1,102 @@
+#include <cmath>
+#include <limits>
+#include <stdexcept>
+#include <vector>
+
+#include "harness.hpp"
+#include "labelgrove/label_sums.hpp"
+#include "memory_archive.hpp"
+
+namespace labelgrove::testing {
+namespace {
+
+struct Example {
+  std::vector<FeatureId> ids;
+  std::vector<float> values;
+  Features view() const { return {ids.data(), values.data(), static_cast<std::uint32_t>(ids.size())}; }
+};
+
+const Example kOne{{1, 4}, {0.6F, 0.8F}};
+const Example kOther{{0, 4, 9}, {0.48F, 0.6F, 0.64F}};
+
+TEST("label sums: the cosine is that to the sum of the label's examples") {
+  LabelSums sums(8);
+  const std::vector<LabelId> both{0, 3};
+  const std::vector<LabelId> second{3};
+  sums.add(kOne.view(), both, 1.0F);
+  sums.add(kOther.view(), second, 2.0F);
+  sums.add(kOther.view(), {}, 1.0F);
+  CHECK_EQ(sums.examples(), 3U);
+  CHECK_EQ(sums.count(3), 2U);
+  CHECK_EQ(sums.count(1), 0U);
+  CHECK_EQ(sums.count(77), 0U);
+  CHECK(std::abs(sums.cosine(kOne.view(), 0) - 1.0F) < 1e-6F);
+  // (0.96, 0.6, 2, 1.28) at 0, 1, 4, 9.
+  const float length = std::sqrt(0.96F * 0.96F + 0.36F + 4.0F + 1.28F * 1.28F);
+  CHECK(std::abs(sums.cosine(kOne.view(), 3) - (0.36F + 1.6F) / length) < 1e-6F);
+  CHECK_EQ(sums.cosine(kOne.view(), 1), 0.0F);
+  CHECK_EQ(sums.cosine(kOne.view(), 77), 0.0F);
+  sums.forget(3);
+  CHECK_EQ(sums.count(3), 0U);
+  CHECK_EQ(sums.cosine(kOne.view(), 3), 0.0F);
+}
+
+TEST("label sums: beyond twice the budget the largest parts stay, the lower ids of equal ones") {
+  LabelSums sums(2);
+  const std::vector<LabelId> label{0};
+  const Example wide{{0, 1, 2, 3}, {0.5F, -0.5F, 0.5F, 0.5F}};
+  const Example fifth{{7}, {1.0F}};
+  sums.add(wide.view(), label, 1.0F);
+  MemoryArchive four;
+  sums.save(four);
+  CHECK_EQ(four.u32("sum.feature").size(), 4U);
+  sums.add(fifth.view(), label, 1.0F);
+  MemoryArchive archive;
+  sums.save(archive);
+  const auto ids = archive.u32("sum.feature");
+  CHECK(std::vector<FeatureId>(ids.begin(), ids.end()) == std::vector<FeatureId>({0, 7}));
+}
+
+TEST("label sums: what was saved goes on as if it had never been") {
+  LabelSums sums(4);
+  const std::vector<LabelId> label{2};
+  sums.add(kOne.view(), label, 1.5F);
+  MemoryArchive archive;
+  sums.save(archive);
+  LabelSums again(archive);
+  for (LabelSums* one : {&sums, &again}) one->add(kOther.view(), label, 1.0F);
+  MemoryArchive left;
+  MemoryArchive right;
+  sums.save(left);
+  again.save(right);
+  CHECK(left == right);
+  CHECK_EQ(sums.cosine(kOne.view(), 2), again.cosine(kOne.view(), 2));
+}
+
+TEST("label sums: archives that cannot be are refused") {
+  LabelSums sums(4);
+  const std::vector<LabelId> label{0};
+  sums.add(kOne.view(), label, 1.0F);
+  const auto refuses = [&](auto&& damage) {
+    MemoryArchive archive;
+    sums.save(archive);
+    damage(archive);
+    CHECK_THROWS(std::invalid_argument, LabelSums{archive});
+  };
+  const auto set = [&](const char* name, std::size_t at, auto value) {
+    refuses([&](MemoryArchive& archive) {
+      std::get<std::vector<decltype(value)>>(archive.arrays().find(name)->second)[at] = value;
+    });
+  };
+  set("sum.counters", 0, std::uint64_t{0});  // no budget
+  set("sum.count", 0, std::uint64_t{2});     // more than there were
+  set("sum.features", 0, std::uint32_t{3});  // too short
+  set("sum.features", 0, std::uint32_t{1});  // too long
+  set("sum.feature", 0, std::uint32_t{7});   // they fall
+  set("sum.feature", 1, kNone);              // out of range
+  set("sum.value", 0, std::numeric_limits<float>::quiet_NaN());
+  refuses([](MemoryArchive& archive) { archive.arrays().erase("sum.count"); });
+}
+
+}  // namespace
+}  // namespace labelgrove::testing

@@ -1,0 +1,334 @@
+"""A second stage behind an engine: its best labels re-ranked, its scores made probabilities.
+
+An engine with a second stage is an engine like any other. A label's probability is the second
+stage's where the label is among the `CANDIDATES` best of the first; all others come after these,
+with the first stage's probability, calibrated.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from labelgrove import _core
+from labelgrove.metrics import inverse_propensity
+from labelgrove.models.engine._learned import Arrays, Floats, Ids, Pointers
+from labelgrove.models.engine._predicting import MISSING
+from labelgrove.tuning._second_stage import SecondStage
+
+CANDIDATES = 10
+"""Labels of the first stage that are re-ranked."""
+
+BUDGET = 512
+"""Features that the sum of a label's examples is cut to when it has twice as many."""
+
+_PREFIX = "stage."
+_STAGE = _PREFIX + "numbers"
+_FEWEST = 3  # examples: with fewer there are no propensities
+
+_DENSE, _SPARSEST = 256, 32
+"""So many examples are all predicted before they are learnt; later fewer, at last one of 32."""
+
+
+class StagedEngine:
+    """An engine, and a second stage that learns how good its predictions are.
+
+    Online, examples are predicted just before they are learnt: the first ones all, then fewer.
+    Which ones depends on how many came before, and on nothing else.
+
+    Parameters
+    ----------
+    first : Engine
+    stage : SecondStage
+    sums : LabelSums, optional
+        What the examples of every label look like; by default nothing is known.
+    met : int
+        Examples that were given to learn from.
+    """
+
+    def __init__(
+        self, first: Any, stage: SecondStage, sums: _core.LabelSums | None = None, met: int = 0
+    ) -> None:
+        self.first = first
+        self.stage = stage
+        self.sums = _core.LabelSums(BUDGET) if sums is None else sums
+        self.met = met
+        self.again = False  # whether what is learnt was learnt before, so that it tells nothing
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.first, name)
+
+    # --- learning ------------------------------------------------------------------------------
+
+    def learn(
+        self,
+        indptr: Pointers,
+        ids: Ids,
+        values: Floats,
+        label_indptr: Pointers,
+        labels: Ids,
+        begin: int,
+        end: int,
+        threads: int,
+        weights: Floats | None,
+    ) -> None:
+        """Learn from the rows ``begin`` to ``end``, some of which are predicted first."""
+        at = begin
+        for row in (*self._observed(begin, end), end):
+            if row > at:
+                self.first.learn(
+                    indptr, ids, values, label_indptr, labels, at, row, threads, weights
+                )
+                self.add(indptr, ids, values, label_indptr, labels, at, row, weights)
+                at = row
+            if row < end and (weights is None or weights[row] > 0):
+                true = labels[label_indptr[row] : label_indptr[row + 1]]
+                x = _one_row(indptr, ids, values, row)
+                self.observe(*x, np.zeros(len(true), np.int64), true)
+        self.met += end - begin
+
+    def _observed(self, begin: int, end: int) -> Iterator[int]:
+        if self.again:
+            return
+        for row in range(begin, end):
+            number = self.met + row - begin
+            if number % min(1 + number // _DENSE, _SPARSEST) == 0:
+                yield row
+
+    def add(
+        self,
+        indptr: Pointers,
+        ids: Ids,
+        values: Floats,
+        label_indptr: Pointers,
+        labels: Ids,
+        begin: int,
+        end: int,
+        weights: Floats | None,
+    ) -> None:
+        """Let the sums of labels have these examples."""
+        if self.stage.tail is not None and not self.again:
+            self.sums.add(indptr, ids, values, label_indptr, labels, begin, end, weights)
+
+    def observe(
+        self,
+        indptr: Pointers,
+        ids: Ids,
+        values: Floats,
+        row_of: npt.NDArray[np.int64],
+        labels: Ids,
+        threads: int = 1,
+    ) -> None:
+        """See how good the predictions are, row by row; ``row_of`` are the rows of true labels."""
+        found, scores, *_ = self.first.top_k(indptr, ids, values, CANDIDATES, 0, None, threads)
+        cosines = self._cosines(indptr, ids, values, found, threads)
+        worth = self._inverse_propensity(found)
+        right = np.isin(_pairs(np.arange(len(found))[:, None], found), _pairs(row_of, labels))
+        there = found != MISSING
+        scores = scores.astype(np.float64)
+        for i, place in enumerate(there):
+            self.stage.observe(
+                scores[i, place],
+                cosines[i, place].astype(np.float64),
+                worth[i, place],
+                right[i, place],
+            )
+
+    def remove_labels(self, labels: Ids) -> None:
+        """Never predict these again."""
+        self.first.remove_labels(labels)
+        self.sums.forget(labels)
+
+    # --- prediction ----------------------------------------------------------------------------
+
+    def top_k(
+        self,
+        indptr: Pointers,
+        ids: Ids,
+        values: Floats,
+        k: int,
+        beam_width: int,
+        allowed: Ids | None,
+        threads: int,
+    ) -> tuple[Any, ...]:
+        """Labels (n, k), probabilities (n, k), and what the first stage's search cost (n, 4)."""
+        most = max(k, CANDIDATES) if self.stage.reranks else k
+        labels, scores, costs = self.first.top_k(
+            indptr, ids, values, most, beam_width, allowed, threads
+        )
+        found = self.stage.calibrated(scores)
+        if self.stage.reranks:
+            best = labels[:, :CANDIDATES]
+            probabilities, order = self._reranked(
+                indptr, ids, values, best, scores[:, :CANDIDATES], threads
+            )
+            labels[:, :CANDIDATES] = np.take_along_axis(best, order, axis=1)
+            found[:, CANDIDATES:] = _at_most(found[:, CANDIDATES:], probabilities)
+            found[:, :CANDIDATES] = np.take_along_axis(probabilities, order, axis=1)
+        return np.ascontiguousarray(labels[:, :k]), np.ascontiguousarray(found[:, :k]), costs
+
+    def above_threshold(
+        self,
+        indptr: Pointers,
+        ids: Ids,
+        values: Floats,
+        thresholds: Floats,
+        allowed: Ids | None,
+        threads: int,
+    ) -> tuple[Any, ...]:
+        """Row ends (n + 1,), labels, probabilities, and what the searches cost (n, 4)."""
+        ends, labels, scores, costs = self.first.above_threshold(
+            indptr, ids, values, self.stage.uncalibrated(thresholds), allowed, threads
+        )
+        row_of = np.repeat(np.arange(len(ends) - 1), np.diff(ends))
+        found = self.stage.calibrated(scores)
+        if self.stage.reranks:
+            best, scores, more = self.first.top_k(
+                indptr, ids, values, CANDIDATES, 0, allowed, threads
+            )
+            deepest = np.maximum(costs[:, 1], more[:, 1])
+            costs = costs + more
+            costs[:, 1] = deepest
+            probabilities, _ = self._reranked(indptr, ids, values, best, scores, threads)
+            there = best != MISSING
+            best_of = np.nonzero(there)[0]
+            rest = ~np.isin(_pairs(row_of, labels), _pairs(best_of, best[there]))
+            found = _at_most(found[:, None], probabilities[row_of])[:, 0]
+            row_of = np.concatenate([best_of, row_of[rest]])
+            labels = np.concatenate([best[there], labels[rest]])
+            found = np.concatenate([probabilities[there], found[rest]])
+        reached = found >= (thresholds[labels] if len(thresholds) > 1 else thresholds[0])
+        row_of, labels, found = row_of[reached], labels[reached], found[reached]
+        order = np.argsort(row_of, kind="stable")
+        ends = np.searchsorted(row_of[order], np.arange(len(ends)))
+        return ends.astype(np.int64), labels[order], found[order], costs
+
+    def prepare_thresholds(self, thresholds: Floats) -> Floats:
+        """Thresholds as `above_prepared` takes them."""
+        return thresholds
+
+    def above_prepared(
+        self, indptr: Pointers, ids: Ids, values: Floats, thresholds: Floats, threads: int
+    ) -> tuple[Any, ...]:
+        """As `above_threshold`."""
+        return self.above_threshold(indptr, ids, values, thresholds, None, threads)
+
+    def _reranked(
+        self,
+        indptr: Pointers,
+        ids: Ids,
+        values: Floats,
+        labels: npt.NDArray[np.uint32],
+        scores: npt.NDArray[np.float32],
+        threads: int,
+    ) -> tuple[npt.NDArray[np.float32], npt.NDArray[np.int64]]:
+        """Probabilities of candidates (n, k), and the order to show them in."""
+        cosines = self._cosines(indptr, ids, values, labels, threads)
+        found = self.stage.rescored(scores, cosines).astype(np.float32)
+        merit = self.stage.merit(self._inverse_propensity(labels))
+        order = np.argsort(-np.where(labels == MISSING, -1.0, found * merit), axis=1, kind="stable")
+        return found, order
+
+    def _cosines(
+        self, indptr: Pointers, ids: Ids, values: Floats, labels: Any, threads: int
+    ) -> Floats:
+        candidates = np.ascontiguousarray(labels).reshape(-1)
+        cosines: Floats = self.sums.cosines(indptr, ids, values, candidates, threads)
+        return cosines
+
+    def cosine(self, indptr: Pointers, ids: Ids, values: Floats, label: int) -> float | None:
+        """Of the only row to the centroid of a label; None where it does not count."""
+        if not self.stage.reranks:
+            return None
+        one = np.array([[label]], np.uint32)
+        return float(self._cosines(indptr, ids, values, one, 1)[0, 0])
+
+    def _inverse_propensity(self, labels: npt.NDArray[np.uint32]) -> npt.NDArray[np.float64]:
+        counts = self.sums.counts(np.ascontiguousarray(labels).reshape(-1))
+        n_examples = max(self.sums.examples, _FEWEST)
+        return inverse_propensity(counts, n_examples=n_examples).reshape(labels.shape)
+
+    # --- files ---------------------------------------------------------------------------------
+
+    def size(self) -> dict[str, int]:
+        """Weights held, and bytes."""
+        size: dict[str, int] = self.first.size()
+        return {**size, "model_bytes": size["model_bytes"] + self.sums.bytes}
+
+    def save(self, for_prediction: bool) -> Arrays:
+        """Everything learnt."""
+        first: Arrays = self.first.save(for_prediction)
+        return first | self._own_arrays()
+
+    def compact(self, dtype: int, threshold: float) -> Arrays:
+        """What a compact engine and the second stage behind it are loaded from."""
+        first: Arrays = self.first.compact(dtype, threshold)
+        return first | self._own_arrays()
+
+    def _own_arrays(self) -> Arrays:
+        numbers = np.concatenate([[self.met], self.stage.to_array()])
+        sums = {_PREFIX + name: array for name, array in self.sums.save().items()}
+        return {_STAGE: numbers, **sums}
+
+    @classmethod
+    def load(cls, first: Any, arrays: Mapping[str, npt.NDArray[Any]]) -> Any:
+        """The engine with the second stage that was saved beside it; as it is if there is none.
+
+        Raises
+        ------
+        ValueError
+            If anything does not hold that must.
+        """
+        if _STAGE not in arrays:
+            return first
+        numbers = np.array(arrays[_STAGE])
+        if not len(numbers) > 0 or not 0 <= numbers[0] < 2**53:
+            raise ValueError(f"array '{_STAGE}' must begin with a number of examples")
+        own = {
+            name.removeprefix(_PREFIX): np.asarray(array)
+            for name, array in arrays.items()
+            if name.startswith(_PREFIX)
+        }
+        sums = _core.LabelSums.load(own)
+        return cls(first, SecondStage.from_array(numbers[1:]), sums, int(numbers[0]))
+
+
+def first_stage(engine: Any) -> Any:
+    """The engine without its second stage, if it has one."""
+    return engine.first if isinstance(engine, StagedEngine) else engine
+
+
+def with_stage(engine: Any, stage: SecondStage | None, other: Any) -> Any:
+    """An engine with a second stage, if there is one, that knows what labels' examples look like.
+
+    This it has from another engine of the same labels, if that has a second stage as well.
+    """
+    if stage is None:
+        return engine
+    known = isinstance(other, StagedEngine)
+    return StagedEngine(engine, stage, _core.LabelSums.load(other.sums.save()) if known else None)
+
+
+def _one_row(indptr: Pointers, ids: Ids, values: Floats, row: int) -> tuple[Pointers, Ids, Floats]:
+    if len(indptr) == 0:
+        width = len(ids)
+        return indptr, ids, values[row * width : (row + 1) * width]
+    begin, end = int(indptr[row]), int(indptr[row + 1])
+    return np.array([0, end - begin], np.int64), ids[begin:end], values[begin:end]
+
+
+def _pairs(rows: npt.NDArray[Any], labels: npt.NDArray[Any]) -> npt.NDArray[np.int64]:
+    """One number for each pair of a row and a label."""
+    return rows.astype(np.int64) * 2**32 + labels.astype(np.int64)
+
+
+def _at_most(
+    found: npt.NDArray[np.float32], before: npt.NDArray[np.float32]
+) -> npt.NDArray[np.float32]:
+    """Probabilities of labels that come after others."""
+    least = np.where(np.isnan(before), np.float32(np.inf), before)
+    least = least.min(axis=1, keepdims=True, initial=np.float32(np.inf))
+    return np.asarray(np.minimum(found, least))

@@ -1,0 +1,284 @@
+"""A second stage behind any ranking: scores made probabilities, and the best labels re-ranked.
+
+It learns from examples that the first stage has ranked without having learnt from them, one after
+another, and so knows at any time whether its ranking would have been better: only then is it used.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+import numpy as np
+import numpy.typing as npt
+
+from labelgrove._errors import ParameterError
+from labelgrove._parameters import real
+
+FloatArray = npt.NDArray[np.float64]
+
+_WORDS = {"head": 0.0, "tail": 1.0}
+
+PLACES = (1, 3, 5)
+"""k of the P@k that are to gain, on average."""
+
+_MEMORY = 4096.0
+"""Examples after which what was learnt from one counts a third (1/e) as much."""
+
+_SURE = 2.0
+"""Standard errors by which the ranking must have gained."""
+
+_PRIOR = 1.0
+"""Of the precision of every weight."""
+
+_INPUTS = 3
+
+_FIRST, _STEP, _KNOTS = -8.0, 0.25, 65
+_AT = np.asarray(_FIRST + _STEP * np.arange(_KNOTS), np.float64)
+_TRUST = 2.0
+"""Labels that every knot of a `Calibration` begins with."""
+
+_SMALLEST = 1e-6
+"""How near 0 or 1 a share at a knot may come."""
+
+_TILT = 1e-3
+"""Least rise of the log-odds from knot to knot: what was ranked stays so."""
+
+
+class Calibration:
+    """What share of labels with a certain score is right: a rising curve, learnt by counting.
+
+    Labels are counted at the two knots next to the log-odds of their score; the shares are made
+    to rise (pool adjacent violators), and lie on straight lines between knots. Beyond the
+    outermost knots log-odds are shifted. It begins as the identity.
+    """
+
+    def __init__(self) -> None:
+        self.counts = np.full(_KNOTS, _TRUST)
+        self.hits = _TRUST * _sigmoid(_AT)
+        self._curve: FloatArray | None = None
+
+    def add(self, logits: FloatArray, right: npt.NDArray[np.bool_]) -> None:
+        """Count the labels of one example."""
+        self.counts *= 1 - 1 / _MEMORY
+        self.hits *= 1 - 1 / _MEMORY
+        at = np.clip((logits - _FIRST) / _STEP, 0, _KNOTS - 1)
+        low = np.minimum(at.astype(np.int64), _KNOTS - 2)
+        for knot, share in ((low, 1 - (at - low)), (low + 1, at - low)):
+            np.add.at(self.counts, knot, share)
+            np.add.at(self.hits, knot, share * right)
+        self._curve = None
+
+    def __call__(self, logits: FloatArray) -> FloatArray:
+        """Probabilities of labels with these log-odds."""
+        return _sigmoid(_along(logits, _AT, self.curve()))
+
+    def inverse(self, probabilities: FloatArray) -> FloatArray:
+        """Log-odds that have these probabilities."""
+        return _along(_logit(probabilities), self.curve(), _AT)
+
+    def curve(self) -> FloatArray:
+        """Log-odds at the knots."""
+        if self._curve is None:
+            shares = _rising(self.hits / self.counts, self.counts)
+            shares = np.clip(shares, _SMALLEST, 1 - _SMALLEST)
+            self._curve = _logit(shares) + _TILT * np.arange(_KNOTS)
+        return self._curve
+
+
+class SecondStage:
+    """Calibration and re-ranking of the best labels of a first stage.
+
+    A label's probability is a logistic regression on the log-odds that the first stage gives it,
+    and on the cosine of the example to the label's centroid; it begins as the first stage's own,
+    learns by Newton's steps, and is calibrated. Labels are ranked by what they are expected to add
+    to the measure aimed at: their probability times (1 - t) + t q, q the label's inverse propensity
+    (Jain et al. 2016), which is best for P@k with t = 0 and for PSP@k with t = 1.
+
+    Parameters
+    ----------
+    tail : float or None
+        t; None to calibrate and keep the first stage's ranking.
+    """
+
+    def __init__(self, tail: float | None) -> None:
+        self.tail = tail
+        self.weights = np.array([1.0, 0.0, 0.0])
+        self.precision = _PRIOR * np.eye(_INPUTS)
+        self.first, self.second = Calibration(), Calibration()
+        self.examples = 0
+        self.gain = np.zeros(2)  # of the ranking: sum and sum of squares
+
+    @classmethod
+    def of(cls, second_stage: Any) -> Self | None:
+        """The stage that an estimator's parameter asks for.
+
+        Raises
+        ------
+        ParameterError
+        """
+        match second_stage:
+            case None:
+                return None
+            case "calibrate":
+                return cls(None)
+            case "head" | "tail":
+                return cls(_WORDS[second_stage])
+            case str():
+                raise ParameterError(
+                    f"second_stage={second_stage!r}: expected 'calibrate', 'head', 'tail', a "
+                    "number from 0 to 1, or None"
+                )
+        return cls(real({"second_stage": second_stage}, "second_stage", 0.0, 1.0))
+
+    @property
+    def reranks(self) -> bool:
+        """Whether re-ranking has been seen to gain, by two standard errors."""
+        return self.tail is not None and bool(self.gain[0] > _SURE * np.sqrt(self.gain[1]))
+
+    def merit(self, inverse_propensity: FloatArray) -> FloatArray:
+        """What a label is worth where it is right."""
+        tail = self.tail or 0.0
+        return (1 - tail) + tail * inverse_propensity
+
+    def observe(
+        self,
+        probabilities: FloatArray,
+        cosines: FloatArray,
+        inverse_propensity: FloatArray,
+        right: npt.NDArray[np.bool_],
+    ) -> None:
+        """Learn from the first stage's best labels of one example, the best first.
+
+        Parameters
+        ----------
+        probabilities, cosines, inverse_propensity, right : arrays (k,)
+        """
+        self.examples += 1
+        self.first.add(_logit(probabilities), right)
+        if self.tail is None or len(right) == 0:
+            return
+        inputs = self._inputs(probabilities, cosines)
+        logits = self._logits(inputs)
+        found, merit = _sigmoid(logits), self.merit(inverse_propensity)
+        order = np.argsort(-found * merit, kind="stable")
+        worth = right * merit
+        places = _worth_of_places(len(right))
+        gain = float(((worth[order] - worth) * places).sum())
+        keep = 1 - 1 / _MEMORY
+        self.gain = keep * self.gain + [gain, gain * gain]
+        self.second.add(logits, right)
+        self.precision *= keep
+        steep = found * (1 - found)
+        half = np.sqrt(steep) * inputs
+        self.precision += half @ half.T
+        self.weights = self.weights + np.linalg.solve(self.precision, inputs @ (right - found))
+
+    def calibrated(self, probabilities: npt.NDArray[np.floating[Any]]) -> npt.NDArray[np.float32]:
+        """Probabilities in the place of the first stage's."""
+        return self.first(_logit(probabilities.astype(np.float64))).astype(np.float32)
+
+    def uncalibrated(self, thresholds: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
+        """Thresholds of the first stage that no label misses which reaches these."""
+        inside = (thresholds > 0) & (thresholds <= 1)
+        least = thresholds.copy()
+        logits = self.first.inverse(thresholds[inside].astype(np.float64)) - _TILT
+        least[inside] = np.nextafter(_sigmoid(logits).astype(np.float32), np.float32(0))
+        return least
+
+    def rescored(
+        self, probabilities: npt.NDArray[np.float32], cosines: npt.NDArray[np.float32]
+    ) -> FloatArray:
+        """Probabilities of the best labels; arrays (n, k), NaN where there is none."""
+        inputs = self._inputs(probabilities.astype(np.float64), cosines.astype(np.float64))
+        return self.second(self._logits(inputs))
+
+    def _inputs(self, probabilities: FloatArray, cosines: FloatArray) -> FloatArray:
+        logits = np.clip(_logit(probabilities), _AT[0], _AT[-1])
+        return np.stack([logits, np.ones_like(logits), cosines])
+
+    def _logits(self, inputs: FloatArray) -> FloatArray:
+        # Not a matrix product: a label's score must not depend on those beside it.
+        a, b, c = self.weights.tolist()
+        return np.asarray(a * inputs[0] + b * inputs[1] + c * inputs[2])
+
+    def to_array(self) -> FloatArray:
+        """Everything that it is, as numbers."""
+        return np.concatenate(
+            [
+                [np.nan if self.tail is None else self.tail, self.examples],
+                self.gain,
+                self.weights,
+                self.precision.ravel(),
+                *(part for one in (self.first, self.second) for part in (one.counts, one.hits)),
+            ]
+        )
+
+    @classmethod
+    def from_array(cls, kept: npt.NDArray[Any]) -> Self:
+        """What :meth:`to_array` gave.
+
+        Raises
+        ------
+        ValueError
+            If anything does not hold that must.
+        """
+        sizes = [1, 1, 2, _INPUTS, _INPUTS**2, *4 * [_KNOTS]]
+        if kept.dtype != np.float64 or kept.shape != (sum(sizes),):
+            raise ValueError("a second stage has too many numbers, too few, or of a wrong type")
+        parts = np.split(np.array(kept), np.cumsum(sizes)[:-1])
+        if not all(np.isfinite(part).all() for part in parts[1:]):
+            raise ValueError("a second stage holds a number that is not finite")
+        tail, examples = float(parts[0][0]), float(parts[1][0])
+        if not (np.isnan(tail) or 0 <= tail <= 1) or examples != int(examples) or examples < 0:
+            raise ValueError("a second stage aims at what it cannot, or has seen what cannot be")
+        precision = parts[4].reshape(_INPUTS, _INPUTS)
+        stage = cls(None if np.isnan(tail) else tail)
+        stage.examples, stage.precision = int(examples), precision
+        stage.gain, stage.weights = parts[2], parts[3]
+        for one, (counts, hits) in ((stage.first, parts[5:7]), (stage.second, parts[7:9])):
+            if not ((counts > 0) & (hits >= 0) & (hits <= counts * (1 + 1e-9))).all():
+                raise ValueError("a second stage has counted more hits than labels, or none at all")
+            one.counts, one.hits = counts, hits
+        definite = (np.linalg.eigvalsh(precision) > 0).all() and (precision == precision.T).all()
+        if stage.gain[1] < 0 or not definite:
+            raise ValueError("a second stage has weights that cannot be learnt")
+        return stage
+
+
+def _worth_of_places(k: int) -> FloatArray:
+    """How much a hit counts in each place, in the mean of the P@k."""
+    places = np.zeros(k)
+    for most in PLACES:
+        places[:most] += 1 / (most * len(PLACES))
+    return places
+
+
+def _rising(values: FloatArray, weights: FloatArray) -> FloatArray:
+    """The rising sequence nearest to values, in weighted squares: pool adjacent violators."""
+    pools: list[tuple[float, float, int]] = []
+    for value, weight in zip(values.tolist(), weights.tolist(), strict=True):
+        pool = (value, weight, 1)
+        while pools and pools[-1][0] >= pool[0]:
+            before = pools.pop()
+            total = before[1] + pool[1]
+            mean = (before[0] * before[1] + pool[0] * pool[1]) / total
+            pool = (mean, total, before[2] + pool[2])
+        pools.append(pool)
+    means = np.array([pool[0] for pool in pools])
+    return np.repeat(means, [pool[2] for pool in pools])
+
+
+def _along(x: FloatArray, knots: FloatArray, values: FloatArray) -> FloatArray:
+    """Linear interpolation, going on with slope 1 beyond the knots."""
+    inside: FloatArray = np.clip(x, knots[0], knots[-1])
+    return np.asarray(np.interp(inside, knots, values) + (x - inside))
+
+
+def _sigmoid(logits: FloatArray) -> FloatArray:
+    with np.errstate(over="ignore"):
+        return np.asarray(1.0 / (1.0 + np.exp(-logits)))
+
+
+def _logit(p: FloatArray) -> FloatArray:
+    with np.errstate(divide="ignore"):
+        return np.asarray(np.log(p) - np.log1p(-p))

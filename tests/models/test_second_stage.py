@@ -1,0 +1,233 @@
+"""A second stage behind every estimator: what it ranks, when it does, and that it is proper."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+
+import labelgrove
+from labelgrove import OnlinePLTClassifier, ParameterError, PLTClassifier, TextClassifier
+from labelgrove.metrics import inverse_propensity
+from labelgrove.models.engine._staged import CANDIDATES, StagedEngine
+from naive import second_stage as naive
+
+Row = npt.NDArray[np.float32]
+
+
+def near_centroids(seed: int = 0, n: int = 600, labels: int = 50) -> tuple[Any, list[list[str]]]:
+    """Rows near the mean of their label, of which most are rare: what centroids are good for."""
+    rng = np.random.default_rng(seed)
+    means = np.random.default_rng(7).normal(size=(labels, 24))
+    y = (labels * rng.random(n) ** 2).astype(int)
+    X = (means[y] + 1.4 * rng.normal(size=(n, 24))).astype(np.float32)
+    return X, [[f"l{label}"] if i % 11 else [] for i, label in enumerate(y.tolist())]
+
+
+@pytest.fixture(scope="module")
+def online() -> OnlinePLTClassifier:
+    X, Y = near_centroids()
+    clf = OnlinePLTClassifier(second_stage="head", max_leaves=4, arity=2).fit(X, Y)
+    assert stage_of(clf).stage.reranks
+    return clf
+
+
+@pytest.fixture(scope="module")
+def batch() -> PLTClassifier:
+    X, Y = near_centroids()
+    clf = PLTClassifier(second_stage="tail", arity=3, max_leaf_size=4).fit(X, Y)
+    assert stage_of(clf).stage.reranks
+    return clf
+
+
+def stage_of(clf: Any) -> StagedEngine:
+    engine = clf._learned.engine
+    assert isinstance(engine, StagedEngine)
+    return engine
+
+
+def first_of(clf: Any) -> Any:
+    """A model without the second stage that has learnt the same."""
+    plain = type(clf)(**{**clf.get_params(), "second_stage": None})
+    X, Y = near_centroids()
+    return plain.fit(X, Y)
+
+
+@pytest.mark.parametrize("kind", ["online", "batch"])
+def test_the_best_labels_are_ranked_as_the_twin_ranks_them(
+    kind: str, request: pytest.FixtureRequest
+) -> None:
+    clf = request.getfixturevalue(kind)
+    (X, Y), rows = near_centroids(), near_centroids(1, 12)[0]
+    staged, twin = stage_of(clf), naive.SecondStage(float(stage_of(clf).stage.tail or 0))
+    twin.weights = staged.stage.weights.tolist()
+    twin.second.counts = staged.stage.second.counts.tolist()
+    twin.second.hits = staged.stage.second.hits.tolist()
+    twin.first.counts = staged.stage.first.counts.tolist()
+    twin.first.hits = staged.stage.first.hits.tolist()
+    named = [
+        [dict(enumerate(x.tolist())) for x, y in zip(X, Y, strict=True) if name in y]
+        for name in clf.classes_
+    ]
+    first, second = twin.first.curve(), twin.second.curve()
+    worth = inverse_propensity(clf.label_counts_, n_examples=len(Y))
+    labels, scores = first_of(clf).predict_topk(rows, 14)
+    found, probabilities = clf.predict_topk(rows, 14)
+    for i, x in enumerate(rows):
+        expected = []
+        for place in range(CANDIDATES):
+            j = int(np.searchsorted(clf.classes_, labels[i, place]))
+            near = naive.cosine(dict(enumerate(x.tolist())), named[j])
+            p = float(np.clip(scores[i, place], 1e-9, 1 - 1e-9))
+            p = twin.second(twin.score(p, near), second)
+            expected.append((-p * twin.merit(worth[j]), place, p))
+        order = [place for _, place, _ in sorted(expected)]
+        assert found[i, :CANDIDATES].tolist() == labels[i, order].tolist()
+        assert found[i, CANDIDATES:].tolist() == labels[i, CANDIDATES:].tolist()
+        ps = [expected[place][2] for place in order]
+        np.testing.assert_allclose(probabilities[i, :CANDIDATES], ps, rtol=1e-5)
+        for place in range(CANDIDATES, 14):
+            later = min(twin.first(naive.logit(float(scores[i, place])), first), *ps)
+            np.testing.assert_allclose(probabilities[i, place], later, rtol=1e-5)
+
+
+@pytest.mark.parametrize("kind", ["online", "batch"])
+def test_all_ways_to_ask_agree(kind: str, request: pytest.FixtureRequest) -> None:
+    clf = request.getfixturevalue(kind)
+    X, _ = near_centroids(1, 40)
+    everything = clf.predict_proba(X, threshold=0.0).toarray()
+    labels, scores = clf.predict_topk(X, clf.n_classes_)
+    at = np.searchsorted(clf.classes_, labels)
+    assert np.array_equal(np.take_along_axis(everything, at, axis=1), scores)
+    assert (everything >= 0).all() and (everything <= 1).all()
+    for k in (1, 4, CANDIDATES, CANDIDATES + 3):
+        assert np.array_equal(clf.predict_topk(X, k)[0], labels[:, :k])
+    each = np.random.default_rng(0).random(clf.n_classes_) ** 4
+    for threshold in (0.02, 0.2, each):
+        reached = everything.astype(np.float64) >= threshold
+        found = clf.predict_proba(X, threshold=threshold)
+        assert np.array_equal(found.toarray(), np.where(reached, everything, 0))
+    clf.set_thresholds(each)
+    assert np.array_equal(clf.predict(X).toarray(), everything.astype(np.float64) >= each)
+    one_by_one = [clf.predict_topk(X[[i]], 5)[1][0] for i in range(len(X))]
+    assert np.array_equal(one_by_one, scores[:, :5])
+    assert clf.tune_thresholds(*near_centroids(2, 100)).predict(X).shape == everything.shape
+
+
+def test_online_it_is_the_same_for_all_cuts_threads_and_files(tmp_path: Path) -> None:
+    X, Y = near_centroids(n=700)
+    parameters: dict[str, Any] = {"second_stage": 0.3, "max_leaves": 4, "arity": 2}
+    expected = OnlinePLTClassifier(**parameters).partial_fit(X, Y).fingerprint()
+    clf = OnlinePLTClassifier(**parameters, n_jobs=2)
+    for begin, end in ((0, 1), (1, 130), (130, 131), (131, 450), (450, 700)):
+        clf.partial_fit(X[begin:end], Y[begin:end])
+        if begin == 130:
+            clf.save(tmp_path / "model.lg")
+            clf = labelgrove.load(tmp_path / "model.lg", n_jobs=2)
+    assert clf.fingerprint() == expected
+
+
+def test_it_ranks_for_what_it_was_asked_for(batch: PLTClassifier) -> None:
+    """Rare labels come first more often where the tail is wanted."""
+    X, Y = near_centroids(1, 200)
+    head = PLTClassifier(**{**batch.get_params(), "second_stage": "head"}).fit(*near_centroids())
+    plain = first_of(batch)
+    counts = dict(zip(batch.classes_, batch.label_counts_, strict=True))
+
+    def rarity(clf: Any) -> float:
+        return float(np.mean([1 / counts[name] for name in clf.predict_topk(X, 1)[0][:, 0]]))
+
+    assert rarity(batch) > rarity(head) > rarity(plain)
+    assert head.score(X, Y) > plain.score(X, Y)
+
+
+def test_where_ranking_gains_nothing_it_stays_as_it_was() -> None:
+    rng = np.random.default_rng(0)
+    X, Y = near_centroids()
+    X = rng.normal(size=X.shape).astype(np.float32)  # features tell nothing
+    clf = PLTClassifier(second_stage="head", arity=3, max_leaf_size=4).fit(X, Y)
+    assert not stage_of(clf).stage.reranks
+    plain = PLTClassifier(arity=3, max_leaf_size=4).fit(X, Y)
+    labels, scores = plain.predict_topk(X[:30], 14)
+    found, probabilities = clf.predict_topk(X[:30], 14)
+    assert np.array_equal(found, labels) and not np.array_equal(probabilities, scores)
+    assert (np.diff(probabilities, axis=1) <= 0).all()
+
+
+def test_calibrated_probabilities_are_right_as_often_as_they_say() -> None:
+    X, Y = near_centroids(1, 400)
+
+    def error(clf: Any) -> float:
+        labels, scores = clf.predict_topk(X, 5)
+        right = np.array([np.isin(names, row) for names, row in zip(labels, Y, strict=True)])
+        return abs(float(scores.mean() - right.mean()))
+
+    given = near_centroids(n=2000)
+    plain = PLTClassifier(arity=3, max_leaf_size=4).fit(*given)
+    calibrated = PLTClassifier(arity=3, max_leaf_size=4, second_stage="calibrate").fit(*given)
+    assert np.array_equal(plain.predict_topk(X)[0], calibrated.predict_topk(X)[0])
+    assert error(calibrated) < 0.05 < error(plain)
+
+
+def test_small_copies_have_it_too(online: OnlinePLTClassifier, tmp_path: Path) -> None:
+    X, _ = near_centroids(1, 20)
+    small = online.compact()
+    assert np.array_equal(small.predict_topk(X)[0], online.predict_topk(X)[0])
+    small.save(tmp_path / "small.lg")
+    loaded = labelgrove.load(tmp_path / "small.lg")
+    assert np.array_equal(loaded.predict_topk(X)[1], small.predict_topk(X)[1])
+    least = online.compact(max_bytes=30_000)
+    least.save(tmp_path / "least.lg")
+    assert (tmp_path / "least.lg").stat().st_size <= 30_000
+
+
+def test_online_goes_on_from_batch_with_a_second_stage_of_its_own(batch: PLTClassifier) -> None:
+    X, Y = near_centroids(3, 50)
+    clf = OnlinePLTClassifier.from_batch(batch)
+    assert clf.second_stage == "tail" and stage_of(clf).stage.examples == 0
+    before = stage_of(clf).sums.examples
+    clf.partial_fit(X, Y)
+    assert stage_of(clf).stage.examples == 50 and stage_of(clf).sums.examples == before + 50
+    assert OnlinePLTClassifier.from_batch(batch, second_stage=None).second_stage is None
+
+
+def test_labels_that_are_removed_leave_nothing_behind(online: OnlinePLTClassifier) -> None:
+    clf = OnlinePLTClassifier(**online.get_params()).fit(*near_centroids())
+    X, _ = near_centroids(1, 20)
+    best = clf.predict_topk(X, 1)[0][0, 0]
+    clf.remove_labels([best])
+    assert not (clf.predict_topk(X, 14)[0] == best).any()
+    clf.partial_fit(X[:1], [[best]])
+    assert clf.label_counts_[clf.classes_ == best] == 1
+
+
+def test_an_explanation_says_what_the_second_stage_went_by(online: OnlinePLTClassifier) -> None:
+    X, _ = near_centroids(1, 1)
+    labels, scores = online.predict_topk(X, 3)
+    explained = online.explain(X, k=3).labels
+    assert [one.label for one in explained] == labels[0].tolist()
+    assert [one.probability for one in explained] == scores[0].tolist()
+    for one in explained:
+        assert one.first_stage == pytest.approx(one.path[-1].product, rel=1e-5)
+        assert one.cosine is not None and "cosine to the centroid" in str(one)
+
+
+def test_later_passes_tell_it_nothing() -> None:
+    X, Y = near_centroids()
+    clf = OnlinePLTClassifier(second_stage="head", epochs=2).fit(X, Y)
+    once = OnlinePLTClassifier(second_stage="head").fit(X, Y)
+    assert clf.examples_seen_ == 2 * len(Y)
+    assert stage_of(clf).stage.examples == stage_of(once).stage.examples
+    texts = [" ".join(row) or "none" for row in Y[:60]]
+    model = TextClassifier(OnlinePLTClassifier(second_stage="head")).partial_fit(texts, Y[:60])
+    model.partial_fit(texts, Y[:60], again=True)
+    assert stage_of(model.classifier_).stage.examples == 60
+
+
+def test_thresholds_tuned_in_the_core_and_a_second_stage_exclude_each_other() -> None:
+    X, Y = near_centroids(n=20)
+    with pytest.raises(ParameterError, match="second_stage='head'"):
+        OnlinePLTClassifier(second_stage="head", thresholds="ofo").fit(X, Y)

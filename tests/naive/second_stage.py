@@ -1,0 +1,137 @@
+"""The second stage in plain Python: label by label, example by example."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from itertools import accumulate
+
+FIRST, STEP, KNOTS = -8.0, 0.25, 65
+MEMORY = 4096
+SURE = 2.0
+
+
+def sigmoid(z: float) -> float:
+    return 1 / (1 + math.exp(-z))
+
+
+def logit(p: float) -> float:
+    return math.log(p) - math.log1p(-p)
+
+
+def cosine(x: dict[int, float], examples: Sequence[dict[int, float]]) -> float:
+    """Of x to the sum of a label's examples, each scaled to unit length."""
+    total: dict[int, float] = {}
+    for example in examples:
+        length = math.sqrt(sum(v * v for v in example.values()))
+        for j, value in example.items():
+            total[j] = total.get(j, 0.0) + value / length
+    product = sum(value * total.get(j, 0.0) for j, value in x.items())
+    lengths = [math.sqrt(sum(v * v for v in one.values())) for one in (x, total)]
+    return product / math.prod(lengths) if all(lengths) else 0.0
+
+
+class Calibration:
+    """Shares of right labels at knots, made to rise, with straight lines between them."""
+
+    def __init__(self) -> None:
+        self.knots = [FIRST + STEP * i for i in range(KNOTS)]
+        self.counts = [2.0] * KNOTS
+        self.hits = [2 * sigmoid(at) for at in self.knots]
+
+    def add(self, logits: list[float], right: list[bool]) -> None:
+        for i in range(KNOTS):
+            self.counts[i] *= 1 - 1 / MEMORY
+            self.hits[i] *= 1 - 1 / MEMORY
+        for z, hit in zip(logits, right, strict=True):
+            inside = min(max(z, self.knots[0]), self.knots[-1])
+            for i, knot in enumerate(self.knots):
+                share = max(0.0, 1 - abs(inside - knot) / STEP)
+                self.counts[i] += share
+                self.hits[i] += share * hit
+
+    def curve(self) -> list[float]:
+        """Isotonic regression by its minimax formula; then log-odds that rise by a little."""
+        hits, counts = [0.0, *accumulate(self.hits)], [0.0, *accumulate(self.counts)]
+        risen = []
+        for i in range(KNOTS):
+            least = [
+                min((hits[b] - hits[a]) / (counts[b] - counts[a]) for b in range(i + 1, KNOTS + 1))
+                for a in range(i + 1)
+            ]
+            risen.append(min(max(*least, least[0], 1e-6), 1 - 1e-6))
+        return [logit(p) + 1e-3 * i for i, p in enumerate(risen)]
+
+    def __call__(self, z: float, curve: list[float] | None = None) -> float:
+        curve = curve or self.curve()
+        if z <= self.knots[0]:
+            return sigmoid(curve[0] + z - self.knots[0])
+        if z >= self.knots[-1]:
+            return sigmoid(curve[-1] + z - self.knots[-1])
+        i = int((z - FIRST) // STEP)
+        share = (z - self.knots[i]) / STEP
+        return sigmoid((1 - share) * curve[i] + share * curve[i + 1])
+
+
+class SecondStage:
+    """Newton's steps for a logistic regression, and the count of what its ranking would gain."""
+
+    def __init__(self, tail: float) -> None:
+        self.tail = tail
+        self.weights = [1.0, 0.0, 0.0]
+        self.precision = [[float(i == j) for j in range(3)] for i in range(3)]
+        self.first, self.second = Calibration(), Calibration()
+        self.gain = [0.0, 0.0]
+
+    def inputs(self, p: float, near: float) -> list[float]:
+        return [min(max(logit(p), -8.0), 8.0), 1.0, near]
+
+    def score(self, p: float, near: float) -> float:
+        inputs = self.inputs(p, near)
+        return sum(w * x for w, x in zip(self.weights, inputs, strict=True))
+
+    def merit(self, q: float) -> float:
+        return (1 - self.tail) + self.tail * q
+
+    def reranks(self) -> bool:
+        return self.gain[0] > SURE * math.sqrt(self.gain[1])
+
+    def observe(self, p: list[float], near: list[float], q: list[float], right: list[bool]) -> None:
+        k = len(p)
+        scores = [self.score(p[i], near[i]) for i in range(k)]
+        found = [sigmoid(z) for z in scores]
+        worth = [self.merit(q[i]) * right[i] for i in range(k)]
+        order = sorted(range(k), key=lambda i: (-found[i] * self.merit(q[i]), i))
+        gain = 0.0
+        for most in (1, 3, 5):
+            gain += sum(worth[i] for i in order[:most]) / most / 3
+            gain -= sum(worth[i] for i in range(min(most, k))) / most / 3
+        self.gain = [(1 - 1 / MEMORY) * g + gain**n for n, g in enumerate(self.gain, 1)]
+        self.first.add([logit(one) for one in p], right)
+        self.second.add(scores, right)
+        downhill = [0.0, 0.0, 0.0]
+        for row in self.precision:
+            row[:] = [(1 - 1 / MEMORY) * value for value in row]
+        for i in range(k):
+            x = self.inputs(p[i], near[i])
+            for a in range(3):
+                downhill[a] += x[a] * (right[i] - found[i])
+                for b in range(3):
+                    self.precision[a][b] += x[a] * x[b] * found[i] * (1 - found[i])
+        step = solve(self.precision, downhill)
+        self.weights = [w + s for w, s in zip(self.weights, step, strict=True)]
+
+
+def solve(matrix: list[list[float]], right: list[float]) -> list[float]:
+    """Cramer's rule, for three unknowns."""
+
+    def determinant(m: list[list[float]]) -> float:
+        (a, b, c), (d, e, f), (g, h, i) = m
+        return a * (e * i - f * h) - b * (d * i - f * g) + c * (d * h - e * g)
+
+    whole = determinant(matrix)
+    found = []
+    for column in range(3):
+        replaced = [[right[i] if j == column else matrix[i][j] for j in range(3)] for i in range(3)]
+        found.append(determinant(replaced) / whole)
+    return found

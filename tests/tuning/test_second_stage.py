@@ -1,0 +1,129 @@
+"""The second stage: it learns what its slow twin learns, and ranks only where that gains."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from labelgrove import ParameterError
+from labelgrove.tuning._second_stage import Calibration, SecondStage
+from naive import second_stage as naive
+
+
+def shown(seed: int, n: int, told: float) -> list[tuple[Any, ...]]:
+    """Candidates of n examples; how much the cosine tells beyond the probability is ``told``."""
+    rng = np.random.default_rng(seed)
+    rows = []
+    for _ in range(n):
+        p = np.sort(rng.uniform(0.01, 0.99, rng.integers(0, 7)))[::-1].copy()
+        near = rng.random(len(p))
+        true = 1 / (1 + np.exp(-(0.5 * np.log(p / (1 - p)) + told * (near - 0.5) - 0.5)))
+        rows.append((p, near, 1 + 5 * rng.random(len(p)), rng.random(len(p)) < true))
+    return rows
+
+
+@settings(max_examples=6, deadline=None)
+@given(seed=st.integers(0, 1000), tail=st.floats(0, 1), told=st.sampled_from([0.0, 6.0]))
+def test_it_learns_what_its_twin_learns(seed: int, tail: float, told: float) -> None:
+    stage, twin = SecondStage(tail), naive.SecondStage(tail)
+    for p, near, q, right in shown(seed, 20, told):
+        stage.observe(p, near, q, right)
+        if len(p) > 0:
+            twin.observe(p.tolist(), near.tolist(), q.tolist(), right.tolist())
+        else:
+            twin.first.add([], [])
+    np.testing.assert_allclose(stage.weights, twin.weights, rtol=1e-9)
+    np.testing.assert_allclose(stage.gain, twin.gain, rtol=1e-9, atol=1e-12)
+    assert stage.reranks == twin.reranks()
+    np.testing.assert_allclose(stage.first.curve(), twin.first.curve(), rtol=1e-9)
+    p, near = np.array([0.7, 1e-5, 0.2], np.float32), np.array([0.1, 0.5, 0.9], np.float32)
+    rescored = [twin.second(twin.score(float(a), float(b))) for a, b in zip(p, near, strict=True)]
+    np.testing.assert_allclose(stage.rescored(p, near), rescored, rtol=1e-9)
+    calibrated = [twin.first(naive.logit(float(a))) for a in p]
+    np.testing.assert_allclose(stage.calibrated(p), calibrated, rtol=1e-6)
+
+
+@pytest.mark.parametrize(("told", "expected"), [(0.0, False), (6.0, True)])
+def test_it_ranks_only_where_that_has_been_seen_to_gain(told: float, expected: bool) -> None:
+    stage = SecondStage(0.0)
+    assert not stage.reranks
+    for row in shown(3, 300, told):
+        stage.observe(*row)
+    assert stage.reranks is expected
+
+
+def test_to_calibrate_is_not_to_rank() -> None:
+    stage = SecondStage(None)
+    for row in shown(3, 300, 6.0):
+        stage.observe(*row)
+    assert not stage.reranks and stage.weights.tolist() == [1.0, 0.0, 0.0]
+
+
+def test_a_calibration_rises_from_0_to_1_and_tells_how_many_are_right() -> None:
+    rng = np.random.default_rng(0)
+    calibration = Calibration()
+    logits = rng.uniform(-4, 4, (400, 5))
+    assert np.allclose(calibration(logits[0]), 1 / (1 + np.exp(-logits[0])), atol=0.01)
+    true = np.where(logits > 0, 0.3, 0.1)
+    for row, share in zip(logits, true, strict=True):
+        calibration.add(row, rng.random(5) < share)
+    for least, share in ((-3.0, 0.1), (1.0, 0.3)):
+        assert calibration(np.array([least + 1]))[0] == pytest.approx(share, abs=0.05)
+    everywhere = np.array([-np.inf, *np.linspace(-30, 30, 500), np.inf])
+    found = calibration(everywhere)
+    assert (np.diff(found) > 0).all() and found[0] == 0 and found[-1] == 1
+    inside = found[100:-100]
+    np.testing.assert_allclose(calibration(calibration.inverse(inside)), inside, rtol=1e-9)
+
+
+def test_thresholds_of_the_first_stage_miss_no_label() -> None:
+    stage = SecondStage(None)
+    for row in shown(1, 200, 0.0):
+        stage.observe(*row)
+    p = np.concatenate([np.linspace(0, 1, 2001), 10.0 ** -np.arange(1, 9)]).astype(np.float32)
+    found = stage.calibrated(p)
+    for threshold in np.float32([0.0, 1e-5, 0.013, 0.5, 0.99, 1.0, 2.0]):
+        least = stage.uncalibrated(np.array([threshold]))[0]
+        assert (p[found >= threshold] >= least).all()
+        assert threshold > 1 or np.sum(p >= least) <= np.sum(found >= threshold) + 12
+
+
+def test_its_numbers_are_all_that_it_is() -> None:
+    stage = SecondStage(0.25)
+    rows = shown(5, 40, 6.0)
+    for row in rows[:20]:
+        stage.observe(*row)
+    again = SecondStage.from_array(stage.to_array())
+    for row in rows[20:]:
+        stage.observe(*row)
+        again.observe(*row)
+    assert stage.to_array().tobytes() == again.to_array().tobytes()
+
+
+@pytest.mark.parametrize("place", range(20))
+def test_numbers_that_cannot_be_are_refused(place: int) -> None:
+    kept = SecondStage(0.25).to_array()
+    for wrong in (-5.0, np.inf):
+        damaged = kept.copy()
+        damaged[place] = wrong
+        if place in range(2, 16) and place != 3 and wrong == -5.0:
+            continue  # a sum, a weight, or a part of a matrix
+        with pytest.raises(ValueError, match="second stage"):
+            SecondStage.from_array(damaged)
+    for cut in (kept[:-1], kept.astype(np.float32)):
+        with pytest.raises(ValueError, match="second stage"):
+            SecondStage.from_array(cut)
+
+
+def test_what_it_is_for_is_checked() -> None:
+    assert SecondStage.of(None) is None
+    for given_, tail in (("calibrate", None), ("head", 0.0), ("tail", 1.0), (0.25, 0.25), (1, 1.0)):
+        found = SecondStage.of(given_)
+        assert found is not None and found.tail == tail
+    for wrong in ("both", -0.1, 1.5, float("nan"), True, [0.5]):
+        with pytest.raises(ParameterError, match="second_stage"):
+            SecondStage.of(wrong)
