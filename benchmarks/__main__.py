@@ -80,6 +80,7 @@ BENCHMARKS = {
     "thresholds": Benchmark(8),
     "batch": Benchmark(5, quick=(QUICK_DATA, "--threads=1", "--repetitions=1"), peer_minutes=60),
     "calibration": Benchmark(1),
+    "second_stage": Benchmark(10, quick=("cooking-tfidf",)),
     "knob": Benchmark(8, quick=(QUICK_DATA, "--lambdas=1", "--leaf-sizes=100")),
     "warm_start": Benchmark(4),
     "multiclass": Benchmark(

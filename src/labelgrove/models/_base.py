@@ -557,6 +557,20 @@ class LabelClassifier(ClassifierMixin, BaseEstimator):
         with self._reading("examples_seen_") as learned:
             return int(learned.engine.examples_seen)
 
+    @property
+    def second_stage_(self) -> dict[str, Any]:
+        """What the second stage has seen: where there is one.
+
+        ``examples``: predictions that it has learnt from; ``gain``: what its ranking would have
+        added to the mean of P@1, P@3 and P@5 aimed at, as a share, on average over the latest;
+        ``error``: the standard error of that; ``reranks``: whether it is used.
+        """
+        with self._reading("second_stage_") as learned:
+            stage: SecondStage | None = getattr(learned.engine, "stage", None)
+        if stage is None:
+            raise AttributeError("second_stage_ is there where second_stage was asked for")
+        return stage.report()
+
     def size(self) -> dict[str, int]:
         """Weights held, and bytes of the model and of the remembered examples.
 

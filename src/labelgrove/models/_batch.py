@@ -59,13 +59,17 @@ def fit_at_once(model: Any, X: Any, y: Any, weigh: Weigh) -> None:
         model._progress = _core.Progress()
         try:
             train = partial(_train, model, start, examples)
-            engine = run_watched(train, turn.interrupts, lambda: model._progress.stop())
+            engine = run_watched(train, turn.interrupts, partial(_stop, model))
         finally:
             del model._progress
         learned = start.learned(engine, examples)
         learned.count(examples.counted(0, examples.rows.n_rows), 1)
         if not turn.interrupts.pending:
             model._adopt(learned, turn)
+
+
+def _stop(model: Any) -> None:
+    model._progress.stop()
 
 
 def _train(model: Any, start: BatchStart, examples: Examples) -> Engine:

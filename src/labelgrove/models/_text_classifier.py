@@ -69,7 +69,7 @@ class TextClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         What turns texts into its rows. `fit` weights words by their frequency in all texts;
         `partial_fit` counts a text, then weights it by the frequencies so far, then learns it.
     classes_, label_counts_, n_classes_, examples_seen_, target_type_, thresholds_, threshold, \
-tree_, statistics_, compaction_, vocabulary_, fit_progress
+tree_, statistics_, compaction_, second_stage_, vocabulary_, fit_progress
         Those of ``classifier_``, where it has them.
 
     Notes
@@ -463,6 +463,7 @@ tree_, statistics_, compaction_, vocabulary_, fit_progress
     tree_ = _of_classifier("tree_", "The label tree as it stands.")
     statistics_ = _of_classifier("statistics_", "What the tree of a LOMtree or LdSM is like.")
     vocabulary_ = _of_classifier("vocabulary_", "What labels are called; None if nobody has said.")
+    second_stage_ = _of_classifier("second_stage_", "What the second stage has seen.")
     compaction_ = _of_classifier("compaction_", "What :meth:`compact` has cost.")
 
     @property

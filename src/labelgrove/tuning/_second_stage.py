@@ -135,6 +135,17 @@ class SecondStage:
         """Whether re-ranking has been seen to gain, by two standard errors."""
         return self.tail is not None and bool(self.gain[0] > _SURE * np.sqrt(self.gain[1]))
 
+    def report(self) -> dict[str, Any]:
+        """How many examples were seen, and what the ranking has gained on average."""
+        n = -_MEMORY * np.expm1(self.examples * np.log1p(-1 / _MEMORY))  # as they count today
+        gain, error = self.gain[0] / max(n, 1.0), np.sqrt(self.gain[1]) / max(n, 1.0)
+        return {
+            "examples": self.examples,
+            "gain": float(gain),
+            "error": float(error),
+            "reranks": self.reranks,
+        }
+
     def merit(self, inverse_propensity: FloatArray) -> FloatArray:
         """What a label is worth where it is right."""
         tail = self.tail or 0.0

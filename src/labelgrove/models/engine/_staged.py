@@ -29,8 +29,8 @@ _PREFIX = "stage."
 _STAGE = _PREFIX + "numbers"
 _FEWEST = 3  # examples: with fewer there are no propensities
 
-_DENSE, _SPARSEST = 256, 32
-"""So many examples are all predicted before they are learnt; later fewer, at last one of 32."""
+_DENSE, _SPARSEST = 128, 64
+"""So many examples are all predicted before they are learnt; later fewer, at last one of 64."""
 
 
 class StagedEngine:
@@ -258,9 +258,9 @@ class StagedEngine:
         size: dict[str, int] = self.first.size()
         return {**size, "model_bytes": size["model_bytes"] + self.sums.bytes}
 
-    def save(self, for_prediction: bool) -> Arrays:
+    def save(self, for_prediction: bool, *, streamed: bool = False) -> dict[str, Any]:
         """Everything learnt."""
-        first: Arrays = self.first.save(for_prediction)
+        first: dict[str, Any] = self.first.save(for_prediction, streamed=streamed)
         return first | self._own_arrays()
 
     def compact(self, dtype: int, threshold: float) -> Arrays:
@@ -288,8 +288,8 @@ class StagedEngine:
         if not len(numbers) > 0 or not 0 <= numbers[0] < 2**53:
             raise ValueError(f"array '{_STAGE}' must begin with a number of examples")
         own = {
-            name.removeprefix(_PREFIX): np.asarray(array)
-            for name, array in arrays.items()
+            name.removeprefix(_PREFIX): np.asarray(arrays[name])
+            for name in arrays
             if name.startswith(_PREFIX)
         }
         sums = _core.LabelSums.load(own)

@@ -1,0 +1,82 @@
+"""A second stage behind trees: what it gives the head, the tail and the probabilities, and costs.
+
+The calibration error is that of the five best labels of every test row. Times are processor time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from benchmarks._data import is_there, load
+from benchmarks._measure import Clock, fresh
+from benchmarks._results import command_line, write
+from benchmarks.thresholds import indicator
+from labelgrove import OnlinePLTClassifier, PLTClassifier
+from labelgrove.metrics import (
+    expected_calibration_error,
+    inverse_propensity,
+    precision_at_k,
+    psp_at_k,
+)
+
+DATASETS = (
+    "bibtex",
+    "clinc150-tfidf",
+    "cooking-tfidf",
+    "delicious",
+    "eurlex57k-tfidf",
+    "gutenberg-tfidf",
+    "hmc-cellcycle-go",
+    "kirjastonhoitaja-yso",
+    "phyletic-go",
+    "rcv1sub1",
+    "stackexchange-tfidf",
+    "synth4k-hard",
+)
+LEARNERS = {"batch": PLTClassifier, "online": OnlinePLTClassifier}
+STAGES = (None, "calibrate", "head", 0.25, "tail")
+PLACES = (1, 5)
+
+
+def measure(dataset: str, learner: str, stage: str | float | None) -> dict[str, Any]:
+    """Learn in this process, then measure on the test set."""
+    train, test = load(dataset, "train"), load(dataset, "test")
+    width = 1 + max(max(row, default=0) for row in (*train.labels, *test.labels))
+    Y, true = indicator(train.labels, width), indicator(test.labels, width)
+    with Clock() as learning:
+        model = LEARNERS[learner](second_stage=stage).fit(train.X, Y)
+    with Clock() as predicting:
+        best, _ = model.predict_topk(test.X, PLACES[-1])
+    worth = inverse_propensity(Y)
+    found: dict[str, Any] = {}
+    for k in PLACES:
+        found[f"p@{k}"] = float(precision_at_k(true, best, k))
+        found[f"psp@{k}"] = float(psp_at_k(true, best, worth, k))
+    estimates = model.predict_proba(test.X, top_k=PLACES[-1])
+    return {
+        **found,
+        "ece": float(expected_calibration_error(true, estimates)),
+        "learning_cpu": learning.cpu,
+        "predicting_us": 1e6 * predicting.cpu / len(test.labels),
+        "reranks": stage is not None and model.second_stage_["reranks"],
+        "mb": model.size()["model_bytes"] / 2**20,
+    }
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Measure, and write ``second_stage-<dataset>.json``."""
+    chosen = command_line(__doc__ or "", DATASETS).parse_args(arguments)
+    for dataset in filter(is_there, chosen.subjects):
+        rows = []
+        for learner in LEARNERS:
+            for stage in STAGES:
+                task = "benchmarks.second_stage:measure"
+                found = fresh(task, dataset=dataset, learner=learner, stage=stage)
+                rows.append({"learner": learner, "stage": stage, **found})
+                print(f"{dataset}: {learner}, {stage}: {found}", flush=True)
+        write(chosen.output, "second_stage", dataset, {"rows": rows})
+
+
+if __name__ == "__main__":
+    main()
