@@ -102,6 +102,7 @@ KINDS: dict[str, Kind] = {
     "EmbeddingClassifier": Kind(
         configurations={
             "default": {"dimension": 10, "max_iter": 40},
+            "second stage": {"dimension": 10, "max_iter": 40, "second_stage": "head"},
             "deep": {
                 "dimension": 7,
                 "max_iter": 60,
