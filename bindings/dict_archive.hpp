@@ -16,7 +16,7 @@ namespace labelgrove::bindings {
 
 class DictWriter final : public ArrayWriter {
  public:
-  // With an engine, arrays that grow with the model are `StreamedArray`s, which keep it alive.
+  // With an engine, arrays that grow with the model are `StreamedArray`s, or lie in it; either keeps it alive.
   explicit DictWriter(nb::dict& out, nb::object streamed_engine = nb::none())
       : out_(out), streamed_engine_(std::move(streamed_engine)) {}
   std::span<std::uint8_t> bytes(std::string_view name, std::size_t size) override {
@@ -36,6 +36,9 @@ class DictWriter final : public ArrayWriter {
   void f32(std::string_view name, std::size_t size, Source<float> source) override {
     put(name, size, std::move(source));
   }
+  void lend(std::string_view name, std::span<const std::uint8_t> array) override { put(name, array); }
+  void lend(std::string_view name, std::span<const std::uint32_t> array) override { put(name, array); }
+  void lend(std::string_view name, std::span<const float> array) override { put(name, array); }
 
  private:
   template <typename T>
@@ -50,6 +53,12 @@ class DictWriter final : public ArrayWriter {
     const nb::str key(name.data(), name.size());
     if (streamed_engine_.is_none()) out_[key] = array.whole();
     else out_[key] = nb::cast(std::move(array));
+  }
+  template <typename T>
+  void put(std::string_view name, std::span<const T> array) {
+    if (streamed_engine_.is_none()) return ArrayWriter::lend(name, array);
+    using Lent = nb::ndarray<const T, nb::numpy>;
+    out_[nb::str(name.data(), name.size())] = Lent(array.data(), {array.size()}, streamed_engine_);
   }
   nb::dict& out_;
   nb::object streamed_engine_;

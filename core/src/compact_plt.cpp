@@ -42,11 +42,6 @@ void write_trees(std::span<const LabelTree* const> trees, std::uint64_t examples
   }
 }
 
-template <typename T>
-void copy(const T& from, auto&& to) {
-  std::copy(from.begin(), from.end(), to.begin());
-}
-
 // What the blocks' arrays hold, end to end.
 template <typename Array>
 std::size_t total(std::span<const CompactedBlock> blocks, Array&& array) {
@@ -171,6 +166,7 @@ CompactPlt::CompactPlt(bool normalize, const ArrayReader& saved) : normalize_(no
   Pieces biases("weights.bias", arrays_.biases);
   Pieces scales("weights.scale", arrays_.scales);
   Pieces rows("weights.row", arrays_.rows);
+  Reading reading(saved);
   const auto block = [&](std::uint32_t columns, const std::string& where) {
     const std::uint8_t link = links.one();
     require(link <= static_cast<std::uint8_t>(Link::cubic_hinge), where + ": unknown link");
@@ -187,6 +183,7 @@ CompactPlt::CompactPlt(bool normalize, const ArrayReader& saved) : normalize_(no
     view.bias = biases.take(columns).data();
     if (type_ == WeightType::int8) view.scale = scales.take(columns).data();
     const std::uint64_t kept = check_compact_rows(view, known, bytes, where);
+    reading.went_over(bytes + view.pairs * sizeof(CompactRows::Pair));
     return std::make_unique<CompactBlock>(static_cast<Link>(link), link_scales.one(), view, known, kept);
   };
 
@@ -231,17 +228,17 @@ void CompactPlt::save(ArrayWriter& out) const {
   for (const CompactTree& one : trees_) label_trees.push_back(&one.tree());
   write_trees(label_trees, examples_seen_, type_, out);
   const Arrays& a = arrays_;
-  copy(a.links, out.bytes("block.link", a.links.size()));
-  copy(a.link_scales, out.f32("block.scale", a.link_scales.size()));
-  copy(a.features, out.u32("block.features", a.features.size()));
-  copy(a.pairs, out.u32("block.pairs", a.pairs.size()));
-  copy(a.multipliers, out.u32("block.multiplier", a.multipliers.size()));
-  copy(a.row_bytes, out.u32("block.bytes", a.row_bytes.size()));
-  copy(a.index, out.u32("index.pair", a.index.size()));
-  copy(a.offsets, out.u32("index.offset", a.offsets.size()));
-  copy(a.biases, out.f32("weights.bias", a.biases.size()));
-  copy(a.scales, out.f32("weights.scale", a.scales.size()));
-  copy(a.rows, out.bytes("weights.row", a.rows.size()));
+  out.lend("block.link", a.links);
+  out.lend("block.scale", a.link_scales);
+  out.lend("block.features", a.features);
+  out.lend("block.pairs", a.pairs);
+  out.lend("block.multiplier", a.multipliers);
+  out.lend("block.bytes", a.row_bytes);
+  out.lend("index.pair", a.index);
+  out.lend("index.offset", a.offsets);
+  out.lend("weights.bias", a.biases);
+  out.lend("weights.scale", a.scales);
+  out.lend("weights.row", a.rows);
 }
 
 void CompactPlt::remove_labels(std::span<const LabelId> labels) {

@@ -2,6 +2,7 @@
 // are kept is the caller's business.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -29,6 +30,16 @@ class ArrayWriter {
   // changes what is saved.
   virtual void u32(std::string_view name, std::size_t size, Source<std::uint32_t> source) = 0;
   virtual void f32(std::string_view name, std::size_t size, Source<float> source) = 0;
+  // Arrays that lie somewhere as long as what is saved does, and need no copy.
+  virtual void lend(std::string_view name, std::span<const std::uint8_t> array) {
+    std::ranges::copy(array, bytes(name, array.size()).begin());
+  }
+  virtual void lend(std::string_view name, std::span<const std::uint32_t> array) {
+    std::ranges::copy(array, u32(name, array.size()).begin());
+  }
+  virtual void lend(std::string_view name, std::span<const float> array) {
+    std::ranges::copy(array, f32(name, array.size()).begin());
+  }
 };
 
 class ArrayReader {

@@ -83,7 +83,7 @@ class BatchEngine:
         ValueError
             If anything does not hold that must.
         """
-        batch = _core.CompactPlt.load(dict(options), arrays, True)
+        batch = _core.CompactPlt.load(dict(options), arrays, True, let_go)
         if options["online"] is None or for_prediction:
             return cls(batch)
         stored = {
