@@ -62,3 +62,22 @@ def test_names_are_learnt_where_that_is_asked_for(run: Any, named: Path, texts: 
     assert "--learn-names met: expected a --vocabulary" in " ".join(failed.stderr.split())
     failed = run(*words, "--language", "fi", status=1)
     assert "--language fi: give the --vocabulary as well" in failed.stderr
+
+
+def test_names_in_the_files_of_a_folder_become_ids(run: Any, tmp_path: Path) -> None:
+    """Annif's NAME.key holds names, in any language of the vocabulary."""
+    folder = tmp_path / "texts"
+    folder.mkdir()
+    for name, text, labels in (("a", "herring", "fishes\nno subject\n"), ("b", "nets", "verkot\n")):
+        (folder / f"{name}.txt").write_text(text)
+        (folder / f"{name}.key").write_text(labels)
+    subjects = tmp_path / "subjects.jsonl"
+    subjects.write_text(
+        '{"id": "p17", "prefLabel": {"fi": "kalat", "en": "fishes"}}\n'
+        '{"id": "p5", "prefLabel": {"fi": "verkot"}}\n'
+    )
+    model = tmp_path / "model.lg"
+    run("train", folder, "-o", model, "--vocabulary", subjects)
+    assert labelgrove.load(model).classes_.tolist() == ["no subject", "p17", "p5"]
+    found = json.loads(run("eval", model, folder, "--json").stdout)
+    assert found["unknown_labels"] == 0

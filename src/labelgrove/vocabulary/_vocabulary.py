@@ -74,6 +74,7 @@ class Vocabulary:
 
     def __init__(self, concepts: Iterable[Concept], languages: Iterable[str] = ()) -> None:
         self._concepts: dict[str, Concept] = {}
+        self._ids: dict[str, str] | None = None  # by name, once they are asked for
         there: dict[str, None] = {}
         for concept in concepts:
             if not isinstance(concept, Concept):
@@ -157,6 +158,36 @@ class Vocabulary:
         """
         name = self.name(label)
         return str(label) if name is None or name == str(label) else f"{name} ({label})"
+
+    def id_of(self, name: str) -> str:
+        """Find the label that is called so: the one that has this preferred name in any language.
+
+        Parameters
+        ----------
+        name : str
+            A name, or an id.
+
+        Returns
+        -------
+        str
+            The name itself if it is an id, or if no label or several are called so.
+
+        Examples
+        --------
+        >>> fish = Concept("p17", {"fi": "kalat", "en": "fishes"})
+        >>> vocabulary = Vocabulary([fish])
+        >>> vocabulary.id_of("fishes"), vocabulary.id_of("birds")
+        ('p17', 'birds')
+        """
+        if name in self._concepts:
+            return name
+        if self._ids is None:
+            found: dict[str, set[str]] = {}
+            for label, concept in self._concepts.items():
+                for called in concept.preferred.values():
+                    found.setdefault(called, set()).add(label)
+            self._ids = {called: one for called, [one, *more] in found.items() if not more}
+        return self._ids.get(name, name)
 
     def names(self, label: Any) -> tuple[str, ...]:
         """All names of a label in the vocabulary's `languages`, the preferred ones first.

@@ -107,7 +107,7 @@ def evaluate(
     if metrics_file is not None:
         refuse_inputs(metrics_file, model_file, data)
     model = load_model(model_file, jobs=jobs, vocabulary=vocabulary)
-    with Source(data, reading=reading, limit=limit) as source:
+    with Source(data, reading=reading, limit=limit, vocabulary=model.vocabulary_) as source:
         cut = chosen_cut(model, threshold, thresholds)
         training = _training(model, propensity, inverse_propensities)
         excluded = None if filter_pairs is None else _excluded(model, filter_pairs)

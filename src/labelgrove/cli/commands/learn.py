@@ -73,7 +73,7 @@ def learn(
         )
     known = int(model.n_classes_)
     record = new_record(progressive, target, data, known=model.classes_.tolist())
-    with Source(data, reading=reading, limit=limit) as source:
+    with Source(data, reading=reading, limit=limit, vocabulary=model.vocabulary_) as source:
         learning = learn_from(model, source, record=record)
     write_record(progressive, learning, target, data)
     finish_learning(

@@ -80,7 +80,8 @@ def _read(
     """All examples, as rows of each model, and their labels."""
     parts: list[list[Any]] = [[] for _ in models]
     labels: list[Any] = []
-    with Source(data, reading=reading, limit=limit) as source:
+    vocabulary = models[0].vocabulary_
+    with Source(data, reading=reading, limit=limit, vocabulary=vocabulary) as source:
         line = ProgressLine("reading", source.total, source.share_read)
         with shown(line):
             for chunk in source.chunks():

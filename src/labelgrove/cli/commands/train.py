@@ -102,7 +102,9 @@ def train(
     refuse_inputs(output, data)
     record = new_record(progressive, output, data)
     shuffle_seed = seed if shuffle else None
-    with Source(data, reading=reading, limit=limit, shuffle_seed=shuffle_seed) as source:
+    with Source(
+        data, reading=reading, limit=limit, shuffle_seed=shuffle_seed, vocabulary=vocabulary
+    ) as source:
         source.check_passes(passes)
         model = create_model(
             algorithm,

@@ -83,7 +83,7 @@ def tune(
     model = load_model(model_file, jobs=jobs)
     check_can_write(target)
     refuse_inputs(target, data)
-    with Source(data, reading=reading, limit=limit) as source:
+    with Source(data, reading=reading, limit=limit, vocabulary=model.vocabulary_) as source:
         goal = {"average": average, "labels_per_row": labels, "least_recall": recall}
         result = {"model": target, **tune_on(model, source, method, **goal)}
     with shown(ProgressLine(f"writing {target}")):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
+from dataclasses import replace
 from types import TracebackType
 from typing import cast
 
@@ -14,6 +15,7 @@ from numpy.typing import NDArray
 from labelgrove._errors import ParameterError
 from labelgrove.cli._options import AS_FOUND, Reading
 from labelgrove.data import ExampleReader, Examples, open_dataset, open_examples
+from labelgrove.vocabulary import Vocabulary
 
 AnyLabels = list[tuple[str, ...]] | list[tuple[int, ...]]
 
@@ -37,6 +39,8 @@ class Source:
         this seed; by default the order of the file.
     labels_required : bool
         False where examples without labels will do.
+    vocabulary : Vocabulary, optional
+        Finds labels of a folder, which may stand there by their names.
 
     Raises
     ------
@@ -54,8 +58,10 @@ class Source:
         limit: int | None = None,
         shuffle_seed: int | None = None,
         labels_required: bool = True,
+        vocabulary: Vocabulary | None = None,
     ) -> None:
         self.path = path
+        self._vocabulary = vocabulary
         self._labels_required = labels_required
         self._reading = reading
         self._limit = limit
@@ -147,7 +153,7 @@ class Source:
         reader, self._next = self._next or self._open(), None
         self._reader = reader
         left = self._limit
-        for part in reader:
+        for part in map(self._identified, reader):
             if left is None:
                 yield part
                 continue
@@ -155,6 +161,14 @@ class Source:
             left -= part.n_rows
             if left <= 0:
                 break
+
+    def _identified(self, part: Examples) -> Examples:
+        """Ids in the place of names, which Annif's files NAME.key hold."""
+        if self._vocabulary is None or self._reader.format != "folder":
+            return part
+        find = self._vocabulary.id_of
+        labels = [tuple(dict.fromkeys(find(str(label)) for label in row)) for row in part.labels]
+        return replace(part, labels=labels)
 
     def _shuffled_chunks(self) -> Iterator[Examples]:
         assert self._random is not None
