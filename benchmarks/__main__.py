@@ -98,6 +98,11 @@ BENCHMARKS = {
     "text": Benchmark(
         12, ((), ("stackexchange-text", "--speed")), quick=("cooking-text",), peer_minutes=60
     ),
+    "embedding": Benchmark(
+        12,
+        quick=(QUICK_CLASSES, "--repetitions=1", "--lambdas=1"),
+        peer_minutes=20,
+    ),
     "growth": Benchmark(12, quick=("--labels=10000", "--seeds=1")),
 }
 """In the order in which they stand on the page."""

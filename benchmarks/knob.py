@@ -16,7 +16,7 @@ import numpy.typing as npt
 from benchmarks._data import Stream, is_there, load, precisions
 from benchmarks._measure import Clock, fresh
 from benchmarks._results import command_line, write
-from labelgrove import PLTClassifier
+from labelgrove import EmbeddingClassifier, PLTClassifier
 from labelgrove.metrics import expected_depth
 from labelgrove.trees import (
     LabelTree,
@@ -73,11 +73,12 @@ def learn_and_search(dataset: str, tree: dict[str, Any]) -> dict[str, Any]:
         "learning": learning.to_dict(),
         "nodes": given.n_nodes,
         "precision": precisions(best, test.labels),
-        "searches": {str(k): _search(model, test, k) for k in K},
+        "searches": {str(k): search(model, test, k) for k in K},
     }
 
 
-def _search(model: PLTClassifier, test: Stream, k: int) -> dict[str, float]:
+def search(model: PLTClassifier | EmbeddingClassifier, test: Stream, k: int) -> dict[str, float]:
+    """What it takes to find the best k labels, and how deep they lie."""
     batch = []
     for _ in range(BATCHES):
         with Clock() as clock:

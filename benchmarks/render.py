@@ -14,6 +14,7 @@ from pathlib import Path
 from benchmarks import (
     _batch_tables,
     _calibration,
+    _embedding_table,
     _multiclass_tables,
     _names_table,
     _plots,
@@ -54,6 +55,7 @@ TABLES: dict[str, Callable[[Results], str]] = {
     "names": _names_table.names,
     "text": _text_table.text,
     "text_speed": _text_table.text_speed,
+    "embedding": _embedding_table.embedding,
 }
 PLOTS: dict[str, tuple[Callable[[Results, Path], None], str]] = {
     "progress": (_plots.progress, "P@1 along every stream, by learner, with and without replay"),

@@ -28,7 +28,7 @@ constexpr float kLargestScore = 30.0F;  // beyond, probabilities are 0 or 1 to a
 // exp(x) for |x| <= 2 kLargestScore, by operations that every processor rounds alike: (exp(x / 256))^256.
 double fixed_exp(double x) {
   const double t = x / 256.0;
-  double y = 1.0 + t * (1.0 + t / 2.0 * (1.0 + t / 3.0 * (1.0 + t / 4.0 * (1.0 + t / 5.0))));
+  double y = 1.0 + t * (1.0 + t * (1.0 / 2 + t * (1.0 / 6 + t * (1.0 / 24 + t * (1.0 / 120)))));
   for (int i = 0; i < 8; ++i) y *= y;
   return y;
 }
@@ -73,17 +73,18 @@ std::size_t VectorBlock::bytes() const {
 }
 
 void VectorBlock::score(const float* hidden, float* scores) const {
+  const VectorKernels& kernels = vector_kernels();
   if (first_ == 1) scores[0] = 0.0F;
-  for (std::uint32_t i = 0; i < vectors(); ++i) {
-    scores[first_ + i] = vector_kernels().dot(row(i), hidden, stride_);
-  }
+  for (std::uint32_t i = 0; i < vectors(); ++i) scores[first_ + i] = kernels.dot(row(i), hidden, stride_);
 }
 
 void VectorBlock::predict(const Features& hidden, Workspace& work, float* probabilities) const {
   work.margins.resize(children_);
   score(hidden.values, work.margins.data());
   work.bytes += values_.size() * sizeof(float);
-  apply_link(first_ == 1 ? Link::softmax : Link::logistic, work.margins.data(), children_, probabilities);
+  const bool competing = first_ == 1 && children_ != 2;
+  if (first_ == 1 && children_ == 2) work.margins[0] = -work.margins[1];  // two that compete: one sigmoid
+  apply_link(competing ? Link::softmax : Link::logistic, work.margins.data(), children_, probabilities);
 }
 
 float VectorBlock::contributions(const Features& hidden, std::uint32_t child, float* added) const {
@@ -113,10 +114,11 @@ void VectorBlock::learn(const float* hidden, float mean_square, std::span<const 
   else std::ranges::transform(scores, scores.begin(), fixed_sigmoid);
   for (float& share : scores) share = -share;
   for (const std::uint32_t child : positives) scores[child] += 1.0F;
+  const VectorKernels& kernels = vector_kernels();
   for (std::uint32_t i = 0; i < vectors(); ++i) {
     const float slope = weight * scores[first_ + i];
     const float size = step.size(slope * slope * mean_square, squares_[i]);
-    vector_kernels().add_then_move(slope, gradient, size * slope, hidden, row(i), stride_);
+    kernels.add_then_move(slope, gradient, size * slope, hidden, row(i), stride_);
   }
 }
 
@@ -305,23 +307,31 @@ void EmbeddingPlt::visit(std::span<const LabelId> labels, Visits& visits) const 
   auto& reached = visits.reached;
   reached.clear();
   for (const LabelId label : labels) {
-    for (NodeId v = tree_.leaf_of(label); v != kAboveRoot; v = tree_[v].parent) {
-      reached.emplace_back(tree_[v].parent, tree_[v].slot);
+    for (NodeId v = tree_.leaf_of(label); v != kAboveRoot;) {
+      const NodeId parent = tree_[v].parent;
+      reached.push_back(std::uint64_t{parent} << 32 | tree_[v].slot);
+      v = parent;
     }
   }
-  if (labels.empty()) {
-    const auto none = static_cast<std::uint32_t>(visits.slots.size());
-    visits.all.push_back({kAboveRoot, none, none});
-  }
-  if (labels.size() > 1) {
+  visits.take(labels.size());
+}
+
+// From what an example has reached: the places of so many labels' nodes among their siblings.
+void EmbeddingPlt::Visits::take(std::size_t labels) {
+  auto slot = static_cast<std::uint32_t>(slots.size());
+  if (labels == 0) all.push_back({kAboveRoot, slot, slot});
+  if (labels > 1) {
     std::ranges::sort(reached);
     reached.erase(std::ranges::unique(reached).begin(), reached.end());
   }
-  for (std::size_t i = 0; i < reached.size(); ++i) {
-    const auto slot = static_cast<std::uint32_t>(visits.slots.size());
-    visits.slots.push_back(reached[i].second);
-    if (i > 0 && reached[i].first == reached[i - 1].first) ++visits.all.back().end;
-    else visits.all.push_back({reached[i].first, slot, slot + 1});
+  NodeId last = kNone;
+  for (const std::uint64_t one : reached) {
+    const auto node = static_cast<NodeId>(one >> 32);
+    slots.push_back(static_cast<std::uint32_t>(one));
+    if (node == last) ++all.back().end;
+    else all.push_back({node, slot, slot + 1});
+    last = node;
+    ++slot;
   }
 }
 
@@ -356,6 +366,14 @@ class EmbeddingPlt::Batches {
       for (std::uint32_t j = 0; j < x.size; ++j) rows_.push_back(model.row_of(x.ids[j]));
       append_shares(x, shares_);
       ends_.push_back(rows_.size());
+    }
+    const LabelTree& tree = model.tree_;
+    path_ends_.push_back(0);
+    for (LabelId label = 0; label < tree.label_count(); ++label) {
+      for (NodeId v = tree.leaf_of(label); v != kNone && v != kAboveRoot; v = tree[v].parent) {
+        paths_.push_back(std::uint64_t{tree[v].parent} << 32 | tree[v].slot);
+      }
+      path_ends_.push_back(paths_.size());
     }
     share_nodes_out(n);
   }
@@ -393,10 +411,20 @@ class EmbeddingPlt::Batches {
     crew_.start(threads_, [&](std::size_t t) { task(static_cast<unsigned>(t)); });
     crew_.finish();
   }
+  // As EmbeddingPlt::visit().
+  void visit(std::span<const LabelId> labels) {
+    visits_.reached.clear();
+    for (const LabelId label : labels) {
+      const auto path = std::span(paths_).subspan(path_ends_[label], path_ends_[label + 1] - path_ends_[label]);
+      visits_.reached.insert(visits_.reached.end(), path.begin(), path.end());
+    }
+    visits_.take(labels.size());
+  }
   void share_nodes_out(std::size_t n);
   void take(std::span<const std::uint32_t> order, double rate, double fall);
   void embed(unsigned thread);
   void teach(unsigned thread);
+  void fetch(std::size_t k) const;
   void sum_up(unsigned thread);
   void move(unsigned thread);
 
@@ -408,6 +436,8 @@ class EmbeddingPlt::Batches {
   std::vector<std::size_t> ends_;  // of each example's features
   std::vector<std::uint32_t> rows_;
   std::vector<float> shares_;
+  std::vector<std::uint64_t> paths_;  // by label, from the leaf upwards: as visits are made of them
+  std::vector<std::size_t> path_ends_;
   std::vector<std::uint32_t> owners_;  // by node
 
   std::vector<Place> places_;
@@ -422,11 +452,11 @@ void EmbeddingPlt::Batches::share_nodes_out(std::size_t n) {
   owners_.assign(model_.tree_.size(), 0);
   if (threads_ == 1) return;
   std::vector<std::uint64_t> cost(model_.tree_.size());
-  Visits visits;
   for (std::size_t i = 0; i < n; ++i) {
-    visits.all.clear();
-    model_.visit(examples_(i).labels, visits);
-    for (const Visit& one : visits.all) cost[one.node] += model_.blocks_[one.node]->vectors();
+    visits_.all.clear();
+    visits_.slots.clear();
+    visit(examples_(i).labels);
+    for (const Visit& one : visits_.all) cost[one.node] += model_.blocks_[one.node]->vectors();
   }
   std::vector<NodeId> nodes(model_.tree_.size());
   std::iota(nodes.begin(), nodes.end(), 0U);
@@ -451,7 +481,7 @@ void EmbeddingPlt::Batches::take(std::span<const std::uint32_t> order, double ra
     const Example given = examples_(example);
     const auto part = static_cast<float>(rate - fall * static_cast<double>(places_.size()));
     const std::size_t first = visits_.all.size();
-    if (given.weight > 0.0F) model_.visit(given.labels, visits_);
+    if (given.weight > 0.0F) visit(given.labels);
     const LearnerOptions& learner = model_.options_.learner;
     places_.push_back({own, given.weight, {&learner, learner.rate * part}, 0.0F, first, visits_.all.size()});
   }
@@ -477,6 +507,7 @@ void EmbeddingPlt::Batches::teach(unsigned thread) {
     if (threads_ == 1) std::fill_n(gradient(i), model_.stride_, 0.0F);
     for (std::size_t k = place.first_visit; k < place.end_visit; ++k) {
       const Visit& visit = visits_.all[k];
+      fetch(k);
       if (owners_[visit.node] != thread) continue;
       const bool at_once = threads_ == 1 && model_.blocks_[visit.node]->vectors() <= 1;
       float* part = threads_ > 1 ? partial_.data() + k * model_.stride_ : at_once ? gradient(i) : lane.apart.data();
@@ -485,6 +516,13 @@ void EmbeddingPlt::Batches::teach(unsigned thread) {
       if (threads_ == 1 && !at_once) vector_kernels().add(1.0F, part, gradient(i), model_.stride_);
     }
   }
+}
+
+// Nodes that come soon are asked for: first where their vectors are, then these.
+void EmbeddingPlt::Batches::fetch(std::size_t k) const {
+  const auto& all = visits_.all;
+  if (k + 6 < all.size()) __builtin_prefetch(model_.blocks_[all[k + 6].node].get());
+  if (k + 2 < all.size()) prefetch_vector(std::as_const(*model_.blocks_[all[k + 2].node]).row(0), model_.stride_);
 }
 
 void EmbeddingPlt::Batches::sum_up(unsigned thread) {
@@ -507,6 +545,9 @@ void EmbeddingPlt::Batches::move(unsigned thread) {
     if (place.first_visit == place.end_visit) continue;
     for (std::size_t j = 0; j < place.parts.rows.size(); ++j) {
       const std::uint32_t row = place.parts.rows[j];
+      if (j + kAhead < place.parts.rows.size()) {
+        prefetch_vector(model_.vector(place.parts.rows[j + kAhead]), model_.stride_);
+      }
       if (threads_ > 1 && owner_of_row(row) != thread) continue;
       model_.move(row, place.parts.shares[j], gradient(i), place.square, place.step);
     }

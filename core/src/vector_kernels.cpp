@@ -53,18 +53,13 @@ void add_then_move(float t, float* y, float s, const float* x, float* w, std::si
   }
 }
 
-// Rows that lie far apart are asked for in time.
-constexpr std::size_t kAhead = 6;
-constexpr std::size_t kLineFloats = 16;
-
 template <std::size_t M>
 inline void combine_columns(const float* table, const std::uint32_t* rows, const float* s, std::size_t count,
                             float* out, std::size_t n, std::size_t at) {
   Lanes sums[M]{};
   for (std::size_t j = 0; j < count; ++j) {
     if (at == 0 && j + kAhead < count) {
-      const float* next = table + rows[j + kAhead] * n;
-      for (std::size_t i = 0; i < n; i += kLineFloats) __builtin_prefetch(next + i);
+      for (std::size_t i = 0; i < n; i += 16) __builtin_prefetch(table + rows[j + kAhead] * n + i);
     }
     const float* row = table + rows[j] * n + at;
     for (std::size_t k = 0; k < M; ++k) sums[k] += s[j] * load(row + k * kVectorLanes);

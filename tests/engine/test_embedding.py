@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from engine.driver import Example, labels_of, rows
-from labelgrove import EmbeddingClassifier, _core
+from labelgrove import DataError, EmbeddingClassifier, _core
 from labelgrove.models._embedding import EmbeddingOptions
 from naive.embedding import Embedding, Learner
 
@@ -164,6 +164,43 @@ def test_the_largest_steps_stay_finite() -> None:
             clf.fit(X, y, sample_weight=np.full(200, 1e6)).partial_fit(X, y)
             assert np.isfinite(clf.predict_proba(X)).all()
             assert clf.__getstate__()  # what was learnt can be saved
+
+
+@pytest.mark.parametrize(
+    ("name", "change", "says"),
+    [
+        ("feature.vector", lambda a: np.full_like(a, np.nan), "not finite"),
+        ("node.vector", lambda a: np.full_like(a, 2e6), "larger than any"),
+        ("feature.vector", lambda a: a[:-1], "a vector for every feature"),
+        ("node.vector", lambda a: a[:-1], "too short"),
+        ("node.vector", lambda a: np.append(a, a[:1]), "too long"),
+        ("feature.id", lambda a: np.full_like(a, 3), "occurs twice"),
+        ("feature.id", lambda a: a | NONE, "out of range"),
+        ("feature.square", lambda a: -a - 1, "out of range"),
+        ("feature.square", lambda a: a[:-1], "for every feature"),
+        ("node.square", lambda a: np.full_like(a, np.inf), "out of range"),
+        ("node.square", lambda a: a[:-1], "too short"),
+        ("node.reached", lambda a: a[:-1], "for every node"),
+        ("node.reached", lambda a: a + 2**60, "for every node"),
+        ("counters", lambda a: a[:-1], "3 numbers"),
+    ],
+)
+def test_what_cannot_be_is_refused(name: str, change: Any, says: str) -> None:
+    clf = EmbeddingClassifier(dimension=4, max_iter=1).fit(np.eye(5), list("abcde"))
+    given, arrays = clf._learned.options.to_dict(), clf._learned.engine.save(False)
+    assert _core.EmbeddingPlt.load(given, arrays, False).examples_seen == 5
+    with pytest.raises(ValueError, match=says):
+        _core.EmbeddingPlt.load(given, {**arrays, name: change(arrays[name])}, False)
+
+
+def test_competing_labels_are_learnt_one_a_row() -> None:
+    clf = EmbeddingClassifier(dimension=4, loss="softmax", arity=3, max_leaf_size=3)
+    clf.fit(np.eye(9), list("abcdefghi"))
+    np.testing.assert_allclose(clf.predict_proba(np.eye(9)).sum(axis=1), 1.0, rtol=1e-4)
+    clf.partial_fit(np.eye(9)[:1], ["new"])
+    np.testing.assert_allclose(clf.predict_proba(np.eye(9)).sum(axis=1), 1.0, rtol=1e-4)
+    with pytest.raises(DataError, match="one class in every row"):
+        clf.partial_fit(np.eye(9)[:1], [["a", "b"]])
 
 
 def test_vectors_to_begin_with_know_words_that_no_example_had() -> None:

@@ -19,6 +19,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from labelgrove import (
+    EmbeddingClassifier,
     LdSMClassifier,
     LOMTreeClassifier,
     OnlinePLTClassifier,
@@ -146,6 +147,17 @@ def models() -> Iterator[Old]:
     yield old(
         "ldsm-nag", LdSMClassifier(arity=2, learner="nag", learning_rate=0.05, **few).fit(X, Y)
     )
+    yield from embeddings(X, Y)
+
+
+def embeddings(X: np.ndarray, Y: list[list[str]]) -> Iterator[Old]:
+    """Learn vectors of features."""
+    few: dict[str, Any] = {"dimension": 3, "arity": 2, "max_leaf_size": 2, "max_iter": 20}
+    model = EmbeddingClassifier(**few).fit(X, Y).partial_fit(X[:1], [["kiwi"]])
+    yield Old("embedding", model, X.tolist())
+    yield Old("embedding-for-prediction", model, X.tolist(), for_prediction=True)
+    competing = EmbeddingClassifier(loss="softmax", learner="sgd", **few)
+    yield Old("embedding-softmax", competing.fit(X, [row[0] for row in Y]), X.tolist())
 
 
 def answers(model: Any, questions: Any) -> dict[str, Any]:

@@ -139,7 +139,9 @@ class EmbeddingPlt {
   struct Visits {
     std::vector<Visit> all;
     std::vector<std::uint32_t> slots;
-    std::vector<std::pair<NodeId, std::uint32_t>> reached;  // scratch
+    std::vector<std::uint64_t> reached;  // of the example at hand: nodes, and the slot of a positive child
+
+    void take(std::size_t labels);
   };
   // An example's features as rows of vectors_, and how much of the mean each is.
   struct Parts {

@@ -11,6 +11,13 @@ namespace labelgrove {
 inline constexpr std::size_t kVectorLanes = 8;
 constexpr std::size_t padded(std::size_t n) { return (n + kVectorLanes - 1) / kVectorLanes * kVectorLanes; }
 
+// Vectors that lie far apart are asked for so many turns before they are used.
+inline constexpr std::size_t kAhead = 6;
+inline void prefetch_vector(const float* vector, std::size_t n) {
+  constexpr std::size_t kLineFloats = 16;
+  for (std::size_t i = 0; i < n; i += kLineFloats) __builtin_prefetch(vector + i);
+}
+
 // No number in a vector goes beyond, whatever the steps: so nothing that is made of two vectors overflows.
 inline constexpr float kLargestCoordinate = 1e6F;
 

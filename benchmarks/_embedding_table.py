@@ -1,0 +1,50 @@
+"""Learnt vectors as tables: beside fastText and linear trees, and over λ′."""
+
+from __future__ import annotations
+
+from benchmarks._tables import Results, table
+
+
+def embedding(found: Results) -> str:
+    """Both tables."""
+    return f"{_beside(found)}\n\n{_knob(found)}"
+
+
+def _beside(found: Results) -> str:
+    """P@k and times by data set and model; at equal settings also as many times faster."""
+    header = ["data", "model", "P@1/3/5", "learning s", "× fastText", "µs a row", "× fastText"]
+    rows: list[list[object]] = []
+    for result in found:
+        theirs = {row["model"]: row for row in result["rows"]}.get("fastText hs")
+        for row in result["rows"]:
+            cells: list[object] = [
+                result["subject"],
+                row["model"],
+                "/".join(f"{p:.1f}" for p in row["precision"]),
+            ]
+            for figure in ("learning_cpu", "predicting_us"):
+                cells.append(f"{row[figure]:.2f}")
+                alike = theirs is not None and row["model"] == "as fastText hs"
+                cells.append(f"{theirs[figure] / row[figure]:.1f}" if theirs and alike else "")
+            rows.append(cells)
+    return table(header, rows)
+
+
+def _knob(found: Results) -> str:
+    """P@1, depth and time by data set and λ′."""
+    header = ["data", "λ′", "P@1", "P@5", "depth@1", "blocks", "learning s", "µs a row"]
+    rows: list[list[object]] = [
+        [
+            result["subject"],
+            "Huffman" if one["lambda_prime"] is None else f"{one['lambda_prime']:g}",
+            f"{one['precision'][0]:.1f}",
+            f"{one['precision'][2]:.1f}",
+            f"{one['depth']:.2f}",
+            f"{one['blocks']:.1f}",
+            f"{one['learning_cpu']:.1f}",
+            f"{one['batch_us']:.1f}",
+        ]
+        for result in found
+        for one in result["trees"]
+    ]
+    return table(header, rows)

@@ -1,0 +1,167 @@
+"""Learnt vectors under a label tree: beside fastText in turns, and what λ′ does to them."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Sequence
+from itertools import pairwise
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+import numpy as np
+
+from benchmarks._data import Stream, is_there, load, precisions
+from benchmarks._environments import FASTTEXT, run
+from benchmarks._measure import Clock, fresh
+from benchmarks._results import command_line, write
+from benchmarks.knob import build, search
+from benchmarks.programs import texts as programs
+from labelgrove import EmbeddingClassifier, PLTClassifier
+
+DATASETS = (
+    "clinc150-tfidf",
+    "cooking-tfidf",
+    "onet-tasks",
+    "stackexchange-tfidf",
+    "synth4k-hard",
+    "eurlex57k-tfidf",
+)
+ALIKE = {"dim": 100, "epoch": 25, "lr": 0.5, "loss": "hs"}
+"""What fastText is told, and ours where both are to have the same settings."""
+
+PLAIN: dict[str, Any] = {
+    "dimension": 100,
+    "max_iter": 25,
+    "learner": "sgd",
+    "learning_rate": 0.5,
+    "tree": "huffman",
+    "arity": 2,
+}
+OURS: dict[str, dict[str, Any]] = {
+    "as fastText hs": PLAIN,
+    "default": {},
+    "one-versus-rest": {"tree": "flat"},
+}
+LAMBDAS = (0.0, 0.25, 0.5, 0.75, 1.0, 2.0, 4.0, 16.0, 64.0, 256.0, 1e5)
+"""λ′ of the paper's section 5.2."""
+
+_MOST_FOR_FLAT = 2 * 10**7
+"""Rows times labels, of which one-versus-rest computes every one in each pass."""
+
+
+def read(dataset: str, *, told: bool) -> tuple[Stream, Stream]:
+    """Both parts; every value is 1 where values are not to be ``told``."""
+    both = load(dataset, "train"), load(dataset, "test")
+    for part in both:
+        if not told:
+            part.X.data[:] = 1.0
+    return both
+
+
+def learn_and_predict(dataset: str, name: str) -> dict[str, Any]:
+    """One of ours, in this process and one thread; as fastText it is not told the values."""
+    train, test = read(dataset, told=OURS.get(name) is not PLAIN)
+    parameters = OURS.get(name)
+    if parameters is PLAIN and all(len(row) == 1 for row in train.labels):
+        parameters = {**PLAIN, "loss": "softmax"}
+    model: Any = PLTClassifier() if parameters is None else EmbeddingClassifier(**parameters)
+    with Clock() as learning:
+        model.fit(train.X, _targets(train, parameters))
+    with Clock() as predicting:
+        best, _ = model.predict_topk(test.X, programs.K)
+    return _figures(best, test, learning.cpu, predicting.cpu)
+
+
+def _targets(train: Stream, parameters: dict[str, Any] | None) -> Any:
+    one_each = parameters is not None and parameters.get("loss") == "softmax"
+    return [label for (label,) in train.labels] if one_each else train.labels
+
+
+def _figures(best: Any, test: Stream, learning: float, predicting: float) -> dict[str, Any]:
+    return {
+        "precision": precisions(np.asarray(best), test.labels),
+        "learning_cpu": learning,
+        "predicting_us": 1e6 * predicting / len(test.labels),
+    }
+
+
+def ask_fasttext(dataset: str) -> dict[str, Any] | None:
+    """Let fastText learn and predict; None where it meets its NaN."""
+    train, test = load(dataset, "train"), load(dataset, "test")
+    with tempfile.TemporaryDirectory() as folder:
+        paths: dict[str, Any] = {}
+        for name, part in (("train", train), ("test", test)):
+            ends, ids = part.X.indptr.tolist(), part.X.indices.tolist()
+            texts = [" ".join(map(str, ids[begin:end])) for begin, end in pairwise(ends)]
+            paths[name] = str(Path(folder, name))
+            programs.write(Path(paths[name]), texts, part.labels)
+        found = run(FASTTEXT, "fasttext_rows", **paths, options=ALIKE)
+    if found["predicted"] is None:
+        return None
+    best = [([*row, *[-1] * programs.K])[: programs.K] for row in found["predicted"]]
+    return _figures(best, test, found["learning_cpu"], found["predicting_cpu"])
+
+
+def beside(dataset: str, times: int, *, peers: bool) -> list[dict[str, Any]]:
+    """All of them in turns; times are medians."""
+    train = load(dataset, "train")
+    n_labels = 1 + max(label for row in train.labels for label in row)
+    names = [*OURS, "linear, batch"]
+    if len(train.labels) * n_labels > _MOST_FOR_FLAT:
+        names.remove("one-versus-rest")
+    turns: dict[str, list[dict[str, Any]]] = {}
+    for _ in range(times):
+        if peers and (theirs := ask_fasttext(dataset)) is not None:
+            turns.setdefault("fastText hs", []).append(theirs)
+        for name in names:
+            told = {"dataset": dataset, "name": name}
+            found = fresh("benchmarks.embedding:learn_and_predict", **told)
+            turns.setdefault(name, []).append(found)
+    rows = []
+    for name, measured in turns.items():
+        row: dict[str, Any] = {"model": name, "precision": measured[0]["precision"]}
+        for figure in ("learning_cpu", "predicting_us"):
+            row[figure] = round(median(one[figure] for one in measured), 3)
+        rows.append(row)
+        print(f"{dataset}: {row}", flush=True)
+    return rows
+
+
+def knob(dataset: str, lambda_prime: float | None) -> dict[str, Any]:
+    """The paper's experiment: the model of fastText on an interpolated tree; None is Huffman's."""
+    train, test = read(dataset, told=False)
+    tree: Any = "huffman"
+    if lambda_prime is not None:
+        tree = build(train, "interpolated", lambda_prime=lambda_prime, max_leaf_size=1)
+    model = EmbeddingClassifier(**{**PLAIN, "tree": tree})
+    with Clock() as learning:
+        model.fit(train.X, train.labels)
+    best, _ = model.predict_topk(test.X, programs.K)
+    return {
+        "lambda_prime": lambda_prime,
+        "precision": precisions(best, test.labels),
+        "learning_cpu": round(learning.cpu, 3),
+        **search(model, test, 1),
+    }
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Measure, and write ``embedding-<dataset>.json``."""
+    parser = command_line(__doc__ or "", DATASETS)
+    parser.add_argument("--peers", action="store_true", help="fastText, too")
+    parser.add_argument("--repetitions", type=int, default=3, help="turns")
+    parser.add_argument("--lambdas", type=float, nargs="*", default=list(LAMBDAS))
+    chosen = parser.parse_args(arguments)
+    for dataset in filter(is_there, chosen.subjects):
+        rows = beside(dataset, chosen.repetitions, peers=chosen.peers)
+        trees = []
+        for lambda_prime in [*chosen.lambdas, None] if chosen.lambdas else []:
+            told = {"dataset": dataset, "lambda_prime": lambda_prime}
+            trees.append(fresh("benchmarks.embedding:knob", **told))
+            print(f"{dataset}: {trees[-1]}", flush=True)
+        write(chosen.output, "embedding", dataset, {"rows": rows, "trees": trees})
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,74 @@
+#include <algorithm>
+#include <array>
+#include <vector>
+
+#include "harness.hpp"
+#include "labelgrove/vector_kernels.hpp"
+#include "support.hpp"
+
+namespace labelgrove::testing {
+namespace {
+
+std::vector<float> random_vector(Random& random, std::size_t n) {
+  std::vector<float> values(n);
+  for (float& value : values) value = random.between(-2.0F, 2.0F);
+  return values;
+}
+
+// To the last bit: eight sums, of even and odd groups of eight apart.
+float plain_dot(const std::vector<float>& a, const std::vector<float>& b) {
+  std::array<std::array<float, kVectorLanes>, 2> sums{};
+  for (std::size_t i = 0; i < a.size(); ++i) {
+    sums[i / kVectorLanes % 2][i % kVectorLanes] += a[i] * b[i];
+  }
+  auto& s = sums[0];
+  for (std::size_t k = 0; k < kVectorLanes; ++k) s[k] += sums[1][k];
+  return ((s[0] + s[4]) + (s[2] + s[6])) + ((s[1] + s[5]) + (s[3] + s[7]));
+}
+
+TEST("vector kernels: every width gives what plain loops give, to the last bit") {
+  Random random(1);
+  for (std::size_t n = kVectorLanes; n <= 30 * kVectorLanes; n += kVectorLanes) {
+    const std::vector<float> x = random_vector(random, n);
+    const std::vector<float> before = random_vector(random, n);
+    std::vector<float> w = before;
+    std::vector<float> y = random_vector(random, n);
+    CHECK_EQ(vector_kernels().dot(x.data(), w.data(), n), plain_dot(x, w));
+    std::vector<float> expected = y;
+    for (std::size_t i = 0; i < n; ++i) expected[i] += 0.3F * before[i];
+    vector_kernels().add_then_move(0.3F, y.data(), -0.7F, x.data(), w.data(), n);
+    CHECK(y == expected);
+    std::vector<float> moved = before;
+    vector_kernels().move(-0.7F, x.data(), moved.data(), n);
+    CHECK(moved == w);
+    for (std::size_t i = 0; i < n; ++i) expected[i] = before[i] + -0.7F * x[i];
+    CHECK(moved == expected);
+    std::vector<float> sum = before;
+    vector_kernels().add(-0.7F, x.data(), sum.data(), n);
+    CHECK(sum == moved);
+
+    const std::vector<float> table = random_vector(random, 5 * n);
+    const std::vector<std::uint32_t> rows{3, 0, 4, 3, 1, 2, 0, 4, 1};
+    const std::vector<float> shares = random_vector(random, rows.size());
+    std::vector<float> mean(n);
+    vector_kernels().combine(table.data(), rows.data(), shares.data(), rows.size(), mean.data(), n);
+    std::vector<float> plain(n);
+    for (std::size_t j = 0; j < rows.size(); ++j) {
+      for (std::size_t i = 0; i < n; ++i) plain[i] += shares[j] * table[rows[j] * n + i];
+    }
+    CHECK(mean == plain);
+  }
+}
+
+TEST("vector kernels: no coordinate goes beyond the largest") {
+  const std::vector<float> x(kVectorLanes, 1.0F);
+  std::vector<float> w(kVectorLanes, -5.0F);
+  vector_kernels().move(1e30F, x.data(), w.data(), w.size());
+  CHECK(std::ranges::all_of(w, [](float value) { return value == kLargestCoordinate; }));
+  std::vector<float> y(kVectorLanes);
+  vector_kernels().add_then_move(0.0F, y.data(), -1e30F, x.data(), w.data(), w.size());
+  CHECK(std::ranges::all_of(w, [](float value) { return value == -kLargestCoordinate; }));
+}
+
+}  // namespace
+}  // namespace labelgrove::testing
