@@ -32,6 +32,16 @@ def test_for_people(run: Any, text_model: Path, vector_model: Path) -> None:
     assert "text " not in run("info", vector_model).stdout
 
 
+def test_a_second_stage_is_told_and_explained(run: Any, texts: Path, tmp_path: Path) -> None:
+    model = tmp_path / "staged.lg"
+    run("train", texts, "-o", model, "--set", "second_stage=head")
+    seen = json.loads(run("info", model, "--json").stdout)["second_stage"]
+    assert seen["examples"] > 100
+    verdict = "re-ranks the best labels" if seen["reranks"] else "keeps the ranking"
+    assert verdict in run("info", model).stdout
+    assert "by a second stage, from" in run("explain", model, "--text", "anything").stdout
+
+
 def test_integer_labels_are_keys_of_json(run: Any, vector_model: Path) -> None:
     found = json.loads(run("info", vector_model, "--json").stdout)
     assert found["text"] is None

@@ -213,7 +213,7 @@ def test_an_explanation_says_what_the_second_stage_went_by(online: OnlinePLTClas
     assert [one.probability for one in explained] == scores[0].tolist()
     for one in explained:
         assert one.first_stage == pytest.approx(one.path[-1].product, rel=1e-5)
-        assert one.cosine is not None and "cosine to the centroid" in str(one)
+        assert one.cosine is not None and f"cosine to its centroid, {one.cosine:.2f}" in str(one)
 
 
 def test_later_passes_tell_it_nothing() -> None:

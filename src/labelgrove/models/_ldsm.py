@@ -148,12 +148,7 @@ class LdSMClassifier(BatchClassifier):
     threshold : float
         Score from which :meth:`predict` returns a label, for multi-label targets.
     second_stage : {"calibrate", "head", "tail"} or float in [0, 1], optional
-        What comes after the trees, and learns from held-out examples:
-        "calibrate" turns scores into probabilities that are right as often as they say; "head"
-        also re-ranks the best labels by how near the example is to the centroid of each, as soon
-        as P@k is seen to gain; "tail" does so for PSP@k, which counts rare labels more, a number
-        for a mix, from 0 for the head to 1 for the tail. Off the head, what comes first is what
-        is worth most, not what is most probable.
+        What comes after the trees: see :class:`PLTClassifier`.
     n_jobs : int, optional
         Threads; -1 for all processors. The result is the same for any number.
     random_state : int, RandomState or None

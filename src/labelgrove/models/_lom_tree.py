@@ -129,12 +129,7 @@ class LOMTreeClassifier(OnlineClassifier):
     threshold : float
         Not used: :meth:`predict` gives the most probable class.
     second_stage : {"calibrate", "head", "tail"} or float in [0, 1], optional
-        What comes after the tree, and learns from examples predicted before they are learnt:
-        "calibrate" turns scores into probabilities that are right as often as they say; "head"
-        also re-ranks the best labels by how near the example is to the centroid of each, as soon
-        as P@k is seen to gain; "tail" does so for PSP@k, which counts rare labels more, a number
-        for a mix, from 0 for the head to 1 for the tail. Off the head, what comes first is what
-        is worth most, not what is most probable.
+        What comes after the tree: see :class:`OnlinePLTClassifier`.
     n_jobs : int, optional
         Threads for prediction; -1 for all processors. Learning takes one: where an example goes
         depends on all that came before.

@@ -136,6 +136,8 @@ def show_explanation(explained: Explanation) -> None:
         parts.append(_heading(one))
         if explained.text is not None and one.highlights and is_terminal(sys.stdout):
             parts.append(Padding(_highlighted(explained.text, one.highlights), (0, 0, 1, 2)))
+        if one.first_stage is not None:
+            parts.append(Text(one.after_first_stage()))
         if one.leaves:
             parts.append(Text(one.in_leaves()))
         if one.path:

@@ -66,6 +66,7 @@ def describe(model: Model, path: str) -> dict[str, Any]:
         "features": int(classifier.n_features_in_),
         **_tree_facts(classifier),
         "thresholds": _threshold_facts(classifier),
+        "second_stage": getattr(classifier, "second_stage_", None),
         "weights": int(size["weights"]),
         "bytes": Path(path).stat().st_size,
         "model_bytes": int(size["model_bytes"]),
@@ -142,6 +143,15 @@ def _threshold_facts(classifier: Any) -> dict[str, Any] | None:
     return {**about_thresholds(classifier), **distribution(values)}
 
 
+def _second_stage(seen: Mapping[str, Any] | None) -> list[tuple[str, str]]:
+    if seen is None:
+        return []
+    verdict = "re-ranks the best labels" if seen["reranks"] else "keeps the ranking"
+    gain = f"{100 * seen['gain']:+.2f} ± {100 * seen['error']:.2f}"
+    examples = _numbers.count(seen["examples"])
+    return [("second stage", f"{verdict} (gain {gain} points, {examples} examples seen)")]
+
+
 def _for_people(facts: Mapping[str, Any], vocabulary: Vocabulary | None) -> list[tuple[str, str]]:
     frequent = facts["most_frequent_labels"].items()
     called = str if vocabulary is None else vocabulary.called
@@ -166,6 +176,7 @@ def _for_people(facts: Mapping[str, Any], vocabulary: Vocabulary | None) -> list
         *([("tree", _tree(facts))] if "nodes" in facts else []),
         *([("splits", _splits(facts))] if "entropy" in facts else []),
         *([("thresholds", _thresholds(facts["thresholds"]))] if facts["thresholds"] else []),
+        *_second_stage(facts["second_stage"]),
         ("weights", _numbers.count(facts["weights"])),
         ("in memory", _memory(facts)),
         *([("compact", _held(facts["compaction"]))] if "compaction" in facts else []),

@@ -201,6 +201,18 @@ class LabelExplanation:
     first_stage: float | None = None
     cosine: float | None = None
 
+    def after_first_stage(self) -> str:
+        """Say what the second stage has gone by, in a sentence; nothing where there is none.
+
+        Returns
+        -------
+        str
+        """
+        if self.first_stage is None:
+            return ""
+        near = "" if self.cosine is None else f" and the cosine to its centroid, {self.cosine:.2f}"
+        return f"by a second stage, from {self.first_stage:.4g}{near}"
+
     def in_leaves(self) -> str:
         """Say in which leaves the label was found, in a sentence; nothing for a label tree.
 
@@ -234,8 +246,7 @@ class LabelExplanation:
         verdict = "predicted" if self.predicted else "not predicted"
         yield f"{self.called}  P = {self.probability:.4g}, place {self.rank}, {verdict}"
         if self.first_stage is not None:
-            near = "" if self.cosine is None else f", cosine to the centroid {self.cosine:.2f}"
-            yield f"  second stage: from {self.first_stage:.4g}{near}"
+            yield f"  {self.after_first_stage()}"
         if self.leaves:
             yield f"  {self.in_leaves()}"
         if len(self.leaves) > 1 and self.contributions:
