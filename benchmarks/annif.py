@@ -24,6 +24,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks._environments import ANNIF
+from benchmarks._results import RESULTS, write
 from benchmarks.service import BATCH, Server, load, once, read, suggesting, teaching
 from labelgrove.client import Client
 
@@ -91,7 +92,7 @@ class Annif:
             self.port: int = free.getsockname()[1]
         words = [self._python, "-m", "gunicorn", "-w", str(workers)]
         words += ["-k", "uvicorn.workers.UvicornWorker"]
-        words += ["-b", f"127.0.0.1:{self.port}", "--log-level", "error", "annif:create_app()"]
+        words += ["-b", f"127.0.0.1:{self.port}", "--log-level", "critical", "annif:create_app()"]
         self._process = subprocess.Popen(words, cwd=self._folder, env=self._environment())
         for name in BACKENDS:
             self._wait_for(suggesting("a text", name))
@@ -185,14 +186,12 @@ def main(words: Sequence[str] | None = None) -> None:
     parser.add_argument("--seconds", type=float, default=3.0, help="for each figure and turn")
     parser.add_argument("--turns", type=int, default=3)
     parser.add_argument("--known", type=int, default=KNOWN)
-    parser.add_argument("--output", help="write the result here as well")
+    parser.add_argument("--output", type=Path, default=RESULTS, help="directory of the result")
     asked = parser.parse_args(sys.argv[1:] if words is None else words)
     with tempfile.TemporaryDirectory() as folder:
         found = measure(Path(folder), Path(asked.data), asked.seconds, asked.known, asked.turns)
-    told = json.dumps(found, indent=1)
-    print(told)
-    if asked.output:
-        Path(asked.output).write_text(told, encoding="utf-8")
+    print(json.dumps(found, indent=1))
+    write(asked.output, "service", "annif", found)
 
 
 if __name__ == "__main__":

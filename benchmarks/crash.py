@@ -31,6 +31,7 @@ from pathlib import Path
 from typing import Any
 
 import labelgrove.service._log as log_module
+from benchmarks._results import RESULTS, write
 from labelgrove.service import Service, Settings, serve
 from labelgrove.service._events import body_of
 from labelgrove.service._history import History
@@ -312,7 +313,7 @@ def main(words: Sequence[str] | None = None) -> None:
     parser.add_argument("--lost-writes", action="store_true")
     parser.add_argument("--unsafe", action="store_true", help="flush nothing: must be found out")
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--output", help="write the result here as well")
+    parser.add_argument("--output", type=Path, default=RESULTS, help="directory of the result")
     asked = parser.parse_args(words)
     inside = os.environ.get("LOST_WRITES_KEPT")
     if asked.lost_writes and inside is None:
@@ -324,10 +325,10 @@ def main(words: Sequence[str] | None = None) -> None:
         kept = Path(inside) if inside else None
         directory = kept.parent / "run" if kept else Path(folder) / "run"
         found = rounds(asked.kills, asked.seconds, directory, kept, asked.seed)
-    told = json.dumps({"lost writes": kept is not None, **found})
-    print(told)
-    if asked.output:
-        Path(asked.output).write_text(told)
+    lost = kept is not None
+    print(json.dumps({"lost writes": lost, **found}))
+    if not asked.unsafe:
+        write(asked.output, "service", "crash-lost-writes" if lost else "crash", found)
 
 
 if __name__ == "__main__":

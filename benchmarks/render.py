@@ -19,6 +19,7 @@ from benchmarks import (
     _names_table,
     _plots,
     _second_stage_table,
+    _service_table,
     _tables,
     _text_table,
     _thresholds_tables,
@@ -54,6 +55,7 @@ TABLES: dict[str, Callable[[Results], str]] = {
     "second_stage": _second_stage_table.second_stage,
     "names": _names_table.names,
     "text": _text_table.text,
+    "service": _service_table.service,
     "text_speed": _text_table.text_speed,
     "embedding": _embedding_table.embedding,
 }

@@ -21,6 +21,7 @@ from urllib.parse import urlencode
 
 import numpy as np
 
+from benchmarks._results import RESULTS, write
 from labelgrove.client import Client
 from labelgrove.data import open_examples
 from labelgrove.service import Service, Settings, serve
@@ -306,7 +307,7 @@ def main(words: Sequence[str] | None = None) -> None:
     parser.add_argument(
         "--large", type=int, metavar="MB", help="measure beside a snapshot of this size instead"
     )
-    parser.add_argument("--output", help="write the result here as well")
+    parser.add_argument("--output", type=Path, default=RESULTS, help="directory of the result")
     asked = parser.parse_args(sys.argv[1:] if words is None else words)
     with tempfile.TemporaryDirectory() as folder:
         directory, data = Path(folder) / "served", Path(asked.data)
@@ -314,10 +315,8 @@ def main(words: Sequence[str] | None = None) -> None:
             found = measure_large(directory, data, asked.large)
         else:
             found = measure(directory, data, asked.seconds, asked.known)
-    told = json.dumps(found, indent=1)
-    print(told)
-    if asked.output:
-        Path(asked.output).write_text(told, encoding="utf-8")
+    print(json.dumps(found, indent=1))
+    write(asked.output, "service", "large" if asked.large else "load", found)
 
 
 if __name__ == "__main__":

@@ -22,6 +22,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from benchmarks._results import RESULTS, write
 from benchmarks.service import Server
 from labelgrove.client import Client
 from labelgrove.service import Settings
@@ -175,14 +176,12 @@ def main(words: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
     parser.add_argument("--minutes", type=float, default=60.0)
     parser.add_argument("--pace", type=float, default=50.0, help="examples a second")
-    parser.add_argument("--output", help="write the result here as well")
+    parser.add_argument("--output", type=Path, default=RESULTS, help="directory of the result")
     asked = parser.parse_args(sys.argv[1:] if words is None else words)
     with tempfile.TemporaryDirectory() as folder:
         found = soak(Path(folder), asked.minutes, asked.pace)
-    told = json.dumps(found, indent=1)
-    print(told)
-    if asked.output:
-        Path(asked.output).write_text(told, encoding="utf-8")
+    print(json.dumps(found, indent=1))
+    write(asked.output, "service", "soak", found)
 
 
 if __name__ == "__main__":

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import socket
 import threading
 from contextlib import suppress
@@ -17,6 +18,7 @@ from labelgrove.service import Service, Settings, create_app
 from labelgrove.service import _app as app
 from labelgrove.service import _http as http
 from labelgrove.service._log import Log
+from labelgrove.service._model import Learner
 from labelgrove.service._problems import Problem
 from service.kit import SMALL, examples
 
@@ -226,6 +228,46 @@ def test_everything_can_be_asked_while_it_learns(client: TestClient, service: Se
         sequence = int(answer.headers["LabelGrove-Sequence"])
         assert applied <= sequence
         applied = sequence
+
+
+def test_a_project_is_removed_whatever_was_asked_of_it(
+    client: TestClient, service: Service
+) -> None:
+    teach(client)
+    change = {"names": {"cat": "tom"}}
+    assert client.post(f"{DEMO}/labels/rename?wait=applied", json=change).status_code == 200
+    stop = threading.Event()
+
+    def keep_asking() -> None:
+        while not stop.is_set() and client.get(f"{DEMO}/stats").status_code == 200:
+            pass
+
+    asking = [threading.Thread(target=keep_asking) for _ in range(3)]
+    asking += [threading.Thread(target=client.post, args=(f"{DEMO}/rebuild",))]
+    for one in asking:
+        one.start()
+    removed = threading.Thread(target=client.delete, args=(DEMO,))
+    removed.start()
+    removed.join(30)
+    stop.set()
+    for one in asking:
+        one.join(30)
+    assert not removed.is_alive() and service.names() == []
+
+
+def test_a_snapshot_on_a_full_disk_is_refused(
+    client: TestClient, service: Service, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def save(_: object, path: Path) -> None:
+        path.write_bytes(b"a half")
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    teach(client)
+    monkeypatch.setattr(Learner, "save", save)
+    refused(client.post(f"{DEMO}/snapshots"), 507, "the disk is full")
+    monkeypatch.undo()
+    assert client.get(f"{DEMO}/snapshots").json() == {"snapshots": []}
+    assert len(client.post(f"{DEMO}/snapshots").json()["snapshots"]) == 1
 
 
 def test_why(client: TestClient) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import base64
+import errno
 import logging
 import time
 from collections import deque
@@ -35,6 +36,7 @@ MOST_BYTES = 32 * 1024 * 1024
 _BODY_SECONDS = 30.0
 _WAIT_SECONDS = 60.0
 _LOOPBACK = {"127.0.0.1", "localhost", "::1"}
+_NO_ROOM = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
 _BUCKETS = (0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.5, 1, 5, 30, 60)
 
 
@@ -182,7 +184,7 @@ class Call:
         self.query: Any = None
         self.raw = b""
         self.headers: dict[str, str] = {}
-        self._entered: str | None = None
+        self._project: Project | None = None
 
     @property
     def service(self) -> Service:
@@ -191,11 +193,13 @@ class Call:
 
     async def project(self) -> Project:
         """The project that the path names, which stays in memory until the call is over."""
+        if self._project is not None:  # entered once, as it is left once
+            return self._project
         name = self.request.path_params["project"]
         project = self.service.held_now(name)
         if project is None:
             project = await asyncio.to_thread(self.service.enter, name)
-        self._entered = name
+        self._project = project
         return project
 
     async def result(self, future: Future[T]) -> T:
@@ -233,8 +237,8 @@ class Call:
 
     def leave(self) -> None:
         """Let go of the project."""
-        if self._entered is not None:
-            self.service.leave(self._entered)
+        if self._project is not None:
+            self.service.leave(self._project.name)
 
 
 async def answer(context: Context, route: Route, request: Request) -> Response:
@@ -341,6 +345,8 @@ def _failure(failure: Exception) -> Response:
         )
     if isinstance(failure, LabelGroveError):
         return problem(500, str(failure))
+    if isinstance(failure, OSError) and failure.errno in _NO_ROOM:
+        return problem(507, "the disk is full; what was there before is there as it was")
     _log.exception("a request failed", exc_info=failure)
     return problem(500, "this is a fault of LabelGrove itself; the server's log says more")
 

@@ -305,6 +305,11 @@ class Project:
         except LabelGroveError as problem:
             _log.warning("%s: not rebuilt (%s)", self.name, problem)
 
+    def stop_building(self) -> None:
+        """End what is being built beside; who waits for it is told so."""
+        for process in list(self._processes):
+            process.terminate()
+
     @property
     def lag(self) -> int:
         """Events that the model does not know yet."""
@@ -312,8 +317,7 @@ class Project:
 
     def close(self) -> None:
         """Commit and learn all that waits, and write a snapshot."""
-        for process in list(self._processes):
-            process.terminate()
+        self.stop_building()
         self.log.close_writing()
         with self._changed:
             self._closing = True

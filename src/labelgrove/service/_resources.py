@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
+from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
 from typing import Annotated, Any, Literal
 
@@ -368,7 +369,11 @@ async def take_snapshot(call: Call) -> Snapshots:
 async def rebuild(call: Call) -> Rebuilding:
     call.may_learn()
     project = await call.project()
-    return await asyncio.to_thread(project.rebuild)
+    # A thread of its own: it takes minutes, and those of to_thread are few.
+    alone = ThreadPoolExecutor(1, "rebuild")
+    built = alone.submit(project.rebuild)
+    alone.shutdown(wait=False)
+    return await call.result(built)
 
 
 # --- the service ---------------------------------------------------------------------------------

@@ -171,6 +171,9 @@ class Service:
     def delete(self, name: str) -> None:
         """Remove a project with all that it has learnt."""
         folder = self._existing(name)
+        held = self._open.get(name)
+        if held is not None:
+            held.stop_building()  # who waits for that uses the project
         with self._alone(name):
             project = self._open.pop(name, None)
             if project is not None:
@@ -239,10 +242,13 @@ class Service:
         with self._changed:
             if self.closing:
                 raise Problem(503, "the service is being stopped; try again in a moment")
-            while name in self._busy or (unused and name in self._users):
+            while name in self._busy:
                 self._changed.wait()
-            self._busy.add(name)
+            self._busy.add(name)  # from here on nobody enters
         try:
+            with self._changed:
+                while unused and name in self._users:
+                    self._changed.wait()
             yield
         finally:
             with self._changed:
