@@ -31,7 +31,7 @@ from pathlib import Path
 from typing import Any
 
 import labelgrove.service._log as log_module
-from benchmarks._results import RESULTS, write
+from benchmarks._results import write
 from labelgrove.service import Service, Settings, serve
 from labelgrove.service._events import body_of
 from labelgrove.service._history import History
@@ -313,7 +313,7 @@ def main(words: Sequence[str] | None = None) -> None:
     parser.add_argument("--lost-writes", action="store_true")
     parser.add_argument("--unsafe", action="store_true", help="flush nothing: must be found out")
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--output", type=Path, default=RESULTS, help="directory of the result")
+    parser.add_argument("--output", type=Path, help="directory to keep the result in")
     asked = parser.parse_args(words)
     inside = os.environ.get("LOST_WRITES_KEPT")
     if asked.lost_writes and inside is None:
@@ -327,7 +327,7 @@ def main(words: Sequence[str] | None = None) -> None:
         found = rounds(asked.kills, asked.seconds, directory, kept, asked.seed)
     lost = kept is not None
     print(json.dumps({"lost writes": lost, **found}))
-    if not asked.unsafe:
+    if asked.output and not asked.unsafe:
         write(asked.output, "service", "crash-lost-writes" if lost else "crash", found)
 
 
