@@ -64,6 +64,11 @@ def test_labels_may_be_absent_only_where_that_is_said(tmp_path: Path, read) -> N
         assert [chunk.labels for chunk in reader] == [[()]]
 
 
+def test_what_the_fast_reader_refuses_beside_text_and_labels_does_no_harm(read) -> None:
+    content = '{"score": NaN, "half": "\\ud800", "text": "a", "labels": ["x"]}\n' + GOOD
+    assert read(content, "jsonl").text == ["a", "a"]
+
+
 GOOD = '{"text": "a", "labels": ["x"]}\n'
 MALFORMED = [
     ('{"text": "a", "labels": ["x"]', "not JSON"),
