@@ -126,12 +126,13 @@ void register_text(nb::module_& module) {
           nb::arg("texts"), nb::arg("threads"))
       .def(
           "add",
-          [](TextFeatures& self, const In<std::int64_t>& indptr, const In<FeatureId>& ids, const In<float>& values) {
+          [](TextFeatures& self, const In<std::int64_t>& indptr, const In<FeatureId>& ids, const In<float>& values,
+             unsigned threads) {
             const Counted counts(indptr, ids, values, self.options().columns);
             const WithoutGil without_gil;
-            self.add(counts);
+            self.add(counts, threads);
           },
-          nb::arg("indptr").noconvert(), nb::arg("ids").noconvert(), nb::arg("values").noconvert())
+          nb::arg("indptr").noconvert(), nb::arg("ids").noconvert(), nb::arg("values").noconvert(), nb::arg("threads"))
       .def(
           "add_all",
           [](TextFeatures& self, const nb::list& given, unsigned threads) {

@@ -372,15 +372,31 @@ TextRows TextFeatures::transform(std::span<const std::string_view> texts, unsign
   return rows;
 }
 
-void TextFeatures::add(const RowView& counts) {
+// Every thread has columns of its own, in which it goes from document to document.
+template <typename Use>
+void TextFeatures::each_share(const RowView& counts, unsigned threads, Use&& use) const {
+  const std::size_t shares = std::max(1U, threads);
+  parallel_for(shares, threads, [&](std::size_t share) {
+    const std::uint64_t low = options_.columns * std::uint64_t{share} / shares;
+    const std::uint64_t high = options_.columns * std::uint64_t{share + 1} / shares;
+    for (std::size_t row = 0; row < counts.size(); ++row) {
+      const Features x = counts[row];
+      const auto offset = static_cast<std::size_t>(counts.indptr[row]);
+      std::size_t j = static_cast<std::size_t>(std::lower_bound(x.ids, x.ids + x.size, low) - x.ids);
+      for (; j < x.size && x.ids[j] < high; ++j) use(row, offset + j);
+    }
+  });
+}
+
+void TextFeatures::add(const RowView& counts, unsigned threads) {
   n_documents_ += counts.size();
   if (documents_.empty()) return;
-  for (const FeatureId id : counts.ids) ++documents_[id];
+  each_share(counts, threads, [&](std::size_t, std::size_t j) { ++documents_[counts.ids[j]]; });
 }
 
 TextRows TextFeatures::add_all(std::span<const std::string_view> texts, unsigned threads) {
   TextRows rows = count(texts, threads);
-  add(rows.view());
+  add(rows.view(), threads);
   weigh(rows, 0, threads);
   return rows;
 }
@@ -390,21 +406,12 @@ TextRows TextFeatures::learn(const RowView& counts, unsigned threads) {
   rows.indptr.assign(counts.indptr.begin(), counts.indptr.end());
   rows.ids.assign(counts.ids.begin(), counts.ids.end());
   rows.values.resize(counts.values.size());
-  // Every thread has columns of its own, in which it goes from document to document.
-  const std::size_t shares = std::max(1U, threads);
-  parallel_for(shares, threads, [&](std::size_t share) {
-    const std::uint64_t low = options_.columns * std::uint64_t{share} / shares;
-    const std::uint64_t high = options_.columns * std::uint64_t{share + 1} / shares;
-    for (std::size_t row = 0; row < counts.size(); ++row) {
-      const Moment now = moment(n_documents_ + row + 1);
-      const Features x = counts[row];
-      const auto offset = static_cast<std::size_t>(counts.indptr[row]);
-      std::size_t j = static_cast<std::size_t>(std::lower_bound(x.ids, x.ids + x.size, low) - x.ids);
-      for (; j < x.size && x.ids[j] < high; ++j) {
-        const std::uint32_t d = documents_.empty() ? 1 : ++documents_[x.ids[j]];
-        rows.values[offset + j] = weight(x.values[j], d, now);
-      }
-    }
+  std::vector<Moment> moments;
+  moments.reserve(counts.size());
+  for (std::size_t row = 0; row < counts.size(); ++row) moments.push_back(moment(n_documents_ + row + 1));
+  each_share(counts, threads, [&](std::size_t row, std::size_t j) {
+    const std::uint32_t d = documents_.empty() ? 1 : ++documents_[counts.ids[j]];
+    rows.values[j] = weight(counts.values[j], d, moments[row]);
   });
   n_documents_ += counts.size();
   finish(rows, threads);

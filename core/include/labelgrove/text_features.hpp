@@ -62,7 +62,7 @@ class TextFeatures {
   TextRows transform(std::span<const std::string_view> texts, unsigned threads) const;
 
   // Counts documents whose features were counted.
-  void add(const RowView& counts);
+  void add(const RowView& counts, unsigned threads);
   // Counts documents, then weights each by all of them.
   TextRows add_all(std::span<const std::string_view> texts, unsigned threads);
   // One document after another: each is counted, then weighted as things stand. Any cut into calls and any number of
@@ -81,6 +81,9 @@ class TextFeatures {
   float weight(float times, std::uint32_t documents, const Moment& of) const;
   // Weights rows by the documents that there are, or that there will be with some more that have all the features.
   void weigh(TextRows& rows, std::uint32_t more, unsigned threads) const;
+  // Calls use(row, place) for every feature, one document after another for each column.
+  template <typename Use>
+  void each_share(const RowView& counts, unsigned threads, Use&& use) const;
   // Scales the parts of a row to their lengths, and leaves out what weighs nothing; gives the number that is left.
   std::size_t finish(std::span<FeatureId> ids, std::span<float> values) const;
   void finish(TextRows& rows, unsigned threads) const;

@@ -189,7 +189,9 @@ class TextFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
             If a parameter lies outside its domain.
         """
         engine = _core.TextFeatures(self._options())
-        engine.add(*engine.count(list(checked_texts(texts)), thread_count(self.n_jobs)))
+        threads = thread_count(self.n_jobs)
+        counts: Triple = engine.count(list(checked_texts(texts)), threads)
+        engine.add(*counts, threads)
         self._start(engine)
         return self
 
@@ -210,8 +212,9 @@ class TextFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
         DataError, ParameterError
             As for :meth:`fit`.
         """
-        engine = self._started()
-        engine.add(*engine.count(list(checked_texts(texts)), thread_count(self.n_jobs)))
+        engine, threads = self._started(), thread_count(self.n_jobs)
+        counts: Triple = engine.count(list(checked_texts(texts)), threads)
+        engine.add(*counts, threads)
         return self
 
     def transform(self, texts: Iterable[str]) -> csr_array:
