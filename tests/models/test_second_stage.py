@@ -199,7 +199,10 @@ def test_labels_that_are_removed_leave_nothing_behind(online: OnlinePLTClassifie
     clf = OnlinePLTClassifier(**online.get_params()).fit(*near_centroids())
     X, _ = near_centroids(1, 20)
     best = clf.predict_topk(X, 1)[0][0, 0]
+    engine, of_best = stage_of(clf), clf._learned.labels.ids_of([best]).view(np.uint32)
+    assert engine.sums.counts(of_best)[0] == clf.label_counts_[clf.classes_ == best][0]
     clf.remove_labels([best])
+    assert engine.sums.counts(of_best)[0] == 0
     assert not (clf.predict_topk(X, 14)[0] == best).any()
     clf.partial_fit(X[:1], [[best]])
     assert clf.label_counts_[clf.classes_ == best] == 1
