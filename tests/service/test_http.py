@@ -333,9 +333,14 @@ def test_what_is_wrong_is_named(client: TestClient, body: bytes, status: int, wo
 
 
 def test_bounds(client: TestClient, monkeypatch: pytest.MonkeyPatch) -> None:
+    deep = b'[{"text": "a", "subjects": [], "metadata": {"x": %s}}]' % (b"[" * 9_999 + b"]" * 9_999)
+    kind = {"content-type": "application/json"}
+    refused(client.post(f"{DEMO}/learn", content=deep, headers=kind), 400, "too deeply")
+    many = {"text": "a", **{f"field{i}": "" for i in range(1000)}}
+    refused(client.post(f"{DEMO}/suggest", data=many), 400, "form", "fields")
+    refused(client.post(f"{DEMO}/explain", json={"text": "a" * 100_001}), 422, "100000")
     monkeypatch.setattr(http, "MOST_BYTES", 1000)
     refused(client.post(f"{DEMO}/suggest", data={"text": "a" * 1000}), 413, "1000")
-    kind = {"content-type": "application/json"}
     pieces = client.post(f"{DEMO}/learn", content=iter([b"a" * 600] * 2), headers=kind)
     refused(pieces, 413, "1000")
     refused(client.post(f"{DEMO}/examples", content=b"{}"), 415, "application/json")

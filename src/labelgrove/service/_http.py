@@ -33,6 +33,7 @@ T = TypeVar("T")
 MOST_BYTES = 32 * 1024 * 1024
 """Of a request's body."""
 
+_FIELDS = 1_000
 _BODY_SECONDS = 30.0
 _WAIT_SECONDS = 60.0
 _LOOPBACK = {"127.0.0.1", "localhost", "::1"}
@@ -302,14 +303,19 @@ async def _take_body(call: Call) -> None:
         return
     if kind != "application/json":
         raise Problem(415, f"found a body of type {kind!r:.80}; expected application/json")
-    call.body = msgspec.json.decode(call.raw, type=route.body)
+    try:
+        call.body = msgspec.json.decode(call.raw, type=route.body)
+    except RecursionError:
+        raise Problem(400, "the body is nested too deeply") from None
 
 
 def _form(raw: bytes) -> dict[str, str]:
     from urllib.parse import parse_qsl
 
     try:
-        pairs = parse_qsl(raw.decode("ascii"), True, encoding="utf-8", errors="strict")
+        pairs = parse_qsl(
+            raw.decode("ascii"), True, encoding="utf-8", errors="strict", max_num_fields=_FIELDS
+        )
     except UnicodeDecodeError:
         raise Problem(400, "the form holds bytes that are no UTF-8") from None
     except ValueError as error:

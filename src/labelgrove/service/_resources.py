@@ -36,6 +36,9 @@ from labelgrove.vocabulary import Vocabulary
 
 _FINGERPRINTS = 20
 
+MOST_EXPLAINED = 100_000
+"""Characters of a text that is explained, which takes ten times as long as to suggest for it."""
+
 Count = Annotated[int, Meta(ge=0, le=2**53)]
 Wait = Literal["durable", "applied"]
 
@@ -261,7 +264,7 @@ async def set_thresholds(call: Call) -> Receipt:
 class Question(Struct, forbid_unknown_fields=True):
     """A text, and perhaps a label that it may or may not have been given."""
 
-    text: Text
+    text: Annotated[str, Meta(min_length=1, max_length=MOST_EXPLAINED)]
     label: Name | None = None
     limit: Annotated[int, Meta(ge=1, le=20)] = 5
 

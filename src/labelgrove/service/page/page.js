@@ -101,7 +101,7 @@ function row(one) {
 // --- why -----------------------------------------------------------------------------------------
 
 async function explain(text, one, turn) {
-  if (!text.trim()) return
+  if (!text.trim() || text.length > 100_000) return // longer ones are not explained
   const { labels } = await call('POST', of('explain'), { text, label: one.uri })
   if (turn !== asked || !labels.length) return
   const weights = new Map(labels[0].reasons.map((reason) => [reason.feature.toLowerCase(), reason.weight]))
