@@ -12,7 +12,7 @@ namespace {
 
 // The weights of a feature that a node does not know. Their products are added like any others, so a sum does not
 // depend on how the weights were found.
-constexpr std::array<float, kMostDirections> kNothing{};
+constexpr std::array<float, kMostDirections> kNoWeights{};
 // Features from here on are looked up one by one, so that the table of a thread stays small.
 constexpr FeatureId kTableFeatures = 1U << 18;
 // Copying a node's rows into the table pays up to about this many rows per example: the copy reads memory in sequence,
@@ -112,7 +112,7 @@ void LdsmRouter::margins_from_table(const Features& x, float* out) {
 
 void LdsmRouter::margins_one_by_one(const Features& x, const LdsmRegressors& node, float* out) {
   rows_.resize(x.size);
-  node.for_each_row(x, [&](std::uint32_t j, const float* row) { rows_[j] = row != nullptr ? row : kNothing.data(); });
+  node.for_each_row(x, [&](std::uint32_t j, const float* row) { rows_[j] = row != nullptr ? row : kNoWeights.data(); });
   kernels().margins(rows_.data(), x.values, x.size, arity_, out);
 }
 

@@ -9,7 +9,7 @@ namespace {
 
 // Examples that are taken in before queues are worked off: enough for a node to find its rows in the cache again, few
 // enough to be held, and with several threads for all to begin early.
-constexpr std::size_t kWindow = 4096;
+constexpr std::size_t kLoneWindow = 4096;
 constexpr std::size_t kSharedWindow = 2048;
 
 }  // namespace
@@ -39,7 +39,7 @@ const RowBlock* OnlinePlt::block(NodeId v) const {
 void OnlinePlt::learn(const std::function<Example(std::size_t)>& examples, std::size_t begin, std::size_t end,
                       unsigned threads) {
   usable_ = false;  // until all is done
-  const std::size_t window = threads <= 1 ? kWindow : kSharedWindow;
+  const std::size_t window = threads <= 1 ? kLoneWindow : kSharedWindow;
   const auto take_in_window = [&] {
     if (begin == end) return false;
     for (const std::size_t stop = std::min(end, begin + window); begin < stop; ++begin) take_in(examples(begin));
