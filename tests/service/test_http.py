@@ -20,6 +20,8 @@ from labelgrove.service import _http as http
 from labelgrove.service._log import Log
 from labelgrove.service._model import Learner
 from labelgrove.service._problems import Problem
+from labelgrove.service._project import Project
+from labelgrove.service._snapshots import Snapshot
 from service.kit import SMALL, examples
 
 DEMO = "/v1/projects/demo"
@@ -267,7 +269,11 @@ def test_a_snapshot_on_a_full_disk_is_refused(
     refused(client.post(f"{DEMO}/snapshots"), 507, "the disk is full")
     monkeypatch.undo()
     assert client.get(f"{DEMO}/snapshots").json() == {"snapshots": []}
-    assert len(client.post(f"{DEMO}/snapshots").json()["snapshots"]) == 1
+    taken = client.post(f"{DEMO}/snapshots").json()
+    assert len(taken["snapshots"]) == 1
+    listed, gone = Project.snapshots, Snapshot(1, "0" * 64, Path("removed meanwhile"))
+    monkeypatch.setattr(Project, "snapshots", lambda project: [*listed(project), gone])
+    assert client.get(f"{DEMO}/snapshots").json() == taken
 
 
 def test_why(client: TestClient) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from datetime import UTC, datetime
 from typing import Annotated, Any, Literal
 
@@ -354,13 +355,12 @@ async def list_events(call: Call) -> Events:
 
 
 async def list_snapshots(call: Call) -> Snapshots:
-    project = await call.project()
-    return Snapshots(
-        [
-            SnapshotInfo(one.sequence, one.fingerprint, one.path.stat().st_size)
-            for one in project.snapshots()
-        ]
-    )
+    found = []
+    for one in (await call.project()).snapshots():
+        with suppress(FileNotFoundError):  # a newer one may take its place just now
+            size = one.path.stat().st_size
+            found.append(SnapshotInfo(one.sequence, one.fingerprint, size))
+    return Snapshots(found)
 
 
 async def take_snapshot(call: Call) -> Snapshots:
