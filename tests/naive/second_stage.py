@@ -110,8 +110,8 @@ class SecondStage:
         self.first.add([logit(one) for one in p], right)
         self.second.add(scores, right)
         downhill = [0.0, 0.0, 0.0]
-        for row in self.precision:
-            row[:] = [(1 - 1 / MEMORY) * value for value in row]
+        for a, row in enumerate(self.precision):
+            row[:] = [(1 - 1 / MEMORY) * value + (a == b) / MEMORY for b, value in enumerate(row)]
         for i in range(k):
             x = self.inputs(p[i], near[i])
             for a in range(3):

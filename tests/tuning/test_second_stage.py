@@ -56,6 +56,14 @@ def test_it_ranks_only_where_that_has_been_seen_to_gain(told: float, expected: b
     assert stage.reranks is expected
 
 
+def test_an_input_that_never_tells_anything_does_no_harm() -> None:
+    stage = SecondStage(0.0)
+    stage.precision *= 0.0  # what forgetting the prior for ever comes to
+    for p, near, q, right in shown(3, 20, 0.0):
+        stage.observe(p, 0 * near, q, right)
+    assert np.isfinite(stage.weights).all() and stage.weights[2] == 0
+
+
 def test_to_calibrate_is_not_to_rank() -> None:
     stage = SecondStage(None)
     for row in shown(3, 300, 6.0):

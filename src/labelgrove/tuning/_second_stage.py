@@ -178,7 +178,7 @@ class SecondStage:
         keep = 1 - 1 / _MEMORY
         self.gain = keep * self.gain + [gain, gain * gain]
         self.second.add(logits, right)
-        self.precision *= keep
+        self.precision = keep * self.precision + (1 - keep) * _PRIOR * np.eye(_INPUTS)
         steep = found * (1 - found)
         half = np.sqrt(steep) * inputs
         self.precision += half @ half.T
