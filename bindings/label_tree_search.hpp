@@ -67,7 +67,8 @@ class Searching {
   template <typename Take>
   void together(const Rows& rows, const Query& query, unsigned threads, Take&& take) const {
     const std::size_t size = std::clamp<std::size_t>(rows.size() / std::max(threads, 1U), 1, kRowsTogether);
-    parallel_for((rows.size() + size - 1) / size, threads, [&](std::size_t task) {
+    const auto make = [&] { return Searcher(views_[0].tree(), views_[0].blocks(), scope_->of_tree(0)); };
+    parallel_for((rows.size() + size - 1) / size, threads, make, [&](Searcher& searcher, std::size_t task) {
       const std::size_t first = task * size;
       const std::size_t n = std::min(size, rows.size() - first);
       std::vector<TakenRow> taken(n);
@@ -77,7 +78,6 @@ class Searching {
       for (std::size_t i = 0; i < n; ++i) {
         examples[i] = as_searched(engine_, rows.as_learnt(first + i, normalize_, taken[i]), work, made[i]);
       }
-      Searcher searcher(views_[0].tree(), views_[0].blocks(), scope_->of_tree(0));
       const auto searches = searcher.find_together(query, examples);
       for (std::size_t i = 0; i < n; ++i) take(first + i, searches[i].stats(), searches[i].found());
     });

@@ -1,6 +1,6 @@
 // How every engine answers for many rows: arrays of fixed shape, or a CSR triple.
 //
-// A finder finds labels for one row after another and has stats(); each task of a thread makes its own.
+// A finder finds labels for one row after another and has stats(); each thread makes its own.
 #pragma once
 
 #include <algorithm>
@@ -18,13 +18,11 @@ namespace labelgrove::bindings {
 
 inline constexpr std::size_t kRowsPerTask = 32;
 
-// Runs body(worker, row, x) for all rows, x scaled to unit length with `normalize`; each task of a thread makes a
-// worker.
+// Runs body(worker, row, x) for all rows, x scaled to unit length with `normalize`; each thread makes a worker.
 template <typename Make, typename Body>
 void for_each_row(const Rows& rows, bool normalize, unsigned threads, Make&& make, Body&& body) {
   const std::size_t tasks = (rows.size() + kRowsPerTask - 1) / kRowsPerTask;
-  parallel_for(tasks, threads, [&](std::size_t task) {
-    auto worker = make();
+  parallel_for(tasks, threads, make, [&](auto& worker, std::size_t task) {
     TakenRow taken;
     for (std::size_t row = task * kRowsPerTask; row < std::min(rows.size(), (task + 1) * kRowsPerTask); ++row) {
       body(worker, row, rows.as_learnt(row, normalize, taken));

@@ -75,7 +75,6 @@ def models() -> Iterator[Old]:
     X, Y = numbers(), sets()
     classes = [row[0] for row in Y]
     ask = X.tolist()
-    hashed = HashedText(n_features=2**16)
     small: dict[str, Any] = {"arity": 2, "max_leaves": 3}
 
     def old(name: str, model: Any, questions: list[Any] = ask, **how: Any) -> Old:
@@ -99,9 +98,13 @@ def models() -> Iterator[Old]:
     tuned.set_thresholds([0.2 + 0.05 * place[label] for label in tuned.classes_.tolist()])
     yield old("online-tuned", tuned)
     yield old("online-tuned-for-prediction", tuned, for_prediction=True)
+    # With replay="auto", the default since then.
+    yield old("online-three-trees", OnlinePLTClassifier(n_trees=3, **small).fit(X, Y))
     yield old("online-sparse", OnlinePLTClassifier(**small).fit(sp.csr_array(X), Y))
     yield old("online-named", OnlinePLTClassifier(**small).fit(named(X), Y), named(X))
-    text = TextClassifier(OnlinePLTClassifier(**small), hashed).fit(sentences(), Y)
+    text = TextClassifier(OnlinePLTClassifier(**small), HashedText(n_features=2**16)).fit(
+        sentences(), Y
+    )
     yield old("online-text", text, sentences())
     features = TextFeatures("words+subwords", n_features=2**12)
     weighted = TextClassifier(OnlinePLTClassifier(**small), features)
