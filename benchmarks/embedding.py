@@ -37,6 +37,7 @@ PLAIN: dict[str, Any] = {
     "learning_rate": 0.5,
     "tree": "huffman",
     "arity": 2,
+    "loss": "softmax",
 }
 OURS: dict[str, dict[str, Any]] = {
     "as fastText hs": PLAIN,
@@ -63,19 +64,12 @@ def learn_and_predict(dataset: str, name: str) -> dict[str, Any]:
     """One of ours, in this process and one thread; as fastText it is not told the values."""
     train, test = read(dataset, told=OURS.get(name) is not PLAIN)
     parameters = OURS.get(name)
-    if parameters is PLAIN and all(len(row) == 1 for row in train.labels):
-        parameters = {**PLAIN, "loss": "softmax"}
     model: Any = PLTClassifier() if parameters is None else EmbeddingClassifier(**parameters)
     with Clock() as learning:
-        model.fit(train.X, _targets(train, parameters))
+        model.fit(train.X, train.labels)
     with Clock() as predicting:
         best, _ = model.predict_topk(test.X, programs.K)
     return _figures(best, test, learning.cpu, predicting.cpu)
-
-
-def _targets(train: Stream, parameters: dict[str, Any] | None) -> Any:
-    one_each = parameters is not None and parameters.get("loss") == "softmax"
-    return [label for (label,) in train.labels] if one_each else train.labels
 
 
 def _figures(best: Any, test: Stream, learning: float, predicting: float) -> dict[str, Any]:

@@ -44,9 +44,6 @@ class Stream {
         labels_(label_indptr, labels, rows_.total(), begin, end),
         weights_(weights, rows_.total(), begin, end) {
     if (!model.whole().can_learn()) throw std::runtime_error("this model was loaded for prediction only");
-    for (std::size_t row = begin; row < end && model.engine.options().softmax; ++row) {
-      if (labels_[row].size() != 1) throw std::invalid_argument("an example has no class, or several");
-    }
   }
   std::span<const LabelId> labels() const { return labels_.all(); }
   EmbeddingPlt::Examples examples() const {

@@ -302,6 +302,13 @@ void EmbeddingPlt::grow(const float* hidden, LabelId label, NodeId& selected) {
   blocks_[v]->add_child(hidden, reached_[v]);
 }
 
+// Of labels that compete one is learnt, in each pass of its own draw (as in fastText).
+std::span<const LabelId> EmbeddingPlt::drawn(std::span<const LabelId> labels, std::uint64_t pass,
+                                             std::uint64_t example) const {
+  if (!options_.softmax || labels.size() <= 1) return labels;
+  return labels.subspan(draw(options_.seed, Draw::label, pass, example) % labels.size(), 1);
+}
+
 // Every node above a label, with its positive children. One label's nodes are those on its path, from the leaf upwards.
 void EmbeddingPlt::visit(std::span<const LabelId> labels, Visits& visits) const {
   auto& reached = visits.reached;
@@ -380,6 +387,7 @@ class EmbeddingPlt::Batches {
 
   // The first examples of `order`, as many as make a batch, at these parts of the rate; returns how many.
   std::size_t learn(std::span<const std::uint32_t> order, double rate, double fall);
+  void begin(std::uint32_t epoch) { epoch_ = epoch; }
 
  private:
   struct Place {
@@ -440,6 +448,7 @@ class EmbeddingPlt::Batches {
   std::vector<std::size_t> path_ends_;
   std::vector<std::uint32_t> owners_;  // by node
 
+  std::uint32_t epoch_ = 0;
   std::vector<Place> places_;
   Visits visits_;
   std::vector<float> hidden_;     // by place
@@ -455,7 +464,7 @@ void EmbeddingPlt::Batches::share_nodes_out(std::size_t n) {
   for (std::size_t i = 0; i < n; ++i) {
     visits_.all.clear();
     visits_.slots.clear();
-    visit(examples_(i).labels);
+    visit(model_.drawn(examples_(i).labels, 0, i));
     for (const Visit& one : visits_.all) cost[one.node] += model_.blocks_[one.node]->vectors();
   }
   std::vector<NodeId> nodes(model_.tree_.size());
@@ -481,7 +490,7 @@ void EmbeddingPlt::Batches::take(std::span<const std::uint32_t> order, double ra
     const Example given = examples_(example);
     const auto part = static_cast<float>(rate - fall * static_cast<double>(places_.size()));
     const std::size_t first = visits_.all.size();
-    if (given.weight > 0.0F) visit(given.labels);
+    if (given.weight > 0.0F) visit(model_.drawn(given.labels, epoch_, example));
     const LearnerOptions& learner = model_.options_.learner;
     places_.push_back({own, given.weight, {&learner, learner.rate * part}, 0.0F, first, visits_.all.size()});
   }
@@ -572,6 +581,7 @@ void EmbeddingPlt::fit(const Examples& examples, std::size_t n, std::uint32_t ep
   const double total = static_cast<double>(n) * epochs;
   progress.expect(n * epochs);
   for (std::uint32_t epoch = 0; epoch < epochs; ++epoch) {
+    batches.begin(epoch);
     for (std::size_t i = n; i > 1; --i) {
       std::swap(order[i - 1], order[draw(options_.seed, Draw::shuffle, epoch, i) % i]);
     }
@@ -623,6 +633,11 @@ void EmbeddingPlt::learn(const Examples& examples, std::size_t begin, std::size_
     }
     visit(labels, visits);
     count(visits);
+    if (options_.softmax && labels.size() > 1) {
+      visits.all.clear();
+      visits.slots.clear();
+      visit(drawn(labels, kNone, examples_seen_), visits);
+    }
     std::ranges::fill(gradient, 0.0F);
     const float square = mean_square(hidden.data());
     for (const Visit& one : visits.all) {

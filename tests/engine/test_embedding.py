@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from engine.driver import Example, labels_of, rows
-from labelgrove import DataError, EmbeddingClassifier, _core
+from labelgrove import EmbeddingClassifier, _core
 from labelgrove.models._embedding import EmbeddingOptions
 from naive.embedding import Embedding, Learner
 
@@ -20,7 +20,7 @@ TREES: dict[str, dict[int, list[int]]] = {
     "deep": {0: [1], 1: [2, 3], 3: [4, 5], 5: [6, 7]},
     "wide": {0: [1], 1: [2, 3, 4], 2: [5, 6, 7], 4: [8, 9]},
 }
-FEATURES, DIMENSION, SHUFFLE = 9, 3, 4
+FEATURES, DIMENSION, SHUFFLE, LABEL = 9, 3, 4, 10
 NONE = 0xFFFFFFFF
 
 
@@ -193,14 +193,22 @@ def test_what_cannot_be_is_refused(name: str, change: Any, says: str) -> None:
         _core.EmbeddingPlt.load(given, {**arrays, name: change(arrays[name])}, False)
 
 
-def test_competing_labels_are_learnt_one_a_row() -> None:
+def test_competing_labels_share_what_there_is() -> None:
     clf = EmbeddingClassifier(dimension=4, loss="softmax", arity=3, max_leaf_size=3)
     clf.fit(np.eye(9), list("abcdefghi"))
     np.testing.assert_allclose(clf.predict_proba(np.eye(9)).sum(axis=1), 1.0, rtol=1e-4)
     clf.partial_fit(np.eye(9)[:1], ["new"])
     np.testing.assert_allclose(clf.predict_proba(np.eye(9)).sum(axis=1), 1.0, rtol=1e-4)
-    with pytest.raises(DataError, match="one class in every row"):
-        clf.partial_fit(np.eye(9)[:1], [["a", "b"]])
+
+
+def test_of_several_labels_that_compete_each_has_its_turn() -> None:
+    engine, twin = engine_and_twin("wide", options(loss="softmax"))
+    row = Example((0, 1), (1.0, 0.5), (0, 2))
+    engine.learn(*rows([row] * 9), *labels_of([row] * 9), 0, 9, 1)
+    for seen in range(1, 10):
+        turn = row.labels[_core.draw(0, LABEL, NONE, seen) % 2]
+        twin.learn([({0: 1.0, 1: 0.5}, [turn])], [1.0])
+    assert_same(engine, twin, [row])
 
 
 def test_vectors_to_begin_with_know_words_that_no_example_had() -> None:

@@ -30,7 +30,7 @@ namespace labelgrove {
 struct EmbeddingOptions : GrowthOptions {
   LearnerOptions learner;  // AdaGrad with one sum for each vector, or SGD
   std::uint32_t dimension = 100;
-  bool softmax = false;    // siblings compete: one label an example
+  bool softmax = false;    // siblings compete, and of several labels one is drawn
   bool normalize = false;  // examples are weighted means, whatever their length
   std::uint64_t seed = 0;
 };
@@ -105,7 +105,7 @@ class EmbeddingPlt {
   // label has a leaf.
   void fit(const Examples& examples, std::size_t n, std::uint32_t epochs, unsigned threads, Progress& progress);
   // Learns from examples [begin, end) of a stream, one after another, at the full rate. A label without a leaf is new.
-  // REQUIRES: can_learn(); ids increase, values are finite; labels are distinct, and one an example in a softmax.
+  // REQUIRES: can_learn(); ids increase, values are finite; labels are distinct.
   void learn(const Examples& examples, std::size_t begin, std::size_t end);
   // Throws std::invalid_argument, and removes none, if one has no leaf or is given twice.
   void remove_labels(std::span<const LabelId> labels);
@@ -157,6 +157,7 @@ class EmbeddingPlt {
   void set_block(NodeId v, std::unique_ptr<VectorBlock> block);
   void grow(const float* hidden, LabelId label, NodeId& selected);
   void visit(std::span<const LabelId> labels, Visits& visits) const;
+  std::span<const LabelId> drawn(std::span<const LabelId> labels, std::uint64_t pass, std::uint64_t example) const;
   void count(const Visits& visits);
   void learn_at(const Visit& visit, const Visits& visits, const float* hidden, float square, float weight,
                 const VectorStep& step, std::vector<float>& scores, float* gradient);

@@ -17,6 +17,7 @@ enum class Draw : std::uint64_t {
   places = 7,
   tree = 8,
   solver = 9,
+  label = 10,
 };
 
 // Finaliser of Steele, Lea & Flood (2014), SplitMix64.

@@ -22,7 +22,7 @@ from labelgrove.models._online import OnlineClassifier
 from labelgrove.models._plt_options import FLOATS, LARGEST_STEP, LEARNERS
 from labelgrove.models.engine._archive import Format
 from labelgrove.models.engine._examples import MOST_WEIGHT, Examples, Start
-from labelgrove.models.engine._learned import KINDS, Learned
+from labelgrove.models.engine._learned import Learned
 from labelgrove.models.engine._records import SavedOptions, word_for
 from labelgrove.models.engine._trees import TreePlan, engine_tree, engine_tree_of_ids
 from labelgrove.trees import LabelTree
@@ -110,7 +110,8 @@ class EmbeddingClassifier(OnlineClassifier, LabelTreeClassifier):
         λ of ``tree="interpolated"``: 0 is k-means, 1 weighted k-means, 2 Fano's tree.
     loss : {"log", "softmax"}
         ``"log"``: every node has a probability of its own, given its parent. ``"softmax"``:
-        siblings compete, and the labels' probabilities sum to one; for multi-class targets alone.
+        siblings compete, and the labels' probabilities sum to one; of several labels of an example
+        each pass learns one, which is drawn, as in fastText.
     learner : {"adagrad", "sgd"}
         Steps that adapt to the size of each vector's gradients so far; or plain ones, as in
         fastText.
@@ -206,10 +207,6 @@ class EmbeddingClassifier(OnlineClassifier, LabelTreeClassifier):
         self.second_stage = second_stage
         self.n_jobs = n_jobs
         self.random_state = random_state
-
-    @property
-    def _kinds(self) -> tuple[str, ...]:  # type: ignore[override]  # competing labels exclude sets
-        return ("multiclass",) if self.loss == "softmax" else KINDS
 
     @property
     def compact(self) -> NoReturn:  # as if it were not there
