@@ -481,5 +481,5 @@ def compiler() -> str:
 
 def draw(seed: int, stream: int, counter: int, sub: int = 0) -> int:
     """
-    The hash behind every random choice: streams are 1 policy, 2 replay, 3 reservoir, 4 shuffle, 5 clustering, 6 weights, 7 places, 8 tree, 9 solver.
+    The hash behind every random choice: streams are 1 policy, 2 replay, 3 reservoir, 4 shuffle, 5 clustering, 6 weights, 7 places, 8 tree, 9 solver, 10 label.
     """
