@@ -491,8 +491,6 @@ def _prepare(connection: sqlite3.Connection, path: Path) -> None:
         connection.executescript(f"BEGIN IMMEDIATE; {_SCHEMA} COMMIT;")
     elif version != FORMAT:
         raise DamagedLog(f"{path}: found a log of format {version}; expected {FORMAT}")
-    # What is too old is removed again and again; logs of the first days have no such index.
-    connection.execute("CREATE INDEX IF NOT EXISTS request_times ON requests (at)")
 
 
 def _flush_folder(folder: Path) -> None:
