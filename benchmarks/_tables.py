@@ -192,6 +192,25 @@ def memory(found: Results) -> str:
     return table([*header, per_weight, "at peak", "by `size()`"], rows)
 
 
+def files(found: Results) -> str:
+    """What learning, saving and loading take."""
+    rows = []
+    for result in found:
+        subject, steps = result["subject"], ("learning", "saving", "loading")
+        rows.append(
+            [
+                f"{int(subject):,} labels, once each" if subject.isdecimal() else subject,
+                f"{result['learning']['held_mb']:,.0f}",
+                f"{result['file_mb']:,.0f}",
+                f"{result['saving']['peak_mb']:,.0f}",
+                f"{result['loading']['peak_mb'] - result['loading']['held_mb']:,.0f}",
+                *(f"{result[step]['processor_s']:.1f}" for step in steps),
+            ]
+        )
+    header = ["data", "model MB", "file MB", "saving: MB more", "loading: MB more"]
+    return table([*header, "learning s", "saving s", "loading s"], rows)
+
+
 def accuracy(found: Results) -> str:
     """P@k by data set, order and preset, with time and memory."""
     rows = []

@@ -39,6 +39,7 @@ TABLES: dict[str, Callable[[Results], str]] = {
     "prediction": _tables.prediction,
     "sharing": _tables.sharing,
     "memory": _tables.memory,
+    "files": _tables.files,
     "accuracy": _tables.accuracy,
     "progress": _tables.progress,
     "growth": _tables.growth,
@@ -69,7 +70,8 @@ PLOTS: dict[str, tuple[Callable[[Results, Path], None], str]] = {
     ),
     "classes": (_plots.classes, "Microseconds an example against the number of classes"),
 }
-_ORDER = (*DATASETS, "onet-tasks", "gutenberg-classes", "aloi-like", "paper", "default")
+_MADE = ("onet-tasks", "gutenberg-classes", "aloi-like", "100000", "300000", "1000000")
+_ORDER = (*DATASETS, *_MADE, "paper", "default")
 
 
 def section(name: str, results: Path) -> str:
