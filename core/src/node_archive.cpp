@@ -12,6 +12,9 @@
 namespace labelgrove {
 namespace {
 
+// Of a block, that are checked before their pages may go.
+constexpr std::size_t kCellsAtOnce = std::size_t{1} << 20;
+
 // The largest feature value of an example; learning from larger ones could overflow.
 constexpr float kMostValue = 1e9F;
 
@@ -128,11 +131,16 @@ void load_blocks(const ArrayReader& saved, const LabelTree& tree, const LearnerO
     view.weights = block_weights.data();
     const auto block_state = states.take(with_state ? cells : 0);
     if (with_state) view.state = block_state.data();
-    require_learnable(learner, block_weights, block_state, node_name(v));
+    for (std::size_t at = 0; at < cells; at += kCellsAtOnce) {
+      const std::size_t n = std::min(kCellsAtOnce, cells - at);
+      require_learnable(learner, block_weights.subspan(at, n),
+                        block_state.subspan(with_state ? at : 0, with_state ? n : 0), node_name(v));
+      reading.went_over((with_state ? 2 : 1) * n * sizeof(float));
+    }
     require(std::ranges::all_of(view.features, [](FeatureId id) { return id < kNone / 2; }),
             node_name(v) + ": a feature id is out of range");
     require(take(v, view) == view.features.size(), node_name(v) + ": a feature occurs twice");
-    reading.went_over(view.features.size_bytes() + block_weights.size_bytes() + block_state.size_bytes());
+    reading.went_over(view.features.size_bytes());
   }
   sizes.finish();
   thetas.finish();
