@@ -1,6 +1,7 @@
 #include "labelgrove/row_storage.hpp"
 
 #include <algorithm>
+#include <atomic>
 #include <cstring>
 #include <new>
 #include <utility>
@@ -14,7 +15,19 @@ namespace {
 
 constexpr std::size_t kCacheLine = 64;
 constexpr std::size_t kPage = 4096;
-constexpr std::size_t kMapFrom = std::size_t{1} << 17;  // bytes; below, the heap packs small blocks better
+// Many small blocks that grow leave as many holes in the heap as it holds rows, so runs have pages of their own early;
+// but a process has only so many mappings (65 530 on Linux), and others need some.
+constexpr std::size_t kMapFrom = kPage;
+constexpr std::size_t kMostMapped = std::size_t{1} << 15;
+#if defined(__linux__)
+std::atomic<std::size_t> mapped_runs{0};
+
+bool one_more_mapping() {
+  if (mapped_runs++ < kMostMapped) return true;
+  --mapped_runs;
+  return false;
+}
+#endif
 
 constexpr std::size_t round_up(std::size_t n, std::size_t unit) { return (n + unit - 1) / unit * unit; }
 
@@ -54,6 +67,7 @@ void RowStorage::release() noexcept {
 #if defined(__linux__)
   if (mapped_) {
     munmap(data_, capacity_ * sizeof(float));
+    --mapped_runs;
     return;
   }
 #endif
@@ -64,7 +78,7 @@ void RowStorage::reserve(std::size_t floats) {
   if (floats <= capacity_) return;
   const std::size_t wanted = floats * sizeof(float);
 #if defined(__linux__)
-  if (wanted >= kMapFrom) {
+  if (mapped_ || (wanted >= kMapFrom && one_more_mapping())) {
     const std::size_t bytes = round_up(wanted + wanted / 2, kPage);
     void* grown = mapped_ ? mremap(data_, capacity_ * sizeof(float), bytes, MREMAP_MAYMOVE)
                           : mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -78,7 +92,7 @@ void RowStorage::reserve(std::size_t floats) {
       mapped_ = true;
       return;
     }
-    // A process may have only so many mappings; beyond that the heap serves.
+    if (!mapped_) --mapped_runs;
   }
 #endif
   const std::size_t bytes = round_up(wanted + wanted / 8, kCacheLine);
