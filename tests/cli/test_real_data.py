@@ -20,7 +20,6 @@ def trained_and_measured(run: Any, folder: Path, suffix: str, model: Path) -> tu
     [
         ("cooking-text", "jsonl.xz", (12_404, 3_000), 735, 0.66),
         ("bibtex", "txt.xz", (4_880, 2_515), 159, 0.61),
-        ("stackexchange-text", "jsonl.xz", (33_482, 8_321), 1_965, 0.58),
     ],
 )
 def test_a_real_data_set_from_end_to_end(

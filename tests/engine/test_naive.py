@@ -253,7 +253,7 @@ def test_same_on_longer_streams(policy: str, learner: str, replay: int, memory: 
             random_state=seed,
             l2=0.01,
         )
-        live(twin, random_stream(seed, length=70))
+        live(twin, random_stream(seed, length=50))
         assert (twin.asked > 20) == (policy == "best-greedy")
 
 

@@ -72,7 +72,7 @@ def test_proper_on_longer_streams(policy: str, learner: str, replay: int, memory
             replay_memory=memory,
             random_state=seed,
         )
-        live(Witness(given), random_stream(seed, length=120, removals=0.25), every=30)
+        live(Witness(given), random_stream(seed, length=80, removals=0.25), every=20)
 
 
 @pytest.mark.parametrize("learner", LEARNERS)

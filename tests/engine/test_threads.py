@@ -72,7 +72,7 @@ def test_same_bytes_for_any_threads_and_runs(
     # Sparse rows and dense rows in turns: every policy, learner and replay meets both.
     seed = (POLICIES.index(policy) + LEARNERS.index(learner) + (memory > 0)) % 2
     expected = learnt(given, seed)
-    for threads, run in [(2, None), (3, 100), (8, None), (1, 1), (1, 7), (8, 7)]:
+    for threads, run in [(2, None), (3, 100), (8, 7), (1, 1)]:
         assert learnt(given, seed, threads=threads, run=run) == expected, (threads, run)
 
 

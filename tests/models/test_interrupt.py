@@ -19,7 +19,7 @@ from labelgrove import LdSMClassifier, LearningInterrupted, OnlinePLTClassifier,
 from labelgrove.models import _online
 
 PACKAGE = str(Path(labelgrove.__file__).parent)
-ROWS = 24
+ROWS = 18
 
 
 @pytest.fixture(autouse=True)

@@ -106,7 +106,7 @@ def test_any_model_keeps_its_vocabulary(tmp_path: Path, for_prediction: bool) ->
 def test_after_ctrl_c_the_callers_examples_are_counted(monkeypatch: pytest.MonkeyPatch) -> None:
     model = TextClassifier(vocabulary=VOCABULARY, names="met").partial_fit(["a"], [["x"]])
 
-    def stopped(*arguments: object) -> None:
+    def stopped(*arguments: object, **options: object) -> None:
         raise LearningInterrupted("stopped", 4)
 
     monkeypatch.setattr(model.classifier_, "_partial_fit", stopped)

@@ -91,7 +91,7 @@ def test_proper_on_longer_streams(name: str, learner: str) -> None:
     replays = [Replay(times, memory, seed=5) for times, memory in [(0, None), (1, None), (2, 4)]]
     for (b, b_max), replay in itertools.product(SHAPES[:4], replays):
         policy = policy_named(name, b=b, b_max=b_max, seed=b_max)
-        stream = random_stream(seed=b_max + replay.times, length=40)
+        stream = random_stream(seed=b_max + replay.times, length=30)
         live(OPLT(LEARNERS[learner], policy, replay), LEARNERS[learner], stream, every=20)
 
 
