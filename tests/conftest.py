@@ -9,8 +9,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import settings
 
 sys.path[:0] = [str(folder) for folder in Path(__file__).parents[:2]]
+
+from fuzz.extremes import examples  # noqa: E402 - lies on the path since the line above
+
+settings.register_profile("suite", max_examples=examples(50))
+settings.load_profile("suite")
 
 
 @pytest.fixture(scope="session")
