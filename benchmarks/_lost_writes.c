@@ -10,6 +10,7 @@
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -31,6 +32,9 @@ static int kept_name(const char *path, char *name) {
   return 1;
 }
 
+/* One copy at a time: a thread that was slow must not put an older one in the place of a newer one. */
+static pthread_mutex_t one_copy = PTHREAD_MUTEX_INITIALIZER;
+
 static int keep(int file, one_file flush) {
   char link[64], path[PATH_MAX], name[PATH_MAX], partial[PATH_MAX + 16], piece[1 << 16];
   snprintf(link, sizeof link, "/proc/self/fd/%d", file);
@@ -40,6 +44,7 @@ static int keep(int file, one_file flush) {
   path[length] = 0;
   if (!kept_name(path, name)) return flush(file);
   snprintf(partial, sizeof partial, "%s.%d", name, getpid());
+  pthread_mutex_lock(&one_copy);
   int from = open(path, O_RDONLY), to = open(partial, O_WRONLY | O_CREAT | O_TRUNC, 0600);
   if (from < 0 || to < 0) abort();
   for (ssize_t n; (n = read(from, piece, sizeof piece)) > 0;)
@@ -47,7 +52,9 @@ static int keep(int file, one_file flush) {
   close(from);
   close(to);
   two_names rename_file = (two_names)dlsym(RTLD_NEXT, "rename");
-  return rename_file(partial, name);
+  int result = rename_file(partial, name);
+  pthread_mutex_unlock(&one_copy);
+  return result;
 }
 
 int fsync(int file) { return keep(file, (one_file)dlsym(RTLD_NEXT, "fsync")); }

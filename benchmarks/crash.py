@@ -292,8 +292,8 @@ def preloaded(words: Sequence[str], folder: Path) -> int:
     compiler = shutil.which("cc")
     if compiler is None:
         raise SystemExit("--lost-writes needs a C compiler, cc")
-    command = [compiler, "-shared", "-fPIC", "-O1", "-o", str(library), str(source), "-ldl"]
-    subprocess.run(command, check=True)
+    options = ["-shared", "-fPIC", "-pthread", "-O1"]
+    subprocess.run([compiler, *options, "-o", library, source, "-ldl"], check=True)
     (folder / "kept").mkdir()
     environment = os.environ | {
         "LD_PRELOAD": str(library),
