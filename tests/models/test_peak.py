@@ -9,6 +9,8 @@ import pytest
 
 import labelgrove
 
+pytestmark = pytest.mark.slow  # sanitizers keep what is freed
+
 MODEL_MB = 50
 ALLOWED_MB = 35
 
