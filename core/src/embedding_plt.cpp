@@ -12,6 +12,7 @@
 #include "labelgrove/hash.hpp"
 #include "labelgrove/kernels.hpp"
 #include "labelgrove/link.hpp"
+#include "labelgrove/node_archive.hpp"
 #include "labelgrove/parallel.hpp"
 #include "labelgrove/vector_kernels.hpp"
 
@@ -655,15 +656,7 @@ void EmbeddingPlt::learn(const Examples& examples, std::size_t begin, std::size_
 // --- saving and loading: docs/format.md names every array ------------------------------------------------------------
 
 void EmbeddingPlt::save(ArrayWriter& out, bool for_prediction) const {
-  const NodeId n = tree_.size();
-  auto parents = out.u32("tree.parent", n);
-  auto labels = out.u32("tree.label", n);
-  auto silent = out.bytes("tree.silent", n);
-  tree_.store(parents, labels, silent);
-  auto counters = out.u64("counters", 3);
-  counters[0] = tree_.label_count();
-  counters[1] = examples_seen_;
-  counters[2] = policy_.draws();
+  save_tree(out, tree_, {examples_seen_, policy_.draws()});
   std::ranges::copy(features_.features(), out.u32("feature.id", features_.size()).begin());
   float* next = out.f32("feature.vector", features_.size() * std::size_t{options_.dimension}).data();
   for (std::uint32_t row = 0; row < features_.size(); ++row) {
@@ -678,7 +671,7 @@ void EmbeddingPlt::save(ArrayWriter& out, bool for_prediction) const {
     }
   }
   if (for_prediction) return;
-  std::ranges::copy(reached_, out.u64("node.reached", n).begin());
+  std::ranges::copy(reached_, out.u64("node.reached", tree_.size()).begin());
   std::ranges::copy(squares_, out.f32("feature.square", squares_.size()).begin());
   next = out.f32("node.square", vectors).data();
   for (const auto& block : blocks_) {
@@ -687,14 +680,6 @@ void EmbeddingPlt::save(ArrayWriter& out, bool for_prediction) const {
 }
 
 namespace {
-
-LabelTree saved_tree(const ArrayReader& saved) {
-  const auto counters = saved.u64("counters");
-  require(counters.size() == 3 && counters[0] < kNone - 1,
-          "array 'counters' must hold 3 numbers, the first below 2^32 - 2");
-  return {saved.u32("tree.parent"), saved.u32("tree.label"), saved.bytes("tree.silent"),
-          static_cast<LabelId>(counters[0])};
-}
 
 std::span<const float> squares_in(const ArrayReader& saved, const std::string& name) {
   const auto squares = saved.f32(name);
@@ -708,10 +693,9 @@ std::span<const float> squares_in(const ArrayReader& saved, const std::string& n
 EmbeddingPlt::EmbeddingPlt(const EmbeddingOptions& options, const ArrayReader& saved, bool for_prediction)
     : EmbeddingPlt(options, saved_tree(saved)) {
   can_learn_ = !for_prediction;
-  const auto counters = saved.u64("counters");
-  require(counters[1] <= kMostExamples && counters[2] <= kMostExamples << 20, "a counter of the past is out of range");
-  examples_seen_ = counters[1];
-  policy_.restore(counters[2]);
+  const TreeCounters counters = saved_counters(saved);
+  examples_seen_ = counters.examples;
+  policy_.restore(counters.draws);
   const auto ids = saved.u32("feature.id");
   const auto of_features = saved.f32("feature.vector");
   const auto of_nodes = saved.f32("node.vector");

@@ -47,6 +47,32 @@ Source<T> by_item(std::shared_ptr<const std::vector<Item>> items, Part part) {
 
 // --- blocks ----------------------------------------------------------------------------------------------------------
 
+void save_tree(ArrayWriter& out, const LabelTree& tree, const TreeCounters& counters) {
+  const NodeId n = tree.size();
+  auto parents = out.u32("tree.parent", n);
+  auto labels = out.u32("tree.label", n);
+  auto silent = out.bytes("tree.silent", n);
+  tree.store(parents, labels, silent);
+  auto numbers = out.u64("counters", 3);
+  numbers[0] = tree.label_count();
+  numbers[1] = counters.examples;
+  numbers[2] = counters.draws;
+}
+
+LabelTree saved_tree(const ArrayReader& saved) {
+  const auto numbers = saved.u64("counters");
+  require(numbers.size() == 3 && numbers[0] < kNone - 1,
+          "array 'counters' must hold 3 numbers, the first below 2^32 - 2");
+  return {saved.u32("tree.parent"), saved.u32("tree.label"), saved.bytes("tree.silent"),
+          static_cast<LabelId>(numbers[0])};
+}
+
+TreeCounters saved_counters(const ArrayReader& saved) {
+  const auto numbers = saved.u64("counters");
+  require(numbers[1] <= kMostExamples && numbers[2] <= kMostExamples << 20, "a counter of the past is out of range");
+  return {numbers[1], numbers[2]};
+}
+
 void save_blocks(ArrayWriter& out, std::span<const NodeId> nodes, std::span<const RowBlock* const> blocks,
                  const LearnerOptions& learner, bool for_prediction) {
   std::ranges::copy(nodes, out.u32("block.node", nodes.size()).begin());

@@ -6,28 +6,9 @@
 #include "labelgrove/online_plt.hpp"
 
 namespace labelgrove {
-namespace {
-
-LabelId saved_label_count(const ArrayReader& saved) {
-  const auto counters = saved.u64("counters");
-  require(counters.size() == 3 && counters[0] < kNone - 1,
-          "array 'counters' must hold 3 numbers, the first below 2^32 - 2");
-  return static_cast<LabelId>(counters[0]);
-}
-
-}  // namespace
-
 void OnlinePlt::save(ArrayWriter& out, bool for_prediction) const {
+  save_tree(out, tree_, {examples_seen_, policy_.draws()});
   const NodeId n = tree_.size();
-  auto parents = out.u32("tree.parent", n);
-  auto labels = out.u32("tree.label", n);
-  auto silent = out.bytes("tree.silent", n);
-  tree_.store(parents, labels, silent);
-  auto counters = out.u64("counters", 3);
-  counters[0] = tree_.label_count();
-  counters[1] = examples_seen_;
-  counters[2] = policy_.draws();
-
   std::vector<NodeId> nodes;
   std::vector<const RowBlock*> blocks;
   for (NodeId v = 0; v < n; ++v) {
@@ -44,14 +25,13 @@ void OnlinePlt::save(ArrayWriter& out, bool for_prediction) const {
 
 OnlinePlt::OnlinePlt(const OnlinePltOptions& options, const ArrayReader& saved, bool borrow, bool check_only)
     : options_(options),
-      tree_(saved.u32("tree.parent"), saved.u32("tree.label"), saved.bytes("tree.silent"), saved_label_count(saved)),
+      tree_(saved_tree(saved)),
       policy_(options, options.seed),
       learners_(options.learner, options, options.seed),
       can_learn_(!borrow) {
-  const auto counters = saved.u64("counters");
-  require(counters[1] <= kMostExamples && counters[2] <= kMostExamples << 20, "a counter of the past is out of range");
-  examples_seen_ = counters[1];
-  policy_.restore(counters[2]);
+  const TreeCounters counters = saved_counters(saved);
+  examples_seen_ = counters.examples;
+  policy_.restore(counters.draws);
   stored_.resize(borrow ? tree_.size() : 0);
   stored_blocks_.resize(stored_.size());
   if (!borrow) learners_.start(tree_.size() - 1, 0, false);  // room for all

@@ -13,6 +13,16 @@
 
 namespace labelgrove {
 
+// What a tree that grows online has counted: examples learnt from, and random choices of its policy.
+struct TreeCounters {
+  std::uint64_t examples = 0;
+  std::uint64_t draws = 0;
+};
+void save_tree(ArrayWriter& out, const LabelTree& tree, const TreeCounters& counters);
+// What save_tree wrote; both throw std::invalid_argument, naming what does not hold.
+LabelTree saved_tree(const ArrayReader& saved);
+TreeCounters saved_counters(const ArrayReader& saved);
+
 // The blocks of these nodes. For prediction: without auxiliary classifiers and state.
 void save_blocks(ArrayWriter& out, std::span<const NodeId> nodes, std::span<const RowBlock* const> blocks,
                  const LearnerOptions& learner, bool for_prediction);

@@ -76,8 +76,9 @@ class Dataset:
     """Labelled examples on disk, mapped into memory: what is used is read, and may be dropped.
 
     `open_dataset` makes these, from folders that `convert` has written. ``X`` and ``labels``, or
-    ``text`` and ``labels``, go into every ``fit``, ``partial_fit`` and ``predict``; none of them
-    copies the arrays.
+    ``text`` and ``labels``, go into every ``fit``, ``partial_fit`` and ``predict``. Learning
+    online and predicting use the features where they lie; ``fit`` of a batch model takes memory for
+    copies of the rows of the nodes that it works at, the root's being all; texts are decoded.
 
     Attributes
     ----------
