@@ -100,12 +100,12 @@ KINDS: dict[str, Kind] = {
     ),
     "EmbeddingClassifier": Kind(
         configurations={
-            "default": {"dimension": 10, "max_iter": 40},
+            "default": {"dimension": 6, "max_iter": 8, "learning_rate": 1.0},
             "deep": {
-                "dimension": 7,
-                "max_iter": 60,
+                "dimension": 5,
+                "max_iter": 8,
+                "learning_rate": 1.0,
                 "tree": "interpolated",
-                "second_stage": "tail",
                 "arity": 2,
                 "max_leaf_size": 3,
             },

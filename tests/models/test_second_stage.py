@@ -10,7 +10,13 @@ import numpy.typing as npt
 import pytest
 
 import labelgrove
-from labelgrove import OnlinePLTClassifier, ParameterError, PLTClassifier, TextClassifier
+from labelgrove import (
+    EmbeddingClassifier,
+    OnlinePLTClassifier,
+    ParameterError,
+    PLTClassifier,
+    TextClassifier,
+)
 from labelgrove.metrics import inverse_propensity
 from labelgrove.models.engine._staged import CANDIDATES, StagedEngine
 from naive import second_stage as naive
@@ -118,11 +124,20 @@ def test_all_ways_to_ask_agree(kind: str, request: pytest.FixtureRequest) -> Non
     assert clf.tune_thresholds(*near_centroids(2, 100)).predict(X).shape == everything.shape
 
 
-def test_online_it_is_the_same_for_all_cuts_threads_and_files(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("estimator", "parameters"),
+    [
+        (OnlinePLTClassifier, {"max_leaves": 4, "arity": 2}),
+        (EmbeddingClassifier, {"dimension": 5, "max_leaf_size": 4, "arity": 2}),
+    ],
+)
+def test_online_it_is_the_same_for_all_cuts_threads_and_files(
+    estimator: Any, parameters: dict[str, Any], tmp_path: Path
+) -> None:
     X, Y = near_centroids(n=700)
-    parameters: dict[str, Any] = {"second_stage": 0.3, "max_leaves": 4, "arity": 2}
-    expected = OnlinePLTClassifier(**parameters).partial_fit(X, Y).fingerprint()
-    clf = OnlinePLTClassifier(**parameters, n_jobs=2)
+    parameters = {**parameters, "second_stage": 0.3}
+    expected = estimator(**parameters).partial_fit(X, Y).fingerprint()
+    clf = estimator(**parameters, n_jobs=2)
     for begin, end in ((0, 1), (1, 130), (130, 131), (131, 450), (450, 700)):
         clf.partial_fit(X[begin:end], Y[begin:end])
         if begin == 130:
