@@ -51,16 +51,23 @@ def best(model: Any, texts: list[str]) -> list[list[int]]:
 
 
 def main(
-    train: str, kept: str, held: str, test: str, loss: str, options: dict[str, Any] | None
+    train: str,
+    kept: str,
+    held: str,
+    test: str,
+    loss: str,
+    letters: bool,
+    options: dict[str, Any] | None,
 ) -> dict[str, Any]:
     """Choose options on ``held`` unless they are given, learn from ``train``, predict ``test``."""
     if options is None:
         part, asked = read(kept), read(held)
+        choices = [one for one in TRIED if letters or "minn" not in one]
         figures = []
-        for tried in TRIED:
+        for tried in choices:
             model = learnt(part, loss, tried)
             figures.append(0.0 if model is None else hits(asked, best(model, asked.texts)))
-        options = TRIED[figures.index(max(figures))]
+        options = choices[figures.index(max(figures))]
     part, asked = read(train), read(test)
     with Cpu() as clock:
         model = learnt(part, loss, options)
