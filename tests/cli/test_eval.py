@@ -9,7 +9,7 @@ import pytest
 from scipy.sparse import csr_array
 
 import labelgrove
-from labelgrove.data import read_examples
+from labelgrove.data import read_examples, read_filter_pairs
 from labelgrove.evaluation import evaluate
 from labelgrove.evaluation._observed import observe
 
@@ -152,11 +152,30 @@ def test_filter_pairs_count_neither_as_true_nor_as_predicted(run: Any, sparse: P
     best = json.loads(run("predict", model, sparse, "-k", "2").stdout.splitlines()[0])["labels"]
     first = next(label for label in best if label != 0)
     assert after["p@1"] == pytest.approx((1 + (first == 1)) / 3)
+    examples, excluded = read_examples(sparse), read_filter_pairs(pairs)
+    found = evaluate(labelgrove.load(model), examples.X, examples.labels, excluded=excluded)
+    assert found["p@1"] == pytest.approx(after["p@1"])
     pairs.write_text("0 x\n")
     failed = run("eval", model, sparse, "--filter-pairs", pairs, status=1)
     assert "filter.txt:1: found '0 x'; expected a row and a label" in " ".join(
         failed.stderr.split()
     )
+
+
+def test_filter_pairs_are_left_out_of_predictions_and_of_tuning(run: Any, sparse: Path) -> None:
+    model, pairs = sparse.parent / "m.lg", sparse.parent / "filter.txt"
+    pairs.write_text("0 0\n1 1\n1 2\n")
+
+    def predicted(*words: str) -> list[list[int]]:
+        lines = run("predict", model, sparse, *words, "--filter-pairs", pairs).stdout.splitlines()
+        return [json.loads(line)["labels"] for line in lines]
+
+    assert [row[0] for row in predicted("-k", "1")] == [1, 0, 2]
+    assert [len(row) for row in predicted("-k", "2")] == [2, 1, 2]
+    assert [set(row) for row in predicted("--threshold", "0")] == [{1, 2}, {0}, {0, 1, 2}]
+    tuned = run("tune", model, sparse, "--filter-pairs", pairs, "--json", "-o", model).stdout
+    # Of the four true labels those of rows 0 and 1 do not count.
+    assert json.loads(tuned)["true_labels"] == 2
 
 
 def test_official_propensities_and_those_of_other_parameters(run: Any, sparse: Path) -> None:

@@ -32,6 +32,30 @@ def test_answers_are_what_the_model_predicts(models: Any, thresholds: str | None
     assert not observed.known[ids["unheard of"]] and observed.known.sum() == model.n_classes_
 
 
+def test_what_does_not_count_is_nowhere(models: Any) -> None:
+    X, labels = examples(20, 2)
+    names = models[0].classes_.tolist()
+    excluded = {0: {labels[0][0]}, 7: set(names[1:]), 99: {names[0]}}
+    counting = measure(models[0], X, labels)
+    without = measure(models[0], X, labels, excluded=excluded)
+    assert without.labels == counting.labels
+    columns = {label: i for i, label in enumerate(without.labels)}
+    for name in ("truth", "answer", "estimates", "best"):
+        expected = getattr(counting, name).toarray()
+        for row in (0, 7):
+            expected[row, [columns[label] for label in excluded[row]]] = 0
+        found = getattr(without, name).toarray()
+        if name == "best":  # others move up into the places that have become free
+            assert (found[[0, 7]] >= expected[[0, 7]]).all()
+            expected[[0, 7]] = found[[0, 7]]
+        assert (found == expected).all(), name
+    everything = models[0].predict_topk(X, len(names))[0]
+    for row, ranked in enumerate(everything.tolist()):
+        kept = [columns[label] for label in ranked if label not in excluded.get(row, ())]
+        places = without.ranking[row].tolist()
+        assert places == [*kept, *[-1] * 10][:10]
+
+
 def test_losses_are_where_explanations_fall_out(models: Any) -> None:
     X, labels = examples(60, 3)
     labels[0] = [*labels[0], "never learnt"]

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from labelgrove import DataError
 from labelgrove.evaluation import StreamRecord
 from labelgrove.reporting import write_stream_report
+from labelgrove.vocabulary import Concept, Vocabulary
 from reporting.browser import Show
 
 ROWS = st.lists(
@@ -64,6 +65,16 @@ def test_everything_is_counted(batches: list[list[tuple[set[int], list[int]]]]) 
         assert math.isnan(record.point().accuracy)
     assert record.new_labels == len({label for true, _ in rows for label in true} - {5})
     assert record.patience() == pytest.approx(naive_patience(batches, 2))
+    found = dict(record.overlooked(5))
+    for label in range(5):
+        before, told = 0, False
+        for batch in batches:
+            rows = [row for row in batch if label in row[0]]
+            if rows and not told:
+                told = any(label in row[1][:2] for row in rows)
+                last = before
+            before += len(rows)
+        assert found.get(label, 0) == (last if before and not told else 0)
 
 
 def test_the_first_rows_of_a_batch_stand_for_the_others() -> None:
@@ -93,12 +104,17 @@ def test_the_page_renders(show: Show, tmp_path: Path) -> None:
     for number in range(300):
         true = [[f"label {number * i // 7}"] for i in range(1, 5)]
         record.add(true, [["label 1", "label 7"]] * 4, nodes=number, seconds=0.01)
-    write_stream_report(record, page, name="a model", data_name="</title>")
+    vocabulary = Vocabulary([Concept("label 2", preferred={"": "heron <b>"})])
+    write_stream_report(
+        record, page, name="a model", data_name="</title>", called=vocabulary.called
+    )
     screen = show(page, width=390)
     assert screen.errors == [] and screen.requests == [page.as_uri()]
     assert screen.run("document.title") == "a model, learning </title> · LabelGrove"
     assert screen.run("document.documentElement.scrollWidth") == 390
     assert screen.run("document.querySelectorAll('[data-chart] svg').length") == 4
+    overlooked = screen.run("document.querySelector('table.plain').innerText")
+    assert "heron <b> (label 2)\t" in overlooked and "label 7" not in overlooked
 
 
 @pytest.mark.slow

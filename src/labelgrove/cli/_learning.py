@@ -258,7 +258,11 @@ def write_record(page: str | None, learning: Learning, model: str, data: str) ->
     if page is None or not learning.record.examples:
         return
     source = "standard input" if data == "-" else Path(data).name
-    write_stream_report(learning.record, page, name=Path(model).stem, data_name=source)
+    vocabulary = learning.model.vocabulary_
+    called = str if vocabulary is None else vocabulary.called
+    write_stream_report(
+        learning.record, page, name=Path(model).stem, data_name=source, called=called
+    )
 
 
 def finish_learning(

@@ -179,6 +179,16 @@ ThresholdOption = Annotated[
     ),
 ]
 
+FilterPairsOption = Annotated[
+    str | None,
+    typer.Option(
+        "--filter-pairs",
+        metavar="FILE",
+        help="Pairs of row and label, a pair a line, both from 0, that count neither as true nor "
+        "as predicted.",
+    ),
+]
+
 LimitOption = Annotated[
     int | None,
     typer.Option("--limit", metavar="N", min=1, help="Use the first N examples only."),

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -12,6 +12,7 @@ import numpy.typing as npt
 from labelgrove._cuts import Cut, reaches
 from labelgrove._errors import ParameterError
 from labelgrove.cli._models import Model
+from labelgrove.data import read_filter_pairs
 
 _NAMES = ("least", "lower_quartile", "median", "upper_quartile", "greatest")
 
@@ -39,6 +40,35 @@ def chosen_cut(model: Model, threshold: float | None, thresholds: bool) -> Cut |
             "training with --set thresholds=ofo"
         )
     return kept
+
+
+def excluded_labels(model: Model, path: str | None) -> dict[int, set[Any]]:
+    """The pairs of row and label that ``--filter-pairs`` names, labels as the model has them.
+
+    Parameters
+    ----------
+    model : Model
+        What is asked.
+    path : str or None
+        The file; None names no pair.
+    """
+    if path is None:
+        return {}
+    pairs = read_filter_pairs(path)
+    return {row: {label_of(model, number) for number in labels} for row, labels in pairs.items()}
+
+
+def label_of(model: Model, number: int) -> int | str:
+    """Give a label of which the number is known, as the model has it.
+
+    Parameters
+    ----------
+    model : Model
+        Its labels may be numbers, or text.
+    number : int
+        The label in a file of numbers.
+    """
+    return number if model.classes_.dtype.kind in "iu" else str(number)
 
 
 def distribution(thresholds: npt.NDArray[np.float64]) -> dict[str, float]:
@@ -76,6 +106,8 @@ class Search:
         Width of the beam; None searches exactly.
     allowed : list or None
         The only labels to be given.
+    excluded : mapping of int to collection of labels
+        Labels not to be given, by row.
     """
 
     model: Model
@@ -83,21 +115,30 @@ class Search:
     threshold: Cut | None = None
     beam: int | None = None
     allowed: list[Any] | None = None
+    excluded: Mapping[int, Collection[Any]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         """Refuse a beam where there is none."""
         if self.beam is not None and self._by_threshold:
             raise ParameterError("--beam goes with -k; a search by thresholds is exact")
 
-    def find(self, X: Any) -> Iterator[tuple[list[Any], list[float]]]:
+    def find(self, X: Any, first: int = 0) -> Iterator[tuple[list[Any], list[float]]]:
         """Ask for every row.
 
         Parameters
         ----------
         X : list of str, or csr_array of shape (n, n_features)
             Examples as the model takes them.
+        first : int
+            The number of the first of them.
         """
-        return self._above(X) if self._by_threshold else self._best(X)
+        found = self._above(X) if self._by_threshold else self._best(X)
+        k = self.k if self._by_threshold else self.k or DEFAULT_K
+        for row, (labels, scores) in enumerate(found, first):
+            if outside := self.excluded.get(row):
+                places = [i for i, label in enumerate(labels) if label not in outside]
+                labels, scores = ([values[i] for i in places] for values in (labels, scores))
+            yield labels[:k], scores[:k]
 
     @property
     def _by_threshold(self) -> bool:
@@ -106,8 +147,9 @@ class Search:
         return each or (self.threshold is not None and self.k is None)
 
     def _best(self, X: Any) -> Iterator[tuple[list[Any], list[float]]]:
+        deep = (self.k or DEFAULT_K) + max(map(len, self.excluded.values()), default=0)
         labels, scores = self.model.predict_topk(
-            X, k=self.k or DEFAULT_K, labels=self.allowed, beam_width=self.beam
+            X, k=deep, labels=self.allowed, beam_width=self.beam
         )
         least = -np.inf if self.threshold is None else self.threshold
         # A missing place has the score NaN, which is not at least anything.
@@ -120,5 +162,5 @@ class Search:
         for row in range(found.shape[0]):
             part = slice(found.indptr[row], found.indptr[row + 1])
             columns, scores = found.indices[part], found.data[part]
-            order = np.lexsort((columns, -scores))[: self.k]
+            order = np.lexsort((columns, -scores))
             yield self.model.classes_[columns[order]].tolist(), scores[order].tolist()

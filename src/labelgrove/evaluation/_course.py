@@ -254,6 +254,22 @@ class StreamRecord:
         left = np.cumprod(1.0 - events / np.maximum(at_risk, 1))
         return np.asarray(1.0 - left, np.float64)
 
+    def overlooked(self, most: int) -> list[tuple[Hashable, int]]:
+        """New labels that have never been recognised, those first that were learnt most often.
+
+        Parameters
+        ----------
+        most : int
+            How many are wanted.
+
+        Returns
+        -------
+        list of (label, examples)
+            How many examples of it had been learnt when it was overlooked last; at least one.
+        """
+        asked = ((one, n) for one, n in self._asked.items() if n and one not in self._told)
+        return sorted(asked, key=lambda pair: -pair[1])[:most]
+
     def _ask(self, given: Collection[Hashable], told: set[Hashable]) -> None:
         for label in given:
             if label in self._known or label in self._told:

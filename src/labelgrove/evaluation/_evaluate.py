@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from typing import Any
 
 from labelgrove._cuts import Cut
@@ -29,6 +29,7 @@ def evaluate(
     threshold: Cut | None = None,
     zero_division: float = 0.0,
     interval: Interval = None,
+    excluded: Mapping[int, Collection[Any]] | None = None,
 ) -> dict[str, Any]:
     """Measure a model on examples that it has not learnt from, and what its predictions cost.
 
@@ -62,6 +63,9 @@ def evaluate(
         Value of a row without labels in recall, nDCG and instance F1.
     interval : float or Bootstrap, optional
         Level of bootstrap intervals, kept in the values' ``interval``.
+    excluded : mapping of int to collection of labels, optional
+        Labels that count neither as true nor as predicted, by row from 0: what
+        `labelgrove.data.read_filter_pairs` reads.
 
     Returns
     -------
@@ -102,7 +106,7 @@ def evaluate(
     if not ks:
         raise ParameterError("ks is empty: expected at least one number of places")
     training = _training(clf, Y_train, label_counts, n_train, A, B)
-    observed = observe(clf, [(X, Y)], k=ks[-1], threshold=threshold)
+    observed = observe(clf, [(X, Y)], k=ks[-1], threshold=threshold, excluded=excluded)
     return figures(observed, ks, training=training, zero_division=zero_division, interval=interval)
 
 

@@ -50,6 +50,8 @@ class Observed:
         What the search for each ranking evaluated, and how deep it went, if the model says.
     seconds : float
         What the rankings took.
+    excluded : csr_array (n, L) or None
+        1 where a label counts neither as true nor as predicted; there is none in the rest.
     """
 
     labels: tuple[Hashable, ...]
@@ -61,6 +63,7 @@ class Observed:
     classifiers: FloatArray | None
     depth: FloatArray | None
     seconds: float
+    excluded: csr_array | None
 
     @property
     def n_rows(self) -> int:
@@ -124,23 +127,17 @@ def observe(
     columns: dict[Hashable, int] = {label: i for i, label in enumerate(labels)}
     classes = np.asarray(getattr(model, "classes_", ())).tolist()
     of_class = np.array([columns.setdefault(label, len(columns)) for label in classes], np.int64)
+    deep = k + most_excluded(excluded)
     truth, rankings, costs, sets, estimates = [], [], [], [], []
-    leave_out: list[tuple[int, set[int]]] = []
     seconds, n = 0.0, 0
     for X, Y in batches:
         targets = parse_targets(Y, n_rows_of(X))
         if not targets.n_rows:
             continue
         numbered = [columns.setdefault(label, len(columns)) for label in targets.labels.tolist()]
-        lengths, ids = np.diff(targets.indptr), np.array(numbered, np.int64)
-        outside = _outside(excluded, n, targets.n_rows, columns)
-        deep = k + max((len(some) for some in outside.values()), default=0)
+        truth.append((np.diff(targets.indptr), np.array(numbered, np.int64)))
         best, stats, took = _best(model, X, deep, beam_width)
-        ranking = as_columns(*best, columns, (targets.n_rows, deep))
-        lengths, ids, ranking = _without(outside, lengths, ids, ranking, k)
-        truth.append((lengths, ids))
-        rankings.append(ranking)
-        leave_out += [(n + row, labels) for row, labels in outside.items()]
+        rankings.append(as_columns(*best, columns, (targets.n_rows, deep)))
         n += targets.n_rows
         seconds += took
         if stats is not None:
@@ -158,7 +155,8 @@ def observe(
     shape = (n, max(len(columns), 1))
     known = np.zeros(shape[1], np.bool_)
     known[of_class] = True
-    ranking = np.concatenate(rankings)
+    outside = excluded_cells(excluded, columns, shape)
+    ranking = places_left(np.concatenate(rankings), outside, k)
     lengths, ids_of_rows = (np.concatenate(parts) for parts in zip(*truth, strict=True))
     classifiers, depth = (
         (np.concatenate(parts).astype(np.float64) for parts in zip(*costs, strict=True))
@@ -168,59 +166,59 @@ def observe(
     return Observed(
         labels=tuple(columns),
         known=known,
-        truth=_ones(lengths, ids_of_rows, shape),
+        truth=without(_ones(lengths, ids_of_rows, shape), outside),
         ranking=ranking,
-        sets=_cleared(_sets(sets, ranking, of_class, shape), leave_out),
-        estimates=_spread(estimates, of_class, shape) if estimates else None,
+        sets=without(_sets(sets, ranking, of_class, shape), outside) if sets else None,
+        estimates=without(_spread(estimates, of_class, shape), outside) if estimates else None,
         classifiers=classifiers,
         depth=depth,
         seconds=max(seconds, 1e-9),
+        excluded=outside,
     )
 
 
-def _outside(
+def most_excluded(excluded: Mapping[int, Collection[Hashable]] | None) -> int:
+    """So many more places than are wanted a ranking needs where labels of its row do not count."""
+    return max(map(len, (excluded or {}).values()), default=0)
+
+
+def excluded_cells(
     excluded: Mapping[int, Collection[Hashable]] | None,
-    first: int,
-    n_rows: int,
     columns: Mapping[Hashable, int],
-) -> dict[int, set[int]]:
-    """Columns that do not count in the rows of a batch, which begins at row `first` of all."""
-    if not excluded:
-        return {}
-    found = {
-        row: {columns[label] for label in excluded.get(first + row, ()) if label in columns}
-        for row in range(n_rows)
+    shape: tuple[int, int],
+) -> csr_array | None:
+    """A matrix of 1 where a label of a row does not count; None if all of them do."""
+    cells = {
+        (row, columns[label])
+        for row, labels in (excluded or {}).items()
+        for label in labels
+        if row < shape[0] and label in columns
     }
-    return {row: labels for row, labels in found.items() if labels}
-
-
-def _without(
-    outside: Mapping[int, set[int]], lengths: IntArray, ids: IntArray, ranking: IntArray, k: int
-) -> tuple[IntArray, IntArray, IntArray]:
-    """Leave columns out of true labels, (lengths, ids), and of rankings, which get k places."""
-    if not outside:
-        return lengths, ids, ranking
-    ends = np.concatenate(([0], np.cumsum(lengths)))
-    lengths, kept = lengths.copy(), np.ones(len(ids), np.bool_)
-    for row, columns in outside.items():
-        these = slice(int(ends[row]), int(ends[row + 1]))
-        kept[these] = ~np.isin(ids[these], list(columns))
-        lengths[row] = kept[these].sum()
-        best = ranking[row][~np.isin(ranking[row], list(columns))]
-        ranking[row] = MISSING
-        ranking[row, : len(best)] = best
-    return lengths, ids[kept], ranking[:, :k]
-
-
-def _cleared(sets: csr_array | None, leave_out: Iterable[tuple[int, set[int]]]) -> csr_array | None:
-    """Leave columns out of predicted label sets."""
-    if sets is None:
+    if not cells:
         return None
-    for row, columns in leave_out:
-        these = slice(int(sets.indptr[row]), int(sets.indptr[row + 1]))
-        sets.data[these][np.isin(sets.indices[these], list(columns))] = 0.0
-    sets.eliminate_zeros()
-    return sets
+    return csr_array((np.ones(len(cells)), tuple(zip(*sorted(cells), strict=True))), shape=shape)
+
+
+def without(matrix: csr_array, excluded: csr_array | None) -> csr_array:
+    """Clear the entries that do not count."""
+    if excluded is None:
+        return matrix
+    left = csr_array(matrix - matrix.multiply(excluded))
+    left.eliminate_zeros()
+    left.sort_indices()
+    return left
+
+
+def places_left(ranking: IntArray, excluded: csr_array | None, k: int) -> IntArray:
+    """The first k places of rankings, those behind a label that does not count moving up."""
+    if excluded is not None:
+        rows = np.arange(len(ranking))[:, None]
+        # A missing place reads the last column; it is missing in any case.
+        gone = excluded[rows, ranking].toarray() > 0
+        ranking = np.where(gone, MISSING, ranking)
+        order = np.argsort(ranking == MISSING, axis=1, kind="stable")
+        ranking = np.take_along_axis(ranking, order, axis=1)
+    return ranking[:, :k]
 
 
 def _best(
@@ -263,10 +261,8 @@ def _ones(lengths: IntArray, columns: IntArray, shape: tuple[int, int]) -> csr_a
 
 def _sets(
     parts: list[Any], ranking: IntArray, of_class: IntArray, shape: tuple[int, int]
-) -> csr_array | None:
+) -> csr_array:
     """What was predicted as 0/1; where a part is None, the best label of every row."""
-    if not parts:
-        return None
     if parts[0] is None:
         there = ranking[:, 0] != MISSING
         return _ones(there.astype(np.int64), ranking[there, 0], shape)

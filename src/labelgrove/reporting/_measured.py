@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Collection, Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from time import perf_counter
 from typing import Any
@@ -12,7 +12,15 @@ import numpy.typing as npt
 from scipy.sparse import csr_array
 
 from labelgrove.evaluation._figures import Training, figures
-from labelgrove.evaluation._observed import FloatArray, Observed, as_columns, n_rows_of, observe
+from labelgrove.evaluation._observed import (
+    FloatArray,
+    Observed,
+    as_columns,
+    most_excluded,
+    n_rows_of,
+    observe,
+    places_left,
+)
 from labelgrove.metrics import expected_calibration_error
 from labelgrove.metrics._inputs import IntArray, keep_entries
 from labelgrove.metrics._score import Interval
@@ -89,7 +97,13 @@ class Measured:
 
 
 def measure(
-    model: Any, X: Any, Y: Any, *, labels: Sequence[Hashable] = (), interval: Interval = None
+    model: Any,
+    X: Any,
+    Y: Any,
+    *,
+    labels: Sequence[Hashable] = (),
+    interval: Interval = None,
+    excluded: Mapping[int, Collection[Hashable]] | None = None,
 ) -> Measured:
     """Measure everything that the report needs.
 
@@ -101,19 +115,25 @@ def measure(
         What the first columns stand for.
     interval : float or Bootstrap, optional
         Of the figures.
+    excluded : mapping of int to collection of labels, optional
+        As for `labelgrove.evaluation.evaluate`.
 
     Returns
     -------
     Measured
     """
-    observed = observe(model, [(X, Y)], k=PLACES[-1], estimates_from=LEAST, labels=labels)
+    observed = observe(
+        model, [(X, Y)], k=PLACES[-1], estimates_from=LEAST, labels=labels, excluded=excluded
+    )
     assert observed.sets is not None and observed.estimates is not None
     training = Training.of(model)
     found = figures(observed, PLACES, training=training, interval=interval)
     columns = {label: i for i, label in enumerate(observed.labels)}
     # The curves need more places than the figures, which are about the best 5.
-    answers: tuple[Any, FloatArray] = model.predict_topk(X, _LONGEST_RANKING)
-    ranking = as_columns(*answers, columns, (observed.n_rows, _LONGEST_RANKING))
+    deep = _LONGEST_RANKING + most_excluded(excluded)
+    answers: tuple[Any, FloatArray] = model.predict_topk(X, deep)
+    ranking = as_columns(*answers, columns, (observed.n_rows, deep))
+    ranking = places_left(ranking, observed.excluded, _LONGEST_RANKING)
     best = among_best(observed.estimates, ranking[:, :CALIBRATED])
     error = expected_calibration_error(observed.truth, best, interval=interval)
     classes = np.array([columns[label] for label in model.classes_.tolist()], np.int64)

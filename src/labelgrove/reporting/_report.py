@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from os import PathLike
 from typing import Any
 
@@ -31,6 +31,7 @@ def write_report(
     names: Sequence[str] = ("this model", "the other model"),
     data_name: str = "the examples",
     level: float = 0.95,
+    excluded: Mapping[int, Collection[Any]] | None = None,
 ) -> None:
     """Measure a model on held-out examples and write a page about it.
 
@@ -61,6 +62,9 @@ def write_report(
         What to call the examples.
     level : float
         Of the intervals: the share of bootstrap resamples within.
+    excluded : mapping of int to collection of labels, optional
+        Labels that count neither as true nor as predicted, by row from 0: what
+        `labelgrove.data.read_filter_pairs` reads.
 
     Raises
     ------
@@ -82,7 +86,7 @@ def write_report(
     models = [model] if compare is None else [model, compare]
     # Both models get the same columns: first the labels that either knows, then other true ones.
     labels = list(dict.fromkeys(label for one in models for label in one.classes_.tolist()))
-    measured = measure(model, X, Y, labels=labels, interval=interval)
+    measured = measure(model, X, Y, labels=labels, interval=interval, excluded=excluded)
     charted = _in_charts(names)
     losses = find_losses(model, X, measured) if hasattr(model, "label_paths") else None
     vocabulary = getattr(model, "vocabulary_", None)
@@ -91,7 +95,9 @@ def write_report(
     changes = other = None
     if compare is not None:
         rows = X if X_compare is None else X_compare
-        other = measure(compare, rows, Y, labels=measured.labels, interval=interval)
+        other = measure(
+            compare, rows, Y, labels=measured.labels, interval=interval, excluded=excluded
+        )
         changes = _compare(page, other, measured, charted, interval, called)
     _add_charts(page, measured, charted[: len(models)])
     write_page(

@@ -24,8 +24,10 @@ from labelgrove.reporting._chart_parts import (
     tooltip,
     x,
 )
+from labelgrove.reporting._mistakes import Called
 from labelgrove.reporting._page import write_page
 
+_OVERLOOKED = 20
 _NOISE = 200  # the first of so many parts of a stream is too short to measure precision or speed
 
 
@@ -35,12 +37,13 @@ def write_stream_report(
     *,
     name: str = "the model",
     data_name: str = "the stream",
+    called: Called = str,
 ) -> None:
     """Write a page on how a model did while it learnt.
 
     It shows progressive P@1 over time, the growing numbers of labels and nodes, how many examples
-    of a new label are learnt until it is recognised, and the examples a second. The page is one
-    file and needs no network.
+    of a new label are learnt until it is recognised, which labels never were, and the examples a
+    second. The page is one file and needs no network.
 
     Parameters
     ----------
@@ -50,6 +53,8 @@ def write_stream_report(
         Where the page is written.
     name, data_name : str
         What to call the model and the stream.
+    called : callable
+        Gives the name of a label, such as the ``called`` of a vocabulary.
 
     Raises
     ------
@@ -87,6 +92,7 @@ def write_stream_report(
             "half": int(half[0]) if half.size else None,
             "ever": float(patience[-1]) if patience.size else None,
             "places": record.places,
+            "overlooked": [(called(label), n) for label, n in record.overlooked(_OVERLOOKED)],
         },
     )
 

@@ -19,6 +19,7 @@ from labelgrove.cli._options import (
     AS_FOUND,
     BeamOption,
     DataArgument,
+    FilterPairsOption,
     JobsOption,
     JsonOption,
     LimitOption,
@@ -28,13 +29,13 @@ from labelgrove.cli._options import (
     ThresholdsOption,
     gathered,
 )
-from labelgrove.cli._search import chosen_cut
+from labelgrove.cli._search import chosen_cut, excluded_labels, label_of
 from labelgrove.cli.streams import _numbers
 from labelgrove.cli.streams._console import encode, show, show_pairs, write_json
 from labelgrove.cli.streams._output import Output, refuse_inputs
 from labelgrove.cli.streams._progress import ProgressLine, shown
 from labelgrove.cli.streams._source import Source
-from labelgrove.data import read_filter_pairs, read_inverse_propensities
+from labelgrove.data import read_inverse_propensities
 from labelgrove.evaluation._figures import AVERAGES, Training, figures
 from labelgrove.evaluation._observed import Observed, observe
 from labelgrove.metrics import label_table
@@ -48,15 +49,7 @@ _NAMES = {"p": "P", "r": "R", "ndcg": "nDCG", "psp": "PSP", "psndcg": "PSnDCG"}
 def evaluate(
     model_file: ModelArgument,
     data: DataArgument,
-    filter_pairs: Annotated[
-        str | None,
-        typer.Option(
-            "--filter-pairs",
-            metavar="FILE",
-            help="Pairs of row and label, a pair a line, that count neither as true nor as "
-            "predicted.",
-        ),
-    ] = None,
+    filter_pairs: FilterPairsOption = None,
     propensity: Annotated[
         str | None,
         typer.Option("--propensity", metavar="A,B", help="Parameters of PSP@k. Default: 0.55,1.5."),
@@ -110,7 +103,7 @@ def evaluate(
     with Source(data, reading=reading, limit=limit, vocabulary=model.vocabulary_) as source:
         cut = chosen_cut(model, threshold, thresholds)
         training = _training(model, propensity, inverse_propensities)
-        excluded = None if filter_pairs is None else _excluded(model, filter_pairs)
+        excluded = excluded_labels(model, filter_pairs)
         observed, seconds = _observed(model, source, beam, cut, excluded)
     result = figures(observed, _PLACES, training=training) | {"total_seconds": seconds}
     if per_label is not None:
@@ -129,7 +122,7 @@ def _training(model: Model, propensity: str | None, file: str | None) -> Trainin
     """What propensities are made of: the model's counts, or a file."""
     if file is not None:
         numbers = read_inverse_propensities(file).tolist()
-        given = {_label(model, i): number for i, number in enumerate(numbers)}
+        given = {label_of(model, i): number for i, number in enumerate(numbers)}
         return Training({}, 0, given=given)
     if propensity is None:
         return Training.of(model)
@@ -140,17 +133,6 @@ def _training(model: Model, propensity: str | None, file: str | None) -> Trainin
             f"--propensity {propensity}: expected two numbers, such as 0.5,0.4"
         ) from None
     return Training.of(model, A, B)
-
-
-def _excluded(model: Model, path: str) -> dict[int, list[Any]]:
-    """Pairs of a file, labels as the model has them."""
-    pairs = read_filter_pairs(path)
-    return {row: [_label(model, label) for label in labels] for row, labels in pairs.items()}
-
-
-def _label(model: Model, number: int) -> int | str:
-    """A label of which the number is known, as the model has it."""
-    return number if model.classes_.dtype.kind in "iu" else str(number)
 
 
 def _table(observed: Observed, vocabulary: Vocabulary | None) -> bytes:
@@ -173,7 +155,7 @@ def _observed(
     source: Source,
     beam: int | None,
     cut: Cut | None,
-    excluded: Mapping[int, Collection[Any]] | None,
+    excluded: Mapping[int, Collection[Any]],
 ) -> tuple[Observed, float]:
     """Ask the library, batch by batch, with a progress line; also how long it took."""
     line = ProgressLine("predicting", source.total, source.share_read)

@@ -13,6 +13,7 @@ from labelgrove.cli._models import Model, inputs_of, load_model, reads_text
 from labelgrove.cli._options import (
     AS_FOUND,
     BeamOption,
+    FilterPairsOption,
     JobsOption,
     LimitOption,
     ModelArgument,
@@ -22,7 +23,7 @@ from labelgrove.cli._options import (
     gathered,
 )
 from labelgrove.cli._remote import is_address, predict_there
-from labelgrove.cli._search import Search, chosen_cut
+from labelgrove.cli._search import Search, chosen_cut, excluded_labels
 from labelgrove.cli.streams._console import encode, say_warning
 from labelgrove.cli.streams._output import Output, refuse_inputs
 from labelgrove.cli.streams._progress import ProgressLine, shown
@@ -64,6 +65,7 @@ def predict(
             help="Predict only the labels that FILE names, one a line.",
         ),
     ] = None,
+    filter_pairs: FilterPairsOption = None,
     output: Annotated[
         str,
         typer.Option(
@@ -88,21 +90,22 @@ def predict(
     if (text is None) == (data is None):
         raise ParameterError("expected the examples, either as DATA or by --text TEXT")
     if is_address(model_file):
-        if threshold is not None or thresholds or beam is not None or labels_file is not None:
+        if thresholds or {threshold, beam, labels_file, filter_pairs} != {None}:
             raise ParameterError(
                 f"{model_file}: of a service only the K best labels can be asked; expected none of "
-                "--threshold, --thresholds, --beam and --labels-file"
+                "--threshold, --thresholds, --beam, --labels-file and --filter-pairs"
             )
         predict_there(model_file, data or text or [], k or 5, output, reading, limit)
         return
     refuse_inputs(output, model_file, *([] if data is None else [data]))
     model = load_model(model_file, jobs=jobs, vocabulary=vocabulary)
     allowed = None if labels_file is None else read_allowed_labels(labels_file, model)
-    search = Search(model, k, chosen_cut(model, threshold, thresholds), beam, allowed)
+    excluded = excluded_labels(model, filter_pairs)
+    search = Search(model, k, chosen_cut(model, threshold, thresholds), beam, allowed, excluded)
     names = model.vocabulary_
 
-    def lines(X: Any) -> bytes:
-        return b"".join(encode(_as_object(*row, names)) for row in search.find(X))
+    def lines(X: Any, first: int = 0) -> bytes:
+        return b"".join(encode(_as_object(*row, names)) for row in search.find(X, first))
 
     if data is None:
         if not reads_text(model):
@@ -119,7 +122,7 @@ def predict(
         resources.enter_context(shown(line, beside_output=output == "-"))
         done = 0
         for chunk in source.chunks():
-            out.write(lines(inputs_of(model, chunk, data)))
+            out.write(lines(inputs_of(model, chunk, data), done))
             done += chunk.n_rows
             line.update(done)
 

@@ -13,12 +13,14 @@ from labelgrove.cli._models import Model, check_can_write, inputs_of, load_model
 from labelgrove.cli._options import (
     AS_FOUND,
     DataArgument,
+    FilterPairsOption,
     JobsOption,
     LimitOption,
     ModelArgument,
     Reading,
     gathered,
 )
+from labelgrove.cli._search import excluded_labels
 from labelgrove.cli.streams import _numbers
 from labelgrove.cli.streams._console import show_pairs
 from labelgrove.cli.streams._output import refuse_inputs
@@ -41,6 +43,7 @@ def report(
             "--compare", metavar="MODEL2", help="Also say what MODEL does better and worse than it."
         ),
     ] = None,
+    filter_pairs: FilterPairsOption = None,
     jobs: JobsOption = 1,
     reading: Reading = AS_FOUND,
     vocabulary: Vocabulary | None = None,
@@ -55,6 +58,7 @@ def report(
     refuse_inputs(output, model_file, data, *([compare] if compare else []))
     files = [model_file] if compare is None else [model_file, compare]
     models = [load_model(path, jobs=jobs, vocabulary=vocabulary) for path in files]
+    excluded = excluded_labels(models[0], filter_pairs)
     X, labels = _read(models, data, reading, limit)
     names = [Path(path).stem for path in (model_file, compare or "the other")]
     if names[0] == names[1]:
@@ -69,6 +73,7 @@ def report(
             X_compare=X[-1],
             names=names,
             data_name=Path(data).name if data != "-" else "standard input",
+            excluded=excluded,
         )
     size = _numbers.size(Path(output).stat().st_size)
     show_pairs([("examples", _numbers.count(len(labels))), ("report", f"{output} ({size})")])

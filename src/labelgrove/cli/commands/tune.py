@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Mapping
 from pathlib import Path
 from time import perf_counter
 from typing import Annotated, Any
@@ -13,6 +14,7 @@ from labelgrove.cli._models import Model, check_can_write, estimator_of, inputs_
 from labelgrove.cli._options import (
     AS_FOUND,
     DataArgument,
+    FilterPairsOption,
     JobsOption,
     JsonOption,
     LimitOption,
@@ -21,12 +23,13 @@ from labelgrove.cli._options import (
     Reading,
     gathered,
 )
-from labelgrove.cli._search import distribution, in_words
+from labelgrove.cli._search import distribution, excluded_labels, in_words
 from labelgrove.cli.streams import _numbers
 from labelgrove.cli.streams._console import say_warning, show_pairs, write_json
 from labelgrove.cli.streams._output import refuse_inputs
 from labelgrove.cli.streams._progress import ProgressLine, shown
 from labelgrove.cli.streams._source import Source
+from labelgrove.evaluation._observed import excluded_cells
 from labelgrove.models.thresholds._tuner import show_examples, tuning_of
 
 
@@ -68,6 +71,7 @@ def tune(
             help="With auto: find this share of the true labels, as precisely as possible.",
         ),
     ] = None,
+    filter_pairs: FilterPairsOption = None,
     output: NewModelOption = None,
     json: JsonOption = False,
     jobs: JobsOption = 1,
@@ -84,8 +88,9 @@ def tune(
     check_can_write(target)
     refuse_inputs(target, data)
     with Source(data, reading=reading, limit=limit, vocabulary=model.vocabulary_) as source:
+        excluded = excluded_labels(model, filter_pairs)
         goal = {"average": average, "labels_per_row": labels, "least_recall": recall}
-        result = {"model": target, **tune_on(model, source, method, **goal)}
+        result = {"model": target, **tune_on(model, source, method, excluded, **goal)}
     with shown(ProgressLine(f"writing {target}")):
         model.save(target)
     _warn(result)
@@ -95,7 +100,13 @@ def tune(
         show_pairs(_for_people(result))
 
 
-def tune_on(model: Model, source: Source, method: str, **goal: Any) -> dict[str, Any]:
+def tune_on(
+    model: Model,
+    source: Source,
+    method: str,
+    excluded: Mapping[int, Collection[Any]],
+    **goal: Any,
+) -> dict[str, Any]:
     """Give a model the thresholds that suit the examples of a source.
 
     Parameters
@@ -105,6 +116,8 @@ def tune_on(model: Model, source: Source, method: str, **goal: Any) -> dict[str,
     source : Source
         Examples that it has not learnt from.
     method : {"auto", "ofo", "fta", "sto"}
+    excluded : mapping of int to collection of labels
+        Labels that count neither as true nor as predicted, by row.
     **goal
         ``average``, ``labels_per_row`` and ``least_recall``, as for `ThresholdedClassifier`.
     """
@@ -119,6 +132,10 @@ def tune_on(model: Model, source: Source, method: str, **goal: Any) -> dict[str,
             line.update(tuning.n_rows)
     if not tuning.n_rows:
         raise DataError(f"{source.path}: there is not a single example to tune thresholds on")
+    columns = {label: i for i, label in enumerate(model.classes_.tolist())}
+    cells = excluded_cells(excluded, columns, (tuning.n_rows, len(columns)))
+    if cells is not None:
+        tuning.leave_out(cells)
     found = tuning.finish()
     model.set_thresholds(found)
     single = found.single_figures

@@ -145,6 +145,19 @@ class HeldOutTuning:
         self._truth.append(truth)
         self.n_rows += truth.shape[0]
 
+    def leave_out(self, cells: csr_array) -> None:
+        """Let some labels of the examples shown count neither as true nor as predicted.
+
+        Parameters
+        ----------
+        cells : csr_array of shape (n, m)
+            1 where one does not count.
+        """
+        for matrix, parts in zip(self._shown(), (self._truth, self._scores), strict=True):
+            left = csr_array(matrix - matrix.multiply(cells.astype(matrix.dtype)))
+            left.eliminate_zeros()
+            parts[:] = [left]
+
     def finish(self) -> Thresholds:
         """Return the thresholds, by label id."""
         return self._tune(*self._shown())
