@@ -1,6 +1,9 @@
 #include <algorithm>
 #include <cstdint>
+#include <functional>
+#include <map>
 #include <memory>
+#include <new>
 #include <span>
 #include <stdexcept>
 #include <utility>
@@ -10,6 +13,7 @@
 #include "held.hpp"
 #include "labelgrove/batch_trainer.hpp"
 #include "labelgrove/compact_plt.hpp"
+#include "labelgrove/room.hpp"
 #include "model_archive.hpp"
 #include "register.hpp"
 #include "rows.hpp"
@@ -41,33 +45,105 @@ std::span<const float> costs_from(const nb::object& given, std::size_t size) {
   return costs;
 }
 
+// Rows, their labels and costs, as Python gave them.
+class Data {
+ public:
+  Data(const nb::dict& options, std::span<const LabelTree> trees, LabelId label_count, const In<std::int64_t>& indptr,
+       const In<FeatureId>& ids, const In<float>& values, const In<std::int64_t>& label_indptr,
+       const In<LabelId>& labels, const nb::object& example_costs, const nb::object& label_costs)
+      : rows_(indptr, ids, values), labels_(label_indptr, labels, rows_.size()) {
+    for (const LabelId label : labels_.all()) {
+      if (std::ranges::any_of(trees, [=](const LabelTree& tree) { return tree.leaf_of(label) == kNone; })) {
+        throw std::invalid_argument("a label is not in every tree");
+      }
+    }
+    set_.size = rows_.size();
+    set_.example = [this](std::size_t row) { return TrainingSet::Example{rows_[row], labels_[row]}; };
+    set_.normalize = nb::cast<bool>(options["normalize"]);
+    set_.example_costs = costs_from(example_costs, rows_.size());
+    set_.label_costs = costs_from(label_costs, label_count);
+  }
+  Data(const Data&) = delete;
+  Data& operator=(const Data&) = delete;
+
+  const TrainingSet& set() const { return set_; }
+
+ private:
+  Rows rows_;
+  RowLabels labels_;
+  TrainingSet set_;
+};
+
 nb::dict train(const nb::dict& options, const nb::list& trees, LabelId label_count, const In<std::int64_t>& indptr,
                const In<FeatureId>& ids, const In<float>& values, const In<std::int64_t>& label_indptr,
                const In<LabelId>& labels, const nb::object& example_costs, const nb::object& label_costs,
                unsigned threads, Progress& progress) {
-  const Rows rows(indptr, ids, values);
-  const RowLabels row_labels(label_indptr, labels, rows.size());
   const std::vector<LabelTree> label_trees = trees_from(trees, label_count);
-  for (const LabelId label : row_labels.all()) {
-    if (std::ranges::any_of(label_trees, [=](const LabelTree& tree) { return tree.leaf_of(label) == kNone; })) {
-      throw std::invalid_argument("a label is not in every tree");
-    }
-  }
-  TrainingSet data;
-  data.size = rows.size();
-  data.example = [&](std::size_t row) { return TrainingSet::Example{rows[row], row_labels[row]}; };
-  data.normalize = nb::cast<bool>(options["normalize"]);
-  data.example_costs = costs_from(example_costs, rows.size());
-  data.label_costs = costs_from(label_costs, label_count);
+  const Data data(options, label_trees, label_count, indptr, ids, values, label_indptr, labels, example_costs,
+                  label_costs);
   const TrainingOptions training = training_options_from(options);
   std::vector<CompactedBlock> blocks;
   {
     const WithoutGil without_gil;
-    blocks = train_blocks(training, label_trees, data, threads, progress);
+    blocks = train_blocks(training, label_trees, data.set(), threads, progress);
   }
   std::vector<const LabelTree*> learnt;
   for (const LabelTree& tree : label_trees) learnt.push_back(&tree);
-  return saved_by([&](ArrayWriter& out) { write_blocks(learnt, data.size, WeightType::float32, blocks, out); });
+  return saved_by([&](ArrayWriter& out) { write_blocks(learnt, data.set().size, WeightType::float32, blocks, out); });
+}
+
+// Room in arrays that a Python function makes; small ones lie in memory.
+class PythonRoom final : public Room {
+ public:
+  explicit PythonRoom(nb::object make) : make_(std::move(make)) {}
+  PythonRoom(const PythonRoom&) = delete;
+  PythonRoom& operator=(const PythonRoom&) = delete;
+
+  void* take(std::size_t bytes) override {
+    if (make_.is_none() || bytes < kSmall) return ::operator new(bytes);
+    const nb::gil_scoped_acquire with_gil;
+    auto array = nb::cast<Bytes>(make_(bytes), false);
+    if (array.size() < bytes) throw std::invalid_argument("the room is smaller than what was asked for");
+    void* begin = array.data();
+    arrays_.emplace(begin, std::move(array));
+    return begin;
+  }
+  void give_back(void* begin, std::size_t bytes) noexcept override {
+    if (make_.is_none() || bytes < kSmall) return ::operator delete(begin);
+    const nb::gil_scoped_acquire with_gil;
+    arrays_.erase(begin);
+  }
+
+ private:
+  using Bytes = nb::ndarray<std::uint8_t, nb::numpy, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+  static constexpr std::size_t kSmall = std::size_t{1} << 20;
+  nb::object make_;
+  std::map<void*, Bytes> arrays_;  // changed by who holds the interpreter's lock
+};
+
+nb::dict train_some(const nb::dict& options, const nb::tuple& tree, const In<NodeId>& nodes, LabelId label_count,
+                    const In<std::int64_t>& indptr, const In<FeatureId>& ids, const In<float>& values,
+                    const In<std::int64_t>& label_indptr, const In<LabelId>& labels, const nb::object& label_costs,
+                    unsigned threads, Progress& progress, const nb::object& make_room) {
+  nb::list trees;
+  trees.append(tree);
+  const std::vector<LabelTree> label_trees = trees_from(trees, label_count);
+  const LabelTree& own = label_trees.front();
+  const auto is_inner = [&](NodeId v) { return v < own.size() && !own[v].is_leaf(); };
+  if (!std::ranges::all_of(view(nodes), is_inner) ||
+      std::ranges::adjacent_find(view(nodes), std::greater_equal<>()) != view(nodes).end()) {
+    throw std::invalid_argument("the nodes must be inner ones, in order");
+  }
+  const Data data(options, label_trees, label_count, indptr, ids, values, label_indptr, labels, nb::none(),
+                  label_costs);
+  const TrainingOptions training = training_options_from(options);
+  PythonRoom room(make_room);
+  std::vector<CompactedBlock> blocks;
+  {
+    const WithoutGil without_gil;
+    blocks = train_nodes(training, own, view(nodes), data.set(), threads, progress, &room);
+  }
+  return saved_by([&](ArrayWriter& out) { write_blocks(blocks, out); });
 }
 
 }  // namespace
@@ -83,6 +159,12 @@ void register_batch_plt(nb::module_& module) {
              nb::arg("label_indptr").noconvert(), nb::arg("labels").noconvert(), nb::arg("example_costs").none(),
              nb::arg("label_costs").none(), nb::arg("threads"), nb::arg("progress"),
              "What CompactPlt loads: trees learnt in batch; see core/include/labelgrove/batch_trainer.hpp.");
+  module.def("train_batch_nodes", &train_some, nb::arg("options"), nb::arg("tree"), nb::arg("nodes").noconvert(),
+             nb::arg("label_count"), nb::arg("indptr").noconvert(), nb::arg("ids").noconvert(),
+             nb::arg("values").noconvert(), nb::arg("label_indptr").noconvert(), nb::arg("labels").noconvert(),
+             nb::arg("label_costs").none(), nb::arg("threads"), nb::arg("progress"), nb::arg("make_room").none(),
+             "The blocks of some inner nodes of a tree, in the arrays of `train_batch_plt`. Where there is a "
+             "`make_room`, what is large lies in the arrays of uint8 that it makes, given a number of bytes.");
 }
 
 }  // namespace labelgrove::bindings

@@ -63,9 +63,10 @@ void register_trees(nb::module_& module) {
   module.def(
       "cluster_labels",
       [](const In<std::int64_t>& indptr, const In<FeatureId>& ids, const In<float>& values, std::uint32_t dimension,
-         const In<double>& frequencies, const In<double>& fano_frequencies, const nb::dict& options, unsigned threads) {
+         const In<double>& frequencies, const In<double>& fano_frequencies, const nb::dict& options, unsigned threads,
+         bool fixed) {
         Rows vectors(indptr, ids, values);
-        vectors.take_ids(dimension);
+        if (!fixed) vectors.take_ids(dimension);
         const Interpolation interpolation = interpolation_from(options, frequencies, fano_frequencies, vectors.size());
         const ClusteringOptions clustering = options_from(options);
         ClusterTree tree;
@@ -77,10 +78,9 @@ void register_trees(nb::module_& module) {
       },
       nb::arg("indptr").noconvert(), nb::arg("ids").noconvert(), nb::arg("values").noconvert(), nb::arg("dimension"),
       nb::arg("frequencies").noconvert(), nb::arg("fano_frequencies").noconvert(), nb::arg("options"),
-      nb::arg("threads"),
+      nb::arg("threads"), nb::arg("fixed"),
       "(parents, labels): a tree over the rows, numbered by level; the labels of its leaves in ascending order. "
-      "Without "
-      "frequencies all labels weigh the same.");
+      "Without frequencies all labels weigh the same. Rows that are `fixed`, which nobody can change, are not copied.");
   module.def(
       "visits",
       [](const In<std::int64_t>& parents, const In<LabelId>& labels, const In<std::int64_t>& indptr,

@@ -84,6 +84,7 @@ Tile keep_weights(const TrainingOptions& options, const NodeProblem& problem, co
 
 // What a thread works with, and keeps from one task to the next.
 struct Bench {
+  explicit Bench(Room* room) : problem(room), solver(room) {}
   NodeProblem problem;
   BatchSolver solver;
 };
@@ -146,27 +147,32 @@ std::vector<Task> cut_into_tasks(std::vector<Task> nodes, bool whole) {
 // Blocks of inner nodes, each put together and made small as soon as the last of its tasks is done.
 class Assembly {
  public:
-  Assembly(const TrainingOptions& options, const LabelTree& tree, const TrainingSet& data, const Assignment& assignment)
-      : options_(options), data_(data), assignment_(assignment), tiles_(tree.size()), place_(tree.size()) {
-    std::vector<Task> nodes;
-    std::uint32_t inner = 0;
-    for (NodeId v = 0; v < tree.size(); ++v) {
-      width_.push_back(static_cast<std::uint32_t>(tree[v].children.size()));
-      if (width_[v] == 0) continue;
-      place_[v] = inner++;
+  Assembly(const TrainingOptions& options, const LabelTree& tree, std::span<const NodeId> nodes,
+           const TrainingSet& data, const Assignment& assignment)
+      : options_(options),
+        data_(data),
+        assignment_(assignment),
+        width_(tree.size()),
+        tiles_(tree.size()),
+        place_(tree.size()),
+        blocks_(nodes.size()) {
+    std::vector<Task> learnt;
+    for (std::uint32_t i = 0; i < nodes.size(); ++i) {
+      const NodeId v = nodes[i];
+      width_[v] = static_cast<std::uint32_t>(tree[v].children.size());
+      place_[v] = i;
       Task node = examine(v);
-      if (!node.children.empty()) nodes.push_back(std::move(node));
+      if (!node.children.empty()) learnt.push_back(std::move(node));
     }
-    blocks_.resize(inner);
-    tasks_ = cut_into_tasks(std::move(nodes), competing());
+    tasks_ = cut_into_tasks(std::move(learnt), competing());
     left_ = std::vector<std::atomic<std::uint32_t>>(tree.size());
     for (Task& task : tasks_) {
       ++left_[task.node];
       task.first_tile = tiles_[task.node].size();
       tiles_[task.node].resize(task.first_tile + tiles_of(task.children.size()));
     }
-    for (NodeId v = 0; v < tree.size(); ++v) {
-      if (width_[v] > 0 && left_[v] == 0) finish(v);
+    for (const NodeId v : nodes) {
+      if (left_[v] == 0) finish(v);
     }
   }
 
@@ -175,8 +181,8 @@ class Assembly {
                            [](std::uint64_t sum, const Task& task) { return sum + task.cost; });
   }
 
-  std::vector<CompactedBlock> run(unsigned threads, Progress& progress) {
-    const auto make = [] { return Bench(); };
+  std::vector<CompactedBlock> run(unsigned threads, Progress& progress, Room* room) {
+    const auto make = [=] { return Bench(room); };
     parallel_for(tasks_.size(), threads, make, [&](Bench& bench, std::size_t i) {
       const NodeId v = tasks_[i].node;
       const auto place = tiles_[v].begin() + static_cast<std::ptrdiff_t>(tasks_[i].first_tile);
@@ -214,7 +220,7 @@ class Assembly {
   const Assignment& assignment_;
   std::vector<std::uint32_t> width_;      // by node: how many children
   std::vector<std::vector<Tile>> tiles_;  // by node: what is there of it
-  std::vector<std::uint32_t> place_;      // by node: among inner nodes
+  std::vector<std::uint32_t> place_;      // by node: among those that are learnt
   std::vector<Task> tasks_;
   std::vector<std::atomic<std::uint32_t>> left_;  // by node: tasks that are not done
   std::vector<CompactedBlock> blocks_;
@@ -226,12 +232,30 @@ std::vector<CompactedBlock> train_blocks(const TrainingOptions& options, std::sp
                                          const TrainingSet& data, unsigned threads, Progress& progress) {
   std::vector<CompactedBlock> blocks;
   for (std::size_t t = 0; t < trees.size(); ++t) {
-    const Assignment assignment(trees[t], data);
-    Assembly tree(options, trees[t], data, assignment);
+    const std::vector<NodeId> nodes = inner_nodes(trees[t]);
+    const Assignment assignment(trees[t], nodes, data);
+    Assembly tree(options, trees[t], nodes, data, assignment);
     progress.expect(progress.done() + (trees.size() - t) * tree.work());  // trees are alike
-    std::ranges::move(tree.run(threads, progress), std::back_inserter(blocks));
+    std::ranges::move(tree.run(threads, progress, nullptr), std::back_inserter(blocks));
   }
   return blocks;
+}
+
+std::vector<CompactedBlock> train_nodes(const TrainingOptions& options, const LabelTree& tree,
+                                        std::span<const NodeId> nodes, const TrainingSet& data, unsigned threads,
+                                        Progress& progress, Room* room) {
+  const Assignment assignment(tree, nodes, data);
+  Assembly some(options, tree, nodes, data, assignment);
+  progress.expect(some.work());
+  return some.run(threads, progress, room);
+}
+
+std::vector<NodeId> inner_nodes(const LabelTree& tree) {
+  std::vector<NodeId> nodes;
+  for (NodeId v = 0; v < tree.size(); ++v) {
+    if (!tree[v].is_leaf()) nodes.push_back(v);
+  }
+  return nodes;
 }
 
 }  // namespace labelgrove

@@ -60,6 +60,10 @@ void join(std::span<const CompactedBlock> blocks, Array&& array, auto&& to) {
 void write_blocks(std::span<const LabelTree* const> trees, std::uint64_t examples_seen, WeightType type,
                   std::span<const CompactedBlock> blocks, ArrayWriter& out) {
   write_trees(trees, examples_seen, type, out);
+  write_blocks(blocks, out);
+}
+
+void write_blocks(std::span<const CompactedBlock> blocks, ArrayWriter& out) {
   const std::size_t n = blocks.size();
   auto links = out.bytes("block.link", n);
   auto link_scales = out.f32("block.scale", n);

@@ -40,6 +40,8 @@ void NodeProblem::build(const TrainingSet& data, std::span<const std::uint32_t> 
     cells += std::size_t{data.example(example).x.size} + 1;
   }
   if (ids_.size() < cells) {
+    ids_.clear();
+    values_.clear();
     ids_.resize(cells);
     values_.resize(cells);
   }

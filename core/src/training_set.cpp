@@ -51,12 +51,16 @@ void for_each_node(std::span<const Reached> reached, Take&& take) {
 
 }  // namespace
 
-Assignment::Assignment(const LabelTree& tree, const TrainingSet& data) : begin_(tree.size() + std::size_t{1}) {
+Assignment::Assignment(const LabelTree& tree, std::span<const NodeId> nodes, const TrainingSet& data)
+    : begin_(tree.size() + std::size_t{1}) {
+  std::vector<bool> learns(tree.size());
+  for (const NodeId v : nodes) learns[v] = true;
   std::vector<Reached> reached;
   std::vector<std::uint64_t> positives(tree.size());
   for (std::size_t i = 0; i < data.size; ++i) {
     reach(tree, data.example(i).labels, data.label_costs, reached);
     for_each_node(std::span<const Reached>(reached), [&](NodeId v, std::span<const Reached> children) {
+      if (!learns[v]) return;
       ++begin_[v + std::size_t{1}];
       positives[v] += children.size();
     });
@@ -76,6 +80,7 @@ Assignment::Assignment(const LabelTree& tree, const TrainingSet& data) : begin_(
   for (std::size_t i = 0; i < data.size; ++i) {
     reach(tree, data.example(i).labels, data.label_costs, reached);
     for_each_node(std::span<const Reached>(reached), [&](NodeId v, std::span<const Reached> children) {
+      if (!learns[v]) return;
       const std::uint64_t entry = next[v]++;
       examples_[entry] = static_cast<std::uint32_t>(i);
       ends_[entry] = positives[v];

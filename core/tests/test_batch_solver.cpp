@@ -4,6 +4,7 @@
 
 #include "harness.hpp"
 #include "labelgrove/batch_solver.hpp"
+#include "labelgrove/batch_trainer.hpp"
 #include "labelgrove/link.hpp"
 #include "stream.hpp"
 #include "support.hpp"
@@ -52,7 +53,7 @@ TEST("assignment: a node has the examples of its labels, a child the dearest of 
   data.size = labels.size();
   data.example = [&](std::size_t i) { return TrainingSet::Example{{}, labels[i]}; };
   data.label_costs = costs;
-  const Assignment assignment(tree, data);
+  const Assignment assignment(tree, inner_nodes(tree), data);
   const auto check = [&](NodeId v, std::vector<std::uint32_t> examples, std::vector<std::uint32_t> positives,
                          std::vector<float> prices) {
     const NodeExamples found = assignment[v];

@@ -67,6 +67,59 @@ TEST("batch plt: the same for any number of threads, and as it was saved") {
   CHECK_EQ(model.examples_seen(), std::uint64_t{200});
 }
 
+MemoryArchive archived(std::span<const CompactedBlock> blocks) {
+  MemoryArchive archive;
+  write_blocks(blocks, archive);
+  return archive;
+}
+
+// Memory after all; counts what lies there.
+class CountedRoom final : public Room {
+ public:
+  void* take(std::size_t bytes) override {
+    held += bytes;
+    taken += bytes;
+    return ::operator new(bytes);
+  }
+  void give_back(void* begin, std::size_t bytes) noexcept override {
+    held -= bytes;
+    ::operator delete(begin);
+  }
+  std::size_t held = 0;
+  std::size_t taken = 0;
+};
+
+TEST("batch plt: a node learns the same by itself, from its own examples, wherever they lie") {
+  Random random(8);
+  const Stream stream = random_stream(random, 120, kLabels);
+  const TrainingSet data = training_set(stream);
+  const std::vector<LabelTree> trees{random_tree(random)};
+  const LabelTree& tree = trees.front();
+  Progress progress;
+  const TrainingOptions options = options_for(BatchLoss::squared_hinge);
+  const auto whole = train_blocks(options, trees, data, 1, progress);
+  const std::vector<NodeId> nodes = inner_nodes(tree);
+  CHECK_EQ(nodes.size(), whole.size());
+  for (std::size_t i = 0; i < nodes.size(); ++i) {
+    std::vector<std::size_t> own;
+    for (std::size_t row = 0; row < data.size; ++row) {
+      const auto below = [&](LabelId label) {
+        NodeId v = tree.leaf_of(label);
+        while (v != nodes[i] && v != kAboveRoot) v = tree[v].parent;
+        return v == nodes[i];
+      };
+      if (std::ranges::any_of(data.example(row).labels, below) || nodes[i] == kAboveRoot) own.push_back(row);
+    }
+    TrainingSet some = data;
+    some.size = own.size();
+    some.example = [&](std::size_t row) { return data.example(own[row]); };
+    CountedRoom room;
+    const auto alone = train_nodes(options, tree, std::span(nodes).subspan(i, 1), some, 2, progress, &room);
+    CHECK_EQ(room.held, std::size_t{0});
+    CHECK(archived(alone) == archived(std::span(whole).subspan(i, 1)));
+  }
+}
+
 TEST("batch plt: learning ends soon when it is asked to, in any number of threads") {
   Random random(4);
   const Stream stream = random_stream(random, 60, kLabels);

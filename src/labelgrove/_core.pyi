@@ -282,6 +282,11 @@ def train_batch_plt(options: dict, trees: list, label_count: int, indptr: Annota
     What CompactPlt loads: trees learnt in batch; see core/include/labelgrove/batch_trainer.hpp.
     """
 
+def train_batch_nodes(options: dict, tree: tuple, nodes: Annotated[NDArray[numpy.uint32], dict(shape=(None,), order='C', device='cpu', writable=False)], label_count: int, indptr: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], ids: Annotated[NDArray[numpy.uint32], dict(shape=(None,), order='C', device='cpu', writable=False)], values: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu', writable=False)], label_indptr: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], labels: Annotated[NDArray[numpy.uint32], dict(shape=(None,), order='C', device='cpu', writable=False)], label_costs: object | None, threads: int, progress: Progress, make_room: object | None) -> dict:
+    """
+    The blocks of some inner nodes of a tree, in the arrays of `train_batch_plt`. Where there is a `make_room`, what is large lies in the arrays of uint8 that it makes, given a number of bytes.
+    """
+
 class CompactPlt:
     """Label trees in few bytes; see core/include/labelgrove/compact_plt.hpp."""
 
@@ -452,9 +457,9 @@ class TextFeatures:
 def words_of(text: str) -> NDArray[numpy.uint64]:
     """Where the words of a text begin and end, in bytes of UTF-8."""
 
-def cluster_labels(indptr: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], ids: Annotated[NDArray[numpy.uint32], dict(shape=(None,), order='C', device='cpu', writable=False)], values: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu', writable=False)], dimension: int, frequencies: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], fano_frequencies: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], options: dict, threads: int) -> tuple:
+def cluster_labels(indptr: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], ids: Annotated[NDArray[numpy.uint32], dict(shape=(None,), order='C', device='cpu', writable=False)], values: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu', writable=False)], dimension: int, frequencies: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], fano_frequencies: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], options: dict, threads: int, fixed: bool) -> tuple:
     """
-    (parents, labels): a tree over the rows, numbered by level; the labels of its leaves in ascending order. Without frequencies all labels weigh the same.
+    (parents, labels): a tree over the rows, numbered by level; the labels of its leaves in ascending order. Without frequencies all labels weigh the same. Rows that are `fixed`, which nobody can change, are not copied.
     """
 
 def visits(parents: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], labels: Annotated[NDArray[numpy.uint32], dict(shape=(None,), order='C', device='cpu', writable=False)], indptr: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], sets: Annotated[NDArray[numpy.uint32], dict(shape=(None,), order='C', device='cpu', writable=False)], frequencies: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> NDArray[numpy.float64]:

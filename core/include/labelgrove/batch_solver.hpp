@@ -14,6 +14,7 @@
 #include "labelgrove/base.hpp"
 #include "labelgrove/node_problem.hpp"
 #include "labelgrove/progress.hpp"
+#include "labelgrove/room.hpp"
 #include "labelgrove/training_set.hpp"
 
 namespace labelgrove {
@@ -39,6 +40,9 @@ double constant_margin(const SolverOptions& options, double cost);
 // Keeps its memory from one node to the next.
 class BatchSolver {
  public:
+  // The dual variables lie in the given room.
+  explicit BatchSolver(Room* room = nullptr) : duals_(RoomAllocator<float>(room)) {}
+
   // Learns the given children of a node. `stream` tells one node's random choices from another's. REQUIRES: softmax
   // needs all children at once, and exactly one positive for every example. Throws Stopped if asked to.
   void solve(const SolverOptions& options, const NodeProblem& problem, const NodeExamples& targets,
@@ -75,7 +79,7 @@ class BatchSolver {
   bool converged_ = false;
   std::vector<std::uint32_t> column_of_;  // by child; kNone for those that are not learnt now
   std::vector<float> weights_;            // (rows of the node's table, stride)
-  std::vector<float> duals_;              // (examples, stride): a_i; with softmax y_i a_i
+  RoomVector<float> duals_;               // (examples, stride): a_i; with softmax y_i a_i
   std::vector<Turn> turns_;               // by example
   std::vector<std::uint32_t> order_;
   // Of the example visited, by column:

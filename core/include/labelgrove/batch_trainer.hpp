@@ -9,6 +9,7 @@
 #include "labelgrove/compaction.hpp"
 #include "labelgrove/label_tree.hpp"
 #include "labelgrove/progress.hpp"
+#include "labelgrove/room.hpp"
 #include "labelgrove/training_set.hpp"
 
 namespace labelgrove {
@@ -24,5 +25,15 @@ struct TrainingOptions {
 // tree.
 std::vector<CompactedBlock> train_blocks(const TrainingOptions& options, std::span<const LabelTree> trees,
                                          const TrainingSet& data, unsigned threads, Progress& progress);
+
+// The same of some inner nodes of one tree, in their order. Of the data it needs the examples that have a label below
+// one of these nodes, and node 0 all: with fewer of the others every classifier comes out the same, to the last bit.
+// Copies of examples, and what is kept for each of them while it is learnt, lie in the given room.
+std::vector<CompactedBlock> train_nodes(const TrainingOptions& options, const LabelTree& tree,
+                                        std::span<const NodeId> nodes, const TrainingSet& data, unsigned threads,
+                                        Progress& progress, Room* room = nullptr);
+
+// All inner nodes, in order.
+std::vector<NodeId> inner_nodes(const LabelTree& tree);
 
 }  // namespace labelgrove

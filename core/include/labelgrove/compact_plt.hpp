@@ -20,6 +20,8 @@ namespace labelgrove {
 // trees have the same labels, and all blocks that type of weights.
 void write_blocks(std::span<const LabelTree* const> trees, std::uint64_t examples_seen, WeightType type,
                   std::span<const CompactedBlock> blocks, ArrayWriter& out);
+// The same without the trees.
+void write_blocks(std::span<const CompactedBlock> blocks, ArrayWriter& out);
 // Writes the compact copy of a model. REQUIRES: all trees have the same labels.
 void write_compact(std::span<const TreeView> trees, std::uint64_t examples_seen, const Compaction& how,
                    ArrayWriter& out);

@@ -8,12 +8,16 @@
 
 #include "labelgrove/base.hpp"
 #include "labelgrove/feature_map.hpp"
+#include "labelgrove/room.hpp"
 #include "labelgrove/training_set.hpp"
 
 namespace labelgrove {
 
 class NodeProblem {
  public:
+  // The examples lie in the given room.
+  explicit NodeProblem(Room* room = nullptr) : ids_(RoomAllocator<FeatureId>(room)), values_(ids_.get_allocator()) {}
+
   // Takes in the given examples; what was there before is forgotten. `bias` is the value of the constant feature.
   void build(const TrainingSet& data, std::span<const std::uint32_t> examples, float bias);
 
@@ -39,8 +43,8 @@ class NodeProblem {
   std::uint32_t row_of(FeatureId feature);
 
   std::vector<std::size_t> ends_{0};
-  std::vector<FeatureId> ids_;
-  std::vector<float> values_;
+  RoomVector<FeatureId> ids_;
+  RoomVector<float> values_;
   std::vector<float> squares_;
   std::vector<FeatureId> features_;
   std::vector<std::uint32_t> number_;  // by feature: its place in features_, if that agrees

@@ -150,6 +150,7 @@ class Clustering:
             fano_frequencies,
             {**self._options, **interpolation},
             self._threads,
+            not self._rows.ids.flags.writeable,
         )
         return parents, ids
 
