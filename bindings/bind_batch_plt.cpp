@@ -116,7 +116,7 @@ class PythonRoom final : public Room {
 
  private:
   using Bytes = nb::ndarray<std::uint8_t, nb::numpy, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
-  static constexpr std::size_t kSmall = std::size_t{1} << 20;
+  static constexpr std::size_t kSmall = std::size_t{1} << 16;
   nb::object make_;
   std::map<void*, Bytes> arrays_;  // changed by who holds the interpreter's lock
 };

@@ -171,7 +171,7 @@ class LabelRegistry:
             self.arrive(fresh, targets.n_columns)
             return indptr, ids
         ids = self._ids(targets.labels, place_in_rows(targets.indptr), add=False)
-        return targets.indptr, _sorted_in_rows(targets.indptr, ids)
+        return targets.indptr, sorted_in_rows(targets.indptr, ids)
 
     def foresee(
         self, targets: Targets, announced: Names | None = None
@@ -204,7 +204,7 @@ class LabelRegistry:
         wanted = targets.labels if announced is None else _joined(announced, targets.labels)
         ids, fresh = self._foresee(wanted, place_in_rows(targets.indptr))
         n_announced = max(int(ids[:first].max(initial=-1)) + 1 - self._size, 0)
-        return targets.indptr, _sorted_in_rows(targets.indptr, ids[first:]), fresh, n_announced
+        return targets.indptr, sorted_in_rows(targets.indptr, ids[first:]), fresh, n_announced
 
     def arrive(self, fresh: list[Any], n_columns: int | None = None) -> None:
         """Add labels that are new.
@@ -441,7 +441,8 @@ def _read_only(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
     return view
 
 
-def _sorted_in_rows(indptr: npt.NDArray[np.int64], ids: Ids) -> Ids:
+def sorted_in_rows(indptr: npt.NDArray[np.int64], ids: Ids) -> Ids:
+    """Give ids, ascending within every row."""
     falls = ids[1:] < ids[:-1]
     starts = indptr[(indptr > 0) & (indptr < len(ids))]
     falls[starts - 1] = False  # from one row to the next

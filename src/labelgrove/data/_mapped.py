@@ -97,7 +97,7 @@ class Dataset:
         self.path = path
         self.n_rows = rows
         self.text = Texts(path, arrays[_TEXTS[0]], arrays[_TEXTS[1]]) if width < 0 else None
-        self.X = None if width < 0 else _matrix([arrays[name] for name in _FEATURES], width)
+        self.X = None if width < 0 else csr_over([arrays[name] for name in _FEATURES], width)
         names = None
         if _NAMES[0] in arrays:
             names = object_array(list(Texts(path, arrays[_NAMES[0]], arrays[_NAMES[1]])))
@@ -142,8 +142,7 @@ def open_dataset(path: str | os.PathLike[str], *, verify: bool = True) -> Datase
     (2, 10) [(1, 3), (2,)]
     """
     folder = os.fsdecode(path)
-    header = _read_header(folder)
-    arrays = {name: _mapped(folder, name, *entry, verify) for name, entry in header.arrays.items()}
+    header, arrays = open_arrays(folder, verify=verify)
     for indptr, entries in ((_FEATURES[0], _FEATURES[1]), _TEXTS, _LABELS, _NAMES):
         if indptr in arrays:
             _check_indptr(folder, indptr, arrays[indptr], len(arrays[entries]))
@@ -151,6 +150,14 @@ def open_dataset(path: str | os.PathLike[str], *, verify: bool = True) -> Datase
         if indptr in arrays and len(arrays[indptr]) != header.rows + 1:
             raise _damaged(folder, f"{indptr} has {len(arrays[indptr]) - 1} rows")
     return Dataset(folder, header.rows, arrays, header.width)
+
+
+def open_arrays(folder: str, *, verify: bool = False) -> tuple[Header, dict[str, NDArray[Any]]]:
+    """Map the arrays of a data set, whose contents were checked when it was first opened."""
+    header = _read_header(folder)
+    return header, {
+        name: _mapped(folder, name, *entry, verify) for name, entry in header.arrays.items()
+    }
 
 
 def read_mapped(path: str) -> Contents:
@@ -193,13 +200,15 @@ def _features(dataset: Dataset, start: int, stop: int) -> SparseRows:
 # --- the header and the arrays -------------------------------------------------------------------
 
 
-class _Header(NamedTuple):
+class Header(NamedTuple):
+    """How many rows and columns there are (-1 for texts), and length and checksum of arrays."""
+
     rows: int
     width: int
     arrays: dict[str, tuple[int, int]]
 
 
-def _read_header(folder: str) -> _Header:
+def _read_header(folder: str) -> Header:
     try:
         found = json.loads(Path(folder, HEADER).read_bytes())
         version, rows, width = found["labelgrove_dataset"], found["rows"], found["features"]
@@ -222,7 +231,7 @@ def _read_header(folder: str) -> _Header:
         raise _damaged(folder, f"{HEADER} lists other arrays than belong together")
     if width is not None and width > MAX_ID + 1:
         raise _damaged(folder, f"{HEADER} has {width} features; expected at most {MAX_ID + 1}")
-    return _Header(rows, -1 if width is None else width, arrays)
+    return Header(rows, -1 if width is None else width, arrays)
 
 
 def _mapped(folder: str, name: str, length: int, checksum: int, verify: bool) -> NDArray[Any]:
@@ -243,7 +252,7 @@ def _mapped(folder: str, name: str, length: int, checksum: int, verify: bool) ->
     return np.memmap(path, dtype, mode="r").view(np.ndarray)
 
 
-def _matrix(arrays: list[NDArray[Any]], width: int) -> csr_array:
+def csr_over(arrays: Sequence[NDArray[Any]], width: int) -> csr_array:
     """CSR over these very arrays: SciPy would copy ids to the type of row ends, or the reverse."""
     X = csr_array((len(arrays[0]) - 1, width), dtype=np.float32)
     X.indptr, X.indices, X.data = arrays

@@ -186,6 +186,12 @@ class PLTClassifier(BatchClassifier, LabelTreeClassifier):
         self.random_state = random_state
 
     def _start(self, *, named: bool) -> BatchStart:
+        options, plan, labels = self._checked()
+        make = partial(self._train, options, plan, labels)
+        return Start(options, labels, FeatureNames() if named else None, make)
+
+    def _checked(self) -> tuple[BatchOptions, TreePlan, LabelRegistry]:
+        """What the parameters ask for, and the labels that are known beforehand."""
         options = BatchOptions.from_parameters(self.get_params(deep=False))
         if self.online_ready:
             options = replace(options, online=self._online_options(options))
@@ -199,8 +205,7 @@ class PLTClassifier(BatchClassifier, LabelTreeClassifier):
         labels = LabelRegistry()
         if plan.given is not None:
             labels.ids_of(engine_tree(plan.given)[2], add=True)
-        make = partial(self._train, options, plan, labels)
-        return Start(options, labels, FeatureNames() if named else None, make)
+        return options, plan, labels
 
     def _online_options(self, options: BatchOptions) -> EngineOptions:
         if options.link == LINKS["softmax"]:

@@ -103,15 +103,15 @@ class TreePlan:
     def __init__(self, parameters: Mapping[str, Any], seed: int) -> None:
         self.given = parameters["tree"] if isinstance(parameters["tree"], LabelTree) else None
         self._kind = "" if self.given is not None else choice(parameters, "tree", TREES)
-        self._n_trees = integer("n_trees", parameters["n_trees"], 1, 1000)
+        self.n_trees = integer("n_trees", parameters["n_trees"], 1, 1000)
         self._arity = integer("arity", parameters["arity"], 2)
         self._leaf_size = integer("max_leaf_size", parameters["max_leaf_size"], 1)
         self._interpolation = real(parameters, "interpolation", 0.0, 2.0)
         self._n_jobs = parameters["n_jobs"]
         self._seed = seed
-        if self._n_trees > 1 and self._kind not in _SEEDED:
+        if self.n_trees > 1 and self._kind not in _SEEDED:
             raise ParameterError(
-                f"n_trees={self._n_trees}: such trees would all be the same; expected n_trees=1, or"
+                f"n_trees={self.n_trees}: such trees would all be the same; expected n_trees=1, or"
                 f" tree one of {', '.join(map(repr, _SEEDED))}"
             )
 
@@ -131,19 +131,40 @@ class TreePlan:
         """
         counts = np.bincount(ids, minlength=len(labels))
         if self.given is not None:
-            return [_over_ids(self.given, labels, counts)]
+            return [over_ids(self.given, labels, counts)]
         present = np.flatnonzero(counts)
-        if present.size == 0:
-            return [LabelTree([-1], [])] * self._n_trees
         indicator = label_matrix(indptr, ids, present)
-        embeddings = embed_labels(rows, indicator) if self._kind in _EMBEDDED else None
-        seeds = tree_seeds(self._seed, self._n_trees)
-        return [self._one(present, embeddings, indicator, seed) for seed in seeds]
+        embeddings = embed_labels(rows, indicator) if self.embedded and present.size else None
+        return [self.one(counts, embeddings, indicator, t) for t in range(self.n_trees)]
 
-    def _one(
-        self, labels: npt.NDArray[np.int64], embeddings: Any, indicator: Any, seed: int
+    @property
+    def embedded(self) -> bool:
+        """Whether trees are built of what the labels' examples look like."""
+        return self._kind in _EMBEDDED
+
+    @property
+    def needs_indicator(self) -> bool:
+        """Whether trees are built of which labels occur together."""
+        return self._kind == "cost"
+
+    def one(
+        self, counts: npt.NDArray[np.int64], embeddings: Any, indicator: Any, number: int
     ) -> LabelTree:
-        counts = np.bincount(indicator.indices, minlength=len(labels))
+        """Build a tree over the ids of all labels that occur.
+
+        Parameters
+        ----------
+        counts : ndarray of int64
+            How often each label id occurs.
+        embeddings, indicator
+            Of the labels that occur, in their order; None where that kind of tree needs none.
+        number : int
+            Which of the trees.
+        """
+        labels = np.flatnonzero(counts)
+        if labels.size == 0:
+            return LabelTree([-1], [])
+        counts, seed = counts[labels], tree_seeds(self._seed, self.n_trees)[number]
         common = {"labels": labels, "random_state": seed, "n_jobs": self._n_jobs}
         clustering = {**common, "arity": self._arity, "max_leaf_size": self._leaf_size}
         match self._kind:
@@ -189,7 +210,7 @@ def embed_labels(rows: Rows, indicator: Any) -> Any:
     return pifa(rows, indicator.T.tocsr().astype(np.float32))
 
 
-def _over_ids(given: LabelTree, labels: LabelRegistry, counts: npt.NDArray[np.int64]) -> LabelTree:
+def over_ids(given: LabelTree, labels: LabelRegistry, counts: npt.NDArray[np.int64]) -> LabelTree:
     """Give the tree with label ids in place of names; it must have all labels that occur."""
     names = given.labels
     ids = labels.ids_of(list(names.values())) if names else np.zeros(0, np.int64)

@@ -1,0 +1,5 @@
+"""Learning and predicting with more data than memory, on one machine or many."""
+
+from labelgrove.distributed._fit import fit
+
+__all__ = ["fit"]

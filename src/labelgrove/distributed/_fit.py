@@ -1,0 +1,401 @@
+"""Training from a data set on disk by tasks, here or anywhere, in little memory."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import FIRST_COMPLETED, Executor, wait
+from dataclasses import asdict, replace
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.base import clone
+
+from labelgrove import _core
+from labelgrove._errors import DataError, ParameterError
+from labelgrove._interrupts import held_back, run_watched
+from labelgrove._labels import sorted_in_rows
+from labelgrove._parameters import thread_count
+from labelgrove.data import open_dataset
+from labelgrove.data._mapped import HEADER, Dataset
+from labelgrove.distributed._plan import plan_units
+from labelgrove.distributed._tasks import (
+    RUN,
+    Job,
+    Pieces,
+    Source,
+    assembled,
+    build_tree,
+    embed,
+    is_done,
+    join_vectors,
+    learn,
+    leave,
+    left,
+)
+from labelgrove.models import PLTClassifier, load
+from labelgrove.models._plt_options import LINKS, class_weights
+from labelgrove.models.engine._learned import Learned
+from labelgrove.models.engine._trees import engine_tree_of_ids, over_ids
+from labelgrove.persistence import Storable
+from labelgrove.trees import LabelTree
+
+DEFAULT_MEMORY = 2 << 30
+LEAST_MEMORY = 512 << 20
+_ALONE = 256 << 20
+"""What Python and its packages take before anything is learnt."""
+
+_VECTOR_BYTES = 40
+"""For each cell of a label's rows, while label vectors are made."""
+
+_TRIES = 20
+"""Workers that may be lost with one task before the task is thought to be what kills them."""
+
+Tell = Callable[[float], None]
+
+
+def fit(
+    model: PLTClassifier,
+    dataset: str | os.PathLike[str],
+    output: str | os.PathLike[str],
+    *,
+    memory: int = DEFAULT_MEMORY,
+    executor: Any = None,
+    progress: Tell | None = None,
+) -> PLTClassifier:
+    r"""Learn a batch model from a data set on disk that may be larger than memory.
+
+    The file is byte for byte what ``model.fit(dataset.X, dataset.labels).save(output)`` writes,
+    whatever the memory, the executor and the number of workers. The work is cut into tasks that
+    read the data set by its path and leave their results in a hidden folder beside the output;
+    after a stop, however sudden, the same call goes on with the tasks that are not done.
+
+    Parameters
+    ----------
+    model : PLTClassifier
+        Its parameters; it is not changed. ``n_jobs`` is the number of threads of a task.
+    dataset : str or os.PathLike
+        A folder that `labelgrove.data.convert` has written, with features and not texts.
+    output : str or os.PathLike
+        The model file. Its folder takes about twice the size of the model and the label vectors
+        meanwhile; with an executor on other machines, they must see it and the data set under the
+        same paths.
+    memory : int
+        Bytes that a process may take; what it has mapped from files, which the system takes back
+        when it needs to, does not count. With an executor this is for each of its workers: one
+        that runs several tasks at once takes as many times more.
+    executor : concurrent.futures.Executor or dask.distributed.Client, optional
+        Runs the tasks. By default they run here, one after another.
+    progress : callable, optional
+        Called now and then with the share of the work that is done, from 0 to 1.
+
+    Returns
+    -------
+    PLTClassifier
+        The model, whose weights stay in the file.
+
+    Raises
+    ------
+    ParameterError
+        If a parameter is out of its domain, or asks for what needs all examples at once:
+        ``second_stage``, ``online_ready`` and ``solver="adagrad"``.
+    DataError
+        If the data set cannot be used.
+    OSError
+        If a file cannot be read or written.
+    KeyboardInterrupt
+        On Ctrl-C; the same call goes on.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> from labelgrove import PLTClassifier, distributed
+    >>> from labelgrove.data import convert
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     folder = pathlib.Path(folder)
+    ...     _ = (folder / "two.svm").write_text("1,3 0:0.5 9:2\n2 4:1\n")
+    ...     _ = convert([folder / "two.svm"], folder / "two")
+    ...     model = distributed.fit(PLTClassifier(), folder / "two", folder / "model.lg")
+    ...     print(model.predict_topk([[0] * 9 + [1]], k=1)[0])
+    [[1]]
+    """
+    if not isinstance(model, PLTClassifier):
+        raise ParameterError(f"model is a {type(model).__name__}; expected a PLTClassifier")
+    if memory < LEAST_MEMORY:
+        raise ParameterError(f"memory={memory}: expected at least {LEAST_MEMORY} bytes")
+    learner = clone(model)
+    target = Path(os.fsdecode(output)).absolute()
+    source = open_dataset(dataset, verify=False)
+    run = _Run(learner, source, target, memory, executor, progress)
+    with held_back() as interrupts:
+        run_watched(run.finish, interrupts, run.stop)
+    return load(target, n_jobs=model.n_jobs)  # type: ignore[no-any-return]
+
+
+class _Run:
+    """One call of `fit`, or what is left of it."""
+
+    def __init__(
+        self,
+        model: PLTClassifier,
+        dataset: Dataset,
+        target: Path,
+        memory: int,
+        executor: Any,
+        progress: Tell | None,
+    ) -> None:
+        self._model, self._dataset, self._target = model, dataset, target
+        self._options, self._plan, self._labels = model._checked()
+        _check(model, dataset)
+        self._threads = thread_count(model.n_jobs)
+        self._executor, self._lost = _executor(executor)
+        self._tell = progress
+        self._core_progress = _core.Progress()
+        self._stopped = False
+        self._work = target.with_name(f".{target.name}.partial")
+        free = memory - _ALONE
+        self._job = Job(
+            str(Path(dataset.path).resolve()), str(self._work), self._options.to_dict(), 0, free
+        )
+
+    def stop(self) -> None:
+        """End soon, with a KeyboardInterrupt."""
+        self._stopped = True
+        self._core_progress.stop()
+
+    def finish(self) -> None:
+        """Do all that is not done, and write the model."""
+        self._begin()
+        self._know_labels()
+        self._grow_trees()
+        self._learn()
+        self._save()
+        shutil.rmtree(self._work)
+
+    def _begin(self) -> None:
+        """Keep the folder of an earlier call if that was the same."""
+        parameters = self._model.get_params(deep=False)
+        given = parameters["tree"]
+        if isinstance(given, LabelTree):
+            parameters["tree"] = given.to_json()
+        for name in ("n_jobs", "random_state"):  # the seed is among the options
+            del parameters[name]
+        request = json.dumps(
+            {
+                "parameters": repr(sorted(parameters.items())),
+                "job": asdict(self._job),
+                "data": Path(self._job.data, HEADER).read_text("utf-8"),
+            }
+        )
+        record = self._work / "request.json"
+        if not record.is_file() or record.read_text("utf-8") != request:
+            shutil.rmtree(self._work, ignore_errors=True)
+            self._work.mkdir()
+            record.write_text(request, encoding="utf-8")
+        for path in self._work.glob(".*"):  # what a task had not finished
+            shutil.rmtree(path) if path.is_dir() else path.unlink()
+
+    # --- stages ------------------------------------------------------------------------------
+
+    def _know_labels(self) -> None:
+        """Give labels their ids, in the order in which they first occur."""
+        rows = self._dataset.labels
+        raw, ids = [np.empty(0, np.int32)], [np.empty(0, np.int32)]
+        for begin in range(0, len(rows.ids), RUN):
+            found, first = np.unique(rows.ids[begin : begin + RUN], return_index=True)
+            met = found[np.argsort(first)]
+            names = met.astype(np.int64) if rows.names is None else rows.names[met]
+            raw.append(met)
+            ids.append(self._labels.ids_of(names, add=True))
+        known, where = np.unique(np.concatenate(raw), return_index=True)
+        ids_of_known = np.concatenate(ids)[where]
+        self._job = replace(self._job, n_labels=len(self._labels))
+
+        def pieces() -> Iterator[npt.NDArray[np.uint32]]:
+            for begin in range(0, len(self._dataset), RUN // 16):
+                some = rows[begin : begin + RUN // 16]
+                ids = ids_of_known[np.searchsorted(known, some.ids)]
+                yield sorted_in_rows(some.indptr, ids).view(np.uint32)
+
+        counts = np.zeros(len(self._labels), np.int64)
+        for piece in pieces():
+            counts += np.bincount(piece, minlength=len(counts))
+        self._counts = counts
+        if not is_done(self._job / "labels"):
+            leave(self._job / "labels", {"ids": Pieces(np.dtype(np.uint32), pieces)})
+            leave(self._job / "counts", {"counts": counts})
+            (all_ids,) = left(self._job / "labels", "ids")
+            costs = class_weights(
+                self._model.class_weight, self._labels, all_ids, self._dataset.n_rows
+            )
+            if costs is not None:
+                leave(self._job / "costs", {"costs": costs})
+
+    def _grow_trees(self) -> None:
+        plan, job = self._plan, self._job
+        trees = [job / f"tree-{number}" for number in range(plan.n_trees)]
+        if all(map(is_done, trees)):
+            return
+        if not plan.embedded or not self._counts.any():
+            for number, folder in enumerate(trees):
+                if plan.given is None:
+                    tree = plan.one(self._counts, None, None, number)
+                else:
+                    tree = over_ids(plan.given, self._labels, self._counts)
+                parents, labels = engine_tree_of_ids(tree)
+                leave(folder, {"parents": parents, "labels": labels})
+            return
+        if not is_done(job / "vectors"):
+            parts = self._label_ranges()
+            self._run(
+                [
+                    (job / f"vectors-{part:05d}", partial(embed, job, part, *ends))
+                    for part, ends in enumerate(parts)
+                ],
+                (0.0, 0.1),
+            )
+            join_vectors(job, len(parts))
+        self._run(
+            [
+                (folder, partial(build_tree, job, plan, number))
+                for number, folder in enumerate(trees)
+            ],
+            (0.1, 0.2),
+        )
+
+    def _label_ranges(self) -> list[tuple[int, int]]:
+        """Labels one after another, as many together as fit into the memory."""
+        cells = np.zeros(self._job.n_labels, np.int64)
+        for ends, ids, sizes in Source(self._job).runs():
+            of_rows = np.repeat(sizes, np.diff(ends))
+            cells += np.bincount(ids, of_rows, minlength=len(cells)).astype(np.int64)
+        most = max(self._job.memory // _VECTOR_BYTES, 1)
+        part = np.cumsum(cells) // most
+        begins = [0, *(np.flatnonzero(np.diff(part)) + 1).tolist()]
+        return list(zip(begins, [*begins[1:], len(cells)], strict=True))
+
+    def _learn(self) -> None:
+        job, tasks = self._job, []
+        watched = self._core_progress if self._executor is None else None
+        for number in range(self._plan.n_trees):
+            if not is_done(job / f"units-{number}"):
+                plan_units(job, number, self._threads)
+            (ends,) = left(job / f"units-{number}", "ends")
+            tasks += [
+                (
+                    job / f"blocks-{number}-{unit:06d}",
+                    partial(learn, job, number, unit, self._threads, watched),
+                )
+                for unit in range(len(ends) - 1)
+            ]
+        self._run(tasks, (0.2, 1.0))
+
+    def _save(self) -> None:
+        dataset = self._dataset
+        assert dataset.X is not None
+        engine: Any = _Assembled(assembled(self._job, self._plan.n_trees, dataset.n_rows))
+        self._model._learned = Learned(
+            engine=engine,
+            options=self._options,
+            labels=self._labels,
+            features=None,
+            kind="multilabel",
+            n_columns=0,
+            n_features=dataset.X.shape[1],
+            counts=self._counts,
+        )
+        self._model.save(self._target)
+
+    # --- running tasks -----------------------------------------------------------------------
+
+    def _run(
+        self, tasks: Sequence[tuple[Path, Callable[[], None]]], span: tuple[float, float]
+    ) -> None:
+        """Run the tasks whose results are not there."""
+        todo = [task for folder, task in tasks if not is_done(folder)]
+        done, (begin, end) = len(tasks) - len(todo), span
+
+        def tell() -> None:
+            if self._tell is not None:
+                share = done / max(len(tasks), 1)
+                self._tell(begin * (1 - share) + end * share)
+            if self._stopped:
+                raise KeyboardInterrupt
+
+        tell()
+        if self._executor is None:
+            for task in todo:
+                task()
+                done += 1
+                tell()
+            return
+        waiting = {self._executor.submit(task): (task, 1) for task in todo}
+        try:
+            while waiting:
+                finished, _ = wait(waiting, 0.2, return_when=FIRST_COMPLETED)
+                for future in finished:
+                    task, tries = waiting.pop(future)
+                    try:
+                        future.result()
+                        done += 1
+                    except self._lost:
+                        if tries == _TRIES:
+                            raise
+                        waiting[self._executor.submit(task)] = task, tries + 1
+                tell()
+        except BaseException:
+            for future in waiting:
+                future.cancel()
+            raise
+
+
+class _Assembled:
+    """Stands in for an engine whose arrays are all that is wanted."""
+
+    can_learn = False
+
+    def __init__(self, arrays: dict[str, Storable]) -> None:
+        self._arrays = arrays
+
+    def save(self, for_prediction: bool, *, streamed: bool = False) -> dict[str, Any]:
+        """What a file holds of it."""
+        del for_prediction, streamed
+        return self._arrays
+
+
+def _executor(given: Any) -> tuple[Executor | None, tuple[type[BaseException], ...]]:
+    """What runs tasks, and what it raises where a worker was lost with one."""
+    if given is None or not hasattr(given, "get_executor"):
+        if given is not None and not hasattr(given, "submit"):
+            raise ParameterError(
+                f"executor is a {type(given).__name__}; expected a concurrent.futures.Executor, a "
+                "client of Dask, or None"
+            )
+        return given, ()
+    from distributed import KilledWorker
+
+    return given.get_executor(pure=False), (KilledWorker,)
+
+
+def _check(model: PLTClassifier, dataset: Dataset) -> None:
+    """Refuse what needs all examples in memory."""
+    if dataset.X is None:
+        raise DataError(
+            f"{dataset.path}: holds texts; expected features, as of a file in the format libsvm"
+        )
+    options = model._checked()[0]
+    if model.second_stage is not None or model.online_ready or model.solver != "dual":
+        raise ParameterError(
+            "second_stage, online_ready and solver='adagrad' need all examples in memory; expected "
+            "none of them for a data set that is learnt in pieces"
+        )
+    if options.link == LINKS["softmax"]:
+        raise DataError(
+            f"{dataset.path}: multilabel targets; with link='softmax', where labels compete, "
+            "expected multiclass ones"
+        )

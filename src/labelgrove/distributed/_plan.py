@@ -1,0 +1,130 @@
+"""How the nodes of a tree are dealt out: what is learnt together, and what that takes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from labelgrove.distributed._tasks import Job, Source, leave, left
+
+_SHARES, _LEAST = 64, 1 << 24
+"""No unit has more than this share of a tree's work, but for single nodes; least work to share."""
+
+Numbers = npt.NDArray[np.int64]
+
+
+def plan_units(job: Job, number: int, threads: int) -> None:
+    """Cut a tree into units, each learnt by one task.
+
+    A unit is some whole subtrees beside one another, that take little enough memory together and
+    are no large share of the work; or one of the nodes above. The first one has the root, for which
+    all rows count. Where the cuts are changes nothing about what is learnt.
+    """
+    parents, labels = left(job / f"tree-{number}", "parents", "labels")
+    up = parents.astype(np.int64)
+    up[0] = 0
+    rows, cells = _sizes(job, up, labels)
+    children = np.bincount(up[1:], minlength=len(up))
+    inner = children > 0
+    below = _summed_up(np.where(inner, cells * children, 0), up)
+    needs = np.where(inner, needed(rows, cells, Source(job).width, threads), 0)
+    share = max(_LEAST, int(below[0]) // _SHARES)
+    is_whole = inner & (needs <= job.memory) & (below <= share)
+    is_whole[:2] = is_whole[0]
+    units = _units(up, inner, is_whole, needs, below, job.memory, share)
+    arrays = {
+        "nodes": np.concatenate([nodes for nodes, _ in units]).astype(np.uint32),
+        "ends": np.cumsum([0, *(len(nodes) for nodes, _ in units)]),
+        "needs": np.array([need for _, need in units], np.int64),
+    }
+    leave(job / f"units-{number}", arrays)
+
+
+def needed(rows: Numbers, cells: Numbers, width: int, threads: int) -> Numbers:
+    """The bytes that learning a node and all below it takes, at most.
+
+    A row is 8 bytes a cell, once as it was read and once renumbered for a node; learning 32
+    children at once takes 4 bytes for each of them and every row, and every feature.
+    """
+    alone: Numbers = 8 * cells + 170 * rows + 136 * np.minimum(cells, width)
+    return 16 * cells + 60 * rows + threads * alone
+
+
+def _sizes(job: Job, up: Numbers, labels: npt.NDArray[Any]) -> tuple[Numbers, Numbers]:
+    """By node, the rows that have a label below it, and the cells of these rows."""
+    leaf_of = np.zeros(job.n_labels, np.int64)
+    leaves = np.flatnonzero(labels < job.n_labels)
+    leaf_of[labels[leaves]] = leaves
+    n = len(up)
+    rows, cells = np.zeros(n, np.int64), np.zeros(n, np.int64)
+    source = Source(job)
+    for ends, ids, sizes in source.runs():
+        row = np.repeat(np.arange(len(sizes)), np.diff(ends))
+        keys = np.unique(row * n + leaf_of[ids])
+        while keys.size:
+            node = keys % n
+            rows += np.bincount(node, minlength=n)
+            cells += np.bincount(node, sizes[keys // n], minlength=n).astype(np.int64)
+            keys = keys[node != 0]
+            keys = np.unique(keys - keys % n + up[keys % n])
+    rows[0], cells[0] = source.n_rows, source.n_cells
+    return rows, cells
+
+
+def _summed_up(work: Numbers, up: Numbers) -> Numbers:
+    """By node, the work of all nodes below it and its own."""
+    below, depth = work.copy(), _depths(up)
+    for level in range(int(depth.max()), 0, -1):
+        at = np.flatnonzero(depth == level)
+        np.add.at(below, up[at], below[at])
+    return below
+
+
+def _depths(up: Numbers) -> Numbers:
+    depth, at = np.zeros(len(up), np.int64), np.arange(len(up))
+    while at.any():
+        depth += at > 0
+        at = up[at]
+    return depth
+
+
+def _units(
+    up: Numbers,
+    inner: npt.NDArray[np.bool_],
+    is_whole: npt.NDArray[np.bool_],
+    needs: Numbers,
+    below: Numbers,
+    memory: int,
+    share: int,
+) -> list[tuple[Numbers, int]]:
+    """The nodes of every unit, and what it takes."""
+    root_of = _whole_above(up, is_whole)
+    alone = np.flatnonzero(inner & (root_of < 0))
+    first = alone[alone <= 1]
+    units = [(first, int(needs[0]))] if first.size else []
+    units += [(np.array([node]), int(needs[node])) for node in alone[alone > 1]]
+    nodes = np.flatnonzero(inner & (root_of >= 0))
+    nodes = nodes[np.argsort(root_of[nodes], kind="stable")]
+    subtrees = np.split(nodes, np.flatnonzero(np.diff(root_of[nodes])) + 1)
+    group: list[Numbers] = []
+    need = work = 0
+    for subtree in subtrees if nodes.size else []:
+        top = root_of[subtree[0]]
+        if group and (need + needs[top] > memory or work + below[top] > share):
+            units.append((np.sort(np.concatenate(group)), need))
+            group, need, work = [], 0, 0
+        group.append(subtree)
+        need, work = need + int(needs[top]), work + int(below[top])
+    return [*units, (np.sort(np.concatenate(group)), need)] if group else units
+
+
+def _whole_above(up: Numbers, is_whole: npt.NDArray[np.bool_]) -> Numbers:
+    """By node, the highest one at or above it that is learnt with all below it; -1 for none."""
+    found, at = np.full(len(up), -1), np.arange(len(up))
+    while True:
+        found = np.where(is_whole[at], at, found)
+        if not at.any():
+            return found
+        at = up[at]

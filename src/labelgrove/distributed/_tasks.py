@@ -1,0 +1,407 @@
+"""Training in pieces: pure tasks over a data set and a folder, where each leaves its result.
+
+A task is a function of a `Job` and a few numbers. It reads the data set and what earlier tasks have
+left, all by path and mapped, and writes its arrays into a file that appears when it is whole. So it
+may run anywhere, in any order, any number of times, beside itself.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property, partial
+from pathlib import Path
+from tempfile import NamedTemporaryFile
+from typing import Any, ClassVar
+
+import numpy as np
+import numpy.typing as npt
+
+from labelgrove import _core
+from labelgrove._errors import DataError
+from labelgrove._validation import Rows, require_magnitude
+from labelgrove.data._mapped import csr_over, open_arrays
+from labelgrove.models.engine._trees import TreePlan, embed_labels, engine_tree_of_ids, label_matrix
+from labelgrove.persistence import Storable, read_model, write_model
+
+Arrays = dict[str, npt.NDArray[Any]]
+Make = Callable[[int, Any], npt.NDArray[Any]]
+
+RUN = 1 << 22
+"""How many entries of the data set are looked at together."""
+
+
+@dataclass(frozen=True)
+class Job:
+    """What all tasks of a run share.
+
+    Attributes
+    ----------
+    data : str
+        The folder of the data set.
+    work : str
+        The folder of results.
+    options : dict
+        The engine's.
+    n_labels : int
+        Label ids are below this.
+    memory : int
+        Bytes that a task may take.
+    """
+
+    data: str
+    work: str
+    options: dict[str, Any]
+    n_labels: int
+    memory: int
+
+    def __truediv__(self, name: str) -> Path:
+        return Path(self.work, name)
+
+
+# --- results -------------------------------------------------------------------------------------
+
+
+def is_done(path: Path) -> bool:
+    """Whether a task has left its result there."""
+    return path.is_file()
+
+
+def leave(path: Path, arrays: Mapping[str, Storable]) -> None:
+    """Write arrays into a file, which is there with all of them or not at all."""
+    write_model(path, {"algorithm": "part"}, arrays)
+
+
+def left(path: Path, *names: str) -> list[npt.NDArray[Any]]:
+    """Map arrays that a task has left."""
+    arrays = read_model(path, verify=False).arrays
+    return [arrays[name] for name in names]
+
+
+@dataclass(frozen=True)
+class Pieces:
+    """An array that is made piece by piece whenever it is written."""
+
+    dtype: np.dtype[Any]
+    make: Callable[[], Iterator[npt.NDArray[Any]]]
+    ndim: ClassVar[int] = 1
+
+    @cached_property
+    def shape(self) -> tuple[int, ...]:
+        """Number of items."""
+        return (sum(map(len, self.make())),)
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of all items."""
+        return self.shape[0] * self.dtype.itemsize
+
+    def __iter__(self) -> Iterator[npt.NDArray[Any]]:
+        return self.make()
+
+    def __array__(self, dtype: Any = None, *, copy: bool | None = None) -> npt.NDArray[Any]:
+        """The whole array."""
+        del copy  # it is always a new one
+        return np.concatenate([np.empty(0, self.dtype), *self.make()]).astype(dtype or self.dtype)
+
+
+# --- the data set --------------------------------------------------------------------------------
+
+
+class Source:
+    """The rows of a job's data set, and the ids of their labels, mapped."""
+
+    def __init__(self, job: Job) -> None:
+        self._job = job
+        header, arrays = open_arrays(job.data)
+        self.n_rows, self.width = header.rows, header.width
+        self._ends, self._ids, self._values = (
+            arrays[name] for name in ("X.indptr.i64", "X.indices.i32", "X.data.f32")
+        )
+        self.n_cells = len(self._ids)
+        self.label_ends = arrays["Y.indptr.i64"]
+        (self.labels,) = left(job / "labels", "ids")
+
+    def rows(self, places: npt.NDArray[np.int64] | None, make: Make = np.empty) -> Rows:
+        """Some of the rows, checked; all of them, where they lie, for None.
+
+        Raises
+        ------
+        DataError
+            Where the data set holds what `convert` never writes.
+        """
+        if places is None:
+            arrays = self._ends, self._ids.view(np.uint32), self._values
+        else:
+            ends, entries = gathered(self._ends, places)
+            ids, values = make(int(ends[-1]), np.uint32), make(int(ends[-1]), np.float32)
+            for to, at in entries:
+                ids[to], values[to] = self._ids.view(np.uint32)[at], self._values[at]
+            arrays = ends, ids, values
+        rows = Rows(*arrays, len(arrays[0]) - 1, self.width, dense=False)
+        if _core.check_rows(*arrays, self.width) is not None:
+            raise DataError(f"{self._job.data}: is damaged; convert it once more")
+        if not self._job.options["normalize"]:
+            require_magnitude(rows)
+        return rows
+
+    def labels_of(
+        self, places: npt.NDArray[np.int64] | None, chosen: npt.NDArray[np.bool_]
+    ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.uint32]]:
+        """The chosen labels of some rows, or of all."""
+        if places is None:
+            return self.label_ends, self.labels
+        ends, entries = gathered(self.label_ends, places)
+        sizes, kept = np.zeros(len(places), np.int64), []
+        for to, at in entries:
+            labels = self.labels[at]
+            own = chosen[labels]
+            row_of = np.searchsorted(ends, np.arange(to.start, to.stop)[own], "right") - 1
+            np.add.at(sizes, row_of, 1)
+            kept.append(labels[own])
+        none = np.empty(0, np.uint32)
+        return np.concatenate([[0], np.cumsum(sizes)]), np.concatenate([none, *kept])
+
+    def with_labels(self, chosen: npt.NDArray[np.bool_]) -> npt.NDArray[np.int64]:
+        """The rows that have a chosen label, in order."""
+        found = [np.empty(0, np.int64)]
+        for begin in range(0, len(self.labels), RUN):
+            places = np.flatnonzero(chosen[self.labels[begin : begin + RUN]]) + begin
+            rows = np.searchsorted(self.label_ends, places, "right") - 1
+            found.append(rows[np.diff(rows, prepend=-1) > 0])
+        rows = np.concatenate(found)
+        return rows[np.diff(rows, prepend=-1) > 0]
+
+    def runs(self) -> Iterator[tuple[npt.NDArray[np.int64], npt.NDArray[np.uint32], Any]]:
+        """Some rows after others: where each one's labels end, these labels, sizes of rows."""
+        begin = 0
+        while begin < self.n_rows:
+            most = self.label_ends[begin] + RUN
+            end = int(np.searchsorted(self.label_ends[: begin + RUN + 1], most, "right")) - 1
+            end = min(max(end, begin + 1), self.n_rows)
+            ends = self.label_ends[begin : end + 1]
+            labels = self.labels[ends[0] : ends[-1]]
+            yield ends - ends[0], labels, np.diff(self._ends[begin : end + 1])
+            begin = end
+
+
+def gathered(
+    ends: npt.NDArray[np.int64], rows: npt.NDArray[np.int64]
+) -> tuple[npt.NDArray[np.int64], Iterator[tuple[slice, npt.NDArray[np.int64]]]]:
+    """The ends of some rows put together, and where to copy what from, some rows at a time."""
+    begins, sizes = ends[rows], ends[rows + 1] - ends[rows]
+    to = np.concatenate([[0], np.cumsum(sizes)])
+
+    def entries() -> Iterator[tuple[slice, npt.NDArray[np.int64]]]:
+        first = 0
+        while first < len(rows):
+            last = int(np.searchsorted(to, to[first] + RUN, "right")) - 1
+            last = max(last, first + 1)
+            shift = np.repeat(begins[first:last] - to[first:last], sizes[first:last])
+            yield slice(to[first], to[last]), np.arange(to[first], to[last]) + shift
+            first = last
+
+    return to, entries()
+
+
+# --- tasks ---------------------------------------------------------------------------------------
+
+
+def embed(job: Job, part: int, begin: int, end: int) -> None:
+    """Make the vectors of the labels from ``begin`` to ``end``: those are the rows' sums.
+
+    A label's vector needs the label's rows alone, in their order: it has the same bytes whichever
+    labels are embedded with it.
+    """
+    source = Source(job)
+    chosen = np.zeros(job.n_labels, np.bool_)
+    chosen[begin:end] = True
+    rows = source.with_labels(chosen)
+    indptr, ids = source.labels_of(rows, chosen)
+    present = np.arange(begin, end)
+    vectors = embed_labels(source.rows(rows), label_matrix(indptr, ids, present))
+    indptr = vectors.indptr.astype(np.int64)
+    arrays = {"indptr": indptr, "ids": vectors.indices.astype(np.int32), "values": vectors.data}
+    leave(job / f"vectors-{part:05d}", arrays)
+
+
+def build_tree(job: Job, plan: TreePlan, number: int) -> None:
+    """Cluster the labels that occur, whose vectors are there."""
+    counts, indicator = left(job / "counts", "counts")[0], None
+    arrays = left(job / "vectors", "indptr", "ids", "values")
+    source = Source(job)
+    if plan.needs_indicator:
+        indicator = label_matrix(source.label_ends, source.labels, np.flatnonzero(counts))
+    tree = plan.one(counts, csr_over(arrays, source.width), indicator, number)
+    parents, labels = engine_tree_of_ids(tree)
+    leave(job / f"tree-{number}", {"parents": parents, "labels": labels})
+
+
+def learn(
+    job: Job, number: int, unit: int, threads: int, progress: _core.Progress | None = None
+) -> None:
+    """Learn the nodes of a unit, from the rows that have a label below one of them."""
+    tree = left(job / f"tree-{number}", "parents", "labels")
+    nodes, ends, needs = left(job / f"units-{number}", "nodes", "ends", "needs")
+    own = np.array(nodes[ends[unit] : ends[unit + 1]])
+    source = Source(job)
+    chosen = labels_below(tree[0], tree[1], own, job.n_labels)
+    rows = None if own[0] == 0 else source.with_labels(chosen)
+    costs = None
+    if is_done(job / "costs"):
+        costs = np.array(left(job / "costs", "costs")[0])
+    make = partial(_room, job) if needs[unit] > job.memory else None
+    learnt = source.rows(rows, np.empty if make is None else partial(_array, make))
+    blocks = _core.train_batch_nodes(
+        job.options,
+        tuple(np.array(array) for array in tree),
+        own,
+        job.n_labels,
+        *learnt.arrays,
+        *source.labels_of(rows, chosen),
+        costs,
+        threads,
+        progress or _core.Progress(),
+        make,
+    )
+    leave(job / f"blocks-{number}-{unit:06d}", blocks)
+
+
+def labels_below(
+    parents: npt.NDArray[Any], labels: npt.NDArray[Any], nodes: npt.NDArray[Any], n_labels: int
+) -> npt.NDArray[np.bool_]:
+    """Which labels have a leaf below one of these nodes."""
+    below = np.zeros(len(parents), np.bool_)
+    below[nodes] = True
+    up = parents.astype(np.int64)
+    up[0] = 0
+    while True:  # every turn doubles how far up a node looks
+        below |= below[up]
+        if not up.any():
+            break
+        up = up[up]
+    chosen = np.zeros(n_labels, np.bool_)
+    leaves = below & (labels < n_labels)
+    chosen[labels[leaves]] = True
+    return chosen
+
+
+def _room(job: Job, n_bytes: int) -> npt.NDArray[np.uint8]:
+    """Bytes in a file that goes with the last who uses it."""
+    if os.name == "nt":  # which keeps no file that has no name
+        return np.empty(n_bytes, np.uint8)
+    with NamedTemporaryFile(dir=job.work, prefix=".room-") as file:
+        os.posix_fallocate(file.fileno(), 0, n_bytes)  # a full disk is an error here, and now
+        return np.memmap(file.name, np.uint8, mode="r+").view(np.ndarray)
+
+
+def _array(room: Callable[[int], npt.NDArray[np.uint8]], size: int, dtype: Any) -> Any:
+    return room(max(1, size * np.dtype(dtype).itemsize)).view(dtype)[:size]
+
+
+# --- results of many tasks as one ----------------------------------------------------------------
+
+
+def join_vectors(job: Job, parts: int) -> None:
+    """Put the vectors of all labels one after another."""
+    paths = [job / f"vectors-{part:05d}" for part in range(parts)]
+    ends, ids, values = zip(*(left(path, "indptr", "ids", "values") for path in paths), strict=True)
+
+    def indptr() -> Iterator[npt.NDArray[Any]]:
+        yield np.zeros(1, np.int64)
+        before = 0
+        for own in ends:
+            yield own[1:] + before
+            before += int(own[-1])
+
+    whole = {
+        "indptr": Pieces(np.dtype(np.int64), indptr),
+        "ids": Pieces(np.dtype(np.int32), partial(iter, ids)),
+        "values": Pieces(np.dtype(np.float32), partial(iter, values)),
+    }
+    leave(job / "vectors", whole)
+    for path in paths:
+        path.unlink()
+
+
+def assembled(job: Job, trees: int, examples: int) -> dict[str, Storable]:
+    """Give the arrays of a model, as `CompactPlt` loads them, put together from units' blocks."""
+    blocks = [_Blocks(job, number) for number in range(trees)]
+    parents, labels = zip(
+        *(left(job / f"tree-{number}", "parents", "labels") for number in range(trees)), strict=True
+    )
+    sizes = np.array(list(map(len, parents)), np.uint32)
+    arrays: dict[str, Storable] = {
+        "counters": np.array([job.n_labels, examples, 0], np.uint64),
+        "tree.nodes": sizes,
+        "tree.parent": np.concatenate(parents),
+        "tree.label": np.concatenate(labels),
+        "tree.silent": np.zeros(int(sizes.sum()), np.uint8),
+    }
+    for name, dtype in _BLOCKS.items():
+        arrays[name] = Pieces(np.dtype(dtype), partial(_of_all, blocks, name))
+    return arrays
+
+
+def _of_all(blocks: Sequence[_Blocks], name: str) -> Iterator[npt.NDArray[Any]]:
+    for tree in blocks:
+        yield from tree.pieces(name)
+    if name == "weights.row":
+        yield blocks[0].behind
+
+
+class _Blocks:
+    """The blocks of a tree's nodes, in the arrays of the units that have learnt them."""
+
+    def __init__(self, job: Job, number: int) -> None:
+        nodes, ends = left(job / f"units-{number}", "nodes", "ends")
+        self._order = np.argsort(nodes)
+        self._unit = np.repeat(np.arange(len(ends) - 1), np.diff(ends))
+        self._place = np.arange(len(nodes)) - ends[self._unit]
+        parents = left(job / f"tree-{number}", "parents")[0]
+        children = np.bincount(parents[1:], minlength=len(parents))[nodes]
+        paths = [job / f"blocks-{number}-{unit:06d}" for unit in range(len(ends) - 1)]
+        self._arrays = [dict(zip(_BLOCKS, left(path, *_BLOCKS), strict=True)) for path in paths]
+        self._ends: list[dict[str, npt.NDArray[np.int64]]] = []
+        for unit, arrays in enumerate(self._arrays):
+            bitmap = arrays["block.multiplier"] == 0
+            sizes = {
+                "index.pair": 2 * arrays["block.pairs"].astype(np.int64),
+                "index.offset": np.where(bitmap, arrays["block.features"], 0).astype(np.int64),
+                "weights.bias": children[ends[unit] : ends[unit + 1]],
+                "weights.row": arrays["block.bytes"].astype(np.int64),
+            }
+            self._ends.append(
+                {name: np.concatenate([[0], np.cumsum(size)]) for name, size in sizes.items()}
+            )
+
+    def pieces(self, name: str) -> Iterator[npt.NDArray[Any]]:
+        """What all nodes have of an array, in their order."""
+        if name not in self._ends[0]:
+            whole = np.concatenate([arrays[name] for arrays in self._arrays])
+            yield whole[self._order] if len(whole) else whole
+            return
+        for unit, place in zip(self._unit[self._order], self._place[self._order], strict=True):
+            ends = self._ends[unit][name]
+            yield self._arrays[unit][name][ends[place] : ends[place + 1]]
+
+    @property
+    def behind(self) -> npt.NDArray[Any]:
+        """The bytes that stand behind all rows, so that whole vectors may be read."""
+        return self._arrays[0]["weights.row"][self._ends[0]["weights.row"][-1] :]
+
+
+_BLOCKS = {
+    "block.link": np.uint8,
+    "block.scale": np.float32,
+    "block.features": np.uint32,
+    "block.pairs": np.uint32,
+    "block.multiplier": np.uint32,
+    "block.bytes": np.uint32,
+    "index.pair": np.uint32,
+    "index.offset": np.uint32,
+    "weights.bias": np.float32,
+    "weights.scale": np.float32,
+    "weights.row": np.uint8,
+}

@@ -1,0 +1,46 @@
+"""Data sets on disk, and what a model of them is to be."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from labelgrove import PLTClassifier
+from labelgrove.data._mapped import Dataset, Writer, open_dataset
+
+Row = tuple[Sequence[Any], dict[int, float]]
+
+
+def written(folder: Path, rows: Sequence[Row], width: int = 40) -> Dataset:
+    """Rows as `convert` writes them."""
+    folder.mkdir()
+    integers = all(isinstance(label, int) for labels, _ in rows for label in labels)
+    with Writer(folder, is_text=False, labels_are_int=integers) as writer:
+        writer.labels([tuple(labels) for labels, _ in rows])
+        ids = [sorted(features) for _, features in rows]
+        values = [features[i] for _, features in rows for i in sorted(features)]
+        lengths = np.array([len(row) for row in ids], np.int64)
+        flat = np.array([i for row in ids for i in row], np.int32)
+        writer.features(lengths, flat, np.array(values, np.float32), width)
+    return open_dataset(folder)
+
+
+def some_rows(n: int, n_labels: int = 60, n_features: int = 40, seed: int = 0) -> list[Row]:
+    """Rows whose features tell of their labels, of which one row in ten has none."""
+    random = np.random.default_rng(seed)
+    rows: list[Row] = []
+    for _ in range(n):
+        labels = np.unique(random.zipf(1.4, random.integers(1, 4)) % n_labels)
+        features = np.concatenate([labels % n_features, random.integers(0, n_features, 4)])
+        cells = {int(i): float(np.float32(random.normal(1.0))) for i in features}
+        rows.append(([f"l{label}" for label in labels] if random.random() < 0.9 else [], cells))
+    return rows
+
+
+def in_memory(model: PLTClassifier, dataset: Dataset, path: Path) -> bytes:
+    """The file of the model that learns from all rows at once."""
+    model.fit(dataset.X, dataset.labels).save(path)
+    return path.read_bytes()

@@ -1,0 +1,218 @@
+"""Learning in pieces gives the bytes of learning at once, whatever the pieces and who does them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from concurrent.futures import Executor, ThreadPoolExecutor
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from cluster.kit import in_memory, some_rows, written
+from fuzz.extremes import examples
+from labelgrove import DataError, LabelTree, ParameterError, PLTClassifier, distributed
+from labelgrove.data._mapped import Writer, open_dataset
+from labelgrove.distributed import _fit, _plan, _tasks
+
+KINDS: list[dict[str, Any]] = [
+    {"arity": 3, "max_leaf_size": 4},
+    {"tree": "interpolated", "arity": 4, "max_leaf_size": 5, "n_trees": 2, "random_state": 3},
+    {"tree": "cost", "loss": "log"},
+    {"tree": "huffman", "arity": 2, "class_weight": "balanced"},
+    {"tree": "random", "arity": 5, "max_leaf_size": 5, "bias": 0.0, "normalize": False},
+    {"tree": "flat", "class_weight": {"l1": 3.0, "l2": 0.5}},
+    {"tree": LabelTree.flat([f"l{i}" for i in range(70)])},
+]
+
+
+@pytest.mark.parametrize("parameters", KINDS, ids=lambda p: str(p.get("tree", "kmeans"))[:12])
+@pytest.mark.parametrize("memory", [30_000, 1 << 30])
+def test_the_bytes_are_those_of_memory(
+    tmp_path: Path, parameters: dict[str, Any], memory: int
+) -> None:
+    dataset = written(tmp_path / "rows", some_rows(300))
+    expected = in_memory(PLTClassifier(**parameters), dataset, tmp_path / "memory.lg")
+    model = PLTClassifier(**parameters)
+    shares: list[float] = []
+    found = distributed.fit(
+        model, tmp_path / "rows", tmp_path / "pieces.lg", memory=memory, progress=shares.append
+    )
+    assert (tmp_path / "pieces.lg").read_bytes() == expected
+    assert shares == sorted(shares) and shares[-1] == 1.0
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["memory.lg", "pieces.lg", "rows"]
+    assert not hasattr(model, "classes_") and found.classes_.size > 0
+
+
+rows = st.lists(
+    st.tuples(
+        st.lists(st.integers(0, 12), max_size=3, unique=True),
+        st.dictionaries(st.integers(0, 15), st.floats(-9, 9, width=32), max_size=4),
+    ),
+    min_size=1,
+    max_size=20,
+)
+
+
+@given(rows=rows, memory=st.sampled_from([1, 5_000, 1 << 30]), arity=st.integers(2, 4))
+@settings(max_examples=examples(8), suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_the_bytes_are_those_of_memory_for_any_rows(
+    rows: list[Any], memory: int, arity: int
+) -> None:
+    with TemporaryDirectory() as name:
+        folder = Path(name)
+        dataset = written(folder / "rows", rows, width=16)
+        parameters: dict[str, Any] = {"arity": arity, "max_leaf_size": 2}
+        expected = in_memory(PLTClassifier(**parameters), dataset, folder / "memory.lg")
+        model = PLTClassifier(**parameters)
+        distributed.fit(model, folder / "rows", folder / "pieces.lg", memory=memory)
+        assert (folder / "pieces.lg").read_bytes() == expected
+
+
+def test_large_arrays_lie_in_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    rooms: list[int] = []
+
+    def room(job: _tasks.Job, n_bytes: int) -> Any:
+        rooms.append(n_bytes)
+        return own(job, n_bytes)
+
+    own = _tasks._room
+    monkeypatch.setattr(_tasks, "_room", room)
+    dataset = written(tmp_path / "rows", some_rows(700))
+    parameters = {"arity": 20, "max_leaf_size": 4}
+    expected = in_memory(PLTClassifier(**parameters), dataset, tmp_path / "memory.lg")
+    distributed.fit(
+        PLTClassifier(**parameters), tmp_path / "rows", tmp_path / "pieces.lg", memory=1
+    )
+    assert (tmp_path / "pieces.lg").read_bytes() == expected
+    assert max(rooms) > 1 << 16
+
+
+def test_units_hold_every_inner_node_once_and_respect_the_memory(tmp_path: Path) -> None:
+    written(tmp_path / "rows", some_rows(300))
+    job = _tasks.Job(str(tmp_path / "rows"), str(tmp_path), {"normalize": True}, 60, 100_000)
+    labels = open_dataset(tmp_path / "rows").labels
+    _tasks.leave(tmp_path / "labels", {"ids": labels.ids.astype(np.uint32)})
+    parents = np.array([0xFFFFFFFF, 0, *([1] * 6), *np.repeat(np.arange(2, 8), 10)], np.uint32)
+    leaves = np.full(68, 0xFFFFFFFF, np.uint32)
+    leaves[8:] = np.arange(60)
+    _tasks.leave(tmp_path / "tree-0", {"parents": parents, "labels": leaves})
+    _plan.plan_units(job, 0, 1)
+    nodes, ends, needs = _tasks.left(tmp_path / "units-0", "nodes", "ends", "needs")
+    assert sorted(nodes.tolist()) == list(range(8))
+    assert nodes[: ends[1]].tolist() == [0, 1]
+    assert (needs[1:] <= job.memory).all() and needs[0] > job.memory
+
+
+def executors() -> dict[str, Callable[[], Executor]]:
+    return {"threads": lambda: ThreadPoolExecutor(3), "reversed": Backwards}
+
+
+class Backwards(ThreadPoolExecutor):
+    """Does the last task first, each of them twice."""
+
+    def __init__(self) -> None:
+        super().__init__(1)
+        self._tasks: list[Any] = []
+
+    def submit(self, task: Any, /, *args: Any, **kwargs: Any) -> Any:
+        def twice() -> None:
+            task()
+            task()
+
+        return super().submit(twice)
+
+
+@pytest.mark.parametrize("name", executors())
+def test_any_executor_will_do(tmp_path: Path, name: str) -> None:
+    dataset = written(tmp_path / "rows", some_rows(200))
+    parameters = KINDS[1]
+    expected = in_memory(PLTClassifier(**parameters), dataset, tmp_path / "memory.lg")
+    with executors()[name]() as executor:
+        distributed.fit(
+            PLTClassifier(**parameters),
+            tmp_path / "rows",
+            tmp_path / "pieces.lg",
+            memory=20_000,
+            executor=executor,
+        )
+    assert (tmp_path / "pieces.lg").read_bytes() == expected
+
+
+class Killed(BaseException):
+    """Stands in for SIGKILL: nothing of the call's own is done any more."""
+
+
+def test_what_is_done_is_not_done_again_after_a_stop(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    dataset = written(tmp_path / "rows", some_rows(200))
+    parameters = KINDS[0]
+    expected = in_memory(PLTClassifier(**parameters), dataset, tmp_path / "memory.lg")
+    begun: list[str] = []
+
+    def die_after(n: int) -> Callable[..., None]:
+        def leave(path: Path, arrays: Any) -> None:
+            if len(begun) >= n:
+                path.with_name(".half.partial").write_bytes(b"half of it")
+                raise Killed
+            begun.append(path.name)
+            own(path, arrays)
+
+        return leave
+
+    own = _tasks.leave
+    stops = 0
+    for n in range(2, 1000, 4):
+        for module in (_tasks, _fit, _plan):
+            monkeypatch.setattr(module, "leave", die_after(n))
+        try:
+            distributed.fit(
+                PLTClassifier(**parameters),
+                tmp_path / "rows",
+                tmp_path / "pieces.lg",
+                memory=20_000,
+            )
+            break
+        except Killed:
+            stops += 1
+    assert stops > 5 and len(begun) == len(set(begun))
+    assert (tmp_path / "pieces.lg").read_bytes() == expected
+
+
+def test_another_call_begins_anew(tmp_path: Path) -> None:
+    dataset = written(tmp_path / "rows", some_rows(100))
+    work = tmp_path / ".pieces.lg.partial"
+    work.mkdir()
+    (work / "request.json").write_text("{}")
+    (work / "labels").mkdir()
+    expected = in_memory(PLTClassifier(), dataset, tmp_path / "memory.lg")
+    distributed.fit(PLTClassifier(), tmp_path / "rows", tmp_path / "pieces.lg")
+    assert (tmp_path / "pieces.lg").read_bytes() == expected
+
+
+def test_what_cannot_be_learnt_is_refused(tmp_path: Path) -> None:
+    written(tmp_path / "rows", some_rows(20))
+    (tmp_path / "texts").mkdir()
+    with Writer(tmp_path / "texts", is_text=True, labels_are_int=True) as writer:
+        writer.labels([(1,)])
+        writer.texts(["a"])
+    target = tmp_path / "model.lg"
+    for given_model, data, error, message in (
+        (PLTClassifier(second_stage="head"), "rows", ParameterError, "second_stage"),
+        (PLTClassifier(online_ready=True), "rows", ParameterError, "online_ready"),
+        (PLTClassifier(link="softmax"), "rows", DataError, "multiclass"),
+        (PLTClassifier(arity=1), "rows", ParameterError, "arity"),
+        (PLTClassifier(class_weight={"x": 2}), "rows", DataError, "'x' is no label"),
+        (PLTClassifier(tree=LabelTree.flat(["l1"])), "rows", DataError, "is not in the tree"),
+        (PLTClassifier(), "texts", DataError, "holds texts"),
+    ):
+        with pytest.raises(error, match=message):
+            distributed.fit(given_model, tmp_path / data, target)
+    with pytest.raises(ParameterError, match="executor is a int"):
+        distributed.fit(PLTClassifier(), tmp_path / "rows", target, executor=3)
+    assert not target.exists()
