@@ -11,7 +11,6 @@
 #include "explanations.hpp"
 #include "held.hpp"
 #include "label_tree_search.hpp"
-#include "labelgrove/compact_plt.hpp"
 #include "labelgrove/online_grove.hpp"
 #include "model_archive.hpp"
 #include "register.hpp"
@@ -61,21 +60,16 @@ void learn(Model& model, const In<std::int64_t>& indptr, const In<FeatureId>& id
   model.engine.learn(example, begin, end, threads);
 }
 
-std::vector<TreeView> as_many(std::vector<TreeView> trees, const OnlineGroveOptions& options) {
-  if (trees.size() != options.trees) throw std::invalid_argument("there must be as many trees as the options say");
-  return trees;
-}
-
-// What goes on from a batch model of as many trees; by label, how many examples had each, or None: see OnlinePlt::Past.
-std::unique_ptr<Model> from_batch(const nb::dict& given, const Held<CompactPlt>& batch, const nb::object& counts) {
-  const OnlineGroveOptions options = options_from(given);
-  std::optional<OnlinePlt::Past> past;
+// What goes on from a batch model of as many trees, by its arrays, which are kept; by label, how many examples had each,
+// or None: see OnlinePlt::Past.
+std::unique_ptr<Model> from_batch(const nb::dict& given, const nb::dict& batch, const nb::object& counts) {
+  std::optional<std::span<const std::uint64_t>> past;
   In<std::uint64_t> of_labels;
   if (!counts.is_none()) {
     of_labels = nb::cast<In<std::uint64_t>>(counts, false);
-    past = OnlinePlt::Past{batch.engine.examples_seen(), view(of_labels)};
+    past = view(of_labels);
   }
-  return std::make_unique<Model>(nb::none(), options, as_many(views_of(batch.engine), options), past);
+  return std::make_unique<Model>(batch, options_from(given), DictReader(batch), past);
 }
 
 std::unique_ptr<Model> on_trees(const nb::dict& given, const nb::list& trees, LabelId label_count) {
@@ -109,13 +103,13 @@ void register_online_plt(nb::module_& module) {
           nb::arg("options"))
       .def_static("on_trees", &on_trees, nb::arg("options"), nb::arg("trees"), nb::arg("label_count"),
                   "On given trees with the same labels: parents and labels, by node, of each.")
-      .def_static("from_batch", &from_batch, nb::arg("options"), nb::arg("batch"), nb::arg("label_counts").none())
-      .def(
-          "put_weights",
-          [](Model& self, const Held<CompactPlt>& batch) {
-            self.whole().put_weights(as_many(views_of(batch.engine), self.engine.options()));
-          },
-          nb::arg("batch"))
+      .def_static("from_batch", &from_batch, nb::arg("options"), nb::arg("batch"), nb::arg("label_counts").none(),
+                  "What goes on from a batch model whose arrays these are.")
+      .def("restore_inherited",
+           [](Model& self) {
+             self.whole().restore_inherited();
+             self.keep = nb::none();
+           })
       .def("learn", &learn, nb::arg("indptr").noconvert(), nb::arg("ids").noconvert(), nb::arg("values").noconvert(),
            nb::arg("label_indptr").noconvert(), nb::arg("labels").noconvert(), nb::arg("begin"), nb::arg("end"),
            nb::arg("threads"), nb::arg("weights").none() = nb::none())

@@ -18,6 +18,15 @@ nb::dict saved_by(Save&& save, nb::object streamed_engine = nb::none()) {
   return out;
 }
 
+// The arrays that an engine reads where they are, though it learns on: those of a batch model.
+inline nb::dict inherited_from(const nb::dict& arrays) {
+  nb::dict kept;
+  for (const auto& [name, array] : arrays) {
+    if (nb::cast<std::string>(name).starts_with("batch.")) kept[name] = array;
+  }
+  return kept;
+}
+
 // Adds `load`, `save` and `size`; options_from(dict) is what the engine is made with. An engine that never learns may
 // know one way of loading and saving alone.
 template <typename Engine, typename OptionsFrom>
@@ -31,7 +40,11 @@ void bind_archive(nb::class_<Held<Engine>>& engine, OptionsFrom options_from) {
             const DictReader saved(arrays, std::move(let_go));
             const nb::object kept = for_prediction ? nb::object(arrays) : nb::none();
             if constexpr (requires { Engine(options_from(options), saved, true, true); }) {
-              return std::make_unique<Model>(kept, options_from(options), saved, for_prediction, check_only);
+              auto model = std::make_unique<Model>(kept, options_from(options), saved, for_prediction, check_only);
+              if constexpr (requires { model->engine.inherits(); }) {
+                if (model->engine.inherits() && !for_prediction) model->keep = inherited_from(arrays);
+              }
+              return model;
             } else if constexpr (requires { Engine(options_from(options), saved, true); }) {
               return std::make_unique<Model>(kept, options_from(options), saved, for_prediction);
             } else {

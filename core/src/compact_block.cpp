@@ -47,16 +47,28 @@ void CompactBlock::predict(const Features& x, Workspace& work, float* probabilit
 
 float CompactBlock::contributions(const Features& x, std::uint32_t child, float* added) const {
   std::vector<float> weights(rows_.columns);
-  std::vector<float> sums(sums_size(rows_.columns));
+  std::vector<float> sums;
   for (std::uint32_t j = 0; j < x.size; ++j) {
-    const std::uint8_t* row = nullptr;
-    float value = 0.0F;
-    added[j] = 0.0F;
-    if (compact_kernels().locate(rows_, {x.ids + j, x.values + j, 1}, &row, &value) == 0) continue;
-    compact_kernels().expand(rows_, row, sums.data(), weights.data());
-    added[j] = weights[child] * value * scale_;
+    added[j] = row(x.ids[j], sums, weights.data()) ? weights[child] * x.values[j] * scale_ : 0.0F;
   }
   return scale_ * rows_.bias[child];
+}
+
+bool CompactBlock::row(FeatureId feature, std::vector<float>& sums, float* weights) const {
+  const float one = 1.0F;
+  const std::uint8_t* row = nullptr;
+  float value = 0.0F;
+  if (compact_kernels().locate(rows_, {&feature, &one, 1}, &row, &value) == 0) return false;
+  sums.resize(std::max(sums.size(), sums_size(rows_.columns)));
+  compact_kernels().expand(rows_, row, sums.data(), weights);
+  return true;
+}
+
+std::vector<FeatureId> CompactBlock::features() const {
+  std::vector<FeatureId> all;
+  all.reserve(features_);
+  for_each_row(rows_, [&](FeatureId feature, std::uint32_t) { all.push_back(feature); });
+  return all;
 }
 
 LinearBlock CompactBlock::linear() const {
@@ -145,21 +157,24 @@ void check_columns(const std::uint8_t* at, std::uint32_t count, std::uint32_t co
   }
 }
 
-// Values lie at any address. Branchless, so that compilers vectorise it.
+// Whether the bits of all values, but for the sign, are those of a number of at most `most`: floats are ordered as their
+// bits are. Values lie at any address. Branchless, so that compilers vectorise it.
 template <typename Bits>
-bool none_has(Bits exponent, const std::uint8_t* values, std::uint64_t n) {
+bool none_exceeds(Bits most, const std::uint8_t* values, std::uint64_t n) {
+  constexpr auto kSize = static_cast<Bits>(static_cast<Bits>(-1) >> 1);
   Bits found = 0;
   for (std::uint64_t i = 0; i < n; ++i) {
     Bits bits;
     std::memcpy(&bits, values + i * sizeof bits, sizeof bits);
-    found = static_cast<Bits>(found | ((bits & exponent) == exponent ? 1 : 0));
+    found = static_cast<Bits>(found | ((bits & kSize) > most ? 1 : 0));
   }
   return found == 0;
 }
 
-bool are_finite(const std::uint8_t* values, std::uint64_t n, WeightType type) {
-  if (type == WeightType::float32) return none_has<std::uint32_t>(0x7f800000U, values, n);
-  if (type == WeightType::float16) return none_has<std::uint16_t>(0x7c00U, values, n);
+// So that learning can go on from them.
+bool are_learnable(const std::uint8_t* values, std::uint64_t n, WeightType type) {
+  if (type == WeightType::float32) return none_exceeds(std::bit_cast<std::uint32_t>(kLargestWeight), values, n);
+  if (type == WeightType::float16) return none_exceeds<std::uint16_t>(0x7bffU, values, n);
   return true;
 }
 
@@ -184,7 +199,8 @@ RowLength checked_row(const CompactRows& block, const std::uint8_t* at, std::uin
   const std::uint8_t* values = at + row.bytes;
   row.bytes += row.weights * value_bytes(block.type);
   require(left >= row.bytes, cut);
-  require(are_finite(values, row.weights, block.type), where + ": a weight is not a finite number");
+  require(are_learnable(values, row.weights, block.type),
+          where + ": a weight is not a finite number, or larger than any that can be learnt");
   return row;
 }
 

@@ -157,7 +157,7 @@ CompactPlt::CompactPlt(bool normalize, const ArrayReader& saved) : normalize_(no
              saved.u32("block.pairs"),   saved.u32("block.multiplier"), saved.u32("block.bytes"),
              saved.u32("index.pair"),    saved.u32("index.offset"),     saved.f32("weights.bias"),
              saved.f32("weights.scale"), saved.bytes("weights.row")};
-  require(all_finite(arrays_.link_scales) && all_finite(arrays_.biases) && all_finite(arrays_.scales),
+  require(all_finite(arrays_.link_scales) && all_within(arrays_.biases, kLargestWeight) && all_finite(arrays_.scales),
           "arrays 'block.scale', 'weights.bias' and 'weights.scale' must hold finite numbers");
   Pieces links("block.link", arrays_.links);
   Pieces link_scales("block.scale", arrays_.link_scales);

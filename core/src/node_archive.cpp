@@ -28,6 +28,74 @@ void require_places(const BlockView& block, const std::string& where) {
   require(all_within(block.shares, 1.0F), where + ": a feature's share of a row is out of range");
 }
 
+// What blocks have from a batch model, read one block after the other.
+class Inheritances {
+ public:
+  // None, without a batch model.
+  Inheritances(const ArrayReader& saved, const CompactTree* batch, bool with_state)
+      : batch_(batch),
+        with_state_(with_state && batch != nullptr),
+        nodes_("inherited.node", batch != nullptr ? saved.u32("inherited.node") : std::span<const std::uint32_t>()),
+        states_("inherited.state", with_state_ ? saved.f32("inherited.state") : std::span<const float>()),
+        counts_("inherited.replaced",
+                batch != nullptr ? saved.u32("inherited.replaced") : std::span<const std::uint32_t>()),
+        children_("inherited.child",
+                  batch != nullptr ? saved.u32("inherited.child") : std::span<const std::uint32_t>()) {}
+
+  Inherited next(std::uint32_t children, const LearnerOptions& learner, const std::string& where) {
+    Inherited from;
+    if (batch_ == nullptr) return from;
+    const NodeId node = nodes_.one();
+    if (with_state_) from.state = states_.one();
+    const auto replaced = children_.take(counts_.one());
+    if (node == kNone) return from;
+    require(node < batch_->tree().size() && batch_->block(node) != nullptr,
+            where + ": the batch model has no such node to inherit from");
+    from.node = node;
+    from.block = batch_->block(node);
+    from.replaced.assign(replaced.begin(), replaced.end());
+    require_learnable(learner, {}, std::span(&from.state, 1), where);
+    const std::uint32_t columns = from.block->children();
+    require(std::ranges::adjacent_find(replaced, std::ranges::greater_equal()) == replaced.end() &&
+                (replaced.empty() || replaced.back() < columns) &&
+                static_cast<std::size_t>(replaced.end() - std::ranges::lower_bound(replaced, children)) ==
+                    columns - std::min(columns, children),
+            where + ": a child that inherits does not exist");
+    return from;
+  }
+
+  void finish() const {
+    nodes_.finish();
+    states_.finish();
+    counts_.finish();
+    children_.finish();
+  }
+
+ private:
+  const CompactTree* batch_;
+  bool with_state_;
+  Pieces<std::uint32_t> nodes_;
+  Pieces<float> states_;
+  Pieces<std::uint32_t> counts_;
+  Pieces<std::uint32_t> children_;
+};
+
+void save_inheritances(ArrayWriter& out, std::span<const RowBlock* const> blocks, bool with_state) {
+  if (std::ranges::none_of(blocks, [](const RowBlock* block) { return block->inherited() != nullptr; })) return;
+  auto nodes = out.u32("inherited.node", blocks.size());
+  auto states = with_state ? out.f32("inherited.state", blocks.size()) : std::span<float>();
+  auto counts = out.u32("inherited.replaced", blocks.size());
+  std::vector<std::uint32_t> replaced;
+  for (std::size_t i = 0; i < blocks.size(); ++i) {
+    const Inherited from = blocks[i]->inherited() != nullptr ? *blocks[i]->inherited() : Inherited();
+    nodes[i] = from.node;
+    if (with_state) states[i] = from.state;
+    counts[i] = static_cast<std::uint32_t>(from.replaced.size());
+    replaced.insert(replaced.end(), from.replaced.begin(), from.replaced.end());
+  }
+  std::ranges::copy(replaced, out.u32("inherited.child", replaced.size()).begin());
+}
+
 template <typename T>
 void append(std::vector<T>& to, std::span<const T> numbers) {
   to.insert(to.end(), numbers.begin(), numbers.end());
@@ -112,13 +180,15 @@ void save_blocks(ArrayWriter& out, std::span<const NodeId> nodes, std::span<cons
       return true;
     };
   };
+  const bool with_state = learner.has_state() && !for_prediction;
+  save_inheritances(out, blocks, with_state);
   out.f32("weights.value", cells, by_row([](const RowBlock& block, std::uint32_t r) { return block.weights(r); }));
-  if (!learner.has_state() || for_prediction) return;
+  if (!with_state) return;
   out.f32("weights.state", cells, by_row([](const RowBlock& block, std::uint32_t r) { return block.state(r); }));
 }
 
 void load_blocks(const ArrayReader& saved, const LabelTree& tree, const LearnerOptions& learner, bool for_prediction,
-                 const std::function<bool(NodeId)>& has_theta, const TakeBlock& take) {
+                 const std::function<bool(NodeId)>& has_theta, const CompactTree* batch, const TakeBlock& take) {
   const auto nodes = saved.u32("block.node");
   Pieces sizes("block.features", saved.u32("block.features"));
   Pieces thetas("block.theta", saved.bytes("block.theta"));
@@ -133,6 +203,8 @@ void load_blocks(const ArrayReader& saved, const LabelTree& tree, const LearnerO
   Pieces weights("weights.value", saved.f32("weights.value"));
   const bool with_state = learner.has_state() && !for_prediction;
   Pieces states("weights.state", with_state ? saved.f32("weights.state") : std::span<const float>());
+  require(batch == nullptr ? !saved.has("inherited.node") : true, "there is no batch model to inherit from");
+  Inheritances inheritances(saved, batch, with_state);
   Reading reading(saved);
   for (std::size_t i = 0; i < nodes.size(); ++i) {
     const NodeId v = nodes[i];
@@ -142,6 +214,7 @@ void load_blocks(const ArrayReader& saved, const LabelTree& tree, const LearnerO
     view.theta = thetas.one() != 0;
     view.updates = updates.one();
     require(view.updates <= kMostExamples * 1001, node_name(v) + ": the number of updates is out of range");
+    view.inherited = inheritances.next(view.children, learner, node_name(v));
     view.features = features.take(sizes.one());
     const std::uint64_t columns = view.children + (view.theta ? 1U : 0U);
     const std::size_t size = view.features.size();
@@ -177,6 +250,7 @@ void load_blocks(const ArrayReader& saved, const LabelTree& tree, const LearnerO
   shares.finish();
   weights.finish();
   states.finish();
+  inheritances.finish();
 }
 
 // --- memories --------------------------------------------------------------------------------------------------------

@@ -23,58 +23,54 @@ OnlinePltOptions options_of(const OnlineGroveOptions& options, std::uint32_t tre
   return own;
 }
 
-// The names of a tree's arrays: those of the first one as if it were alone, before others stands "tree", their number
-// and a dot.
-std::string array_of(std::uint32_t tree, std::string_view name) {
-  return "tree" + std::to_string(tree) + "." + std::string(name);
-}
+// Arrays of the first tree are named as if it were alone; those of others have this before their names.
+std::string prefix_of(std::uint32_t tree) { return "tree" + std::to_string(tree) + "."; }
+// And those of the batch model that all of them go on from.
+constexpr std::string_view kBatch = "batch.";
 
-class TreeWriter final : public ArrayWriter {
+class PrefixedWriter final : public ArrayWriter {
  public:
-  TreeWriter(ArrayWriter& out, std::uint32_t tree) : out_(out), tree_(tree) {}
+  PrefixedWriter(ArrayWriter& out, std::string_view prefix) : out_(out), prefix_(prefix) {}
   std::span<std::uint8_t> bytes(std::string_view name, std::size_t size) override {
-    return out_.bytes(array_of(tree_, name), size);
+    return out_.bytes(named(name), size);
   }
-  std::span<std::uint32_t> u32(std::string_view name, std::size_t size) override {
-    return out_.u32(array_of(tree_, name), size);
-  }
-  std::span<std::uint64_t> u64(std::string_view name, std::size_t size) override {
-    return out_.u64(array_of(tree_, name), size);
-  }
-  std::span<float> f32(std::string_view name, std::size_t size) override {
-    return out_.f32(array_of(tree_, name), size);
-  }
-  std::span<double> f64(std::string_view name, std::size_t size) override {
-    return out_.f64(array_of(tree_, name), size);
-  }
+  std::span<std::uint32_t> u32(std::string_view name, std::size_t size) override { return out_.u32(named(name), size); }
+  std::span<std::uint64_t> u64(std::string_view name, std::size_t size) override { return out_.u64(named(name), size); }
+  std::span<float> f32(std::string_view name, std::size_t size) override { return out_.f32(named(name), size); }
+  std::span<double> f64(std::string_view name, std::size_t size) override { return out_.f64(named(name), size); }
   void u32(std::string_view name, std::size_t size, Source<std::uint32_t> source) override {
-    out_.u32(array_of(tree_, name), size, std::move(source));
+    out_.u32(named(name), size, std::move(source));
   }
   void f32(std::string_view name, std::size_t size, Source<float> source) override {
-    out_.f32(array_of(tree_, name), size, std::move(source));
+    out_.f32(named(name), size, std::move(source));
   }
+  void lend(std::string_view name, std::span<const std::uint8_t> array) override { out_.lend(named(name), array); }
+  void lend(std::string_view name, std::span<const std::uint32_t> array) override { out_.lend(named(name), array); }
+  void lend(std::string_view name, std::span<const float> array) override { out_.lend(named(name), array); }
 
  private:
+  std::string named(std::string_view name) const { return prefix_ + std::string(name); }
+
   ArrayWriter& out_;
-  std::uint32_t tree_;
+  std::string prefix_;
 };
 
-class TreeReader final : public ArrayReader {
+class PrefixedReader final : public ArrayReader {
  public:
-  TreeReader(const ArrayReader& saved, std::uint32_t tree) : saved_(saved), tree_(tree) {}
-  bool has(std::string_view name) const override { return saved_.has(array_of(tree_, name)); }
-  std::span<const std::uint8_t> bytes(std::string_view name) const override {
-    return saved_.bytes(array_of(tree_, name));
-  }
-  std::span<const std::uint32_t> u32(std::string_view name) const override { return saved_.u32(array_of(tree_, name)); }
-  std::span<const std::uint64_t> u64(std::string_view name) const override { return saved_.u64(array_of(tree_, name)); }
-  std::span<const float> f32(std::string_view name) const override { return saved_.f32(array_of(tree_, name)); }
-  std::span<const double> f64(std::string_view name) const override { return saved_.f64(array_of(tree_, name)); }
+  PrefixedReader(const ArrayReader& saved, std::string_view prefix) : saved_(saved), prefix_(prefix) {}
+  bool has(std::string_view name) const override { return saved_.has(named(name)); }
+  std::span<const std::uint8_t> bytes(std::string_view name) const override { return saved_.bytes(named(name)); }
+  std::span<const std::uint32_t> u32(std::string_view name) const override { return saved_.u32(named(name)); }
+  std::span<const std::uint64_t> u64(std::string_view name) const override { return saved_.u64(named(name)); }
+  std::span<const float> f32(std::string_view name) const override { return saved_.f32(named(name)); }
+  std::span<const double> f64(std::string_view name) const override { return saved_.f64(named(name)); }
   void let_go() const override { saved_.let_go(); }
 
  private:
+  std::string named(std::string_view name) const { return prefix_ + std::string(name); }
+
   const ArrayReader& saved_;
-  std::uint32_t tree_;
+  std::string prefix_;
 };
 
 bool same_counts(const OnlineThresholds* a, const OnlineThresholds* b) {
@@ -94,17 +90,28 @@ OnlineGrove::OnlineGrove(const OnlineGroveOptions& options, std::span<const Labe
   for (std::uint32_t t = 0; t < options.trees; ++t) trees_.emplace_back(options_of(options, t), trees[t]);
 }
 
-OnlineGrove::OnlineGrove(const OnlineGroveOptions& options, std::span<const TreeView> batch,
-                         const std::optional<OnlinePlt::Past>& past)
-    : options_(options) {
-  for (std::uint32_t t = 0; t < options.trees; ++t) trees_.emplace_back(options_of(options, t), batch[t], past);
+OnlineGrove::OnlineGrove(const OnlineGroveOptions& options, const ArrayReader& batch,
+                         const std::optional<std::span<const std::uint64_t>>& of_labels)
+    : options_(options), batch_(std::make_unique<CompactPlt>(options.normalize, batch)) {
+  require(batch_->trees().size() == options.trees, "there must be as many trees as the options say");
+  std::optional<OnlinePlt::Past> past;
+  if (of_labels) past = {batch_->examples_seen(), *of_labels};
+  for (std::uint32_t t = 0; t < options.trees; ++t)
+    trees_.emplace_back(options_of(options, t), batch_->trees()[t], past);
 }
 
 OnlineGrove::OnlineGrove(const OnlineGroveOptions& options, const ArrayReader& saved, bool borrow, bool check_only)
     : options_(options) {
-  trees_.emplace_back(options, saved, borrow, check_only);
+  const PrefixedReader batch(saved, kBatch);
+  if (batch.has("counters")) {
+    batch_ = std::make_unique<CompactPlt>(options.normalize, batch);
+    require(batch_->trees().size() == options.trees, "the batch model that learning goes on from has other trees");
+  }
+  const auto tree_of_batch = [&](std::uint32_t t) { return batch_ ? &batch_->trees()[t] : nullptr; };
+  trees_.emplace_back(options, saved, borrow, check_only, tree_of_batch(0));
   for (std::uint32_t t = 1; t < options.trees; ++t) {
-    const OnlinePlt& tree = trees_.emplace_back(options_of(options, t), TreeReader(saved, t), borrow, check_only);
+    const OnlinePlt& tree = trees_.emplace_back(options_of(options, t), PrefixedReader(saved, prefix_of(t)), borrow,
+                                                check_only, tree_of_batch(t));
     bool same = tree.tree().label_count() == this->tree().label_count() && tree.examples_seen() == examples_seen() &&
                 same_counts(thresholds(), tree.thresholds());
     for (LabelId label = 0; label < tree.tree().label_count() && same; ++label) {
@@ -117,9 +124,12 @@ OnlineGrove::OnlineGrove(const OnlineGroveOptions& options, const ArrayReader& s
 void OnlineGrove::save(ArrayWriter& out, bool for_prediction) const {
   first().save(out, for_prediction);
   for (std::uint32_t t = 1; t < trees_.size(); ++t) {
-    TreeWriter further(out, t);
+    PrefixedWriter further(out, prefix_of(t));
     trees_[t].save(further, for_prediction);
   }
+  if (!batch_) return;
+  PrefixedWriter batch(out, kBatch);
+  batch_->save(batch);
 }
 
 void OnlineGrove::learn(const Examples& examples, std::size_t begin, std::size_t end, unsigned threads) {
@@ -176,8 +186,9 @@ void OnlineGrove::remove_labels(std::span<const LabelId> labels) {
   for (OnlinePlt& tree : trees_) tree.remove_labels(labels);  // all have the same labels: the first one throws or none
 }
 
-void OnlineGrove::put_weights(std::span<const TreeView> batch) {
-  for (std::size_t t = 0; t < trees_.size(); ++t) trees_[t].put_weights(batch[t]);
+void OnlineGrove::restore_inherited() {
+  for (OnlinePlt& tree : trees_) tree.restore_inherited();
+  batch_.reset();
 }
 
 OnlinePlt::Size OnlineGrove::size() const {
@@ -187,6 +198,11 @@ OnlinePlt::Size OnlineGrove::size() const {
     all.weights += size.weights;
     all.model_bytes += size.model_bytes;
     all.memory_bytes += size.memory_bytes;
+  }
+  if (batch_) {
+    const CompactPlt::Size inherited = batch_->size();
+    all.weights += inherited.weights;
+    all.model_bytes += inherited.model_bytes;
   }
   return all;
 }

@@ -23,7 +23,8 @@ void OnlinePlt::save(ArrayWriter& out, bool for_prediction) const {
   if (thresholds_) save_thresholds(out);
 }
 
-OnlinePlt::OnlinePlt(const OnlinePltOptions& options, const ArrayReader& saved, bool borrow, bool check_only)
+OnlinePlt::OnlinePlt(const OnlinePltOptions& options, const ArrayReader& saved, bool borrow, bool check_only,
+                     const CompactTree* batch)
     : options_(options),
       tree_(saved_tree(saved)),
       policy_(options, options.seed),
@@ -47,7 +48,7 @@ OnlinePlt::OnlinePlt(const OnlinePltOptions& options, const ArrayReader& saved, 
     }
     return block(v)->features().size();
   };
-  load_blocks(saved, tree_, options_.learner, borrow, needs_theta, take);
+  load_blocks(saved, tree_, options_.learner, borrow, needs_theta, batch, take);
   const auto nodes = saved.u32("block.node");
   for (NodeId v = 0, next = 0; v < tree_.size(); ++v) {
     const bool there = next < nodes.size() && nodes[next] == v;

@@ -39,44 +39,38 @@ float state_after(const LearnerOptions& learner, double squares) {
 
 }  // namespace
 
-OnlinePlt::OnlinePlt(const OnlinePltOptions& options, const TreeView& batch, const std::optional<Past>& past)
+OnlinePlt::OnlinePlt(const OnlinePltOptions& options, const CompactTree& batch, const std::optional<Past>& past)
     : OnlinePlt(options, batch.tree()) {
   examples_seen_ = past ? past->examples : 0;
   if (options_.ofo) thresholds_.emplace(*options_.ofo, tree_, std::vector<OnlineThresholds::Counts>(), examples_seen_);
   const auto examples = past ? examples_of_nodes(tree_, *past) : std::vector<std::uint64_t>(tree_.size());
-  std::vector<float> weights;
-  std::vector<float> states;
+  const auto state_of = [&](double squares) {
+    return past ? state_after(options_.learner, squares) : options_.learner.initial_state();
+  };
   for (NodeId v = 0; v < tree_.size(); ++v) {
     if (!learners_.has(v)) continue;
-    const NodeBlock* learnt = batch.blocks()[v];
-    const LinearBlock own = learnt == nullptr ? LinearBlock() : learnt->linear();
+    const CompactBlock* learnt = batch.block(v);
+    const auto n = static_cast<double>(examples[v]);
     BlockView view;
-    view.children = own.children;
     view.theta = learners_.has_theta(v);
     view.updates = examples[v];
-    view.features = own.features;
-    const std::size_t columns = own.children + (view.theta ? 1U : 0U);
-    const std::size_t rows = own.features.size() + 1;
-    weights.assign(rows * columns, 0.0F);
-    states.assign(rows * columns, options_.learner.initial_state());
-    const auto n = static_cast<double>(examples[v]);
-    for (std::size_t r = 0; r < rows; ++r) {
-      std::copy_n(own.weights.data() + r * own.children, own.children, weights.data() + r * columns);
-      const double squares = r == 0 ? n : n / static_cast<double>(std::max<std::size_t>(rows - 1, 1));
-      if (past) std::fill_n(states.data() + r * columns, columns, state_after(options_.learner, squares));
+    std::vector<float> bias;
+    if (learnt != nullptr) {
+      view.children = learnt->children();
+      view.inherited = {learnt, v, state_of(n / std::max(1.0, static_cast<double>(learnt->feature_count())))};
+      bias.assign(learnt->bias(), learnt->bias() + learnt->children());
     }
-    if (view.theta && past) weights[columns - 1] = kThetaMargin;
-    view.weights = weights.data();
+    if (view.theta) bias.push_back(past ? kThetaMargin : 0.0F);
+    const std::vector<float> states(bias.size(), state_of(n));
+    view.weights = bias.data();
     view.state = states.data();
     learners_.block(v) = SiblingBlock(options_.learner, view);
   }
 }
 
-void OnlinePlt::put_weights(const TreeView& batch) {
-  if (batch.blocks().size() > tree_.size()) throw std::invalid_argument("the weights are not those of this tree");
+void OnlinePlt::restore_inherited() {
   for (NodeId v = 0; v < tree_.size(); ++v) {
-    if (v >= batch.blocks().size() || batch.blocks()[v] == nullptr) continue;
-    learners_.block(v).put_weights(batch.blocks()[v]->linear().weights);
+    if (learners_.has(v)) learners_.block(v).restore_inherited();
   }
 }
 

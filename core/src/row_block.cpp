@@ -1,6 +1,7 @@
 #include "labelgrove/row_block.hpp"
 
 #include <algorithm>
+#include <iterator>
 
 #include "labelgrove/kernels.hpp"
 
@@ -17,17 +18,23 @@ void RowBlock::margins(const Features& x, Workspace& work, float* out) const {
   for (std::uint32_t j = 0; j < x.size; ++j) map_.prefetch(x.ids[j]);
   work.rows.clear();
   work.values.clear();
-  const auto add = [&](std::uint32_t row, float value) {
-    __builtin_prefetch(weights(row));
-    work.rows.push_back(const_cast<float*>(weights(row)));  // learning and prediction share the workspace
+  const auto add = [&](const float* row, float value) {
+    __builtin_prefetch(row);
+    work.rows.push_back(const_cast<float*>(row));  // learning and prediction share the workspace
     work.values.push_back(value);
   };
-  add(0, 1.0F);  // the bias
+  add(weights(0), 1.0F);  // the bias
+  if (inherited() != nullptr) work.inherited.resize(std::max(work.inherited.size(), x.size * inherited_width()));
+  float* next = work.inherited.data();
   for (std::uint32_t j = 0; j < x.size; ++j) {
     const std::uint32_t found = map_.find(x.ids[j]);
-    if (found == kNone) continue;
-    const Place at = place(found);
-    add(at.row, x.values[j] * at.share);
+    if (found != kNone) {
+      const Place at = place(found);
+      add(weights(at.row), x.values[j] * at.share);
+    } else if (inherited_row(x.ids[j], work.sums, next)) {
+      add(next, x.values[j]);
+      next += inherited_width();
+    }
   }
   work.bytes += work.rows.size() * children() * sizeof(float);
   kernels().margins(work.rows.data(), work.values.data(), work.rows.size(), children(), out);
@@ -43,6 +50,14 @@ void RowBlock::predict(const Features& x, Workspace& work, float* probabilities)
   kernels().sigmoid(scores, columns, probabilities);
 }
 
+bool RowBlock::inherited_row(FeatureId feature, std::vector<float>& sums, float* weights) const {
+  const CompactBlock* from = inherited_.block;
+  if (from == nullptr || !from->row(feature, sums, weights)) return false;
+  for (const std::uint32_t child : inherited_.replaced) weights[child] = 0.0F;
+  if (children() > from->children()) std::fill(weights + from->children(), weights + children(), 0.0F);
+  return true;
+}
+
 float RowBlock::margin_scale() const { return options_.kind == LearnerKind::arow ? kArowSlope : inverse_scale(); }
 
 float RowBlock::inverse_scale() const {
@@ -53,10 +68,13 @@ float RowBlock::inverse_scale() const {
 
 float RowBlock::contributions(const Features& x, std::uint32_t child, float* added) const {
   const float scale = margin_scale();
+  std::vector<float> sums;
+  std::vector<float> row(inherited() != nullptr ? inherited_width() : 0);
   for (std::uint32_t j = 0; j < x.size; ++j) {
     const std::uint32_t found = map_.find(x.ids[j]);
-    const Place at = found == kNone ? Place() : place(found);
-    added[j] = found == kNone ? 0.0F : weights(at.row)[child] * at.share * x.values[j] * scale;
+    added[j] = 0.0F;
+    if (found != kNone) added[j] = weights(place(found).row)[child] * place(found).share * x.values[j] * scale;
+    else if (inherited_row(x.ids[j], sums, row.data())) added[j] = row[child] * x.values[j] * scale;
   }
   return scale * weights(0)[child];
 }
@@ -64,11 +82,22 @@ float RowBlock::contributions(const Features& x, std::uint32_t child, float* add
 LinearBlock RowBlock::linear() const {
   const auto known = map_.features();
   LinearBlock all{Link::logistic, margin_scale(), children(), {known.begin(), known.end()}, {}};
-  all.weights.resize((known.size() + 1) * children());
-  float* out = std::copy_n(weights(0), children(), all.weights.data());
+  if (inherited() != nullptr) {
+    std::ranges::copy_if(inherited_.block->features(), std::back_inserter(all.features),
+                         [this](FeatureId feature) { return map_.find(feature) == kNone; });
+  }
+  all.weights.reserve((all.features.size() + 1) * children());
+  all.weights.assign(weights(0), weights(0) + children());
   for (std::uint32_t feature = 0; feature < known.size(); ++feature) {
     const Place at = place(feature);
-    out = std::transform(weights(at.row), weights(at.row) + children(), out, [&](float w) { return w * at.share; });
+    std::transform(weights(at.row), weights(at.row) + children(), std::back_inserter(all.weights),
+                   [&](float w) { return w * at.share; });
+  }
+  std::vector<float> sums;
+  std::vector<float> row(inherited() != nullptr ? inherited_width() : 0);
+  for (std::size_t i = known.size(); i < all.features.size(); ++i) {
+    inherited_row(all.features[i], sums, row.data());
+    all.weights.insert(all.weights.end(), row.begin(), row.begin() + children());
   }
   return all;
 }
@@ -82,6 +111,7 @@ StoredBlock::StoredBlock(const LearnerOptions& options, const BlockView& stored)
   row_count_ = stored.rows();
   rows_ = stored.weights;
   row_floats_ = stride_ = columns_;
+  inherited_ = stored.inherited;
 }
 
 }  // namespace labelgrove

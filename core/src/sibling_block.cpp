@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <numeric>
 #include <stdexcept>
 
 #include "labelgrove/kernels.hpp"
@@ -37,6 +38,7 @@ SiblingBlock::SiblingBlock(const LearnerOptions& options, std::uint32_t children
 SiblingBlock::SiblingBlock(const LearnerOptions& options, const BlockView& stored)
     : SiblingBlock(options, stored.children, stored.theta) {
   updates_ = stored.updates;
+  inherited_ = stored.inherited;
   map_.reserve(stored.features.size());
   for (const FeatureId feature : stored.features) map_.find_or_insert(feature);
   for (std::uint32_t feature = 0; shares_rows_ && feature < map_.size(); ++feature) {
@@ -57,7 +59,8 @@ SiblingBlock::SiblingBlock(const LearnerOptions& options, const BlockView& store
 std::size_t SiblingBlock::bytes() const {
   return map_.bytes() + own_places_.capacity() * sizeof(own_places_[0]) +
          own_shares_.capacity() * sizeof(own_shares_[0]) + members_.capacity() * sizeof(members_[0]) +
-         storage_.bytes(rows() * row_floats_) + sizeof(SiblingBlock);
+         storage_.bytes(rows() * row_floats_) + inherited_.replaced.capacity() * sizeof(std::uint32_t) +
+         sizeof(SiblingBlock);
 }
 
 // --- columns ---------------------------------------------------------------------------------------------------------
@@ -128,7 +131,12 @@ void SiblingBlock::add_leaf() {
   copy_column(columns_ - 1, columns_ - 2, true);   // and the new leaf is its inverse
 }
 
-void SiblingBlock::reset_child(std::uint32_t child) { copy_column(columns_ - 1, child, true); }
+void SiblingBlock::reset_child(std::uint32_t child) {
+  copy_column(columns_ - 1, child, true);
+  if (inherited() == nullptr || child >= inherited_.block->children()) return;
+  const auto at = std::ranges::lower_bound(inherited_.replaced, child);
+  if (at == inherited_.replaced.end() || *at != child) inherited_.replaced.insert(at, child);
+}
 
 void SiblingBlock::drop_theta() {
   theta_ = false;
@@ -150,6 +158,11 @@ SiblingBlock SiblingBlock::parent_block() const {
   parent.members_ = members_;
   parent.places_ = parent.own_places_;
   parent.shares_ = parent.own_shares_;
+  parent.inherited_ = inherited_;
+  if (inherited() != nullptr) {  // theta has nothing from the batch model but its state
+    parent.inherited_.replaced.resize(inherited_.block->children());
+    std::iota(parent.inherited_.replaced.begin(), parent.inherited_.replaced.end(), 0U);
+  }
   parent.reserve_rows(rows());
   parent.row_count_ = rows();
   for (std::uint32_t r = 0; r < rows(); ++r) {
@@ -161,13 +174,19 @@ SiblingBlock SiblingBlock::parent_block() const {
   return parent;
 }
 
-void SiblingBlock::put_weights(std::span<const float> weights) {
-  const std::uint32_t n = children();
-  for (std::uint32_t r = 0; r < rows(); ++r) {
-    const std::size_t at = std::size_t{r} * n;
-    if (at < weights.size()) std::copy_n(weights.data() + at, n, row(r));
-    else std::fill_n(row(r), n, 0.0F);
+void SiblingBlock::restore_inherited() {
+  const CompactBlock* from = inherited_.block;
+  if (from == nullptr) return;
+  Workspace work;
+  for (const FeatureId feature : from->features()) take_over(feature, work);
+  for (std::uint32_t r = 1; r < rows(); ++r) std::fill_n(row(r), children(), 0.0F);
+  work.inherited.resize(inherited_width());
+  for (std::uint32_t feature = 0; feature < map_.size(); ++feature) {
+    if (!inherited_row(map_.features()[feature], work.sums, work.inherited.data())) continue;
+    std::copy_n(work.inherited.data(), children(), row(place(feature).row));
   }
+  std::copy_n(from->bias(), from->children(), row(0));
+  inherited_ = {};
 }
 
 // --- learning --------------------------------------------------------------------------------------------------------
@@ -207,6 +226,18 @@ void SiblingBlock::take_out(std::uint32_t feature) {
   put_place(feature, {.row = own});
 }
 
+// An inherited feature gets a row of its own, as it is learnt from for the first time.
+void SiblingBlock::take_over(FeatureId feature, Workspace& work) {
+  if (map_.find(feature) != kNone) return;
+  work.inherited.resize(std::max(work.inherited.size(), inherited_width()));
+  if (!inherited_row(feature, work.sums, work.inherited.data())) return;
+  const std::uint32_t number = map_.find_or_insert(feature);
+  const std::uint32_t own = start_row();
+  std::copy_n(work.inherited.data(), children(), row(own));
+  if (state_) std::fill_n(row(own) + stride_, columns_, inherited_.state);
+  if (shares_rows_) put_place(number, {.row = own});
+}
+
 void SiblingBlock::put_place(std::uint32_t feature, Place place) {
   if (feature == own_places_.size()) {
     grow_a_little(own_places_);
@@ -227,6 +258,7 @@ void SiblingBlock::put_place(std::uint32_t feature, Place place) {
 void SiblingBlock::find_or_insert_rows(const Features& x, bool fresh, Workspace& work) {
   work.found.resize(x.size);
   for (std::uint32_t j = 0; j < x.size; ++j) map_.prefetch(x.ids[j]);
+  for (std::uint32_t j = 0; inherited() != nullptr && j < x.size; ++j) take_over(x.ids[j], work);
   const std::uint32_t known = map_.size();
   for (std::uint32_t j = 0; j < x.size; ++j) {
     work.found[j] = map_.find_or_insert(x.ids[j]);

@@ -93,7 +93,7 @@ TEST("node archive: what nodes know and remember comes back, also for prediction
   save_blocks(archive, nodes, blocks, learner, false);
   save_memories(archive, nodes, learners);
   NodeLearners other(learner, replay, kSeed);
-  load_blocks(archive, tree, learner, false, has_theta, [&](NodeId v, const BlockView& view) {
+  load_blocks(archive, tree, learner, false, has_theta, nullptr, [&](NodeId v, const BlockView& view) {
     other.put(v, SiblingBlock(learner, view));
     return other.block(v).features().size();
   });
@@ -107,7 +107,7 @@ TEST("node archive: what nodes know and remember comes back, also for prediction
   MemoryArchive small;
   save_blocks(small, nodes, blocks, learner, true);
   CHECK(!small.has("weights.state"));
-  load_blocks(small, tree, learner, true, has_theta, [&](NodeId, const BlockView& view) {
+  load_blocks(small, tree, learner, true, has_theta, nullptr, [&](NodeId, const BlockView& view) {
     const StoredBlock stored(learner, view);
     Workspace work;
     Random random(9);

@@ -4,6 +4,7 @@
 #include <stdexcept>
 
 #include "harness.hpp"
+#include "labelgrove/compaction.hpp"
 #include "labelgrove/sibling_block.hpp"
 #include "support.hpp"
 
@@ -603,27 +604,81 @@ TEST("sibling block: weights that are read where they lie predict the same") {
   }
 }
 
-TEST("sibling block: the children's weights can be put back, and nothing else changes") {
-  Workspace work;
-  Random random(5);
-  const LearnerOptions options = options_for(LearnerKind::arow);
-  SiblingBlock block(options, 3, true);
-  for (FeatureId f = 0; f < 30; ++f) block.learn(Example{{f}, {1.0F}}.view(), {}, 1.0F, true, work);  // a row each
-  teach(block, lessons(random, 20, 3), work);
-  const LinearBlock before = block.linear();
-  const std::uint32_t rows = block.rows();
-  teach(block, lessons(random, 20, 3), work);
-  const Example new_feature{{500}, {1.0F}};
-  block.learn(new_feature.view(), {}, 1.0F, true, work);
-  const Contents learnt = contents(block, options);
-  block.put_weights(before.weights);
-  const Contents found = contents(block, options);
-  CHECK(same_bits(found.state, learnt.state));
-  CHECK(same_column(found, 3, learnt, 3));
-  for (std::size_t row = 0; row < found.rows(); ++row) {
-    for (std::uint32_t c = 0; c < 3; ++c) {
-      CHECK_EQ(found.weight(row, c), row < rows ? before.weights[row * 3 + c] : 0.0F);
+TEST("sibling block: what it inherits and has not learnt yet is as if it had rows for it from the start") {
+  for (const LearnerKind kind : {LearnerKind::arow, LearnerKind::adagrad}) {
+    Random random(5);
+    const LearnerOptions options = options_for(kind);
+    LinearBlock batch{Link::logistic, 1.0F, 3, {}, {0.5F, -0.5F, 0.25F}};
+    for (FeatureId f = 0; f < 40; f += 2) {
+      batch.features.push_back(f);
+      for (int c = 0; c < 3; ++c) batch.weights.push_back(random.chance(0.4) ? random.between(-2.0F, 2.0F) : 0.0F);
     }
+    CompactedBlock arrays = compacted(batch, {});
+    arrays.rows.resize(arrays.rows.size() + kBytesBehind);
+    const CompactRows rows{3,
+                           WeightType::float32,
+                           arrays.multiplier,
+                           static_cast<std::uint32_t>(arrays.index.size()),
+                           arrays.index.data(),
+                           arrays.offsets.data(),
+                           arrays.rows.data(),
+                           arrays.bias.data()};
+    const CompactBlock from(batch.link, batch.scale, rows, arrays.features, 0);
+    const float bias[] = {0.5F, -0.5F, 0.25F, 1.0F};
+    const float states[] = {0.75F, 0.75F, 0.75F, 0.75F};
+    BlockView view{3, true, 7, {}, bias, states};
+    view.inherited = {&from, 1, 0.5F};
+    SiblingBlock heir(options, view);
+    SiblingBlock eager(options, view);
+    eager.restore_inherited();
+    CHECK(eager.inherited() == nullptr);
+    CHECK_EQ(heir.rows(), 1U);
+    CHECK_EQ(eager.rows(), 21U);
+    const auto same_bytes = [&] {
+      Workspace work;
+      for (int i = 0; i < 20; ++i) {
+        const Example x = random_example(random, 45, 0.2);
+        for (std::uint32_t c = 0; c < heir.children(); ++c) {
+          std::vector<float> mine(heir.children()), theirs(heir.children());
+          heir.predict(x.view(), work, mine.data());
+          eager.predict(x.view(), work, theirs.data());
+          CHECK(same_bits(mine, theirs));
+          std::vector<float> added(x.ids.size()), expected(x.ids.size());
+          CHECK(same_bits(heir.contributions(x.view(), c, added.data()),
+                          eager.contributions(x.view(), c, expected.data())));
+          CHECK(same_bits(added, expected));
+        }
+      }
+      const LinearBlock mine = heir.linear();
+      CHECK_EQ(mine.features.size(), eager.linear().features.size());
+    };
+    Workspace work;
+    const auto learn = [&] {
+      for (int i = 0; i < 3; ++i) {
+        const Example x = random_example(random, 45, 0.1);
+        const std::uint32_t positive[] = {static_cast<std::uint32_t>(random.below(heir.children()))};
+        for (SiblingBlock* block : {&heir, &eager}) block->learn(x.view(), positive, 1.0F, i < 2, work);
+      }
+      same_bytes();
+    };
+    learn();
+    for (SiblingBlock* block : {&heir, &eager}) block->add_leaf();
+    learn();
+    for (SiblingBlock* block : {&heir, &eager}) block->reset_child(1);
+    learn();
+    {
+      SiblingBlock above = heir.parent_block();
+      SiblingBlock above_eager = eager.parent_block();
+      CHECK(above.rows() < above_eager.rows());
+      std::swap(heir, above);
+      std::swap(eager, above_eager);
+      learn();
+      std::swap(heir, above);
+      std::swap(eager, above_eager);
+    }
+    for (SiblingBlock* block : {&heir, &eager}) block->drop_theta();
+    learn();
+    CHECK(heir.rows() < eager.rows());
   }
 }
 

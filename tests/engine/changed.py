@@ -10,7 +10,7 @@ import numpy as np
 import scipy.sparse as sp
 
 import labelgrove
-from labelgrove import LabelTree, ModelFileError, OnlinePLTClassifier
+from labelgrove import LabelTree, ModelFileError, OnlinePLTClassifier, PLTClassifier
 from labelgrove.persistence import read_model, write_model
 
 Arrays = dict[str, np.ndarray]
@@ -20,6 +20,7 @@ KINDS = {
     "all": {"replay": 1, "thresholds": "ofo"},
     "bounded": {"learner": "adagrad", "replay": 2, "replay_memory": 3, "normalize": False},
     "sgd": {"learner": "sgd", "policy": "complete"},
+    "from batch": {"replay": 1},
     "cpet": {"policy": "cpet", "replay": 1},
     "lean": {},
     "lean sgd": {"learner": "sgd"},
@@ -38,7 +39,12 @@ def data(seed: int, n: int = 40) -> tuple[sp.csr_array, list[list[str]]]:
 @cache
 def model(kind: str, folder: Path) -> tuple[Header, Arrays]:
     """A small model with removed labels, one place taken again, and all that a file can hold."""
-    clf = OnlinePLTClassifier(arity=2, max_leaves=4, **KINDS[kind]).partial_fit(*data(0))
+    shape: dict[str, Any] = {"arity": 2, "max_leaves": 4, **KINDS[kind]}
+    if kind == "from batch":
+        batch = PLTClassifier(arity=2, max_leaf_size=4).fit(*data(0))
+        clf = OnlinePLTClassifier.from_batch(batch, **shape)
+    else:
+        clf = OnlinePLTClassifier(**shape).partial_fit(*data(0))
     clf.remove_labels(clf.classes_[1:5])
     X, Y = data(1)
     known = [[name for name in row if name in clf.classes_] for row in Y]

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "labelgrove/base.hpp"
 #include "labelgrove/compact_rows.hpp"
@@ -21,6 +22,12 @@ class CompactBlock final : public NodeBlock {
   void predict(const Features& x, Workspace& work, float* probabilities) const override;
   float contributions(const Features& x, std::uint32_t child, float* added) const override;
   LinearBlock linear() const override;
+  // The weights of a feature that has a row; false, and nothing else, if it has none.
+  bool row(FeatureId feature, std::vector<float>& sums, float* weights) const;
+  // Those that have one.
+  std::vector<FeatureId> features() const;
+  std::uint32_t feature_count() const { return features_; }
+  const float* bias() const { return rows_.bias; }
   // Stored ones, and biases.
   std::uint64_t weights() const { return weights_ + rows_.columns; }
 

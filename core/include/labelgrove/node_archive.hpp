@@ -6,6 +6,7 @@
 #include <span>
 
 #include "labelgrove/archive.hpp"
+#include "labelgrove/compact_plt.hpp"
 #include "labelgrove/label_tree.hpp"
 #include "labelgrove/learner.hpp"
 #include "labelgrove/node_learners.hpp"
@@ -29,10 +30,11 @@ void save_blocks(ArrayWriter& out, std::span<const NodeId> nodes, std::span<cons
 
 // How a block that was read is taken over: returns how many different features it holds.
 using TakeBlock = std::function<std::uint32_t(NodeId, const BlockView&)>;
-// Reads what save_blocks wrote, in order of nodes. `has_theta` says which nodes must have an auxiliary classifier.
+// Reads what save_blocks wrote, in order of nodes. `has_theta` says which nodes must have an auxiliary classifier, and
+// `batch` is what blocks inherit from, if they do: its nodes must outlive them.
 // Throws std::invalid_argument, naming what does not hold, unless blocks fit the tree and learning can go on from them.
 void load_blocks(const ArrayReader& saved, const LabelTree& tree, const LearnerOptions& learner, bool for_prediction,
-                 const std::function<bool(NodeId)>& has_theta, const TakeBlock& take);
+                 const std::function<bool(NodeId)>& has_theta, const CompactTree* batch, const TakeBlock& take);
 
 // What these nodes remember; each example is stored once. Without learners it is checked only.
 void save_memories(ArrayWriter& out, std::span<const NodeId> nodes, const NodeLearners& learners);

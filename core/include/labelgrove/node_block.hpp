@@ -23,6 +23,7 @@ struct Workspace {
   std::vector<float> targets;
   std::vector<const std::uint8_t*> compact_rows;
   std::vector<float> sums;
+  std::vector<float> inherited;
   std::uint64_t bytes = 0;  // of weights that were read for predictions
 };
 

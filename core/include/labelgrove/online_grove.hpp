@@ -7,11 +7,13 @@
 #include <cstdint>
 #include <deque>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <span>
 
 #include "labelgrove/archive.hpp"
 #include "labelgrove/base.hpp"
+#include "labelgrove/compact_plt.hpp"
 #include "labelgrove/label_tree.hpp"
 #include "labelgrove/node_block.hpp"
 #include "labelgrove/online_plt.hpp"
@@ -29,8 +31,10 @@ class OnlineGrove {
   explicit OnlineGrove(const OnlineGroveOptions& options);
   // On given trees, as OnlinePlt has it. REQUIRES, here and below: options.trees of them, all with the same labels.
   OnlineGrove(const OnlineGroveOptions& options, std::span<const LabelTree> trees);
-  OnlineGrove(const OnlineGroveOptions& options, std::span<const TreeView> batch,
-              const std::optional<OnlinePlt::Past>& past);
+  // The batch model's arrays must outlive this one, as long as it inherits(). The examples that it has learnt from are
+  // those of the past.
+  OnlineGrove(const OnlineGroveOptions& options, const ArrayReader& batch,
+              const std::optional<std::span<const std::uint64_t>>& of_labels);
   // As OnlinePlt has it.
   OnlineGrove(const OnlineGroveOptions& options, const ArrayReader& saved, bool borrow, bool check_only = false);
   OnlineGrove(const OnlineGrove&) = delete;
@@ -43,8 +47,10 @@ class OnlineGrove {
              unsigned threads);
   void expect_dense(std::uint32_t features);
   void remove_labels(std::span<const LabelId> labels);
-  void put_weights(std::span<const TreeView> batch);
+  void restore_inherited();
 
+  // Whether it goes on from a batch model, whose arrays it reads where they are.
+  bool inherits() const { return batch_ != nullptr; }
   bool can_learn() const { return first().can_learn(); }
   bool usable() const { return usable_; }
   const OnlineGroveOptions& options() const { return options_; }
@@ -64,6 +70,7 @@ class OnlineGrove {
   const OnlinePlt& first() const { return trees_.front(); }
 
   OnlineGroveOptions options_;
+  std::unique_ptr<CompactPlt> batch_;
   std::deque<OnlinePlt> trees_;
   bool usable_ = true;
 };

@@ -15,6 +15,7 @@
 #include "labelgrove/archive.hpp"
 #include "labelgrove/base.hpp"
 #include "labelgrove/block_gauge.hpp"
+#include "labelgrove/compact_plt.hpp"
 #include "labelgrove/label_tree.hpp"
 #include "labelgrove/learner.hpp"
 #include "labelgrove/node_block.hpp"
@@ -38,17 +39,18 @@ class OnlinePlt {
   explicit OnlinePlt(const OnlinePltOptions& options);
   // On a given tree: IPLT if the policy is `fixed`, else OPLT that starts from this tree.
   OnlinePlt(const OnlinePltOptions& options, LabelTree tree);
-  // Goes on from the weights of a batch model (section 5.4), whose one tree this is. `past`: the examples that it has
+  // Goes on from the weights of a batch model (section 5.4), whose one tree this is, and which must outlive this one. `past`: the examples that it has
   // learnt from, by which the optimiser's state is guessed; without, the state is as if nothing had been learnt.
   struct Past {
     std::uint64_t examples = 0;
     std::span<const std::uint64_t> of_labels;  // examples that had each label
   };
-  OnlinePlt(const OnlinePltOptions& options, const TreeView& batch, const std::optional<Past>& past);
+  OnlinePlt(const OnlinePltOptions& options, const CompactTree& batch, const std::optional<Past>& past);
   // What save() wrote. Throws std::invalid_argument, naming what does not hold, unless every invariant does. With
   // `borrow` the weights stay where they lie and the model can only predict. With `check_only` they are checked and not
-  // taken in: the model has a tree, and is of no use but that.
-  OnlinePlt(const OnlinePltOptions& options, const ArrayReader& saved, bool borrow, bool check_only = false);
+  // taken in: the model has a tree, and is of no use but that. `batch`: the tree that it goes on from, if any.
+  OnlinePlt(const OnlinePltOptions& options, const ArrayReader& saved, bool borrow, bool check_only = false,
+            const CompactTree* batch = nullptr);
 
   void save(ArrayWriter& out, bool for_prediction) const;
 
@@ -76,9 +78,10 @@ class OnlinePlt {
   void expect_dense(std::uint32_t features) { learners_.examples().expect_dense(features); }
   // Throws std::invalid_argument, and removes none, if one has no leaf or is given twice.
   void remove_labels(std::span<const LabelId> labels);
-  // The classifiers of labels and inner nodes have the weights of a batch model with the same tree again. What was
-  // learnt since remains in the optimiser's state, in auxiliary classifiers and in what nodes remember.
-  void put_weights(const TreeView& batch);
+  // The classifiers of labels and inner nodes have the weights of the batch model again that it goes on from, which is
+  // not needed from here on. What was learnt since remains in the optimiser's state, in auxiliary classifiers and in
+  // what nodes remember. REQUIRES: no label has come since.
+  void restore_inherited();
 
   bool can_learn() const { return can_learn_; }
   bool usable() const { return usable_; }

@@ -5,11 +5,14 @@
 // of the children come first in a row.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <vector>
 
 #include "labelgrove/base.hpp"
+#include "labelgrove/compact_block.hpp"
 #include "labelgrove/feature_map.hpp"
 #include "labelgrove/learner.hpp"
 #include "labelgrove/node_block.hpp"
@@ -26,6 +29,15 @@ struct Place {
 // As a number: the row, and this bit where it is shared.
 inline constexpr std::uint32_t kSharedRow = std::uint32_t{1} << 31;
 
+// What a block has from a batch model that it goes on from: the weights of the features that it has not learnt from
+// since. These have no row of its own yet. What came after the batch model's children has no part in it: weights of 0.
+struct Inherited {
+  const CompactBlock* block = nullptr;       // must outlive the heir
+  NodeId node = kNone;                       // of the batch model
+  float state = 0.0F;                        // of all columns
+  std::vector<std::uint32_t> replaced = {};  // increasing: children of that node that have weights of 0 as well
+};
+
 // A block as it is stored: rows without slack, row 0 first.
 struct BlockView {
   std::uint32_t children = 0;
@@ -37,6 +49,7 @@ struct BlockView {
   std::span<const std::uint32_t> places = {};  // by feature, as numbers; none if the features' rows are 1, 2, …
   std::span<const float> shares = {};          // likewise
   std::uint32_t shared_rows = 0;               // the rows in all, if there are places
+  Inherited inherited = {};
 
   std::uint32_t rows() const { return places.empty() ? static_cast<std::uint32_t>(features.size() + 1) : shared_rows; }
 };
@@ -55,6 +68,8 @@ class RowBlock : public NodeBlock {
     if (places_.empty()) return {.row = feature + 1};
     return {places_[feature] & ~kSharedRow, (places_[feature] & kSharedRow) != 0, shares_[feature]};
   }
+  // Null, if from nobody.
+  const Inherited* inherited() const { return inherited_.block != nullptr ? &inherited_ : nullptr; }
   // How often every column has learnt.
   std::uint64_t updates() const { return updates_; }
   // The weights of row r, one for each column.
@@ -78,6 +93,10 @@ class RowBlock : public NodeBlock {
   float margin_scale() const;
   // SGD: what the weights are divided by (see sibling_block.cpp).
   float inverse_scale() const;
+  // The inherited weights of the children for a feature that has no row of its own; false if there are none. `weights` is
+  // room for inherited_width() of them.
+  bool inherited_row(FeatureId feature, std::vector<float>& sums, float* weights) const;
+  std::size_t inherited_width() const { return std::max(children(), inherited_.block->children()); }
 
   LearnerOptions options_;
   std::uint32_t columns_;
@@ -90,6 +109,7 @@ class RowBlock : public NodeBlock {
   const float* rows_ = nullptr;
   std::uint32_t stride_ = 0;    // columns that a row has room for; state begins behind them
   std::size_t row_floats_ = 0;  // from one row to the next
+  Inherited inherited_;
 };
 
 // For prediction alone, from weights where they lie, in a mapped file perhaps. They must outlive the block.

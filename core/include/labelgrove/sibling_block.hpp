@@ -4,6 +4,8 @@
 //
 // The children of a node learn from the same examples, those for which the node is positive, and so does the node's
 // auxiliary classifier theta (OPLT, Algorithm 7): they share one feature map, and one look-up a feature serves all.
+// A block that goes on from a batch model's begins without rows: a feature of that model gets one when the block first
+// learns from it (Inherited).
 // AROW lets the features that one example alone has brought share a row (docs/decisions/first-comers.md).
 // Rows have room for `stride` columns; what lies beyond the last one is as it is before learning, always.
 // Theta, where there is one, is the last column.
@@ -43,9 +45,9 @@ class SiblingBlock final : public RowBlock {
   // INSERTNODE (Algorithm 5): the block of the node above; its only child, eta(v') = theta(v), and its theta are copies
   // of this block's theta. REQUIRES: has_theta().
   SiblingBlock parent_block() const;
-  // Gives the children these weights, (features + 1, children) of them for the first rows, and weights of 0 in all rows
-  // behind. Theta and all state stay. REQUIRES: there are as many rows, and none of them is shared.
-  void put_weights(std::span<const float> weights);
+  // Gives the children all that they inherited again, and weights of 0 for all other features. Theta and all state stay.
+  // From here on the block has all rows itself, and inherits nothing.
+  void restore_inherited();
 
   // --- learning
   // ------------------------------------------------------------------------------------------------------ One step of
@@ -64,6 +66,7 @@ class SiblingBlock final : public RowBlock {
   void make_room(std::uint32_t columns);
   void move_to_stride(std::uint32_t stride);
   void copy_column(std::uint32_t from, std::uint32_t to, bool negated);
+  void take_over(FeatureId feature, Workspace& work);
   void find_or_insert_rows(const Features& x, bool fresh, Workspace& work);
   void place_newcomers(const Features& x, std::uint32_t known, const Workspace& work);
   void take_out(std::uint32_t feature);

@@ -246,11 +246,12 @@ class OnlinePLTClassifier(OnlineClassifier, LabelTreeClassifier):
     def from_batch(cls, model: PLTClassifier, **parameters: Any) -> Self:
         """Go on online where a batch model has ended.
 
-        Node classifiers keep their weights. A model fitted with ``online_ready=True`` brings the
-        rest as well: the optimiser's state, auxiliary classifiers and remembered examples that an
-        online learner would have after going over the same examples. From any other model they
-        are guessed: the state from how often each label occurred, and auxiliary classifiers know
-        that all of a node's examples were positive, nothing more.
+        Node classifiers keep their weights, which the two models share until they are learnt on:
+        the new one's memory grows with what it learns. A model fitted with ``online_ready=True``
+        brings the rest as well: the optimiser's state, auxiliary classifiers and remembered
+        examples that an online learner would have after going over the same examples. From any
+        other model they are guessed: the state from how often each label occurred, and auxiliary
+        classifiers know that all of a node's examples were positive, nothing more.
 
         Parameters
         ----------

@@ -144,7 +144,8 @@ def learn_on(
     options: EngineOptions, batch: _core.CompactPlt, label_counts: npt.NDArray[np.int64]
 ) -> _core.OnlinePlt:
     """An engine that goes on from a batch model's weights, its state guessed from label counts."""
-    return _core.OnlinePlt.from_batch(options.to_dict(), batch, label_counts.astype(np.uint64))
+    arrays = batch.save(False, streamed=True)  # which the two share
+    return _core.OnlinePlt.from_batch(options.to_dict(), arrays, label_counts.astype(np.uint64))
 
 
 def prepare(
@@ -155,9 +156,10 @@ def prepare(
     It goes over them once, from the batch solution on; then the solution's weights are put back.
     What remains is the optimiser's state there, auxiliary classifiers, remembered examples.
     """
-    engine = _core.OnlinePlt.from_batch(options.to_dict(), batch, None)
+    arrays = batch.save(False, streamed=True)
+    engine = _core.OnlinePlt.from_batch(options.to_dict(), arrays, None)
     _learn_once(engine, examples, threads)
-    engine.put_weights(batch)
+    engine.restore_inherited()
     return engine
 
 
