@@ -51,3 +51,22 @@ def test_how_many_trees_are_averaged(run: Any, tmp_path: Path) -> None:
     assert "an algorithm that averages trees: online-plt, plt" in refused.stderr
     refused = run("train", "--set", "n_trees=3", data, "-o", model, status=1)
     assert "give it by the option --trees" in refused.stderr
+
+
+def test_vectors_to_begin_with_come_from_a_file(run: Any, tmp_path: Path) -> None:
+    data, model, words = tmp_path / "data.jsonl", tmp_path / "model.lg", tmp_path / "words.vec"
+    data.write_text(
+        '{"text": "cat", "labels": ["feline"]}\n{"text": "dog", "labels": ["canine"]}\n' * 9
+    )
+    words.write_text("cat 1 0\nkitten 0.9 0.1\ndog -1 0\npuppy -0.9 0.2\n")
+    settings = ("dimension=2", f"vectors={words}", "text.idf=false")
+    given = [word for setting in settings for word in ("--set", setting)]
+    run("train", "--algorithm", "embedding", *given, data, "-o", model)
+    assert labelgrove.load(model).predict(["kitten", "puppy"]).toarray().tolist() == [
+        [0, 1],
+        [1, 0],
+    ]
+    refused = run(
+        "train", "--algorithm", "embedding", "--set", f"vectors={data}", data, "-o", model, status=1
+    )
+    assert f"{data}:1: expected a word in UTF-8" in refused.stderr

@@ -15,7 +15,7 @@ from labelgrove._errors import DataError, ModelFileError, ParameterError
 from labelgrove.cli._application import trusting
 from labelgrove.cli._options import parse_settings, settable
 from labelgrove.cli._trees import read_tree
-from labelgrove.data import Examples
+from labelgrove.data import Examples, read_vectors
 from labelgrove.models import ESTIMATORS, TextClassifier
 from labelgrove.models._base import LabelClassifier, check_parameters
 from labelgrove.models._names import NamesLearnt
@@ -128,6 +128,8 @@ def create_model(
     tree = settings.estimator.get("tree")
     if isinstance(tree, str) and Path(tree).is_file():
         settings.estimator["tree"] = read_tree(tree)
+    if isinstance(vectors := settings.estimator.get("vectors"), str):
+        settings.estimator["vectors"] = read_vectors(vectors)
     if settings.text and not texts:
         name = next(iter(settings.text))
         raise ParameterError(f"--set text.{name}: the data holds numbered features, not text")
@@ -144,16 +146,16 @@ def create_model(
     if trees is not None:
         options["n_trees"] = trees
     classifier = estimator(**settings.estimator, **options)
-    check_parameters(classifier)
     classifier.vocabulary_ = vocabulary
     if names is not None and (vocabulary is None or not texts):
         raise ParameterError(
             f"--learn-names {names}: expected a --vocabulary and examples that are texts"
         )
-    if not texts:
-        return classifier
-    text = TextFeatures.from_dict(settings.text)
-    return TextClassifier(classifier, text, vocabulary, names)
+    model: Model = classifier
+    if texts:
+        model = TextClassifier(classifier, TextFeatures.from_dict(settings.text), vocabulary, names)
+    check_parameters(model)
+    return model
 
 
 def load_model(path: str, *, jobs: int = 1, vocabulary: Vocabulary | None = None) -> Model:

@@ -11,6 +11,7 @@ from labelgrove.data._mapped import Dataset, open_dataset
 from labelgrove.data._reader import ExampleReader, open_examples, read_examples
 from labelgrove.data._repository import read_filter_pairs, read_inverse_propensities
 from labelgrove.data._sniff import FORMATS
+from labelgrove.data._vectors import read_vectors
 from labelgrove.data._writer import write_examples
 
 __all__ = [
@@ -25,5 +26,6 @@ __all__ = [
     "read_examples",
     "read_filter_pairs",
     "read_inverse_propensities",
+    "read_vectors",
     "write_examples",
 ]

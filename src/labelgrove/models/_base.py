@@ -780,8 +780,8 @@ class LabelClassifier(ClassifierMixin, BaseEstimator):
             self._learned = learned_from_state(self._format, *state["_learned"])
 
 
-def check_parameters(model: LabelClassifier) -> None:
-    """Refuse a parameter outside its domain before any data is read.
+def check_parameters(model: Any) -> None:
+    """Refuse a parameter outside its domain, of any model, before any data is read.
 
     Raises
     ------

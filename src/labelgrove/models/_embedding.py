@@ -31,6 +31,7 @@ _LOSSES = ("log", "softmax")
 _WORDS = ("adagrad", "sgd")
 _DEFAULT_RATES = {"adagrad": 0.2, "sgd": 0.5}
 _MOST_DIMENSIONS = 10_000
+_MOST_COLUMNS = 2**31 - 1
 _LARGEST_COORDINATE = 1e6  # the core's kLargestCoordinate
 
 
@@ -124,8 +125,9 @@ class EmbeddingClassifier(OnlineClassifier, LabelTreeClassifier):
     max_iter : int
         Passes of :meth:`fit`, each in an order of its own.
     vectors : ndarray of shape (n_features, dimension) or mapping, optional
-        Vectors that features begin with: by column of X; or by name, where examples are dicts or
-        data frames. All others are drawn between -1/√d and 1/√d.
+        Vectors that features begin with: an array, or a mapping from numbers, by column of X; a
+        mapping from names where examples are dicts, data frames or texts. All others are drawn
+        between -1/√d and 1/√d. See :func:`labelgrove.data.read_vectors`.
     alpha : float in [0, 1]
         Weight of balance in the choice of a new label's place, as for
         :class:`OnlinePLTClassifier`.
@@ -185,7 +187,7 @@ class EmbeddingClassifier(OnlineClassifier, LabelTreeClassifier):
         learning_rate: float | None = None,
         epsilon: float = 1e-6,
         max_iter: int = 10,
-        vectors: npt.ArrayLike | Mapping[str, npt.ArrayLike] | None = None,
+        vectors: npt.ArrayLike | Mapping[str | int, npt.ArrayLike] | None = None,
         alpha: float = 0.75,
         threshold: float = 0.5,
         second_stage: str | float | None = None,
@@ -231,11 +233,13 @@ class EmbeddingClassifier(OnlineClassifier, LabelTreeClassifier):
         labels = LabelRegistry()
         if plan.given is not None:
             labels.ids_of(engine_tree(plan.given)[2], add=True)
-        names, vectors = _first_vectors(self.vectors, options.dimension)
+        keys, vectors = _first_vectors(self.vectors, options.dimension)
+        names = keys if isinstance(keys, list) else None
         if names is not None and not named:
             raise ParameterError("vectors: found names of features; expected X with names, too")
         features = FeatureNames(names or ()) if named else None
-        make = partial(self._make_engine, options, plan, labels, vectors)
+        columns = np.arange(len(vectors), dtype=np.uint32) if isinstance(keys, list) else keys
+        make = partial(self._make_engine, options, plan, labels, columns, vectors)
         return Start(options, labels, features, make)
 
     def _make_engine(
@@ -243,6 +247,7 @@ class EmbeddingClassifier(OnlineClassifier, LabelTreeClassifier):
         options: EmbeddingOptions,
         plan: TreePlan,
         labels: LabelRegistry,
+        columns: npt.NDArray[np.uint32],
         vectors: npt.NDArray[np.float32],
         examples: Examples | None = None,
         weights: npt.NDArray[np.float32] | None = None,
@@ -258,7 +263,7 @@ class EmbeddingClassifier(OnlineClassifier, LabelTreeClassifier):
             tree = plan.build(rows, examples.indptr, examples.ids, labels)[0]
             parents, leaf_labels = engine_tree_of_ids(tree)
         engine = _core.EmbeddingPlt.on_tree(options.to_dict(), parents, leaf_labels, n_labels)
-        engine.start_with(np.arange(len(vectors), dtype=np.uint32), vectors.ravel())
+        engine.start_with(columns, vectors.ravel())
         if examples is not None:
             assert progress is not None
             engine.fit(
@@ -274,23 +279,22 @@ class EmbeddingClassifier(OnlineClassifier, LabelTreeClassifier):
 
 
 def _first_vectors(
-    given: npt.ArrayLike | Mapping[str, npt.ArrayLike] | None, dimension: int
-) -> tuple[list[str] | None, npt.NDArray[np.float32]]:
-    """Names of features, where they are given by name, and their vectors.
+    given: npt.ArrayLike | Mapping[Any, npt.ArrayLike] | None, dimension: int
+) -> tuple[list[str] | npt.NDArray[np.uint32], npt.NDArray[np.float32]]:
+    """Names of features, where they are given by name, else their columns; and their vectors.
 
     Raises
     ------
     ParameterError
         Unless they are finite numbers, and of that dimension.
     """
-    names = list(given) if isinstance(given, Mapping) else None
     rows = [] if given is None else list(given.values()) if isinstance(given, Mapping) else given
     try:
         vectors = np.ascontiguousarray(rows, np.float32)
     except (TypeError, ValueError) as error:
         raise ParameterError(f"vectors: expected an array of numbers ({error})") from error
     if vectors.size == 0 and vectors.ndim < 3:
-        return names, vectors.reshape(0, dimension)
+        return np.zeros(0, np.uint32), vectors.reshape(0, dimension)
     if vectors.ndim != 2 or vectors.shape[1] != dimension:
         raise ParameterError(
             f"vectors: found shape {vectors.shape}; expected (n_features, {dimension}), as "
@@ -298,4 +302,11 @@ def _first_vectors(
         )
     if not (np.abs(vectors) <= _LARGEST_COORDINATE).all():
         raise ParameterError("vectors: found a number that is not finite, or beyond a million")
-    return names, vectors
+    if not isinstance(given, Mapping):
+        return np.arange(len(vectors), dtype=np.uint32), vectors
+    keys: list[Any] = list(given)
+    if not all(isinstance(key, int | np.integer) for key in keys):
+        return keys, vectors
+    if not all(0 <= key < _MOST_COLUMNS for key in keys):
+        raise ParameterError(f"vectors: found a column outside 0 to {_MOST_COLUMNS - 1}")
+    return np.array(keys, np.uint32), vectors

@@ -558,9 +558,15 @@ tree_, statistics_, compaction_, second_stage_, vocabulary_, fit_progress
                 "vectorisers go before an estimator in scikit-learn's Pipeline)"
             )
         check_names(self.names, self.vocabulary)
-        fresh = clone(classifier)
+        fresh, front = clone(classifier), clone(text)
         fresh.vocabulary_ = self.vocabulary
-        return fresh, clone(text)
+        vectors = getattr(fresh, "vectors", None)
+        if isinstance(vectors, Mapping) and isinstance(front, TextFeatures):
+            fresh.vectors = front.by_column(vectors)
+        return fresh, front
+
+    def _started(self, *, named: bool) -> Any:
+        return self._fresh()[0]._started(named=named)
 
     def _begin(self) -> None:
         if not hasattr(self, "classifier_"):

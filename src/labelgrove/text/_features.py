@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Self, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -29,6 +29,8 @@ _LONGEST_RUN = 8
 _LONGEST_SUBWORD = 15
 _FIRST_DOCUMENTS = 4096
 _MOST_COUNTED = 2**26  # columns: a stranger's file shall not ask for more memory than this
+
+T = TypeVar("T")
 
 Arrays = dict[str, npt.NDArray[Any]]
 
@@ -328,6 +330,40 @@ class TextFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
                     listed.append(span.name)
         meaning = range(self.n_features, self._n_features_out)
         return found | {column: ["(its meaning)"] for column in meaning}
+
+    def by_column(self, by_word: Mapping[str, T]) -> dict[int, T]:
+        """Give what belongs to words to their columns.
+
+        Parameters
+        ----------
+        by_word : mapping from str
+            What is no single word is left out.
+
+        Returns
+        -------
+        dict from int
+            Of words that share a column the first.
+
+        Raises
+        ------
+        ParameterError
+            If single words are no features.
+        """
+        options = self._options()
+        if options["shortest_run"] != 1:
+            raise ParameterError(
+                f"words={self._settings()['words']}: vectors of words were given; expected "
+                "single words among the features, words=(1, 1) or (1, 2)"
+            )
+        columns = options["columns"] // (2 if options["longest_piece"] else 1)
+        single = {"longest_run": 1, "shortest_piece": 0, "longest_piece": 0, "columns": columns}
+        engine = _core.TextFeatures(options | single)
+        indptr, columns_of, _ = engine.count(list(by_word), thread_count(self.n_jobs))
+        found: dict[int, T] = {}
+        for value, begin, end in zip(by_word.values(), indptr, indptr[1:], strict=False):
+            if end - begin == 1:
+                found.setdefault(int(columns_of[begin]), value)
+        return found
 
     def spans(self, text: str) -> list[Span]:
         """Find the words of a text, and then the runs of words that are features.
