@@ -7,10 +7,8 @@
 namespace labelgrove {
 namespace {
 
-void sort_found(std::vector<Scored>& found) {
-  std::sort(found.begin(), found.end(), [](const Scored& a, const Scored& b) {
-    return a.probability != b.probability ? a.probability > b.probability : a.label < b.label;
-  });
+bool better(const Scored& a, const Scored& b) {
+  return a.probability != b.probability ? a.probability > b.probability : a.label < b.label;
 }
 
 }  // namespace
@@ -38,10 +36,8 @@ void Scope::set_thresholds(std::span<const float> by_label) {
 
 // --- the rules -------------------------------------------------------------------------------------------------------
 
-bool Search::worse(const Item& a, const Item& b) {
-  if (a.probability != b.probability) return a.probability < b.probability;
-  if (a.rank != b.rank) return a.rank > b.rank;
-  return a.node > b.node;
+bool Search::after(const Inner& a, const Inner& b) {
+  return a.probability != b.probability ? a.probability < b.probability : a.node > b.node;
 }
 
 void Search::start(const Query& query) {
@@ -50,10 +46,9 @@ void Search::start(const Query& query) {
   found_.clear();
   queue_.clear();
   next_.clear();
-  best_.clear();
   at_ = 0;
   const bool wanted = query.kind == Query::Kind::above_threshold || query.k > 0;
-  if (wanted && scope_->open(kAboveRoot)) queue_.push_back({1.0F, 0, kAboveRoot, 0});
+  if (wanted && scope_->open(kAboveRoot)) queue_.push_back({1.0F, kAboveRoot, 0});
 }
 
 NodeId Search::next() {
@@ -80,33 +75,29 @@ void Search::take(const float* probabilities, std::uint64_t bytes) {
     const float probability = product >= 0.0F ? product : 0.0F;  // a weight that is not a number counts as 0
     if (hopeless(probability) || !scope_->open(children[i])) continue;
     const TreeNode& child = (*tree_)[children[i]];
-    take({probability, child.is_leaf() ? child.label + 1 : 0, children[i], depth});
+    if (query_.kind == Query::Kind::above_threshold && probability < scope_->threshold(children[i])) continue;
+    if (child.is_leaf()) keep({child.label, probability});
+    else take({probability, children[i], depth});
   }
 }
 
-void Search::take(const Item& child) {
-  switch (query_.kind) {
-    case Query::Kind::top_k:
-      push(child);
-      if (child.rank > 0) remember(child.probability);
-      break;
-    case Query::Kind::above_threshold:
-      if (child.probability < scope_->threshold(child.node)) break;
-      if (child.rank == 0) queue_.push_back(child);
-      else found_.push_back({child.rank - 1, child.probability});
-      break;
-    case Query::Kind::beam:
-      if (child.rank == 0) {
-        next_.push_back(child);
-      } else {
-        found_.push_back({child.rank - 1, child.probability});
-        remember(child.probability);
-      }
-      break;
-  }
+void Search::take(const Inner& child) {
+  if (query_.kind == Query::Kind::beam) return next_.push_back(child);
+  queue_.push_back(child);
+  if (query_.kind == Query::Kind::top_k) std::push_heap(queue_.begin(), queue_.end(), after);
 }
 
-NodeId Search::open(const Item& inner) {
+void Search::keep(const Scored& leaf) {
+  if (query_.kind != Query::Kind::above_threshold && found_.size() == query_.k) {
+    if (!better(leaf, found_.front())) return;
+    std::pop_heap(found_.begin(), found_.end(), better);
+    found_.pop_back();
+  }
+  found_.push_back(leaf);
+  if (query_.kind != Query::Kind::above_threshold) std::push_heap(found_.begin(), found_.end(), better);
+}
+
+NodeId Search::open(const Inner& inner) {
   opened_ = inner;
   return inner.node;
 }
@@ -115,47 +106,29 @@ NodeId Search::open(const Item& inner) {
 // them leads nowhere. So the nodes opened are those at least as probable as the k-th best label, and no search that is
 // sure of its answer opens fewer (of nodes exactly as probable, each may hide a label that comes first among equals).
 bool Search::hopeless(float probability) const {
-  return best_.size() >= query_.k && !best_.empty() && probability < best_.front();
-}
-
-void Search::remember(float probability) {
-  best_.push_back(probability);
-  std::push_heap(best_.begin(), best_.end(), std::greater<>());
-  if (best_.size() > query_.k) {
-    std::pop_heap(best_.begin(), best_.end(), std::greater<>());
-    best_.pop_back();
-  }
-}
-
-void Search::push(const Item& item) {
-  queue_.push_back(item);
-  std::push_heap(queue_.begin(), queue_.end(), worse);
-}
-
-Search::Item Search::pop() {
-  std::pop_heap(queue_.begin(), queue_.end(), worse);
-  const Item top = queue_.back();
-  queue_.pop_back();
-  return top;
+  return query_.kind != Query::Kind::above_threshold && found_.size() == query_.k &&
+         probability < found_.front().probability;
 }
 
 NodeId Search::next_best() {
-  while (!queue_.empty() && found_.size() < query_.k) {
-    const Item top = pop();
-    if (top.rank == 0) return open(top);
-    found_.push_back({top.rank - 1, top.probability});
+  if (queue_.empty() || hopeless(queue_.front().probability)) {
+    std::sort_heap(found_.begin(), found_.end(), better);
+    return kNone;
   }
-  return kNone;
+  std::pop_heap(queue_.begin(), queue_.end(), after);
+  const Inner best = queue_.back();
+  queue_.pop_back();
+  return open(best);
 }
 
 NodeId Search::next_above() {
   if (queue_.empty()) {
-    sort_found(found_);
+    std::ranges::sort(found_, better);
     return kNone;
   }
-  const Item top = queue_.back();
+  const Inner last = queue_.back();
   queue_.pop_back();
-  return open(top);
+  return open(last);
 }
 
 // Leaves that are near the root are found early, and may make all that is left of the beam hopeless: the search does
@@ -163,24 +136,21 @@ NodeId Search::next_above() {
 NodeId Search::next_in_beam() {
   do {
     while (at_ < queue_.size()) {
-      const Item& inner = queue_[at_++];
+      const Inner& inner = queue_[at_++];
       if (!hopeless(inner.probability)) return open(inner);
     }
   } while (next_level());
-  sort_found(found_);
-  if (found_.size() > query_.k) found_.resize(query_.k);
+  std::sort_heap(found_.begin(), found_.end(), better);
   return kNone;
 }
 
 bool Search::next_level() {
-  const auto better = [](const Item& a, const Item& b) {
-    return a.probability != b.probability ? a.probability > b.probability : a.node < b.node;
-  };
   queue_.swap(next_);
   next_.clear();
   at_ = 0;
   const std::size_t kept = std::min(query_.width, queue_.size());
-  std::partial_sort(queue_.begin(), queue_.begin() + static_cast<std::ptrdiff_t>(kept), queue_.end(), better);
+  std::partial_sort(queue_.begin(), queue_.begin() + static_cast<std::ptrdiff_t>(kept), queue_.end(),
+                    [](const Inner& a, const Inner& b) { return after(b, a); });
   queue_.resize(kept);
   return kept > 0;
 }
@@ -205,7 +175,7 @@ std::span<const Search> Searcher::find_together(const Query& query, std::span<co
   wanted_.clear();
   const auto want = [&](std::uint32_t i) {
     const NodeId v = many_[i].next();
-    if (v != kNone) wanted_next_.emplace_back(v, i);
+    if (v != kNone) wanted_next_.push_back(std::uint64_t{v} << 32 | i);
   };
   for (std::uint32_t i = 0; i < examples.size(); ++i) {
     many_[i].start(query);
@@ -215,8 +185,9 @@ std::span<const Search> Searcher::find_together(const Query& query, std::span<co
     wanted_.swap(wanted_next_);
     wanted_next_.clear();
     std::ranges::sort(wanted_);
-    for (const auto& [v, i] : wanted_) {
-      step(many_[i], v, examples[i]);
+    for (const std::uint64_t one : wanted_) {
+      const auto i = static_cast<std::uint32_t>(one);
+      step(many_[i], static_cast<NodeId>(one >> 32), examples[i]);
       want(i);
     }
   }

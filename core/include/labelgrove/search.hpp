@@ -7,7 +7,6 @@
 
 #include <cstdint>
 #include <span>
-#include <utility>
 #include <vector>
 
 #include "labelgrove/base.hpp"
@@ -107,20 +106,17 @@ class Search {
   const SearchStats& stats() const { return stats_; }
 
  private:
-  struct Item {
+  struct Inner {  // a node whose children have not been evaluated
     float probability;
-    std::uint32_t rank;  // among equals: 0 for inner nodes, which may hide any label, then leaves by label
     NodeId node;
     std::uint32_t depth;
   };
-  static bool worse(const Item& a, const Item& b);
-  void take(const Item& child);
-  void push(const Item& item);
-  Item pop();
+  static bool after(const Inner& a, const Inner& b);
+  void take(const Inner& child);
+  void keep(const Scored& leaf);
   bool hopeless(float probability) const;
-  void remember(float probability);
   bool next_level();
-  NodeId open(const Item& inner);
+  NodeId open(const Inner& inner);
   NodeId next_best();
   NodeId next_above();
   NodeId next_in_beam();
@@ -129,12 +125,11 @@ class Search {
   const Scope* scope_;
   Query query_;
   SearchStats stats_;
-  Item opened_{};
-  std::vector<Scored> found_;
-  std::vector<Item> queue_;  // best first: a heap; above thresholds: a stack; beam: the level being opened, best first
-  std::vector<Item> next_;   // beam: the level below
-  std::size_t at_ = 0;       // beam: how much of the level has been opened
-  std::vector<float> best_;  // the k best leaves seen, as a heap with the worst on top
+  Inner opened_{};
+  std::vector<Scored> found_;  // above thresholds: all; otherwise the k best so far, until the end a heap, worst on top
+  std::vector<Inner> queue_;  // best first: a heap; above thresholds: a stack; beam: the level being opened, best first
+  std::vector<Inner> next_;   // beam: the level below
+  std::size_t at_ = 0;        // beam: how much of the level has been opened
 };
 
 // Finds labels for examples, one after another or many together. Not thread-safe: each thread has its own.
@@ -167,8 +162,8 @@ class Searcher {
   const Scope& scope_;
   Search one_;
   std::vector<Search> many_;
-  std::vector<std::pair<NodeId, std::uint32_t>> wanted_;  // (node, example)
-  std::vector<std::pair<NodeId, std::uint32_t>> wanted_next_;
+  std::vector<std::uint64_t> wanted_;  // node, and behind it the example
+  std::vector<std::uint64_t> wanted_next_;
   Workspace work_;
   std::vector<float> probabilities_;
 };
