@@ -53,7 +53,9 @@ def test_a_text_longer_than_python_lets_fields_be(read) -> None:
 def test_labels_may_be_absent_only_where_that_is_said(tmp_path: Path) -> None:
     path = tmp_path / "f.csv"
     path.write_text("text\na\n")
-    with pytest.raises(FileFormatError, match=r"f.csv:1: .*there is no 'labels' among 'text'"):
+    with pytest.raises(
+        FileFormatError, match=r"f.csv:1: .*there is no 'labels' among 'text'.*by --label-column"
+    ):
         read_examples(path)
     with open_examples(path, labels_required=False) as reader:
         assert [chunk.labels for chunk in reader] == [[()]]

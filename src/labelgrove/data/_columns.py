@@ -92,7 +92,7 @@ class Columns:
         if not found:
             raise RowError(
                 f"there is no 'text' (and no 'title'){_instead(there)}; expected one of them, or "
-                "names of columns"
+                "another by --text-column (in Python, Columns(text=...))"
             )
         return tuple(found)
 
@@ -105,8 +105,8 @@ class Columns:
         found = [name for name in _LABELS if name in there][:1]
         if not found and required:
             raise RowError(
-                f"there is no 'labels'{_instead(there)}; expected an array of strings or integers, "
-                "or a string"
+                f"there is no 'labels'{_instead(there)}; expected it, or another by "
+                "--label-column (in Python, Columns(labels=...))"
             )
         return tuple(found)
 
