@@ -55,7 +55,9 @@ _HELD_BACK = 10
 _MOST_FOR_OVA = 10**8
 """Rows times labels, of which fastText's one-versus-all computes every one in each pass."""
 _MOST_FOR_LETTERS = 10**8
-"""Characters, of which scikit-learn makes fifteen times as many bytes, and fastText 25 passes."""
+"""Characters, of which runs of letters make fifteen times as many bytes."""
+_MOST_FOR_PASSES = 10**7
+"""Characters, through whose runs of letters fastText goes 150 times while it is tuned."""
 
 
 def examples(dataset: str, part: str) -> Examples:
@@ -109,10 +111,10 @@ def ask_peer(dataset: str, peer: str, rows: list[dict[str, Any]]) -> dict[str, A
     y_train, y_test = (
         [[ids[label] for label in row] for row in one.labels] for one in (train, test)
     )
-    letters = sum(map(len, texts)) <= _MOST_FOR_LETTERS
+    characters = sum(map(len, texts))
     if peer == "fastText ova" and len(texts) * len(ids) > _MOST_FOR_OVA:
         return None
-    if "letters" in peer and not letters:
+    if "letters" in peer and characters > _MOST_FOR_LETTERS:
         return None
     with tempfile.TemporaryDirectory() as folder:
         paths = {one: str(Path(folder, one)) for one in ("train", "test", "kept", "held")}
@@ -127,6 +129,7 @@ def ask_peer(dataset: str, peer: str, rows: list[dict[str, Any]]) -> dict[str, A
             loss = peer.removeprefix("fastText ")
             tuned = [row["options"] for row in rows if row["setting"] == "fastText hs"]
             options = tuned[0] if loss == "ova" and tuned else None
+            letters = characters <= _MOST_FOR_PASSES
             told: dict[str, Any] = {**paths, "loss": loss, "letters": letters, "options": options}
             found = run(FASTTEXT, "fasttext_texts", **told)
         else:
@@ -221,6 +224,8 @@ def _measure(dataset: str, output: Path, *, peers: bool, go_on: bool) -> None:
     wanted = [(learner, setting) for learner in LEARNERS for setting in SETTINGS]
     if dataset in _CODES:
         wanted = [one for one in wanted if not one[1].endswith("names")]
+    if sum(map(len, examples(dataset, "train").text or [])) > _MOST_FOR_LETTERS:
+        wanted = [one for one in wanted if one[1] != "+ subwords"]
     wanted += [("peer", peer) for peer in PEERS] if peers else []
     for learner, setting in wanted:
         if any((row["learner"], row["setting"]) == (learner, setting) for row in rows):
