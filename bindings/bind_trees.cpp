@@ -2,6 +2,7 @@
 
 #include "arrays.hpp"
 #include "labelgrove/clustering.hpp"
+#include "labelgrove/label_vectors.hpp"
 #include "labelgrove/search_cost.hpp"
 #include "register.hpp"
 #include "rows.hpp"
@@ -60,6 +61,25 @@ ClusterTree tree_from(const In<std::int64_t>& parents, const In<LabelId>& labels
 }  // namespace
 
 void register_trees(nb::module_& module) {
+  module.def(
+      "label_vectors",
+      [](const In<std::int64_t>& indptr, const In<FeatureId>& ids, const In<float>& values, std::uint32_t dimension,
+         const In<std::int64_t>& ends, const In<std::uint32_t>& examples, unsigned threads) {
+        const Rows rows(indptr, ids, values);
+        const RowLabels of_labels(ends, examples, ends.size() - 1);
+        if (rows.dense()) throw std::invalid_argument("expected sparse rows");
+        LabelVectors vectors;
+        {
+          const WithoutGil without_gil;
+          vectors = label_vectors(rows, dimension, of_labels.ends(), of_labels.all(), threads);
+        }
+        return nb::make_tuple(to_array(std::move(vectors.indptr)), to_array(std::move(vectors.ids)),
+                              to_array(std::move(vectors.values)));
+      },
+      nb::arg("indptr").noconvert(), nb::arg("ids").noconvert(), nb::arg("values").noconvert(), nb::arg("dimension"),
+      nb::arg("ends").noconvert(), nb::arg("examples").noconvert(), nb::arg("threads"),
+      "(indptr, ids, values): for each label the direction of the sum of its examples, which are scaled to unit "
+      "length.");
   module.def(
       "cluster_labels",
       [](const In<std::int64_t>& indptr, const In<FeatureId>& ids, const In<float>& values, std::uint32_t dimension,

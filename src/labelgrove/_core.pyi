@@ -458,6 +458,11 @@ class TextFeatures:
 def words_of(text: str) -> NDArray[numpy.uint64]:
     """Where the words of a text begin and end, in bytes of UTF-8."""
 
+def label_vectors(indptr: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], ids: Annotated[NDArray[numpy.uint32], dict(shape=(None,), order='C', device='cpu', writable=False)], values: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu', writable=False)], dimension: int, ends: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], examples: Annotated[NDArray[numpy.uint32], dict(shape=(None,), order='C', device='cpu', writable=False)], threads: int) -> tuple:
+    """
+    (indptr, ids, values): for each label the direction of the sum of its examples, which are scaled to unit length.
+    """
+
 def cluster_labels(indptr: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], ids: Annotated[NDArray[numpy.uint32], dict(shape=(None,), order='C', device='cpu', writable=False)], values: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu', writable=False)], dimension: int, frequencies: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], fano_frequencies: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], options: dict, threads: int, fixed: bool) -> tuple:
     """
     (parents, labels): a tree over the rows, numbered by level; the labels of its leaves in ascending order. Without frequencies all labels weigh the same. Rows that are `fixed`, which nobody can change, are not copied.

@@ -67,9 +67,9 @@ def label_embeddings(X: Any, Y: Any, *, kind: str = "pifa") -> Any:
     """
     choice({"kind": kind}, "kind", KINDS)
     indicator, _ = label_indicator(Y)
-    examples_of = indicator.T.tocsr().astype(np.float32)
+    examples_of = indicator.T.tocsr()
     if kind == "cooccurrence":
-        return _unit_rows(examples_of @ indicator.astype(np.float32))
+        return _unit_rows(examples_of.astype(np.float32) @ indicator.astype(np.float32))
     if X is None:
         raise ParameterError("X is None: expected the examples; only co-occurrence needs none")
     rows = check_rows(X)
@@ -80,25 +80,36 @@ def label_embeddings(X: Any, Y: Any, *, kind: str = "pifa") -> Any:
     return pifa(rows, examples_of)
 
 
-def pifa(rows: Rows, examples_of: Any) -> Any:
+def pifa(rows: Rows, examples_of: Any, threads: int = 1) -> Any:
     """Return `label_embeddings` of validated rows.
 
     Parameters
     ----------
     rows : Rows
-    examples_of : csr_array of float32, shape (n_labels, n_examples)
+    examples_of : csr_array, shape (n_labels, n_examples)
         1 where the label has the example.
+    threads : int
+        The result is the same for any number of them.
 
     Returns
     -------
     csr_array of float32, or ndarray of float32 where rows are dense
     """
-    if rows.dense or rows.n_features <= MANY_COLUMNS:
-        return _unit_rows(examples_of @ _unit_rows(_matrix(rows)))
-    numbered, columns = without_empty_columns(rows)
-    vectors = _unit_rows(examples_of @ _unit_rows(_matrix(numbered)))
-    shape = (vectors.shape[0], rows.n_features)
-    return sp.csr_array((vectors.data, columns[vectors.indices], vectors.indptr), shape=shape)
+    if rows.dense:
+        matrix = rows.values.reshape(rows.n_rows, rows.n_features)
+        return _unit_rows(examples_of.astype(np.float32) @ _unit_rows(matrix))
+    columns = None
+    n_labels, n_features = examples_of.shape[0], rows.n_features
+    if n_features > MANY_COLUMNS:
+        rows, columns = without_empty_columns(rows)
+    ends, examples = examples_of.indptr.astype(np.int64), examples_of.indices.astype(np.uint32)
+    try:
+        vectors = _core.label_vectors(*rows.arrays, rows.n_features, ends, examples, threads)
+    except ValueError:
+        raise DataError("X has been changed during the call, by another thread") from None
+    indptr, ids, values = vectors
+    ids = ids.view(np.int32) if columns is None else columns[ids]  # 31 bits suffice
+    return sp.csr_array((values, *_narrow(ids, indptr)), shape=(n_labels, n_features))
 
 
 def without_empty_columns(rows: Rows) -> tuple[Rows, npt.NDArray[np.int32]]:
@@ -172,19 +183,6 @@ def _narrow(columns: npt.NDArray[Any], indptr: npt.NDArray[Any]) -> tuple[Any, A
     if max(int(indptr[-1]), int(columns.max(initial=0))) > np.iinfo(np.int32).max:
         return columns, indptr
     return columns.astype(np.int32, copy=False), indptr.astype(np.int32)
-
-
-def _matrix(rows: Rows) -> Any:
-    shape = (rows.n_rows, rows.n_features)
-    if rows.dense:
-        return rows.values.reshape(shape)
-    # SciPy reads and writes where ids point to: they are copied and checked, in case that another
-    # thread writes to the caller's.
-    ids = rows.ids.copy()
-    if _core.check_rows(rows.indptr, ids, rows.values, rows.n_features) is not None:
-        raise DataError("X has been changed during the call, by another thread")
-    ids = ids.view(np.int32)  # 31 bits suffice
-    return sp.csr_array((rows.values, *_narrow(ids, rows.indptr)), shape=shape)
 
 
 def _unit_rows(matrix: Any) -> Any:

@@ -114,7 +114,7 @@ def start_on_sample(
     if present.size == 0:
         return _core.OnlinePlt(options.to_dict())
     indicator = label_matrix(indptr[: n_sample + 1], ids[:end], present)
-    embeddings = embed_labels(_first(rows, n_sample), indicator)
+    embeddings = embed_labels(_first(rows, n_sample), indicator, n_jobs)
     trees = [
         kmeans_tree(
             embeddings,

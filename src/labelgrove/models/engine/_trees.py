@@ -12,7 +12,7 @@ import scipy.sparse as sp
 from labelgrove import _core
 from labelgrove._errors import DataError, ParameterError
 from labelgrove._labels import LabelRegistry
-from labelgrove._parameters import choice, integer, real
+from labelgrove._parameters import choice, integer, real, thread_count
 from labelgrove._validation import Rows
 from labelgrove.models.engine._predicting import MISSING
 from labelgrove.trees import (
@@ -134,7 +134,9 @@ class TreePlan:
             return [over_ids(self.given, labels, counts)]
         present = np.flatnonzero(counts)
         indicator = label_matrix(indptr, ids, present)
-        embeddings = embed_labels(rows, indicator) if self.embedded and present.size else None
+        embeddings = None
+        if self.embedded and present.size:
+            embeddings = embed_labels(rows, indicator, self._n_jobs)
         return [self.one(counts, embeddings, indicator, t) for t in range(self.n_trees)]
 
     @property
@@ -205,9 +207,9 @@ def label_matrix(
     return sp.csr_array((np.ones(len(ids), np.uint8), columns, indptr), shape=shape)
 
 
-def embed_labels(rows: Rows, indicator: Any) -> Any:
-    """Give what the examples of each label look like."""
-    return pifa(rows, indicator.T.tocsr().astype(np.float32))
+def embed_labels(rows: Rows, indicator: Any, n_jobs: int | None = 1) -> Any:
+    """Give what the examples of each label look like; the same for any number of threads."""
+    return pifa(rows, indicator.T.tocsr(), thread_count(n_jobs))
 
 
 def over_ids(given: LabelTree, labels: LabelRegistry, counts: npt.NDArray[np.int64]) -> LabelTree:
