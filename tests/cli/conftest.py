@@ -98,13 +98,26 @@ def vector_model(run: Run, vectors: Path, tmp_path: Path) -> Path:
     return model
 
 
+@pytest.fixture(scope="session")
+def warm(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Sequence[str]]:
+    """The beginning of a command: a process that need not import scikit-learn."""
+    address = tmp_path_factory.mktemp("warm") / "socket"
+    script = str(Path(__file__).with_name("warm.py"))
+    command = [sys.executable, script, str(address)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE) as server:
+        assert server.stdout is not None
+        assert server.stdout.readline() == b"ready\n"
+        yield [sys.executable, "-IS", script, str(address)]
+        server.kill()
+
+
 @pytest.fixture
-def start() -> Iterator[Callable[..., subprocess.Popen[bytes]]]:
+def start(warm: Sequence[str]) -> Iterator[Callable[..., subprocess.Popen[bytes]]]:
     """Start the command line as a process of its own, not on a terminal."""
     with ExitStack() as running:
 
         def popen(*words: str | Path, **options: Any) -> subprocess.Popen[bytes]:
-            command = [sys.executable, "-m", "labelgrove.cli", *map(str, words)]
+            command = [*warm, *map(str, words)]
             # Buffered, as users have it: what fails at the last flush must show.
             kept = {k: v for k, v in os.environ.items() if k != "PYTHONUNBUFFERED"}
             pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
