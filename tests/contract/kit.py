@@ -289,8 +289,8 @@ def noise(seed: int = 0, n: int = 60, d: int = 20) -> tuple[sp.csr_array, list[l
 
 def state(clf: Any) -> Any:
     """Give all that the model has learnt, as it would be pickled, without the parameters."""
-    everything = clf.__getstate__()
-    return _frozen({k: v for k, v in everything.items() if k not in clf.get_params(deep=False)})
+    everything, parameters = clf.__getstate__(), clf.get_params(deep=False)
+    return _frozen({k: v for k, v in everything.items() if k not in parameters})
 
 
 def _frozen(value: Any) -> Any:
