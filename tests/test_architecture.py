@@ -36,8 +36,8 @@ MAY_IMPORT = {
     "client": {"vocabulary"},
     "service": {"", "client", "models", "text", "vocabulary"},
     "cli": {
-        *("", "client", "data", "datasets", "evaluation", "metrics", "models", "reporting"),
-        *("service", "text", "trees", "vocabulary"),
+        *("", "client", "data", "datasets", "distributed", "evaluation", "metrics", "models"),
+        *("reporting", "service", "text", "trees", "vocabulary"),
     },
 }
 

@@ -33,3 +33,23 @@ def test_texts_are_converted(run: Any, texts: Path, tmp_path: Path) -> None:
 def test_a_folder_that_is_no_data_set_is_kept(run: Any, texts: Path, tmp_path: Path) -> None:
     result = run("convert", texts, "-o", tmp_path, status=1)
     assert "is there and is no data set" in result.stderr
+
+
+def test_data_learnt_in_pieces_give_the_same_model(run: Any, tmp_path: Path) -> None:
+    data, folder = write_xmlc(tmp_path / "train.xmlc"), tmp_path / "train"
+    run("convert", data, "-o", folder)
+    models = [tmp_path / "whole.lg", tmp_path / "pieces.lg"]
+    train = ("--algorithm", "plt", "--set", "arity=4")
+    run("train", folder, "-o", models[0], *train)
+    told = run("train", folder, "-o", models[1], *train, "--memory", "0.5GiB", "--json").stdout
+    assert json.loads(told)["examples"] == 300
+    assert models[0].read_bytes() == models[1].read_bytes()
+    for arguments, message in (
+        ((data, *train, "--memory", "1GB"), "expected a folder that labelgrove convert"),
+        ((folder, *train, "--memory", "1MB"), "expected at least"),
+        ((folder, *train, "--memory", "lots"), "--memory lots: expected a size"),
+        ((folder, "--memory", "1GB"), "expected a PLTClassifier"),
+        ((folder, *train, "--memory", "1GB", "--limit", "9"), "expected none of --shuffle"),
+    ):
+        result = run("train", *arguments, "-o", tmp_path / "no.lg", status=1)
+        assert message in result.stderr

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
 from time import perf_counter
@@ -10,16 +11,19 @@ from typing import Any
 
 import typer
 
+from labelgrove import distributed
 from labelgrove._errors import DataError, FileFormatError
 from labelgrove._interrupts import held_back
 from labelgrove.cli._application import INTERRUPTED
 from labelgrove.cli._models import Model, check_can_write, inputs_of, reads_text
+from labelgrove.cli._options import size_from
 from labelgrove.cli.streams import _numbers
 from labelgrove.cli.streams._console import say_error, show_pairs, write_json
 from labelgrove.cli.streams._output import refuse_inputs
 from labelgrove.cli.streams._progress import ProgressLine, ShareLine, shown
 from labelgrove.cli.streams._source import CHUNK_ROWS, Source, rows
 from labelgrove.data import Examples
+from labelgrove.data._mapped import is_mapped
 from labelgrove.evaluation import StreamRecord
 from labelgrove.evaluation._progressive import predict_then_learn
 from labelgrove.reporting import write_stream_report
@@ -134,6 +138,42 @@ def _fit_from(model: Model, source: Source) -> Learning:
         state.stopped = True
     state.seconds = perf_counter() - begin
     return state
+
+
+def learn_in_pieces(
+    model: Model, data: str, output: str, *, memory: str | None, dask: str | None
+) -> Learning:
+    """Learn from a data set on disk by tasks, and write the model.
+
+    Parameters
+    ----------
+    model : Model
+        A model that has learnt nothing yet; it stays so.
+    data : str
+        A folder that ``convert`` has written.
+    output : str
+        Where the model goes.
+    memory : str, optional
+        What a process may take.
+    dask : str, optional
+        The address of a scheduler whose workers run the tasks.
+    """
+    if not is_mapped(data):
+        raise DataError(f"{data}: expected a folder that labelgrove convert has written")
+    share, begin = [0.0], perf_counter()
+
+    def told(done: float) -> None:
+        share[0] = done
+
+    limit = {} if memory is None else {"memory": size_from(memory, "--memory")}
+    with ExitStack() as opened:
+        client = None
+        if dask is not None:
+            client = opened.enter_context(distributed.client(dask))
+        opened.enter_context(shown(ShareLine("learning", lambda: share[0])))
+        learnt = distributed.fit(model, data, output, executor=client, progress=told, **limit)
+    n = learnt.examples_seen_
+    return Learning(learnt, examples=n, seconds=perf_counter() - begin, passes=1)
 
 
 def _begins_at_once(model: Model) -> bool:
@@ -300,6 +340,19 @@ def finish_learning(
         )
     with shown(ProgressLine(f"writing {path}")):
         learning.model.save(path, for_prediction=for_prediction)
+    report_learning(learning, path, known_before=known_before, as_json=as_json)
+
+
+def report_learning(
+    learning: Learning, path: str, *, known_before: int = 0, as_json: bool = False
+) -> None:
+    """Report on a model that has been written; after Ctrl-C say so and end with its status.
+
+    Parameters
+    ----------
+    learning, path, known_before, as_json
+        As for `finish_learning`.
+    """
     if as_json:
         write_json(_for_programs(learning, path, known_before))
     elif not learning.stopped:

@@ -78,7 +78,8 @@ class Dataset:
     `open_dataset` makes these, from folders that `convert` has written. ``X`` and ``labels``, or
     ``text`` and ``labels``, go into every ``fit``, ``partial_fit`` and ``predict``. Learning
     online and predicting use the features where they lie; ``fit`` of a batch model takes memory for
-    copies of the rows of the nodes that it works at, the root's being all; texts are decoded.
+    copies of the rows of the nodes that it works at, the root's being all, where
+    `labelgrove.distributed.fit` does without; texts are decoded.
 
     Attributes
     ----------

@@ -1,5 +1,5 @@
 """Learning and predicting with more data than memory, on one machine or many."""
 
-from labelgrove.distributed._fit import fit
+from labelgrove.distributed._fit import client, fit
 
-__all__ = ["fit"]
+__all__ = ["client", "fit"]

@@ -20,6 +20,7 @@ from labelgrove import _core
 from labelgrove._errors import DataError, ParameterError
 from labelgrove._interrupts import held_back, run_watched
 from labelgrove._labels import sorted_in_rows
+from labelgrove._optional import optional
 from labelgrove._parameters import thread_count
 from labelgrove.data import open_dataset
 from labelgrove.data._mapped import HEADER, Dataset
@@ -129,6 +130,7 @@ def fit(
     if memory < LEAST_MEMORY:
         raise ParameterError(f"memory={memory}: expected at least {LEAST_MEMORY} bytes")
     learner = clone(model)
+    learner.vocabulary_ = model.vocabulary_
     target = Path(os.fsdecode(output)).absolute()
     source = open_dataset(dataset, verify=False)
     run = _Run(learner, source, target, memory, executor, progress)
@@ -368,18 +370,43 @@ class _Assembled:
         return self._arrays
 
 
+def client(address: str) -> Any:
+    """Connect to a Dask scheduler, for `fit`.
+
+    Parameters
+    ----------
+    address : str
+        Such as ``tcp://host:8786``.
+
+    Returns
+    -------
+    dask.distributed.Client
+        A context manager, which disconnects at the end of its block.
+
+    Raises
+    ------
+    MissingDependencyError
+        Without Dask.
+    OSError
+        If there is no scheduler.
+    """
+    return _dask().Client(address)
+
+
+def _dask() -> Any:
+    return optional("distributed", "a cluster", "dask")
+
+
 def _executor(given: Any) -> tuple[Executor | None, tuple[type[BaseException], ...]]:
     """What runs tasks, and what it raises where a worker was lost with one."""
-    if given is None or not hasattr(given, "get_executor"):
-        if given is not None and not hasattr(given, "submit"):
-            raise ParameterError(
-                f"executor is a {type(given).__name__}; expected a concurrent.futures.Executor, a "
-                "client of Dask, or None"
-            )
-        return given, ()
-    from distributed import KilledWorker
-
-    return given.get_executor(pure=False), (KilledWorker,)
+    if hasattr(given, "get_executor"):
+        return given.get_executor(pure=False), (_dask().KilledWorker,)
+    if given is not None and not hasattr(given, "submit"):
+        raise ParameterError(
+            f"executor is a {type(given).__name__}; expected a concurrent.futures.Executor, a "
+            "client of Dask, or None"
+        )
+    return given, ()
 
 
 def _check(model: PLTClassifier, dataset: Dataset) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import asdict
 from typing import Annotated, Any
 
@@ -25,6 +24,7 @@ from labelgrove.cli._options import (
     ModelArgument,
     Reading,
     gathered,
+    size_from,
 )
 from labelgrove.cli.streams import _numbers
 from labelgrove.cli.streams._console import show_pairs, write_json
@@ -33,9 +33,6 @@ from labelgrove.cli.streams._source import Source
 from labelgrove.models import CompactionReport
 from labelgrove.models._label_tree import LabelTreeClassifier
 from labelgrove.models.engine._records import PLACES
-
-_UNITS = {"": 1, "b": 1, "kb": 10**3, "mb": 10**6, "gb": 10**9}
-_UNITS |= {"kib": 2**10, "mib": 2**20, "gib": 2**30}
 
 
 @gathered
@@ -84,7 +81,7 @@ def compact(
     the mapped file: processes that use it share them. With --data the precision of both models
     is measured.
     """
-    most = None if max_bytes is None else size_from(max_bytes)
+    most = None if max_bytes is None else size_from(max_bytes, "--max-bytes")
     model = load_model(model_file, jobs=jobs)
     if not isinstance(estimator_of(model), LabelTreeClassifier):
         raise ParameterError(
@@ -100,25 +97,6 @@ def compact(
         write_json({"model": output, **asdict(small.compaction_)})
     else:
         show_pairs(_for_people(small.compaction_, output))
-
-
-def size_from(text: str) -> int:
-    """Read a number of bytes as people write it.
-
-    Parameters
-    ----------
-    text : str
-        A number and, if need be, B, kB, MB, GB, KiB, MiB or GiB, in letters of any case.
-
-    Examples
-    --------
-    >>> size_from("10MB"), size_from("1.5 KiB"), size_from("512")
-    (10000000, 1536, 512)
-    """
-    found = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([a-z]*)\s*", text, re.IGNORECASE | re.ASCII)
-    if found is None or found[2].lower() not in _UNITS:
-        raise ParameterError(f"--max-bytes {text}: expected a size such as 500kB, 10MB or 2GiB")
-    return int(float(found[1]) * _UNITS[found[2].lower()])
 
 
 def _examples(model: Model, data: str, reading: Reading, limit: int | None) -> tuple[Any, Any]:

@@ -6,12 +6,15 @@ from typing import Annotated, Literal
 
 import typer
 
+from labelgrove._errors import ParameterError
 from labelgrove.cli._learning import (
     ALL_PREDICTED,
     SAMPLE,
     finish_learning,
     learn_from,
+    learn_in_pieces,
     new_record,
+    report_learning,
     write_record,
 )
 from labelgrove.cli._models import (
@@ -92,6 +95,24 @@ def train(
             "before its first example; all, of the whole vocabulary. For short texts.",
         ),
     ] = None,
+    memory: Annotated[
+        str | None,
+        typer.Option(
+            "--memory",
+            metavar="SIZE",
+            help="Learn in pieces that take no more memory each, such as 2GB. DATA is a folder of "
+            "convert; after a stop the same command goes on. For plt.",
+        ),
+    ] = None,
+    dask: Annotated[
+        str | None,
+        typer.Option(
+            "--dask",
+            metavar="ADDRESS",
+            help="Have the pieces learnt by the workers of a Dask scheduler, such as "
+            "tcp://host:8786, which see DATA and MODEL under the same paths. For plt.",
+        ),
+    ] = None,
     json: JsonOption = False,
 ) -> None:
     """Learn a new model from DATA, one example after another.
@@ -101,6 +122,12 @@ def train(
     check_can_write(output)
     refuse_inputs(output, data)
     record = new_record(progressive, output, data)
+    in_pieces = memory is not None or dask is not None
+    if in_pieces and (shuffle or limit is not None or record is not None):
+        raise ParameterError(
+            "--memory and --dask: expected none of --shuffle, --limit and --progressive, since "
+            "all examples are learnt together"
+        )
     shuffle_seed = seed if shuffle else None
     with Source(
         data, reading=reading, limit=limit, shuffle_seed=shuffle_seed, vocabulary=vocabulary
@@ -117,6 +144,10 @@ def train(
             vocabulary=vocabulary,
             names=learn_names,
         )
+        if in_pieces:
+            learning = learn_in_pieces(model, data, output, memory=memory, dask=dask)
+            report_learning(learning, output, as_json=json)
+            return
         learning = learn_from(model, source, passes, record=record)
     write_record(progressive, learning, output, data)
     finish_learning(learning, output, for_prediction=for_prediction, as_json=json)
