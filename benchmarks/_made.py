@@ -6,6 +6,7 @@ import json
 import lzma
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -50,14 +51,17 @@ def onet_tasks(data: Path) -> tuple[Part, Part]:
     return _of_texts(train, test)
 
 
-def kirjastonhoitaja(data: Path) -> tuple[Part, Part]:
-    """Questions to librarians, in Finnish, and the subjects that they are filed under."""
-    folder = data / "kirjastonhoitaja-yso"
-    train, dev, test = (
-        [(row["text"], row["labels"]) for row in _rows(folder / f"{part}.jsonl.xz")]
-        for part in ("train", "dev", "test")
+def texts(folder: str, learnt: tuple[str, ...], data: Path) -> tuple[Part, Part]:
+    """Texts as they lie in a folder: the parts to learn from, and the test set."""
+    train, test = (
+        [
+            (row.get("text") or row["title"], row["labels"])
+            for part in parts
+            for row in _rows(data / folder / f"{part}.jsonl.xz")
+        ]
+        for parts in (learnt, ("test",))
     )
-    return _of_texts(train + dev, test)
+    return _of_texts(train, test)
 
 
 def gutenberg_classes(data: Path) -> tuple[Part, Part]:
@@ -111,7 +115,11 @@ def rcv1sub1_train(data: Path) -> tuple[Part, Part]:
 
 
 MADE = {
-    "kirjastonhoitaja-yso": Made("kirjastonhoitaja-yso", kirjastonhoitaja),
+    "kirjastonhoitaja-yso": Made(
+        "kirjastonhoitaja-yso", partial(texts, "kirjastonhoitaja-yso", ("train", "dev"))
+    ),
+    "cpv-italian": Made("cpv-italian", partial(texts, "cpv-italian", ("train",))),
+    "onet-titles": Made("onet-titles", partial(texts, "onet-titles", ("train",))),
     "onet-tasks": Made("onet-titles", onet_tasks),
     "gutenberg-classes": Made("gutenberg-text", gutenberg_classes),
     "aloi-like": Made(None, aloi_like),

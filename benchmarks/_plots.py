@@ -15,7 +15,7 @@ from benchmarks._fits import CACHED, Fit
 from benchmarks._tables import GROWTH, Results
 
 # Okabe and Ito's colours, which do not depend on seeing red and green apart.
-_COLOURS = {"adagrad": "#0072B2", "sgd": "#009E73", "arow": "#D55E00"}
+_ORDER_COLOURS = {"filed": "#0072B2", "shuffled": "#009E73", "sorted": "#D55E00"}
 _PRESET_COLOURS = {"paper": "#0072B2", "default": "#D55E00"}
 _LEAF_COLOURS = {100: "#0072B2", 1: "#009E73"}
 _OTHERS = {"cost": ("D", "#D55E00", "expected cost"), "kmeans": ("s", "#000000", "arity 32")}
@@ -50,17 +50,13 @@ def progress(found: Results, path: Path) -> None:
 
 
 def _progress_panel(panel: Axes, result: dict[str, Any]) -> None:
-    for curve in result["curves"]:
-        recent = np.array(curve["recent"])
+    for order, colour in _ORDER_COLOURS.items():
+        (row,) = (row for row in result["rows"] if row["order"] == order)
+        recent = np.array(row["recent"])
         # Five windows at a time: single ones are too restless to be told apart.
         smooth = np.convolve(recent, np.ones(5) / 5, mode="valid")
-        panel.plot(
-            np.array(curve["examples"])[len(recent) - len(smooth) :],
-            smooth,
-            color=_COLOURS[curve["learner"]],
-            linestyle="-" if curve["replay"] else (0, (2, 1.2)),
-            label=f"{curve['learner']}, {'with' if curve['replay'] else 'without'} replay",
-        )
+        windows = np.arange(len(recent) - len(smooth), len(recent)) + 1
+        panel.plot(row["step"] * windows, smooth, color=colour, label=order)
     panel.set_title(result["subject"], loc="left", fontweight="bold")
     panel.set_xlabel("examples learnt")
     panel.set_ylabel("P@1 of the latest")

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import argparse
 import json
+from collections.abc import Sequence
+from itertools import product
 from pathlib import Path
 from typing import Any
 
-from benchmarks._measure import about
+from benchmarks._measure import about, fresh
 
 RESULTS = Path(__file__).resolve().parent / "results"
 
@@ -19,6 +21,31 @@ def write(folder: Path, benchmark: str, subject: str, found: dict[str, Any]) -> 
     content = {"subject": subject, "about": about(), **found}
     path.write_text(json.dumps(content, indent=1) + "\n", encoding="utf-8")
     print(f"wrote {path}", flush=True)
+
+
+def compare(
+    folder: Path, benchmark: str, subject: str, task: str, **choices: Sequence[Any]
+) -> None:
+    """Call a function of the benchmark with every combination of the choices, and write it all.
+
+    Parameters
+    ----------
+    folder : Path
+    benchmark, subject : str
+        As `write` takes them; the subject is also the function's ``dataset``.
+    task : str
+        The function's name; it takes one value of each choice and returns figures.
+    **choices : sequence
+        What to choose from, by parameter.
+    """
+    rows = []
+    for values in product(*choices.values()):
+        chosen = dict(zip(choices, values, strict=True))
+        found = fresh(f"benchmarks.{benchmark}:{task}", dataset=subject, **chosen)
+        rows.append({**chosen, **found})
+        figures = {name: value for name, value in found.items() if not isinstance(value, list)}
+        print(f"{subject}: {chosen}: {figures}", flush=True)
+    write(folder, benchmark, subject, {"rows": rows})
 
 
 def earlier(folder: Path, benchmark: str, subject: str) -> dict[str, Any]:

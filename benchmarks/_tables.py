@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from statistics import median
 from typing import Any
 
@@ -238,17 +238,18 @@ def accuracy(found: Results) -> str:
 
 
 def progress(found: Results) -> str:
-    """P@1 over the whole stream, and on the test set after it."""
-    curves = found[0]["curves"]
-    names = [f"{curve['learner']}, replay {curve['replay']}" for curve in curves]
-    along = [_curves_row(result, lambda curve: curve["overall"]) for result in found]
-    after = [_curves_row(result, lambda curve: curve["tested"][0]) for result in found]
-    first, second = table(["along", *names], along), table(["after", *names], after)
-    return f"{first}\n\n{second}"
+    """P@1 over the whole stream, and on the test set after it, by order of the stream."""
+    orders = [row["order"] for row in found[0]["rows"]]
+    *online, batch = orders
+    header = ["data", *(f"along, {order}" for order in online)]
+    header += [*(f"after, {order}" for order in online), batch]
+    return table(header, [_progress_row(result) for result in found])
 
 
-def _curves_row(result: dict[str, Any], figure: Callable[[dict[str, Any]], float]) -> list[object]:
-    return [result["subject"], *(f"{figure(curve):.1f}" for curve in result["curves"])]
+def _progress_row(result: dict[str, Any]) -> list[object]:
+    *streams, _ = rows = result["rows"]
+    along = [f"{row['overall']:.1f}" for row in streams]
+    return [result["subject"], *along, *(f"{row['tested'][0]:.1f}" for row in rows)]
 
 
 def growth(found: Results) -> str:

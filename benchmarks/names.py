@@ -10,8 +10,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks._data import DATA
-from benchmarks._measure import fresh
-from benchmarks._results import command_line, write
+from benchmarks._results import command_line, compare
 from labelgrove import OnlinePLTClassifier, PLTClassifier, TextClassifier, evaluate
 from labelgrove.data import Examples, read_examples
 from labelgrove.vocabulary import Concept, Vocabulary, read_vocabulary
@@ -96,14 +95,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         if not (DATA / dataset / "train.jsonl.xz").exists():
             print(f"{dataset}: skipped, it is not in {DATA}")
             continue
-        rows = []
-        for learner in LEARNERS:
-            for names in NAMES:
-                task = "benchmarks.names:learn_and_test"
-                found = fresh(task, dataset=dataset, learner=learner, names=names)
-                rows.append({"learner": learner, "names": names, **found})
-                print(f"{dataset}: {learner}, names {names}: {found}", flush=True)
-        write(chosen.output, "names", dataset, {"rows": rows})
+        compare(chosen.output, "names", dataset, "learn_and_test", learner=[*LEARNERS], names=NAMES)
 
 
 if __name__ == "__main__":

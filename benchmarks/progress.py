@@ -1,6 +1,6 @@
-"""Accuracy along the stream and after it, for every learner with and without replay.
+"""Streams in any order: accuracy along the stream and after it, beside a model learnt in batch.
 
-Progressive validation: every example is predicted before it is learnt from.
+Progressive validation: every example is predicted before it is learnt from, a few at a time.
 """
 
 from __future__ import annotations
@@ -8,40 +8,71 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from benchmarks._data import is_there, load, precisions
-from benchmarks._measure import fresh
-from benchmarks._results import command_line, write
-from benchmarks.accuracy import DATASETS
-from labelgrove import OnlinePLTClassifier
-from labelgrove.evaluation import progressive_validation
+import numpy as np
 
-LEARNERS = ("adagrad", "sgd", "arow")
-REPLAYS = (0, 2)
-"""None, and as many as the default has."""
+from benchmarks._data import Stream, is_there, load, precisions
+from benchmarks._results import command_line, compare
+from labelgrove import OnlinePLTClassifier, PLTClassifier
+
+DATASETS = (
+    "bibtex",
+    "clinc150-tfidf",
+    "cooking-tfidf",
+    "cpv-italian",
+    "delicious",
+    "eurlex57k-tfidf",
+    "gutenberg-tfidf",
+    "kirjastonhoitaja-yso",
+    "onet-titles",
+    "phyletic-go",
+    "stackexchange-tfidf",
+    "synth4k-hard",
+)
+
+ORDERS = ("filed", "shuffled", "sorted")
+"""As in the file, at random, and label by label: by the smallest label of a row."""
+
+BATCH = "batch"
+_SEED = 1
+
+BLOCK = 32
+"""Examples that are predicted, then learnt."""
 
 POINTS = 100
 """Figures along a stream, each over the examples since the one before."""
 
 
-def follow(dataset: str, learner: str, replay: int) -> dict[str, Any]:
-    """Validate progressively in this process, in the file's order."""
-    stream = load(dataset, "train")
-    step = max(1, len(stream.labels) // POINTS)
-    model = OnlinePLTClassifier(learner=learner, replay=replay)
-    course = progressive_validation(model, (stream.X, stream.labels), k=1, window=step, every=step)
+def stream(dataset: str, order: str) -> Stream:
+    """A training set in one of the orders."""
+    if order != "sorted":
+        return load(dataset, "train", _SEED if order == "shuffled" else None)
+    filed = load(dataset, "train")
+    first = [min(labels, default=-1) for labels in filed.labels]
+    rows = np.argsort(first, kind="stable")
+    return Stream(filed.X[rows], [filed.labels[i] for i in rows.tolist()])
+
+
+def follow(dataset: str, order: str) -> dict[str, Any]:
+    """Learn in this process, validating progressively, then test; batch models are only tested."""
     test = load(dataset, "test")
-    tested = precisions(model.predict_topk(test.X, 5)[0], test.labels)
-    # Checkpoints also stand at powers of two, where the window reaches back over another one.
-    kept = course.examples % step == 0
+    if order == BATCH:
+        filed = stream(dataset, "filed")
+        fitted = PLTClassifier(random_state=_SEED).fit(filed.X, filed.labels)
+        return {"tested": precisions(fitted.predict_topk(test.X, 5)[0], test.labels)}
+    learnt = stream(dataset, order)
+    step = BLOCK * max(1, len(learnt.labels) // (POINTS * BLOCK))
+    model, hits = OnlinePLTClassifier(random_state=_SEED), []
+    for begin in range(0, len(learnt.labels), BLOCK):
+        X, labels = learnt.X[begin : begin + BLOCK], learnt.labels[begin : begin + BLOCK]
+        best = model.predict_topk(X, 1)[0][:, 0].tolist() if begin else [-1] * len(labels)
+        hits += [label in row for label, row in zip(best, labels, strict=True)]
+        model.partial_fit(X, labels)
+    ends = range(step, len(hits) + 1, step)
     return {
-        "learner": learner,
-        "replay": replay,
-        "examples": course.examples[kept].tolist(),
-        "labels": course.n_labels[kept].tolist(),
-        "recent": [round(100 * value, 2) for value in course.recent_precision[kept, 0].tolist()],
-        "overall": round(100 * float(course.precision[-1, 0]), 2),
-        "tested": tested,
-        "seconds": round(float(course.seconds[-1]), 2),
+        "step": step,
+        "recent": [round(100 * float(np.mean(hits[end - step : end])), 2) for end in ends],
+        "overall": round(100 * float(np.mean(hits)), 2),
+        "tested": precisions(model.predict_topk(test.X, 5)[0], test.labels),
     }
 
 
@@ -49,14 +80,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     """Measure, and write ``progress-<dataset>.json``."""
     chosen = command_line(__doc__ or "", DATASETS).parse_args(arguments)
     for dataset in filter(is_there, chosen.subjects):
-        curves = []
-        for learner in LEARNERS:
-            for replay in REPLAYS:
-                task = "benchmarks.progress:follow"
-                found = fresh(task, dataset=dataset, learner=learner, replay=replay)
-                curves.append(found)
-                print(f"{dataset}: {learner}, replay {replay}: {found['overall']}", flush=True)
-        write(chosen.output, "progress", dataset, {"curves": curves})
+        compare(chosen.output, "progress", dataset, "follow", order=(*ORDERS, BATCH))
 
 
 if __name__ == "__main__":

@@ -61,7 +61,7 @@ TABLES: dict[str, Callable[[Results], str]] = {
     "embedding": _embedding_table.embedding,
 }
 PLOTS: dict[str, tuple[Callable[[Results, Path], None], str]] = {
-    "progress": (_plots.progress, "P@1 along every stream, by learner, with and without replay"),
+    "progress": (_plots.progress, "P@1 along every stream, by its order"),
     "growth": (_plots.growth, "Microseconds an example against the number of labels"),
     "knob": (_plots.knob, "P@1 against depth, and against the time of a search"),
     "calibration": (

@@ -9,8 +9,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from benchmarks._data import is_there, load
-from benchmarks._measure import Clock, fresh
-from benchmarks._results import command_line, write
+from benchmarks._measure import Clock
+from benchmarks._results import command_line, compare
 from benchmarks.thresholds import indicator
 from labelgrove import OnlinePLTClassifier, PLTClassifier
 from labelgrove.metrics import (
@@ -24,11 +24,13 @@ DATASETS = (
     "bibtex",
     "clinc150-tfidf",
     "cooking-tfidf",
+    "cpv-italian",
     "delicious",
     "eurlex57k-tfidf",
     "gutenberg-tfidf",
     "hmc-cellcycle-go",
     "kirjastonhoitaja-yso",
+    "onet-titles",
     "phyletic-go",
     "rcv1sub1",
     "stackexchange-tfidf",
@@ -68,14 +70,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
     """Measure, and write ``second_stage-<dataset>.json``."""
     chosen = command_line(__doc__ or "", DATASETS).parse_args(arguments)
     for dataset in filter(is_there, chosen.subjects):
-        rows = []
-        for learner in LEARNERS:
-            for stage in STAGES:
-                task = "benchmarks.second_stage:measure"
-                found = fresh(task, dataset=dataset, learner=learner, stage=stage)
-                rows.append({"learner": learner, "stage": stage, **found})
-                print(f"{dataset}: {learner}, {stage}: {found}", flush=True)
-        write(chosen.output, "second_stage", dataset, {"rows": rows})
+        compare(
+            chosen.output, "second_stage", dataset, "measure", learner=[*LEARNERS], stage=STAGES
+        )
 
 
 if __name__ == "__main__":
