@@ -84,17 +84,19 @@ def test_a_label_that_is_minus_one_is_no_missing_place() -> None:
     assert evaluate(model, X, labels)["r@5"] == 1
 
 
-def test_several_passes_do_not_bend_the_propensities(
+def test_several_passes_bend_neither_the_propensities_nor_the_second_stage(
     run: Any, vectors: Path, vector_model: Path, tmp_path: Path
 ) -> None:
     # Each row gets one more label than its features tell, so that the figures are not perfect.
     rows = vectors.read_text().splitlines()
     more = [f"{i % 20},{row}" if row[0] != " " else row for i, row in enumerate(rows[1:])]
     vectors.write_text("\n".join([rows[0], *more]))
-    run("train", vectors, "-o", vector_model)
-    run("train", vectors, "-o", tmp_path / "three.lg", "--passes", "3")
+    calibrated = ("--set", "second_stage=calibrate")
+    run("train", vectors, "-o", vector_model, *calibrated)
+    run("train", vectors, "-o", tmp_path / "three.lg", "--passes", "3", *calibrated)
     once, model = labelgrove.load(vector_model), labelgrove.load(tmp_path / "three.lg")
     assert (model.label_counts_ == 3 * once.label_counts_).all()
+    assert model.second_stage_ == once.second_stage_
     examples = read_examples(vectors)
     counts = dict(zip(once.classes_.tolist(), once.label_counts_.tolist(), strict=True))
     expected = evaluate(model, examples.X, examples.labels, label_counts=counts, n_train=300)

@@ -19,6 +19,7 @@ from labelgrove import (
 )
 from labelgrove.metrics import inverse_propensity
 from labelgrove.models.engine._staged import CANDIDATES, StagedEngine
+from labelgrove.tuning._second_stage import SecondStage
 from naive import second_stage as naive
 
 Row = npt.NDArray[np.float32]
@@ -186,6 +187,24 @@ def test_calibrated_probabilities_are_right_as_often_as_they_say() -> None:
     calibrated = PLTClassifier(arity=3, max_leaf_size=4, second_stage="calibrate").fit(*given)
     assert np.array_equal(plain.predict_topk(X)[0], calibrated.predict_topk(X)[0])
     assert error(calibrated) < 0.05 < error(plain)
+
+
+class _Sure:
+    """An engine that says of label 0, and of no other, that it is as probable as not."""
+
+    def learn(self, *_: Any) -> None:
+        pass
+
+    def top_k(self, *_: Any) -> tuple[Any, ...]:
+        return np.zeros((1, 1), np.uint32), np.full((1, 1), 0.5, np.float32), None
+
+
+def test_all_of_a_stream_counts_alike_though_most_predictions_are_early() -> None:
+    engine, n = StagedEngine(_Sure(), SecondStage(None)), 4000
+    ends, features, ones = np.arange(n + 1), np.zeros(n, np.uint32), np.ones(n, np.float32)
+    labels = (np.arange(n) < n // 4).astype(np.uint32)  # wrong for a quarter, then right
+    engine.learn(ends, features, ones, ends, labels, 0, n, 1, None)
+    assert engine.stage.calibrated(np.array([0.5]))[0] == pytest.approx(0.75, abs=0.03)
 
 
 def test_small_copies_have_it_too(online: OnlinePLTClassifier, tmp_path: Path) -> None:

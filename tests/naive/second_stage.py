@@ -39,10 +39,11 @@ class Calibration:
         self.counts = [2.0] * KNOTS
         self.hits = [2 * sigmoid(at) for at in self.knots]
 
-    def add(self, logits: list[float], right: list[bool]) -> None:
-        for i in range(KNOTS):
-            self.counts[i] *= 1 - 1 / MEMORY
-            self.hits[i] *= 1 - 1 / MEMORY
+    def add(self, logits: list[float], right: list[bool], keep: float = 1.0) -> None:
+        keep = min(keep, 1 - 1 / MEMORY)
+        for i, knot in enumerate(self.knots):
+            self.counts[i] = keep * self.counts[i] + (1 - keep) * 2
+            self.hits[i] = keep * self.hits[i] + (1 - keep) * 2 * sigmoid(knot)
         for z, hit in zip(logits, right, strict=True):
             inside = min(max(z, self.knots[0]), self.knots[-1])
             for i, knot in enumerate(self.knots):
@@ -96,7 +97,14 @@ class SecondStage:
     def reranks(self) -> bool:
         return self.gain[0] > SURE * math.sqrt(self.gain[1])
 
-    def observe(self, p: list[float], near: list[float], q: list[float], right: list[bool]) -> None:
+    def observe(
+        self,
+        p: list[float],
+        near: list[float],
+        q: list[float],
+        right: list[bool],
+        keep: float = 1.0,
+    ) -> None:
         k = len(p)
         scores = [self.score(p[i], near[i]) for i in range(k)]
         found = [sigmoid(z) for z in scores]
@@ -107,8 +115,8 @@ class SecondStage:
             gain += sum(worth[i] for i in order[:most]) / most / 3
             gain -= sum(worth[i] for i in range(min(most, k))) / most / 3
         self.gain = [(1 - 1 / MEMORY) * g + gain**n for n, g in enumerate(self.gain, 1)]
-        self.first.add([logit(one) for one in p], right)
-        self.second.add(scores, right)
+        self.first.add([logit(one) for one in p], right, keep)
+        self.second.add(scores, right, keep)
         downhill = [0.0, 0.0, 0.0]
         for a, row in enumerate(self.precision):
             row[:] = [(1 - 1 / MEMORY) * value + (a == b) / MEMORY for b, value in enumerate(row)]

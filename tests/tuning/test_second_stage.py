@@ -30,12 +30,13 @@ def shown(seed: int, n: int, told: float) -> list[tuple[Any, ...]]:
 @given(seed=st.integers(0, 1000), tail=st.floats(0, 1), told=st.sampled_from([0.0, 6.0]))
 def test_it_learns_what_its_twin_learns(seed: int, tail: float, told: float) -> None:
     stage, twin = SecondStage(tail), naive.SecondStage(tail)
-    for p, near, q, right in shown(seed, 20, told):
-        stage.observe(p, near, q, right)
+    for i, (p, near, q, right) in enumerate(shown(seed, 20, told)):
+        keep = i / (i + 2)
+        stage.observe(p, near, q, right, keep)
         if len(p) > 0:
-            twin.observe(p.tolist(), near.tolist(), q.tolist(), right.tolist())
+            twin.observe(p.tolist(), near.tolist(), q.tolist(), right.tolist(), keep)
         else:
-            twin.first.add([], [])
+            twin.first.add([], [], keep)
     np.testing.assert_allclose(stage.weights, twin.weights, rtol=1e-9)
     np.testing.assert_allclose(stage.gain, twin.gain, rtol=1e-9, atol=1e-12)
     assert stage.reranks == twin.reranks()

@@ -15,7 +15,7 @@ from labelgrove import distributed
 from labelgrove._errors import DataError, FileFormatError
 from labelgrove._interrupts import held_back
 from labelgrove.cli._application import INTERRUPTED
-from labelgrove.cli._models import Model, check_can_write, inputs_of, reads_text
+from labelgrove.cli._models import Model, check_can_write, inputs_of
 from labelgrove.cli._options import size_from
 from labelgrove.cli.streams import _numbers
 from labelgrove.cli.streams._console import say_error, show_pairs, write_json
@@ -210,9 +210,7 @@ def learn_batch(state: Learning, batch: Examples, path: str, *, predict: bool) -
                 count_nodes=state.all_predicted,
             )
         else:
-            # A text of an earlier pass is no further document.
-            options = {"again": True} if reads_text(model) else {}
-            model.partial_fit(X, targets, **options)
+            model.partial_fit(X, targets, again=True)
     except FileFormatError:
         raise
     except DataError as failure:

@@ -57,7 +57,15 @@ class OnlineClassifier(LabelClassifier):
             self._adopt(start.learned(start.make(examples), examples), turn)
             self._run(examples, passes, turn, threads, Pace.of_runs(threads))
 
-    def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
+    def partial_fit(
+        self,
+        X: Any,
+        y: Any,
+        classes: Any = None,
+        sample_weight: Any = None,
+        *,
+        again: bool = False,
+    ) -> Self:
         """Go on learning from X and y, in the given order; new labels and features are welcome.
 
         Parameters
@@ -70,6 +78,9 @@ class OnlineClassifier(LabelClassifier):
             repeat ``classes_``. Where it is given, y must hold no other labels.
         sample_weight
             As for :meth:`fit`.
+        again : bool
+            Whether the examples have been learnt before, so that predictions of them would
+            flatter: a second stage learns nothing from them.
 
         Returns
         -------
@@ -82,7 +93,7 @@ class OnlineClassifier(LabelClassifier):
         LearningInterrupted
             On Ctrl-C; ``examples_learned`` tells how many rows of this call have been learnt.
         """
-        return self._partial_fit(X, y, classes, sample_weight, None)
+        return self._partial_fit(X, y, classes, sample_weight, None, again=again)
 
     def shared(self, timeout: float | None = None) -> SharedModel:
         """Give threads a handle to this model, through which one learns while others predict.

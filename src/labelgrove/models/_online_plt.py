@@ -100,8 +100,7 @@ class OnlinePLTClassifier(OnlineClassifier, LabelTreeClassifier):
         also re-ranks the best labels by how near the example is to the centroid of each, as soon
         as P@k is seen to gain; "tail" does so for PSP@k, which counts rare labels more, a number
         for a mix, from 0 for the head to 1 for the tail. Off the head, what comes first is what
-        is worth most, not what is most probable. On streams of a few thousand examples the
-        probabilities may become worse: docs/benchmarks.md, "A second stage".
+        is worth most, not what is most probable.
     n_jobs : int, optional
         Threads; -1 for all processors. The result is the same for any number.
     random_state : int, RandomState or None

@@ -24,6 +24,8 @@ PLACES = (1, 3, 5)
 _MEMORY = 4096.0
 """Examples after which what was learnt from one counts a third (1/e) as much."""
 
+_KEEP = 1 - 1 / _MEMORY
+
 _SURE = 2.0
 """Standard errors by which the ranking must have gained."""
 
@@ -57,10 +59,11 @@ class Calibration:
         self.hits = _TRUST * _sigmoid(_AT)
         self._curve: FloatArray | None = None
 
-    def add(self, logits: FloatArray, right: npt.NDArray[np.bool_]) -> None:
-        """Count the labels of one example."""
-        self.counts *= 1 - 1 / _MEMORY
-        self.hits *= 1 - 1 / _MEMORY
+    def add(self, logits: FloatArray, right: npt.NDArray[np.bool_], keep: float = 1.0) -> None:
+        """Count the labels of one example; what was counted before counts ``keep`` as much."""
+        keep = min(keep, _KEEP)
+        self.counts = keep * self.counts + (1 - keep) * _TRUST
+        self.hits = keep * self.hits + (1 - keep) * _TRUST * _sigmoid(_AT)
         at = np.clip((logits - _FIRST) / _STEP, 0, _KNOTS - 1)
         low = np.minimum(at.astype(np.int64), _KNOTS - 2)
         for knot, share in ((low, 1 - (at - low)), (low + 1, at - low)):
@@ -157,15 +160,19 @@ class SecondStage:
         cosines: FloatArray,
         inverse_propensity: FloatArray,
         right: npt.NDArray[np.bool_],
+        keep: float = 1.0,
     ) -> None:
         """Learn from the first stage's best labels of one example, the best first.
 
         Parameters
         ----------
         probabilities, cosines, inverse_propensity, right : arrays (k,)
+        keep : float
+            How much what was learnt before says of the first stage as it is by now: along a
+            stream, the share of its examples that the first stage had learnt from by then.
         """
         self.examples += 1
-        self.first.add(_logit(probabilities), right)
+        self.first.add(_logit(probabilities), right, keep)
         if self.tail is None or len(right) == 0:
             return
         inputs = self._inputs(probabilities, cosines)
@@ -175,10 +182,9 @@ class SecondStage:
         worth = right * merit
         places = _worth_of_places(len(right))
         gain = float(((worth[order] - worth) * places).sum())
-        keep = 1 - 1 / _MEMORY
-        self.gain = keep * self.gain + [gain, gain * gain]
-        self.second.add(logits, right)
-        self.precision = keep * self.precision + (1 - keep) * _PRIOR * np.eye(_INPUTS)
+        self.gain = _KEEP * self.gain + [gain, gain * gain]
+        self.second.add(logits, right, keep)
+        self.precision = _KEEP * self.precision + (1 - _KEEP) * _PRIOR * np.eye(_INPUTS)
         steep = found * (1 - found)
         half = np.sqrt(steep) * inputs
         self.precision += half @ half.T

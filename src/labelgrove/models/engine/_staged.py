@@ -77,7 +77,7 @@ class StagedEngine:
     ) -> None:
         """Learn from the rows ``begin`` to ``end``, some of which are predicted first."""
         at = begin
-        for row in (*self._observed(begin, end), end):
+        for row, keep in (*self._observed(begin, end), (end, 1.0)):
             if row > at:
                 self.first.learn(
                     indptr, ids, values, label_indptr, labels, at, row, threads, weights
@@ -87,16 +87,22 @@ class StagedEngine:
             if row < end and (weights is None or weights[row] > 0):
                 true = labels[label_indptr[row] : label_indptr[row + 1]]
                 x = _one_row(indptr, ids, values, row)
-                self.observe(*x, np.zeros(len(true), np.int64), true)
+                self.observe(*x, np.zeros(len(true), np.int64), true, keep=keep)
         self.met += end - begin
 
-    def _observed(self, begin: int, end: int) -> Iterator[int]:
+    def _observed(self, begin: int, end: int) -> Iterator[tuple[int, float]]:
+        """Rows to predict, and how much earlier predictions count: as the share of the stream.
+
+        So each stands for the examples since the one before, and the many of an early model that
+        is no more count for the few examples that they were.
+        """
         if self.again:
             return
         for row in range(begin, end):
             number = self.met + row - begin
-            if number % min(1 + number // _DENSE, _SPARSEST) == 0:
-                yield row
+            since = min(1 + number // _DENSE, _SPARSEST)
+            if number % since == 0:
+                yield row, number / (number + since)
 
     def add(
         self,
@@ -121,6 +127,7 @@ class StagedEngine:
         row_of: npt.NDArray[np.int64],
         labels: Ids,
         threads: int = 1,
+        keep: float = 1.0,
     ) -> None:
         """See how good the predictions are, row by row; ``row_of`` are the rows of true labels."""
         found, scores, *_ = self.first.top_k(indptr, ids, values, CANDIDATES, 0, None, threads)
@@ -135,6 +142,7 @@ class StagedEngine:
                 cosines[i, place].astype(np.float64),
                 worth[i, place],
                 right[i, place],
+                keep,
             )
 
     def remove_labels(self, labels: Ids) -> None:
