@@ -52,7 +52,7 @@ _CODES = ("cpv-italian", "kirjastonhoitaja-yso")
 
 _CHUNK = 1024
 _HELD_BACK = 10
-_MOST_FOR_OVA = 10**8
+_MOST_FOR_OVA = 5 * 10**7
 """Rows times labels, of which fastText's one-versus-all computes every one in each pass."""
 _MOST_FOR_LETTERS = 10**8
 """Characters, of which runs of letters make fifteen times as many bytes."""
