@@ -1,5 +1,5 @@
 """Learning and predicting with more data than memory, on one machine or many."""
 
-from labelgrove.distributed._fit import client, fit
+from labelgrove.distributed._fit import LEAST_MEMORY, client, fit
 
-__all__ = ["client", "fit"]
+__all__ = ["LEAST_MEMORY", "client", "fit"]

@@ -48,6 +48,7 @@ from labelgrove.trees import LabelTree
 
 DEFAULT_MEMORY = 2 << 30
 LEAST_MEMORY = 512 << 20
+"""Bytes that `fit` asks for at least."""
 _ALONE = 256 << 20
 """What Python and its packages take before anything is learnt."""
 
@@ -228,15 +229,16 @@ class _Run:
         for piece in pieces():
             counts += np.bincount(piece, minlength=len(counts))
         self._counts = counts
-        if not is_done(self._job / "labels"):
-            leave(self._job / "labels", {"ids": Pieces(np.dtype(np.uint32), pieces)})
-            leave(self._job / "counts", {"counts": counts})
-            (all_ids,) = left(self._job / "labels", "ids")
-            costs = class_weights(
-                self._model.class_weight, self._labels, all_ids, self._dataset.n_rows
-            )
-            if costs is not None:
-                leave(self._job / "costs", {"costs": costs})
+        self._keep("labels", {"ids": Pieces(np.dtype(np.uint32), pieces)})
+        self._keep("counts", {"counts": counts})
+        (all_ids,) = left(self._job / "labels", "ids")
+        costs = class_weights(self._model.class_weight, self._labels, all_ids, len(self._dataset))
+        if costs is not None:
+            self._keep("costs", {"costs": costs})
+
+    def _keep(self, name: str, arrays: dict[str, Storable]) -> None:
+        if not is_done(self._job / name):
+            leave(self._job / name, arrays)
 
     def _grow_trees(self) -> None:
         plan, job = self._plan, self._job
@@ -256,7 +258,7 @@ class _Run:
             parts = self._label_ranges()
             self._run(
                 [
-                    (job / f"vectors-{part:05d}", partial(embed, job, part, *ends))
+                    (job / f"vectors-{part:05d}", partial(embed, job, part, *ends, self._threads))
                     for part, ends in enumerate(parts)
                 ],
                 (0.0, 0.1),
@@ -312,6 +314,7 @@ class _Run:
             counts=self._counts,
         )
         self._model.save(self._target)
+        self._model._learned = None  # maps files that go now
 
     # --- running tasks -----------------------------------------------------------------------
 

@@ -208,7 +208,7 @@ def gathered(
 # --- tasks ---------------------------------------------------------------------------------------
 
 
-def embed(job: Job, part: int, begin: int, end: int) -> None:
+def embed(job: Job, part: int, begin: int, end: int, threads: int) -> None:
     """Make the vectors of the labels from ``begin`` to ``end``: those are the rows' sums.
 
     A label's vector needs the label's rows alone, in their order: it has the same bytes whichever
@@ -220,7 +220,7 @@ def embed(job: Job, part: int, begin: int, end: int) -> None:
     rows = source.with_labels(chosen)
     indptr, ids = source.labels_of(rows, chosen)
     present = np.arange(begin, end)
-    vectors = embed_labels(source.rows(rows), label_matrix(indptr, ids, present))
+    vectors = embed_labels(source.rows(rows), label_matrix(indptr, ids, present), threads)
     indptr = vectors.indptr.astype(np.int64)
     arrays = {"indptr": indptr, "ids": vectors.indices.astype(np.int32), "values": vectors.data}
     leave(job / f"vectors-{part:05d}", arrays)

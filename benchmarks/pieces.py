@@ -1,0 +1,163 @@
+"""What learning in pieces costs, what a cluster would gain, and that it goes on after being killed.
+
+Every task is timed by itself, in processor time, and the schedule of many workers is worked out
+from these times: tasks of a stage go to whoever is free, and stages wait for one another. With
+``--kills`` the same command is killed by SIGKILL at random instants instead, again and again, until
+it comes to its end; the file must then be that of ``fit``, to the byte.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import pickle
+import random
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Sequence
+from concurrent.futures import Executor, Future
+from heapq import heapreplace
+from pathlib import Path
+from typing import Any
+
+from benchmarks._data import DATA
+from labelgrove import PLTClassifier, distributed
+from labelgrove.data import convert, open_dataset
+
+WORKERS = (1, 2, 10, 100, 1000)
+STAGES = ("embed", "build_tree", "learn")
+
+SIZES = ((10**6, 10**5), (10**7, 10**6), (10**8, 10**7), (10**9, 10**8))
+CELLS, LABELS_OF_A_ROW = 100, 5
+"""Of every row on paper."""
+
+
+class Timed(Executor):
+    """Does every task at once, and notes what it took."""
+
+    def __init__(self) -> None:
+        self.seconds: dict[str, list[float]] = {stage: [] for stage in STAGES}
+        self.sent = 0
+
+    def submit(self, task: Any, /, *args: Any, **kwargs: Any) -> Future[Any]:
+        """Run a task."""
+        self.sent += len(pickle.dumps((task, args, kwargs)))
+        begin = time.process_time()
+        done: Future[Any] = Future()
+        done.set_result(task(*args, **kwargs))
+        self.seconds[task.func.__name__].append(time.process_time() - begin)
+        return done
+
+
+def makespan(seconds: Sequence[float], workers: int) -> float:
+    """How long tasks take that are given, in their order, to whoever is free."""
+    free = [0.0] * min(workers, max(len(seconds), 1))
+    for one in seconds:
+        heapreplace(free, free[0] + one)
+    return max(free)
+
+
+def measure(folder: Path, memory: int) -> dict[str, Any]:
+    """Learn a data set both ways."""
+    dataset = open_dataset(folder / "rows")
+    begin = time.process_time()
+    PLTClassifier().fit(dataset.X, dataset.labels).save(folder / "memory.lg")
+    whole = time.process_time() - begin
+    timed = Timed()
+    begin = time.process_time()
+    distributed.fit(
+        PLTClassifier(), folder / "rows", folder / "pieces.lg", memory=memory, executor=timed
+    )
+    pieces = time.process_time() - begin
+    if (folder / "memory.lg").read_bytes() != (folder / "pieces.lg").read_bytes():
+        raise AssertionError("the two models differ")
+    tasks = timed.seconds
+    alone = pieces - sum(map(sum, tasks.values()))
+    assert dataset.X is not None
+    return {
+        "rows": len(dataset),
+        "cells": int(dataset.X.indptr[-1]),
+        "features": dataset.X.shape[1],
+        "model_bytes": (folder / "pieces.lg").stat().st_size,
+        "whole_seconds": whole,
+        "pieces_seconds": pieces,
+        "tasks": {stage: [len(found), sum(found)] for stage, found in tasks.items()},
+        "longest_task": max(tasks["learn"]),
+        "alone_seconds": alone,
+        "sent_bytes": timed.sent,
+        "workers": {
+            workers: alone + sum(makespan(tasks[stage], workers) for stage in STAGES)
+            for workers in WORKERS
+        },
+    }
+
+
+def on_paper(found: dict[str, Any], memory: int) -> list[dict[str, float]]:
+    """What larger data would take, by the rates that were measured."""
+    rates = {stage: seconds / found["cells"] for stage, (_, seconds) in found["tasks"].items()}
+    table = []
+    for rows, labels in SIZES:
+        cells = rows * CELLS
+        table.append(
+            {
+                "rows": rows,
+                "labels": labels,
+                "data_gb": (8 * cells + 4 * LABELS_OF_A_ROW * rows + 16 * rows) / 1e9,
+                "vectors_gb": 8 * cells * LABELS_OF_A_ROW / 1e9,
+                "root_gb": 60 * rows / 1e9 + 4 * LABELS_OF_A_ROW * rows / 1e9,
+                "tree_gb": 150 * labels / 1e9,
+                "room_gb": (8 * cells + 128 * rows) / 1e9,
+                "hours": sum(rates.values()) * cells / 3600,
+                "root_hours": found["longest_task"] / found["cells"] * cells / 3600,
+                "fits": float(60 * rows + 150 * labels < memory),
+            }
+        )
+    return table
+
+
+def killed_until_done(folder: Path, memory: int, seed: int) -> int:
+    """Run the command until nobody kills it; how often it was killed."""
+    dataset = open_dataset(folder / "rows")
+    PLTClassifier().fit(dataset.X, dataset.labels).save(folder / "memory.lg")
+    command = [sys.executable, "-m", "labelgrove.cli", "train", folder / "rows"]
+    command += ["-o", folder / "pieces.lg", "--algorithm", "plt", "--memory", str(memory)]
+    chance, kills, longest = random.Random(seed), 0, 4.0
+    while True:
+        run = subprocess.Popen([*map(str, command)], stdout=subprocess.DEVNULL)
+        try:
+            status = run.wait(chance.uniform(1.0, longest))
+        except subprocess.TimeoutExpired:
+            run.kill()
+            run.wait()
+            kills, longest = kills + 1, longest * 1.05  # it gets to its end some time
+            continue
+        if status:
+            raise AssertionError(f"it ended with status {status}")
+        if (folder / "memory.lg").read_bytes() != (folder / "pieces.lg").read_bytes():
+            raise AssertionError("the two models differ")
+        return kills
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Measure, and write what was found to standard output."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.pieces", description=__doc__)
+    parser.add_argument("dataset", nargs="?", default="eurlex57k-tfidf")
+    parser.add_argument("--memory", type=int, default=distributed.LEAST_MEMORY, metavar="BYTES")
+    parser.add_argument("--kills", action="store_true", help="kill it at random, and compare")
+    parser.add_argument("--seed", type=int, default=0)
+    chosen = parser.parse_args(arguments)
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        convert([DATA / chosen.dataset / "train.txt.xz"], folder / "rows")
+        if chosen.kills:
+            found: dict[str, Any] = {"kills": killed_until_done(folder, chosen.memory, chosen.seed)}
+        else:
+            found = measure(folder, chosen.memory)
+            found["on_paper"] = on_paper(found, chosen.memory)
+    print(json.dumps({"dataset": chosen.dataset, **found}, indent=1))
+
+
+if __name__ == "__main__":
+    main()
