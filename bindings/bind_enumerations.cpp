@@ -3,7 +3,7 @@
 
 #include "labelgrove/batch_solver.hpp"
 #include "labelgrove/compact_rows.hpp"
-#include "labelgrove/ldsm_tree.hpp"
+#include "labelgrove/forest_tree.hpp"
 #include "labelgrove/learner.hpp"
 #include "labelgrove/link.hpp"
 #include "labelgrove/online_plt.hpp"

@@ -94,7 +94,7 @@ def engines() -> dict[str, Any]:
         "CompactPlt": labelgrove.PLTClassifier().fit(X, many)._learned.engine,
         "two trees": labelgrove.PLTClassifier(n_trees=2).fit(X, many)._learned.engine,
         "LomTree": labelgrove.LOMTreeClassifier().fit(X, y)._learned.engine,
-        "Ldsm": labelgrove.LdSMClassifier(n_estimators=2).fit(X, many)._learned.engine,
+        "Forest": labelgrove.LdSMClassifier(n_estimators=2).fit(X, many)._learned.engine,
     }
 
 
@@ -253,7 +253,7 @@ SCARCE = """
                     limited(_core.OnlinePlt, "learn")
                     limited(_core, "train_batch_plt")
                     limited(_core.LomTree, "learn")
-                    limited(_core.Ldsm, "grow")
+                    limited(_core.Forest, "grow")
                     os.write(1, f"{name}: {attempt(model, Y, before)}\\n".encode())
                     os._exit(0)
                 except BaseException:

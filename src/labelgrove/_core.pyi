@@ -148,13 +148,13 @@ class LomTree:
     @property
     def can_learn(self) -> bool: ...
 
-class Ldsm:
-    """A forest of LdSM trees; see core/include/labelgrove/ldsm.hpp."""
+class Forest:
+    """A forest of decision trees; see core/include/labelgrove/forest.hpp."""
 
     def __init__(self, options: dict) -> None: ...
 
     @staticmethod
-    def load(options: dict, arrays: dict, for_prediction: bool, let_go: object | None = None, check_only: bool = False) -> Ldsm:
+    def load(options: dict, arrays: dict, for_prediction: bool, let_go: object | None = None, check_only: bool = False) -> Forest:
         """
         What `save` gave. `let_go` is called, now and then, when what was read so far may go. To check only, the arrays are gone through, and what is returned need not hold them.
         """
@@ -169,7 +169,7 @@ class Ldsm:
     def nodes(self) -> dict:
         """The trees and how their nodes were split, as they are saved."""
 
-    def grow(self, indptr: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], ids: Annotated[NDArray[numpy.uint32], dict(shape=(None,), order='C', device='cpu', writable=False)], values: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu', writable=False)], label_indptr: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], labels: Annotated[NDArray[numpy.uint32], dict(shape=(None,), order='C', device='cpu', writable=False)], weights: object | None, label_count: int, threads: int, progress: Progress) -> None: ...
+    def grow(self, indptr: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], ids: Annotated[NDArray[numpy.uint32], dict(shape=(None,), order='C', device='cpu', writable=False)], values: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu', writable=False)], label_indptr: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], labels: Annotated[NDArray[numpy.uint32], dict(shape=(None,), order='C', device='cpu', writable=False)], weights: object | None, gains: object | None, label_count: int, threads: int, progress: Progress) -> None: ...
 
     def remove_labels(self, labels: Annotated[NDArray[numpy.uint32], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> None: ...
 
@@ -184,6 +184,9 @@ class Ldsm:
     def explain(self, indptr: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], ids: Annotated[NDArray[numpy.uint32], dict(shape=(None,), order='C', device='cpu', writable=False)], values: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu', writable=False)], label: int) -> dict: ...
 
     def labels(self) -> NDArray[numpy.uint32]: ...
+
+    @property
+    def children(self) -> int: ...
 
     @property
     def examples_seen(self) -> int: ...

@@ -170,6 +170,30 @@ KINDS: dict[str, Kind] = {
             "tail_gamma": [-1.0, np.nan, np.inf, "30", None, True],
         },
     ),
+    "FastXMLClassifier": Kind(
+        configurations={
+            "default": {"n_estimators": 15, "max_leaf_size": 3},
+            "propensity": {
+                "n_estimators": 8,
+                "max_leaf_size": 2,
+                "gain": "propensity",
+                "max_rounds": 3,
+            },
+            "re-ranked": {"n_estimators": 5, "max_leaf_size": 3, "second_stage": "tail"},
+        },
+        traits=frozenset({"sets"}),
+        numbers={"n_estimators": 2, "max_leaf_size": 4, "C": 2.0, "max_rounds": 2},
+        bad={
+            "n_estimators": [0, -1, 2.0, "2", True, None, 10**9],
+            "max_leaf_size": [0, -2, 10.0, "10", None, True],
+            "C": [0, -1.0, np.nan, np.inf, "1", None, True, 1e300],
+            "C_rank": [-1.0, np.nan, np.inf, "1", None, True, 1e300],
+            "gain": ["dcg", 0, None, ["ndcg"]],
+            "bias": [-1.0, np.nan, np.inf, "1", None, True, 1e300],
+            "tol": [0, -1.0, np.nan, "1", 2.0, None, True],
+            "max_rounds": [0, -1, 1.5, "2", None, True],
+        },
+    ),
     "PLTClassifier": Kind(
         configurations={
             "default": {},

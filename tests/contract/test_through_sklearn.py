@@ -53,7 +53,13 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MaxAbsScaler, MultiLabelBinarizer, StandardScaler
 from sklearn.semi_supervised import SelfTrainingClassifier
 
-from labelgrove import LdSMClassifier, LOMTreeClassifier, OnlinePLTClassifier, PLTClassifier
+from labelgrove import (
+    FastXMLClassifier,
+    LdSMClassifier,
+    LOMTreeClassifier,
+    OnlinePLTClassifier,
+    PLTClassifier,
+)
 
 pytestmark = pytest.mark.slow  # nothing here is for the sanitizers
 
@@ -64,6 +70,7 @@ CLASSIFIERS = {
     "plt": PLTClassifier(),
     "lomtree": LOMTreeClassifier(epochs=10),
     "ldsm": LdSMClassifier(n_estimators=15, min_samples_split=2),
+    "fastxml": FastXMLClassifier(n_estimators=15, max_leaf_size=2),
 }
 NAMES = ["pine", "oak", "elm", "ash"]
 """In order of arrival, which is the wrong way round."""

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from engine.driver import example as engine_example
 from engine.driver import rows
-from engine.ldsm_driver import first_child, grow, nodes, single, twins
+from engine.forest_driver import first_child, grow, nodes, single, twins
 from naive.ldsm import Example, Settings, Tree, balancedness, objective, predict, purity, shares
 from naive.learners import instance
 

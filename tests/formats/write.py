@@ -20,6 +20,7 @@ import scipy.sparse as sp
 
 from labelgrove import (
     EmbeddingClassifier,
+    FastXMLClassifier,
     LdSMClassifier,
     LOMTreeClassifier,
     OnlinePLTClassifier,
@@ -142,6 +143,16 @@ def models() -> Iterator[Old]:
         LOMTreeClassifier(learner="adagrad", loss="squared", max_nodes=12).fit(X, classes),
     )
 
+    yield from forests(X, Y)
+    yield from embeddings(X, Y)
+
+
+def forests(X: np.ndarray, Y: list[list[str]]) -> Iterator[Old]:
+    """Grow ensembles of trees."""
+
+    def old(name: str, model: Any, **how: Any) -> Old:
+        return Old(name, model, X.tolist(), **how)
+
     few: dict[str, Any] = {"n_estimators": 4, "min_samples_split": 4, "min_feature_count": 1}
     ldsm = LdSMClassifier(**few).fit(X, Y)
     yield old("ldsm", ldsm)
@@ -150,7 +161,9 @@ def models() -> Iterator[Old]:
     yield old(
         "ldsm-nag", LdSMClassifier(arity=2, learner="nag", learning_rate=0.05, **few).fit(X, Y)
     )
-    yield from embeddings(X, Y)
+    fastxml = FastXMLClassifier(n_estimators=4, C=8.0, max_leaf_size=3).fit(X, Y)
+    yield old("fastxml", fastxml)
+    yield old("fastxml-for-prediction", fastxml, for_prediction=True)
 
 
 def embeddings(X: np.ndarray, Y: list[list[str]]) -> Iterator[Old]:

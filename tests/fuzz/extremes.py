@@ -133,6 +133,17 @@ _ENDS: dict[str, dict[str, st.SearchStrategy[Any]]] = {
         "weight_threshold": _ends(0.0, 1e6, 0.1),
         "normalize": st.booleans(),
     },
+    "FastXMLClassifier": {
+        "n_estimators": st.sampled_from([1, 3]),
+        "max_leaf_size": st.sampled_from([1, 2, 2**31 - 1]),
+        "C": _ends(1e-6, 1e6, 1.0),
+        "C_rank": _ends(0.0, 1e6, 1.0),
+        "gain": st.sampled_from(["ndcg", "propensity"]),
+        "bias": _ends(0.0, 1e6, 1.0),
+        "tol": _ends(1e-9, 1.0, 0.01),
+        "max_rounds": st.sampled_from([1, 5]),
+        "normalize": st.booleans(),
+    },
     "LdSMClassifier": {
         "n_estimators": st.sampled_from([1, 3]),
         "arity": st.integers(2, 8),

@@ -1,4 +1,4 @@
-"""``explain`` of LdSM: leaves and the shares of labels there, and the ways to them."""
+"""``explain`` of LdSM and FastXML: leaves and the shares of labels there, and the ways to them."""
 
 from __future__ import annotations
 
@@ -8,17 +8,25 @@ import numpy as np
 import pytest
 
 from contract.kit import noise
-from labelgrove import DataError, LdSMClassifier, NotLearnedError, ParameterError
+from labelgrove import DataError, FastXMLClassifier, LdSMClassifier, NotLearnedError, ParameterError
 
 X, Y = noise(7, n=150)
 
-
-@pytest.fixture(scope="module")
-def model() -> LdSMClassifier:
-    return LdSMClassifier(n_estimators=6, arity=3, lambda2=2.0, min_samples_split=4).fit(X, Y)
+Forest = FastXMLClassifier | LdSMClassifier
 
 
-def test_shares_add_up_to_the_score(model: LdSMClassifier) -> None:
+FORESTS: dict[str, Forest] = {
+    "ldsm": LdSMClassifier(n_estimators=6, arity=3, lambda2=2.0, min_samples_split=4),
+    "fastxml": FastXMLClassifier(n_estimators=6, C=8.0, max_leaf_size=3),
+}
+
+
+@pytest.fixture(scope="module", params=FORESTS)
+def model(request: pytest.FixtureRequest) -> Forest:
+    return FORESTS[request.param].fit(X, Y)
+
+
+def test_shares_add_up_to_the_score(model: Forest) -> None:
     for i in range(20):
         explained = model.explain(X[[i]], k=4)
         labels, scores = model.predict_topk(X[[i]], 4)
@@ -34,7 +42,7 @@ def test_shares_add_up_to_the_score(model: LdSMClassifier) -> None:
             assert one.fallen_out is None
 
 
-def test_ways_are_those_of_the_regressors(model: LdSMClassifier) -> None:
+def test_ways_are_those_of_the_hyperplanes(model: Forest) -> None:
     statistics = model.statistics_
     roots = np.flatnonzero(statistics.parents < 0)
     for i in range(20):
@@ -46,6 +54,8 @@ def test_ways_are_those_of_the_regressors(model: LdSMClassifier) -> None:
                 at = roots[first.tree] + step.node
                 parts = sum(c.contribution for c in step.contributions)
                 assert step.margin == pytest.approx(step.bias + step.others + parts)
+                if isinstance(model, FastXMLClassifier):
+                    assert step.margin >= 0
                 assert step.others == pytest.approx(0, abs=1e-9)
             assert at - roots[first.tree] == first.node
             assert statistics.depths[at] == first.depth
@@ -64,7 +74,7 @@ def test_features_that_led_to_a_label_are_named() -> None:
     assert found["labels"][0]["leaves"][0]["share"] == 1.0
 
 
-def test_what_cannot_be_used_is_named(model: LdSMClassifier) -> None:
+def test_what_cannot_be_used_is_named(model: Forest) -> None:
     with pytest.raises(NotLearnedError):
         LdSMClassifier().explain(X[[0]])
     with pytest.raises(DataError, match="not known"):
@@ -73,8 +83,8 @@ def test_what_cannot_be_used_is_named(model: LdSMClassifier) -> None:
         model.explain(X[:2])
 
 
-def test_a_beam_is_refused(model: LdSMClassifier) -> None:
-    with pytest.raises(ParameterError, match="beam_width=3: LdSMClassifier searches nothing"):
+def test_a_beam_is_refused(model: Forest) -> None:
+    with pytest.raises(ParameterError, match="beam_width=3: .*Classifier searches nothing"):
         model.predict_topk(X, 2, beam_width=3)
     with pytest.raises(ParameterError, match="beam_width=3"):
         model.predict_proba(X, top_k=2, beam_width=3)

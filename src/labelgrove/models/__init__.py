@@ -1,6 +1,8 @@
 """Estimators, one a file."""
 
 from labelgrove.models._embedding import EmbeddingClassifier
+from labelgrove.models._fastxml import FastXMLClassifier
+from labelgrove.models._forest import ForestStatistics
 from labelgrove.models._label_tree import LabelPaths
 from labelgrove.models._ldsm import LdSMClassifier, LdSMStatistics
 from labelgrove.models._load import ESTIMATORS, load
@@ -29,6 +31,8 @@ __all__ = [
     "EmbeddingClassifier",
     "Explanation",
     "FallOut",
+    "FastXMLClassifier",
+    "ForestStatistics",
     "Highlight",
     "LOMTreeClassifier",
     "LOMTreeStatistics",

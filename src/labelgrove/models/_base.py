@@ -454,10 +454,10 @@ class LabelClassifier(ClassifierMixin, BaseEstimator):
         approximation. In a label tree the product of the probabilities along a label's path is
         its probability (Jasinska-Kobus et al. 2021, Eq. 2); of several trees the first one is
         shown. A LOMtree predicts what it has seen end where the example ends: the path is the way
-        of the example, with the share of the label's examples that went it. LdSM averages the
-        label's shares in the leaves that the example reaches: they are named, with the way to
-        the leaf of the largest. Where LOMtree goes by several leaves, or LdSM also by the nearness
-        of centroids (``tail_weight``), the probability holds these too.
+        of the example, with the share of the label's examples that went it. LdSM and FastXML
+        average the label's shares in the leaves that the example reaches: they are named, with the
+        way to the leaf of the largest. Where LOMtree goes by several leaves, or LdSM also by the
+        nearness of centroids (``tail_weight``), the probability holds these too.
 
         Parameters
         ----------

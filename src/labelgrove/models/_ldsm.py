@@ -2,29 +2,24 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import partial
 from typing import Any, Self
 
 import numpy as np
-import numpy.typing as npt
 
 from labelgrove import _core
-from labelgrove._errors import ModelStateError
-from labelgrove._features import FeatureNames
-from labelgrove._labels import LabelRegistry
-from labelgrove._parameters import choice, flag, integer, real, seed_from, thread_count
-from labelgrove.models._batch import BatchClassifier, BatchStart
+from labelgrove._parameters import choice, flag, integer, real, seed_from
+from labelgrove.models._batch import BatchStart
+from labelgrove.models._forest import (
+    Floats,
+    ForestClassifier,
+    ForestOptions,
+    ForestStatistics,
+    of_inner,
+)
 from labelgrove.models.engine._archive import Format
-from labelgrove.models.engine._examples import Examples, Start
-from labelgrove.models.engine._learned import Learned, known
-from labelgrove.models.engine._predicting import MISSING
-from labelgrove.models.engine._records import SavedOptions, word_for, words_of
-
-Floats = npt.NDArray[np.float64]
-Integers = npt.NDArray[np.int64]
+from labelgrove.models.engine._records import word_for, words_of
 
 LEARNERS = words_of(_core.LearnerKind)
 del LEARNERS["arow"]  # which has no squared loss
@@ -32,7 +27,7 @@ SHARES = words_of(_core.LeafShare)
 
 
 @dataclass(frozen=True)
-class LdsmOptions(SavedOptions):
+class LdsmOptions(ForestOptions):
     """All that the core must know, every value checked."""
 
     trees: int
@@ -92,7 +87,7 @@ class LdsmOptions(SavedOptions):
         }
 
 
-class LdSMClassifier(BatchClassifier):
+class LdSMClassifier(ForestClassifier):
     """Logarithm-depth streaming multi-label decision trees, in an ensemble.
 
     Every inner node has M linear regressors that send an example to one or several of its M
@@ -185,9 +180,7 @@ class LdSMClassifier(BatchClassifier):
     """
 
     algorithm = "ldsm"
-    _format = Format(LdsmOptions, _core.Ldsm.load)
-    _learned: Learned[LdsmOptions, _core.Ldsm] | None = None
-    _takes_beam = False
+    _format = Format(LdsmOptions, _core.Forest.load)
 
     def __init__(
         self,
@@ -237,62 +230,24 @@ class LdSMClassifier(BatchClassifier):
     @property
     def statistics_(self) -> LdSMStatistics:
         """How nodes were split, and the shape of the trees; not in models for prediction."""
-        with self._reading("statistics_"):
-            learned = known(self._learned)
-            if not learned.engine.can_learn:
-                raise ModelStateError("statistics_: this model was saved for prediction, without")
-            classes = len(learned.engine.labels())
-            return statistics_of_ldsm(learned.engine.nodes(), learned.options.to_dict(), classes)
+        return self._statistics(_ldsm_statistics)
 
     def _start(self, *, named: bool) -> BatchStart:
         options = LdsmOptions.from_parameters(self.get_params(deep=False))
-        thread_count(self.n_jobs)
-        make = partial(self._grow, options)
-        return Start(options, LabelRegistry(), FeatureNames() if named else None, make)
-
-    def _grow(
-        self,
-        options: LdsmOptions,
-        examples: Examples,
-        weights: npt.NDArray[np.float32] | None,
-        progress: _core.Progress,
-    ) -> _core.Ldsm:
-        engine = _core.Ldsm(options.to_dict())
-        engine.grow(
-            *examples.rows.arrays,
-            examples.indptr,
-            examples.ids,
-            weights,
-            examples.first + len(examples.fresh),
-            thread_count(self.n_jobs),
-            progress,
-        )
-        return engine
+        return self._start_with(options, named=named)
 
 
 @dataclass(frozen=True)
-class LdSMStatistics:
-    """All trees of an ensemble; arrays hold one entry a node, tree after tree, roots first.
+class LdSMStatistics(ForestStatistics):
+    """All trees of an ensemble that LdSM has grown: a :class:`ForestStatistics`, with more.
+
+    Its ``objective`` is J of the examples as they were sent in the end.
 
     Attributes
     ----------
-    arity : int
-        M.
-    n_classes : int
-        K, labels that the trees know.
-    trees : ndarray of int64
-        The number of the node's tree.
-    parents : ndarray of int64
-        Position of the parent in these arrays; -1 for roots.
-    depths : ndarray of int64
-        0 for roots.
-    reached : ndarray of int64
-        Training examples that have come to the node.
     course : ndarray of float64, shape (n_nodes, epochs)
         J of Equation 1 after every epoch of the node's training, from the margins of its
         regressors (Figure 3); NaN for leaves.
-    objective : ndarray of float64
-        J of the examples as they were sent in the end; NaN for leaves.
     balance : ndarray of float64
         beta (Definition 1): 0 where all children got as much; NaN for leaves.
     purity : ndarray of float64
@@ -302,73 +257,21 @@ class LdSMStatistics:
         How many children an example was sent to beyond the first, on average; NaN for leaves.
     """
 
-    arity: int
-    n_classes: int
-    trees: Integers
-    parents: Integers
-    depths: Integers
-    reached: Integers
     course: Floats
-    objective: Floats
     balance: Floats
     purity: Floats
     multi_way: Floats
 
-    @property
-    def n_nodes(self) -> int:
-        """Nodes of all trees, leaves included."""
-        return len(self.parents)
 
-    @property
-    def n_trees(self) -> int:
-        """Trees."""
-        return int(self.trees[-1]) + 1
-
-    @property
-    def depth(self) -> int:
-        """Depth of the deepest tree."""
-        return int(self.depths.max())
-
-    @property
-    def log_classes(self) -> float:
-        """log_M K: the depth of a balanced tree with one leaf a label (Figure 2)."""
-        return math.log(max(self.n_classes, 1), self.arity)
-
-
-def statistics_of_ldsm(
-    nodes: Mapping[str, npt.NDArray[Any]], options: Mapping[str, Any], n_classes: int
-) -> LdSMStatistics:
-    """The figures of trees whose arrays are named as in docs/format.md."""
-    arity, epochs = int(options["arity"]), int(options["epochs"])
-    sizes = nodes["tree.nodes"].astype(np.int64)
-    n = int(sizes.sum())
-    trees = np.repeat(np.arange(len(sizes)), sizes)
-    first = nodes["node.first_child"].astype(np.int64)
-    inner = np.flatnonzero(first != int(MISSING))
-    roots = np.cumsum(sizes) - sizes
-    children = (roots[trees[inner]] + first[inner])[:, None] + np.arange(arity)
-    parents = np.full(n, -1)
-    parents[children] = inner[:, None]
-    depths = np.zeros(n, np.int64)
-    for v, below in zip(inner.tolist(), children, strict=True):  # parents come first
-        depths[below] = depths[v] + 1
-    reached = nodes["node.examples"].astype(np.int64)
-
-    def of_inner(values: npt.NDArray[Any]) -> Floats:
-        spread = np.full((n, *values.shape[1:]), np.nan)
-        spread[inner] = values
-        return spread
-
+def _ldsm_statistics(forest: ForestStatistics, nodes: Mapping[str, Any]) -> LdSMStatistics:
+    inner = ~np.isnan(forest.objective)
+    course = nodes["split.course"].reshape(int(inner.sum()), -1)
+    below = forest.parents >= 0
+    sent = np.bincount(forest.parents[below], forest.reached[below], minlength=len(inner))
     return LdSMStatistics(
-        arity=arity,
-        n_classes=n_classes,
-        trees=trees,
-        parents=parents,
-        depths=depths,
-        reached=reached,
-        course=of_inner(nodes["split.course"].reshape(len(inner), epochs)),
-        objective=of_inner(nodes["split.objective"]),
-        balance=of_inner(nodes["split.balance"]),
-        purity=of_inner(nodes["split.purity"]),
-        multi_way=of_inner(reached[children].sum(axis=1) / reached[inner] - 1.0),
+        **vars(forest),
+        course=of_inner(inner, course),
+        balance=of_inner(inner, nodes["split.balance"]),
+        purity=of_inner(inner, nodes["split.purity"]),
+        multi_way=of_inner(inner, sent[inner] / forest.reached[inner] - 1.0),
     )

@@ -10,6 +10,7 @@ from labelgrove._errors import ModelFileError, ParameterError
 from labelgrove._parameters import thread_count
 from labelgrove.models._base import LabelClassifier
 from labelgrove.models._embedding import EmbeddingClassifier
+from labelgrove.models._fastxml import FastXMLClassifier
 from labelgrove.models._ldsm import LdSMClassifier
 from labelgrove.models._lom_tree import LOMTreeClassifier
 from labelgrove.models._names import check_names
@@ -26,6 +27,7 @@ ESTIMATORS: tuple[type[LabelClassifier], ...] = (
     PLTClassifier,
     LOMTreeClassifier,
     LdSMClassifier,
+    FastXMLClassifier,
     EmbeddingClassifier,
 )
 """Every estimator that model files can hold."""

@@ -461,7 +461,7 @@ tree_, statistics_, compaction_, second_stage_, vocabulary_, fit_progress
     thresholds_ = _of_classifier("thresholds_", "From which probability on a class is predicted.")
     threshold = _of_classifier("threshold", "The same for all classes, until they are tuned.")
     tree_ = _of_classifier("tree_", "The label tree as it stands.")
-    statistics_ = _of_classifier("statistics_", "What the tree of a LOMtree or LdSM is like.")
+    statistics_ = _of_classifier("statistics_", "What the trees that route examples are like.")
     vocabulary_ = _of_classifier("vocabulary_", "What labels are called; None if nobody has said.")
     second_stage_ = _of_classifier("second_stage_", "What the second stage has seen.")
     compaction_ = _of_classifier("compaction_", "What :meth:`compact` has cost.")

@@ -72,8 +72,8 @@ def explain(
 
     For every step of the way through the tree: its probability, and the features that speak for
     and against it. In a label tree the product of the probabilities is that of the label. For a
-    label that is not predicted: where it falls out, and by how much. For LOMtree and LdSM also
-    the leaves that the example reaches, and how much of the label there is in them.
+    label that is not predicted: where it falls out, and by how much. For LOMtree, LdSM and
+    FastXML also the leaves that the example reaches, and how much of the label there is in them.
     """
     model = load_model(model_file, vocabulary=vocabulary)
     if not hasattr(model, "explain"):

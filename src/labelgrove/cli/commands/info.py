@@ -16,7 +16,7 @@ from labelgrove.cli._options import JsonOption, OptionalModelArgument
 from labelgrove.cli._search import distribution, in_words
 from labelgrove.cli.streams import _numbers
 from labelgrove.cli.streams._console import show_pairs, write_json
-from labelgrove.models import LdSMClassifier, LOMTreeClassifier, TextClassifier
+from labelgrove.models import FastXMLClassifier, LdSMClassifier, LOMTreeClassifier, TextClassifier
 from labelgrove.models._label_tree import LabelTreeClassifier
 from labelgrove.models.thresholds._tuner import about_thresholds
 from labelgrove.vocabulary import Vocabulary
@@ -89,8 +89,8 @@ def _compaction(classifier: Any) -> dict[str, Any]:
 def _tree_facts(classifier: Any) -> dict[str, Any]:
     if isinstance(classifier, LOMTreeClassifier):
         return _lom_tree_facts(classifier)
-    if isinstance(classifier, LdSMClassifier):
-        return _ldsm_facts(classifier)
+    if isinstance(classifier, FastXMLClassifier | LdSMClassifier):
+        return _forest_facts(classifier)
     if not isinstance(classifier, LabelTreeClassifier):
         return {}
     tree = classifier.tree_
@@ -122,12 +122,12 @@ def _lom_tree_facts(classifier: LOMTreeClassifier) -> dict[str, Any]:
     }
 
 
-def _ldsm_facts(classifier: LdSMClassifier) -> dict[str, Any]:
+def _forest_facts(classifier: FastXMLClassifier | LdSMClassifier) -> dict[str, Any]:
     try:
         statistics = classifier.statistics_
     except ModelStateError:  # saved for prediction
         return {}
-    leaves = np.isnan(statistics.balance)
+    leaves = np.isnan(statistics.objective)
     weights = statistics.reached[leaves]
     return {
         "nodes": statistics.n_nodes,

@@ -290,7 +290,7 @@ def ways_to(learned: AnyLearned, rows: Rows, label: int) -> Ways:
     """The paths of a single row to a label, by id."""
     if isinstance(learned.engine, _core.LomTree):
         return _in_lom_tree(learned, rows, label)
-    if isinstance(learned.engine, _core.Ldsm):
+    if isinstance(learned.engine, _core.Forest):
         return _in_forest(learned, rows, label)
     return _in_label_tree(learned, rows, label)
 

@@ -61,14 +61,15 @@ class Step:
     probability : float or None
         In a label tree P(node | parent, x), from the node's own classifier. In a LOMtree, of the
         label's examples at the parent the share that went on to this node while the tree learnt.
-        None for LdSM, whose trees count labels at their leaves only.
+        None for LdSM and FastXML, whose trees count labels at their leaves only.
     product : float or None
         The product of the probabilities from the root to here; in a label tree P(node | x).
     margin : float
         ``bias`` and what all features add. In a label tree it makes the probability: it is the
         log-odds where that is a sigmoid, as everywhere but with the squared hinge and with
         siblings that compete. In a LOMtree the example goes to the child whose margin is above 0.
-        In LdSM it goes to every child whose margin is above 0.5, or else to that of the largest.
+        So it does in FastXML; in LdSM to every child whose margin is above 0.5, or else to that of
+        the largest.
     bias : float
         The margin without any feature.
     contributions : tuple of Contribution
@@ -164,19 +165,21 @@ class LabelExplanation:
         Whether it is among the k best, or reaches the threshold where one was given.
     path : tuple of Step
         In a label tree the way from the root to the label's leaf, in the first of several trees.
-        In a LOMtree the way of the example to the most probable leaf. For LdSM, the way to the
-        leaf where the label has its largest share; empty if it has none anywhere.
+        In a LOMtree the way of the example to the most probable leaf. For LdSM
+        and FastXML, the way to the leaf where the label has its largest share; empty if it has
+        none anywhere.
     leaves : tuple of Leaf
         The leaves that the label's probability was read from, the largest share first: with
-        LdSM, all that the example reaches, and with LOMtree the most probable one. Empty for label
-        trees, where a label has a leaf of its own.
+        LdSM and FastXML, all that the example reaches, and with LOMtree the most probable one.
+        Empty for label trees, where a label has a leaf of its own.
     contributions : tuple of Contribution
         The features that weigh most over all: what they add to a margin on average, over the steps
-        of the path, or with LdSM over the steps to all leaves, each counted by the label's share.
+        of the path, or with LdSM and FastXML over the steps to all leaves, each counted by the
+        label's share.
     fallen_out : FallOut or None
-        Where a label that is not predicted fell out; None for LdSM, and where the product never
-        was too small (a label with the same probability has arrived earlier, or other trees of the
-        model decided).
+        Where a label that is not predicted fell out; None for LdSM and FastXML, and where the
+        product never was too small (a label with the same probability has arrived earlier, or
+        other trees of the model decided).
     name : str or None
         What the model's vocabulary calls the label.
     highlights : tuple of Highlight

@@ -3,7 +3,7 @@
 #include <vector>
 
 #include "harness.hpp"
-#include "labelgrove/ldsm.hpp"
+#include "labelgrove/forest.hpp"
 #include "memory_archive.hpp"
 #include "support.hpp"
 
@@ -14,10 +14,10 @@ struct Data {
   std::vector<Example> x;
   std::vector<std::vector<LabelId>> labels;
 
-  LdsmExamples view() const {
-    LdsmExamples examples;
+  ForestExamples view() const {
+    ForestExamples examples;
     examples.size = x.size();
-    examples.example = [this](std::size_t i) { return LdsmExamples::Example{x[i].view(), labels[i]}; };
+    examples.example = [this](std::size_t i) { return ForestExamples::Example{x[i].view(), labels[i]}; };
     examples.label_count = 9;
     return examples;
   }
@@ -37,32 +37,44 @@ Data some_data(std::uint64_t seed, std::size_t n) {
   return data;
 }
 
-LdsmOptions small_options(std::uint32_t arity, LearnerKind learner, std::uint32_t trees) {
-  LdsmOptions options;
-  options.arity = arity;
+ForestOptions small_options(std::uint32_t arity, LearnerKind learner, std::uint32_t trees) {
+  LdsmOptions ldsm;
+  ldsm.epochs = 3;
+  ldsm.objective = {1.5, 2.0};
+  ldsm.learner.kind = learner;
+  ldsm.learner.loss = Loss::squared;
+  ldsm.learner.rate = 0.5F;
+  ldsm.learner.spread = 0.1F;
+  ForestOptions options;
+  options.growth = ldsm;
+  options.children = arity;
   options.trees = trees;
   options.max_nodes = 60;
-  options.epochs = 3;
-  options.objective = {1.5, 2.0};
-  options.learner.kind = learner;
-  options.learner.loss = Loss::squared;
-  options.learner.rate = 0.5F;
-  options.learner.spread = 0.1F;
   options.tail_weight = arity == 5 ? 0.3 : 0.0;
   options.seed = 5;
   return options;
 }
 
-MemoryArchive saved(const Ldsm& forest, bool for_prediction = false) {
+ForestOptions fastxml_options(std::uint32_t trees) {
+  ForestOptions options;
+  options.growth = FastxmlOptions{.cost = 8.0, .max_rounds = 2};
+  options.children = 2;
+  options.trees = trees;
+  options.min_examples = 6;
+  options.seed = 5;
+  return options;
+}
+
+MemoryArchive saved(const Forest& forest, bool for_prediction = false) {
   MemoryArchive archive;
   forest.save(archive, for_prediction);
   return archive;
 }
 
-std::vector<std::vector<Scored>> answers(const Ldsm& forest, const Data& data) {
+std::vector<std::vector<Scored>> answers(const Forest& forest, const Data& data) {
   std::vector<Features> batch;
   for (const Example& example : data.x) batch.push_back(example.view());
-  LdsmFinder finder(forest, {});
+  ForestFinder finder(forest, {});
   finder.start(batch);
   std::vector<std::vector<Scored>> all(batch.size());
   for (std::size_t i = 0; i < batch.size(); ++i) finder.top_k(i, 4, all[i]);
@@ -77,119 +89,128 @@ bool same(const std::vector<std::vector<Scored>>& a, const std::vector<std::vect
   });
 }
 
-TEST("ldsm: the same bytes for any number of threads, trees and nodes in parallel") {
+TEST("forest: the same bytes for any number of threads, trees and nodes in parallel") {
   const Data data = some_data(1, 200);
   for (const std::uint32_t trees : {1U, 3U}) {
-    Ldsm alone(small_options(3, LearnerKind::adagrad, trees));
-    alone.grow(data.view(), 1);
-    CHECK(alone.trees()[0].nodes.size() > 20);
-    for (const unsigned threads : {2U, 4U, 7U}) {
-      Ldsm together(small_options(3, LearnerKind::adagrad, trees));
-      together.grow(data.view(), threads);
-      CHECK(saved(together) == saved(alone));
+    for (const ForestOptions& options : {small_options(3, LearnerKind::adagrad, trees), fastxml_options(trees)}) {
+      Forest alone(options);
+      alone.grow(data.view(), 1);
+      CHECK(alone.trees()[0].nodes.size() > 20);
+      for (const unsigned threads : {2U, 4U, 7U}) {
+        Forest together(options);
+        together.grow(data.view(), threads);
+        CHECK(saved(together) == saved(alone));
+      }
     }
   }
 }
 
-TEST("ldsm: saved and loaded, whole or for prediction, it answers as before") {
+TEST("forest: saved and loaded, whole or for prediction, it answers as before") {
   const Data data = some_data(2, 120);
   const Data others = some_data(3, 40);
+  std::vector<ForestOptions> ways{fastxml_options(2)};
   for (const LearnerKind learner : {LearnerKind::adagrad, LearnerKind::sgd, LearnerKind::nag}) {
-    for (const std::uint32_t arity : {2U, 5U}) {
-      const LdsmOptions options = small_options(arity, learner, 2);
-      Ldsm forest(options);
-      forest.grow(data.view(), 1);
-      forest.remove_labels(std::vector<LabelId>{3});
-      const MemoryArchive whole = saved(forest);
-      const MemoryArchive short_one = saved(forest, true);
-      const Ldsm loaded(options, whole, false);
-      const Ldsm borrowed(options, short_one, true);
-      CHECK(saved(loaded) == whole);
-      CHECK(saved(borrowed, true) == short_one);
-      CHECK(loaded.can_learn() && !borrowed.can_learn() && !loaded.knows(3));
-      CHECK(same(answers(loaded, others), answers(forest, others)));
-      CHECK(same(answers(borrowed, others), answers(forest, others)));
-    }
+    for (const std::uint32_t arity : {2U, 5U}) ways.push_back(small_options(arity, learner, 2));
+  }
+  for (const ForestOptions& options : ways) {
+    Forest forest(options);
+    forest.grow(data.view(), 1);
+    forest.remove_labels(std::vector<LabelId>{3});
+    const MemoryArchive whole = saved(forest);
+    const MemoryArchive short_one = saved(forest, true);
+    const Forest loaded(options, whole, false);
+    const Forest borrowed(options, short_one, true);
+    CHECK(saved(loaded) == whole);
+    CHECK(saved(borrowed, true) == short_one);
+    CHECK(loaded.can_learn() && !borrowed.can_learn() && !loaded.knows(3));
+    CHECK(same(answers(loaded, others), answers(forest, others)));
+    CHECK(same(answers(borrowed, others), answers(forest, others)));
   }
 }
 
 // Every split sends one example to fewer children than the others, so it is kept, and separates nothing.
-TEST("ldsm: no tree grows deeper than the bound, and such trees are walked") {
+TEST("forest: no tree grows deeper than the bound, and such trees are walked") {
   Data data;
   Random random(0);
   for (LabelId i = 0; i < 9; ++i) {
     data.x.push_back({{0, 1}, {random.between(0.0F, 1.0F), random.between(0.0F, 1.0F)}});
     data.labels.push_back({i});
   }
-  LdsmOptions options;
-  options.arity = 3;
+  LdsmOptions ldsm;
+  ldsm.epochs = 1;
+  ldsm.objective = {1e6, 0.1};
+  ldsm.learner.kind = LearnerKind::adagrad;
+  ldsm.learner.loss = Loss::squared;
+  ldsm.learner.rate = 0.1F;
+  ldsm.min_count = 1;
+  ldsm.shuffle = false;
+  ForestOptions options;
+  options.growth = ldsm;
+  options.children = 3;
   options.trees = 1;
   options.max_nodes = 30'000;
-  options.epochs = 1;
-  options.objective = {1e6, 0.1};
-  options.learner.kind = LearnerKind::adagrad;
-  options.learner.loss = Loss::squared;
-  options.learner.rate = 0.1F;
-  options.min_count = 1;
   options.normalize = false;
-  options.shuffle = false;
   std::uint32_t deepest = 0;
   for (std::uint64_t seed = 0; seed < 40 && deepest < kMostDepth; ++seed) {
     options.seed = seed;
-    Ldsm forest(options);
+    Forest forest(options);
     forest.grow(data.view(), 1);
-    for (const LdsmTree::Node& node : forest.trees()[0].nodes) deepest = std::max(deepest, node.depth);
+    for (const ForestTree::Node& node : forest.trees()[0].nodes) deepest = std::max(deepest, node.depth);
     CHECK(deepest <= kMostDepth);
     CHECK_EQ(answers(forest, data).size(), data.x.size());
-    const Ldsm loaded(options, saved(forest), false);
+    const Forest loaded(options, saved(forest), false);
   }
 }
 
-TEST("ldsm: trained without any label, it loads what it saved") {
+TEST("forest: trained without any label, it loads what it saved") {
   Data data = some_data(7, 20);
   for (auto& labels : data.labels) labels.clear();
-  LdsmOptions options = small_options(5, LearnerKind::adagrad, 2);
-  Ldsm forest(options);
-  LdsmExamples examples = data.view();
+  ForestOptions options = small_options(5, LearnerKind::adagrad, 2);
+  Forest forest(options);
+  ForestExamples examples = data.view();
   examples.label_count = 0;
   forest.grow(examples, 1);
-  const Ldsm loaded(options, saved(forest), false);
+  const Forest loaded(options, saved(forest), false);
   CHECK(saved(loaded) == saved(forest));
 }
 
-TEST("ldsm: answers do not depend on the batch") {
+TEST("forest: answers do not depend on the batch") {
   const Data data = some_data(4, 200);
-  Ldsm forest(small_options(3, LearnerKind::adagrad, 3));
-  forest.grow(data.view(), 1);
-  const auto together = answers(forest, data);
-  for (std::size_t i = 0; i < 50; ++i) {
-    Data one;
-    one.x.push_back(data.x[i]);
-    CHECK(same(answers(forest, one), {together[i]}));
+  for (const ForestOptions& options : {small_options(3, LearnerKind::adagrad, 3), fastxml_options(3)}) {
+    Forest forest(options);
+    forest.grow(data.view(), 1);
+    const auto together = answers(forest, data);
+    for (std::size_t i = 0; i < 50; ++i) {
+      Data one;
+      one.x.push_back(data.x[i]);
+      CHECK(same(answers(forest, one), {together[i]}));
+    }
   }
 }
 
-TEST("ldsm: features beyond the table of the router are found one by one") {
+TEST("forest: features beyond the table of the router are found one by one") {
   Data data = some_data(5, 80);
   for (Example& example : data.x) {
     example.ids.push_back(3'000'000);
     example.values.push_back(1.0F);
   }
-  Ldsm forest(small_options(2, LearnerKind::adagrad, 2));
-  forest.grow(data.view(), 1);
-  for (const auto& found : answers(forest, data)) CHECK_EQ(found.size(), 4U);
+  for (const ForestOptions& options : {small_options(2, LearnerKind::adagrad, 2), fastxml_options(2)}) {
+    Forest forest(options);
+    forest.grow(data.view(), 1);
+    for (const auto& found : answers(forest, data)) CHECK_EQ(found.size(), 4U);
+  }
 }
 
-TEST("ldsm: damaged arrays are refused") {
+TEST("forest: damaged arrays are refused") {
   const Data data = some_data(6, 60);
-  const LdsmOptions options = small_options(3, LearnerKind::adagrad, 2);
-  Ldsm forest(options);
+  const ForestOptions options = small_options(3, LearnerKind::adagrad, 2);
+  Forest forest(options);
   forest.grow(data.view(), 1);
   const auto refused = [&](const std::string& name, auto&& change) {
     MemoryArchive damaged = saved(forest);
     change(damaged.arrays().at(name));
     try {
-      const Ldsm loaded(options, damaged, false);
+      const Forest loaded(options, damaged, false);
     } catch (const std::invalid_argument&) {
       return true;
     }

@@ -4,7 +4,7 @@
 #include <string>
 
 #include "labelgrove/archive_check.hpp"
-#include "labelgrove/ldsm.hpp"
+#include "labelgrove/forest.hpp"
 
 namespace labelgrove {
 namespace {
@@ -12,25 +12,25 @@ namespace {
 bool in_unit_range(float value) { return value >= 0.0F && value <= 1.0F; }
 
 // Every node but the root is the child of exactly one node, which comes before it.
-void check_children(const LdsmTree& tree, std::uint32_t arity, const std::string& where) {
+void check_children(const ForestTree& tree, std::uint32_t children, const std::string& where) {
   const auto n = static_cast<NodeId>(tree.nodes.size());
-  require(n % arity == 1 % arity, where + "the number of nodes does not fit the arity");
+  require(n % children == 1 % children, where + "the number of nodes does not fit that of children");
   std::vector<std::uint8_t> has_parent(n);
   NodeId inner = 0;
   for (NodeId v = 0; v < n; ++v) {
     const NodeId first = tree.nodes[v].first_child;
     if (first == kNone) continue;
     ++inner;
-    require(first > v && first < n && (first - 1) % arity == 0 && has_parent[first] == 0,
+    require(first > v && first < n && (first - 1) % children == 0 && has_parent[first] == 0,
             where + "node " + std::to_string(v) + " has children that cannot be its own");
     has_parent[first] = 1;
   }
-  require(std::uint64_t{inner} * arity + 1 == n, where + "a node has no parent");
+  require(std::uint64_t{inner} * children + 1 == n, where + "a node has no parent");
 }
 
 }  // namespace
 
-void Ldsm::save(ArrayWriter& out, bool for_prediction) const {
+void Forest::save(ArrayWriter& out, bool for_prediction) const {
   auto counters = out.u64("counters", 2);
   counters[0] = label_count();
   counters[1] = examples_seen_;
@@ -41,14 +41,14 @@ void Ldsm::save(ArrayWriter& out, bool for_prediction) const {
   std::size_t inner = 0;
   std::size_t features = 0;
   std::size_t weights = 0;
-  for (const LdsmTree& tree : trees_) {
+  for (const ForestTree& tree : trees_) {
     nodes += tree.nodes.size();
     entries += tree.labels.size();
-    for (const LdsmTree::Node& node : tree.nodes) {
+    for (const ForestTree::Node& node : tree.nodes) {
       if (node.is_leaf()) continue;
       ++inner;
-      features += node.regressors->features().size();
-      weights += node.regressors->weights().size();
+      features += node.planes->features().size();
+      weights += node.planes->weights().size();
     }
   }
   auto leaf_sizes = out.u32("node.labels", nodes).begin();
@@ -57,13 +57,13 @@ void Ldsm::save(ArrayWriter& out, bool for_prediction) const {
   auto block_sizes = out.u32("block.features", inner).begin();
   auto feature = out.u32("weights.feature", features).begin();
   auto weight = out.f32("weights.value", weights).begin();
-  for (const LdsmTree& tree : trees_) {
-    for (const LdsmTree::Node& node : tree.nodes) {
+  for (const ForestTree& tree : trees_) {
+    for (const ForestTree::Node& node : tree.nodes) {
       *leaf_sizes++ = static_cast<std::uint32_t>(node.end - node.begin);
       if (node.is_leaf()) continue;
-      *block_sizes++ = static_cast<std::uint32_t>(node.regressors->features().size());
-      feature = std::ranges::copy(node.regressors->features(), feature).out;
-      weight = std::ranges::copy(node.regressors->weights(), weight).out;
+      *block_sizes++ = static_cast<std::uint32_t>(node.planes->features().size());
+      feature = std::ranges::copy(node.planes->features(), feature).out;
+      weight = std::ranges::copy(node.planes->weights(), weight).out;
     }
     labels = std::ranges::copy(tree.labels, labels).out;
     shares = std::ranges::copy(tree.shares, shares).out;
@@ -72,43 +72,49 @@ void Ldsm::save(ArrayWriter& out, bool for_prediction) const {
   if (!for_prediction) save_statistics(out);
 }
 
-void Ldsm::save_structure(ArrayWriter& out) const {
+void Forest::save_structure(ArrayWriter& out) const {
   std::size_t nodes = 0;
-  for (const LdsmTree& tree : trees_) nodes += tree.nodes.size();
+  for (const ForestTree& tree : trees_) nodes += tree.nodes.size();
   auto sizes = out.u32("tree.nodes", trees_.size()).begin();
   auto children = out.u32("node.first_child", nodes).begin();
-  for (const LdsmTree& tree : trees_) {
+  for (const ForestTree& tree : trees_) {
     *sizes++ = static_cast<std::uint32_t>(tree.nodes.size());
-    for (const LdsmTree::Node& node : tree.nodes) *children++ = node.first_child;
+    for (const ForestTree::Node& node : tree.nodes) *children++ = node.first_child;
   }
 }
 
-void Ldsm::save_statistics(ArrayWriter& out) const {
+void Forest::save_statistics(ArrayWriter& out) const {
   std::size_t nodes = 0;
   std::size_t inner = 0;
-  for (const LdsmTree& tree : trees_) {
+  for (const ForestTree& tree : trees_) {
     nodes += tree.nodes.size();
     inner += static_cast<std::size_t>(
-        std::ranges::count_if(tree.nodes, [](const LdsmTree::Node& node) { return !node.is_leaf(); }));
+        std::ranges::count_if(tree.nodes, [](const ForestTree::Node& node) { return !node.is_leaf(); }));
   }
   auto examples = out.u32("node.examples", nodes).begin();
-  auto course = out.f32("split.course", inner * options_.epochs).begin();
   auto objective = out.f32("split.objective", inner).begin();
+  for (const ForestTree& tree : trees_) {
+    for (const ForestTree::Node& node : tree.nodes) {
+      *examples++ = node.examples;
+      if (!node.is_leaf()) *objective++ = node.split.objective;
+    }
+  }
+  if (options_.ldsm() == nullptr) return;
+  auto course = out.f32("split.course", inner * options_.ldsm()->epochs).begin();
   auto balance = out.f32("split.balance", inner).begin();
   auto purity = out.f32("split.purity", inner).begin();
-  for (const LdsmTree& tree : trees_) {
-    for (const LdsmTree::Node& node : tree.nodes) {
-      *examples++ = node.examples;
+  for (const ForestTree& tree : trees_) {
+    for (const ForestTree::Node& node : tree.nodes) {
       if (node.is_leaf()) continue;
       course = std::ranges::copy(node.split.course, course).out;
-      *objective++ = node.split.objective;
       *balance++ = node.split.balance;
       *purity++ = node.split.purity;
     }
   }
 }
 
-Ldsm::Ldsm(const LdsmOptions& options, const ArrayReader& saved, bool borrow) : options_(options), borrowed_(borrow) {
+Forest::Forest(const ForestOptions& options, const ArrayReader& saved, bool borrow)
+    : options_(options), borrowed_(borrow) {
   const auto counters = saved.u64("counters");
   const auto known = saved.bytes("label.known");
   require(
@@ -131,14 +137,14 @@ Ldsm::Ldsm(const LdsmOptions& options, const ArrayReader& saved, bool borrow) : 
   for (std::size_t t = 0; t < sizes.size(); ++t) {
     const std::string where = "tree " + std::to_string(t) + ": ";
     require(sizes[t] > 0, where + "it has no root");
-    LdsmTree& tree = trees_.emplace_back();
+    ForestTree& tree = trees_.emplace_back();
     const auto first_children = children.take(sizes[t]);
     const auto histogram_sizes = leaf_sizes.take(sizes[t]);
     tree.nodes.resize(sizes[t]);
     for (NodeId v = 0; v < sizes[t]; ++v) tree.nodes[v].first_child = first_children[v];
-    check_children(tree, options_.arity, where);
+    check_children(tree, options_.children, where);
     for (NodeId v = 0; v < sizes[t]; ++v) {
-      LdsmTree::Node& node = tree.nodes[v];
+      ForestTree::Node& node = tree.nodes[v];
       node.begin = tree.labels.size();
       const auto leaf_labels = labels.take(histogram_sizes[v]);
       const auto leaf_shares = shares.take(histogram_sizes[v]);
@@ -151,15 +157,15 @@ Ldsm::Ldsm(const LdsmOptions& options, const ArrayReader& saved, bool borrow) : 
       tree.shares.insert(tree.shares.end(), leaf_shares.begin(), leaf_shares.end());
       node.end = tree.labels.size();
       if (node.is_leaf()) continue;
-      for (std::uint32_t m = 0; m < options_.arity; ++m) tree.nodes[node.first_child + m].depth = node.depth + 1;
+      for (std::uint32_t m = 0; m < options_.children; ++m) tree.nodes[node.first_child + m].depth = node.depth + 1;
       require(node.depth < kMostDepth, where + "it is deeper than " + std::to_string(kMostDepth) + " levels");
       const auto block_features = features.take(block_sizes.one());
-      const auto block_weights = weights.take((block_features.size() + std::uint64_t{1}) * options_.arity);
+      const auto block_weights = weights.take((block_features.size() + std::uint64_t{1}) * options_.hyperplanes());
       require(all_finite(block_weights), where + "a weight is not a finite number");
       require(std::ranges::adjacent_find(block_features, std::greater_equal<>()) == block_features.end(),
               where + "the features of a node do not increase");
       require(block_features.empty() || block_features.back() < kNone / 2, where + "a feature id is out of range");
-      node.regressors.emplace(options_.arity, block_features, block_weights, borrow);
+      node.planes.emplace(options_.hyperplanes(), block_features, block_weights, borrow);
     }
   }
   children.finish();
@@ -173,23 +179,29 @@ Ldsm::Ldsm(const LdsmOptions& options, const ArrayReader& saved, bool borrow) : 
   if (!borrow) load_statistics(saved);
 }
 
-void Ldsm::load_statistics(const ArrayReader& saved) {
+void Forest::load_statistics(const ArrayReader& saved) {
   Pieces examples("node.examples", saved.u32("node.examples"));
-  Pieces course("split.course", saved.f32("split.course"));
   Pieces objective("split.objective", saved.f32("split.objective"));
-  Pieces balance("split.balance", saved.f32("split.balance"));
-  Pieces purity("split.purity", saved.f32("split.purity"));
-  for (LdsmTree& tree : trees_) {
-    for (LdsmTree::Node& node : tree.nodes) {
+  for (ForestTree& tree : trees_) {
+    for (ForestTree::Node& node : tree.nodes) {
       node.examples = examples.one();
-      if (node.is_leaf()) continue;
-      const auto values = course.take(options_.epochs);
-      node.split = {{values.begin(), values.end()}, objective.one(), balance.one(), purity.one()};
+      if (!node.is_leaf()) node.split.objective = objective.one();
     }
   }
   examples.finish();
-  course.finish();
   objective.finish();
+  if (options_.ldsm() == nullptr) return;
+  Pieces course("split.course", saved.f32("split.course"));
+  Pieces balance("split.balance", saved.f32("split.balance"));
+  Pieces purity("split.purity", saved.f32("split.purity"));
+  for (ForestTree& tree : trees_) {
+    for (ForestTree::Node& node : tree.nodes) {
+      if (node.is_leaf()) continue;
+      const auto values = course.take(options_.ldsm()->epochs);
+      node.split = {node.split.objective, {values.begin(), values.end()}, balance.one(), purity.one()};
+    }
+  }
+  course.finish();
   balance.finish();
   purity.finish();
 }

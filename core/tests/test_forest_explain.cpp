@@ -1,13 +1,13 @@
 #include <vector>
 
 #include "harness.hpp"
-#include "labelgrove/ldsm_explain.hpp"
+#include "labelgrove/forest_explain.hpp"
 #include "support.hpp"
 
 namespace labelgrove::testing {
 namespace {
 
-TEST("ldsm explain: steps lead from roots to the leaves that predictions are read from") {
+TEST("forest explain: steps lead from roots to the leaves that predictions are read from") {
   Random random(3);
   std::vector<Example> x;
   std::vector<std::vector<LabelId>> labels;
@@ -15,24 +15,26 @@ TEST("ldsm explain: steps lead from roots to the leaves that predictions are rea
     x.push_back(random_example(random, 20, 0.4));
     labels.push_back({x.back().ids.empty() ? 0 : x.back().ids[0] % 6});
   }
-  LdsmExamples data;
+  ForestExamples data;
   data.size = x.size();
-  data.example = [&](std::size_t i) { return LdsmExamples::Example{x[i].view(), labels[i]}; };
+  data.example = [&](std::size_t i) { return ForestExamples::Example{x[i].view(), labels[i]}; };
   data.label_count = 6;
-  LdsmOptions options;
-  options.arity = 3;
+  LdsmOptions ldsm;
+  ldsm.objective = {1.0, 0.5};  // examples go several ways
+  ldsm.learner.kind = LearnerKind::adagrad;
+  ldsm.learner.loss = Loss::squared;
+  ldsm.learner.rate = 0.2F;
+  ldsm.learner.spread = 0.1F;
+  ForestOptions options;
+  options.growth = ldsm;
+  options.children = 3;
   options.trees = 3;
   options.max_nodes = 40;
-  options.objective = {1.0, 0.5};  // examples go several ways
-  options.learner.kind = LearnerKind::adagrad;
-  options.learner.loss = Loss::squared;
-  options.learner.rate = 0.2F;
-  options.learner.spread = 0.1F;
-  Ldsm forest(options);
+  Forest forest(options);
   forest.grow(data, 1);
   std::size_t forks = 0;
   for (const Example& example : x) {
-    const LdsmRoutes routes = explain_ldsm(forest, example.view());
+    const ForestRoutes routes = explain_forest(forest, example.view());
     CHECK_EQ(routes.bias.size(), routes.steps.size());
     CHECK_EQ(routes.contributions.size(), routes.steps.size() * example.ids.size());
     for (std::uint32_t s = 0; s < routes.steps.size(); ++s) {
@@ -40,7 +42,7 @@ TEST("ldsm explain: steps lead from roots to the leaves that predictions are rea
       CHECK_EQ(before == kNone, node == 0);
       if (before == kNone) continue;
       CHECK(before < s && routes.steps[before].tree == tree);
-      const LdsmRoutes::Step& last = routes.steps[before];
+      const ForestRoutes::Step& last = routes.steps[before];
       CHECK_EQ(forest.trees()[tree].nodes[last.node].first_child + last.child, node);
     }
     std::size_t deepest = 0;
@@ -53,7 +55,7 @@ TEST("ldsm explain: steps lead from roots to the leaves that predictions are rea
     }
     forks += routes.leaves.size() - forest.trees().size();
     const Features view = example.view();
-    LdsmFinder finder(forest, {});
+    ForestFinder finder(forest, {});
     finder.start({&view, 1});
     CHECK_EQ(finder.stats(0).depth, deepest);
   }

@@ -1,14 +1,14 @@
-// Why an LdSM forest gives a label its score: the ways of an example to its leaves, and what each feature says on them.
+// Why a forest gives a label its score: the ways of an example to its leaves, and what each feature says on them.
 #pragma once
 
 #include <cstdint>
 #include <vector>
 
-#include "labelgrove/ldsm.hpp"
+#include "labelgrove/forest.hpp"
 
 namespace labelgrove {
 
-struct LdsmRoutes {
+struct ForestRoutes {
   // From an inner node to one of its children.
   struct Step {
     std::uint32_t tree;
@@ -23,11 +23,11 @@ struct LdsmRoutes {
   };
   std::vector<Step> steps;           // each after the one before it
   std::vector<Leaf> leaves;          // in the order of the trees
-  std::vector<float> bias;           // by step: the margin of the child's regressor without any feature
+  std::vector<float> bias;           // by step: what speaks for the child without any feature
   std::vector<float> contributions;  // (steps, features of x): what each feature adds to it
 };
 
 // The ways that predictions go.
-LdsmRoutes explain_ldsm(const Ldsm& forest, const Features& x);
+ForestRoutes explain_forest(const Forest& forest, const Features& x);
 
 }  // namespace labelgrove

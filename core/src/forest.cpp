@@ -1,4 +1,4 @@
-#include "labelgrove/ldsm.hpp"
+#include "labelgrove/forest.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -11,7 +11,7 @@ namespace labelgrove {
 namespace {
 
 // Asks the CPU for the beginning of a leaf's histogram; what follows it fetches by itself.
-void fetch(const LdsmRouter::Leaf& leaf) {
+void fetch(const ForestRouter::Leaf& leaf) {
   constexpr std::size_t kLine = 64 / sizeof(float);
   for (std::size_t at = 0; at < std::min<std::size_t>(leaf.size, 8 * kLine); at += kLine) {
     __builtin_prefetch(leaf.tree->labels.data() + leaf.begin + at);
@@ -21,19 +21,19 @@ void fetch(const LdsmRouter::Leaf& leaf) {
 
 }  // namespace
 
-void Ldsm::grow(const LdsmExamples& data, unsigned threads) {
+void Forest::grow(const ForestExamples& data, unsigned threads) {
   known_.assign(data.label_count, 0);
   for (std::size_t i = 0; i < data.size; ++i) {
     for (const LabelId label : data.example(i).labels) known_[label] = 1;
   }
-  const LdsmTrainingSet set(data, options_.normalize);
+  const ForestTrainingSet set(data, options_.normalize);
   // Trees first: they need nothing from each other, and what is trained ahead in one may be in vain.
   const unsigned at_once = std::clamp(threads, 1U, options_.trees);
   const unsigned within = std::max(1U, threads / at_once);
   if (data.progress != nullptr) data.progress->expect(options_.trees);
-  std::vector<LdsmTree> trees(options_.trees);
+  std::vector<ForestTree> trees(options_.trees);
   parallel_for(options_.trees, at_once, [&](std::size_t tree) {
-    trees[tree] = grow_ldsm_tree(options_, set, static_cast<std::uint32_t>(tree), within);
+    trees[tree] = grow_tree(options_, set, static_cast<std::uint32_t>(tree), within);
     if (data.progress != nullptr) data.progress->advance(1);
   });
   trees_ = std::move(trees);
@@ -41,8 +41,8 @@ void Ldsm::grow(const LdsmExamples& data, unsigned threads) {
   examples_seen_ = data.size;
 }
 
-void Ldsm::find_centroids(const LdsmTrainingSet& set) {
-  const LdsmExamples& data = set.examples();
+void Forest::find_centroids(const ForestTrainingSet& set) {
+  const ForestExamples& data = set.examples();
   std::vector<std::vector<std::uint32_t>> examples(data.label_count);
   for (std::uint32_t i = 0; i < data.size; ++i) {
     for (const LabelId label : data.example(i).labels) examples[label].push_back(i);
@@ -61,34 +61,34 @@ void Ldsm::find_centroids(const LdsmTrainingSet& set) {
   }
 }
 
-void Ldsm::remove_labels(std::span<const LabelId> labels) {
+void Forest::remove_labels(std::span<const LabelId> labels) {
   for (const LabelId label : labels) {
     if (label < known_.size()) known_[label] = 0;
   }
 }
 
-Ldsm::Size Ldsm::size() const {
+Forest::Size Forest::size() const {
   Size size;
   size.model_bytes = centroids_.bytes();
-  for (const LdsmTree& tree : trees_) {
-    size.model_bytes += tree.nodes.capacity() * sizeof(LdsmTree::Node) + tree.labels.capacity() * sizeof(LabelId) +
+  for (const ForestTree& tree : trees_) {
+    size.model_bytes += tree.nodes.capacity() * sizeof(ForestTree::Node) + tree.labels.capacity() * sizeof(LabelId) +
                         tree.shares.capacity() * sizeof(float);
-    for (const LdsmTree::Node& node : tree.nodes) {
-      if (!node.regressors) continue;
-      size.weights += node.regressors->weights().size();
-      size.model_bytes += node.regressors->bytes();
+    for (const ForestTree::Node& node : tree.nodes) {
+      if (!node.planes) continue;
+      size.weights += node.planes->weights().size();
+      size.model_bytes += node.planes->bytes();
     }
   }
   return size;
 }
 
-LdsmFinder::LdsmFinder(const Ldsm& forest, std::span<const std::uint8_t> allowed)
-    : forest_(forest), allowed_(allowed), router_(forest.options().arity), sums_(forest.label_count()) {}
+ForestFinder::ForestFinder(const Forest& forest, std::span<const std::uint8_t> allowed)
+    : forest_(forest), allowed_(allowed), router_(forest.options()), sums_(forest.label_count()) {}
 
-void LdsmFinder::start(std::span<const Features> batch) {
+void ForestFinder::start(std::span<const Features> batch) {
   batch_ = batch;
   router_.start(batch);
-  for (const LdsmTree& tree : forest_.trees()) router_.route(tree);
+  for (const ForestTree& tree : forest_.trees()) router_.route(tree);
   squares_.clear();
   for (const Features& x : batch) {
     if (forest_.centroids().empty()) break;
@@ -100,7 +100,7 @@ void LdsmFinder::start(std::span<const Features> batch) {
 }
 
 template <typename Take>
-void LdsmFinder::score(std::size_t i, Take&& take) {
+void ForestFinder::score(std::size_t i, Take&& take) {
   const auto& leaves = router_.ways(i).leaves;
   std::uint32_t voting = 0;
   std::size_t entries = 0;
@@ -128,7 +128,7 @@ void LdsmFinder::score(std::size_t i, Take&& take) {
     std::ranges::fill(sums_, 0.0F);
     return;
   }
-  for (const LdsmRouter::Leaf& leaf : leaves) {
+  for (const ForestRouter::Leaf& leaf : leaves) {
     for (std::size_t at = leaf.begin; at < leaf.begin + leaf.size; ++at) {
       pass_on(leaf.tree->labels[at]);
       sums_[leaf.tree->labels[at]] = 0.0F;
@@ -136,7 +136,7 @@ void LdsmFinder::score(std::size_t i, Take&& take) {
   }
 }
 
-float LdsmFinder::mixed(std::size_t i, LabelId label, float share) const {
+float ForestFinder::mixed(std::size_t i, LabelId label, float share) const {
   const double weight = forest_.options().tail_weight;
   const double near = forest_.centroids().nearness(batch_[i], squares_[i], label, forest_.options().tail_gamma);
   const double score = std::pow(static_cast<double>(share), 1.0 - weight) * std::pow(near, weight);
@@ -144,7 +144,7 @@ float LdsmFinder::mixed(std::size_t i, LabelId label, float share) const {
   return std::max(static_cast<float>(score), std::numeric_limits<float>::min());
 }
 
-void LdsmFinder::top_k(std::size_t i, std::size_t k, std::vector<Scored>& found) {
+void ForestFinder::top_k(std::size_t i, std::size_t k, std::vector<Scored>& found) {
   const auto better = [](const Scored& a, const Scored& b) {
     return a.probability != b.probability ? a.probability > b.probability : a.label < b.label;
   };
@@ -172,7 +172,7 @@ void LdsmFinder::top_k(std::size_t i, std::size_t k, std::vector<Scored>& found)
   }
 }
 
-void LdsmFinder::above_threshold(std::size_t i, std::span<const float> thresholds, std::vector<Scored>& found) {
+void ForestFinder::above_threshold(std::size_t i, std::span<const float> thresholds, std::vector<Scored>& found) {
   found.clear();
   score(i, [&](LabelId label, float value) {
     if (value >= (thresholds.size() == 1 ? thresholds[0] : thresholds[label]) && open(label))

@@ -1,4 +1,4 @@
-#include "labelgrove/ldsm_explain.hpp"
+#include "labelgrove/forest_explain.hpp"
 
 #include <ranges>
 
@@ -8,10 +8,10 @@ namespace {
 // The steps through one tree.
 class Climber {
  public:
-  Climber(LdsmRoutes& routes, const LdsmTree& tree, std::uint32_t number, std::uint32_t arity)
+  Climber(ForestRoutes& routes, const ForestTree& tree, std::uint32_t number, std::uint32_t children)
       : routes_(routes), ways_in_(tree.nodes.size()), step_(tree.nodes.size(), kNone) {
     for (NodeId v = 0; v < tree.nodes.size(); ++v) {
-      for (std::uint32_t m = 0; m < arity && !tree.nodes[v].is_leaf(); ++m)
+      for (std::uint32_t m = 0; m < children && !tree.nodes[v].is_leaf(); ++m)
         ways_in_[tree.nodes[v].first_child + m] = {number, v, m, kNone};
     }
   }
@@ -30,31 +30,34 @@ class Climber {
   }
 
  private:
-  LdsmRoutes& routes_;
-  std::vector<LdsmRoutes::Step> ways_in_;  // by node: the step to it
-  std::vector<std::uint32_t> step_;        // by node: its number, or kNone
+  ForestRoutes& routes_;
+  std::vector<ForestRoutes::Step> ways_in_;  // by node: the step to it
+  std::vector<std::uint32_t> step_;          // by node: its number, or kNone
 };
 
 }  // namespace
 
-LdsmRoutes explain_ldsm(const Ldsm& forest, const Features& x) {
-  LdsmRoutes routes;
-  LdsmRouter router(forest.options().arity);
+ForestRoutes explain_forest(const Forest& forest, const Features& x) {
+  ForestRoutes routes;
+  ForestRouter router(forest.options());
   for (std::uint32_t number = 0; number < forest.trees().size(); ++number) {
-    const LdsmTree& tree = forest.trees()[number];
+    const ForestTree& tree = forest.trees()[number];
     router.start({&x, 1});
     router.route(tree);
-    Climber climber(routes, tree, number, forest.options().arity);
-    for (const LdsmRouter::Leaf& leaf : router.ways(0).leaves)
+    Climber climber(routes, tree, number, forest.options().children);
+    for (const ForestRouter::Leaf& leaf : router.ways(0).leaves)
       routes.leaves.push_back({number, leaf.node, climber.to(leaf.node)});
   }
   routes.contributions.resize(routes.steps.size() * x.size);
   float* added = routes.contributions.data();
-  for (const LdsmRoutes::Step& step : routes.steps) {
-    const LdsmRegressors& node = *forest.trees()[step.tree].nodes[step.node].regressors;
-    routes.bias.push_back(node.bias()[step.child]);
+  for (const ForestRoutes::Step& step : routes.steps) {
+    const Hyperplanes& node = *forest.trees()[step.tree].nodes[step.node].planes;
+    // A single hyperplane speaks for the second child, and against the first.
+    const std::uint32_t column = node.count() == 1 ? 0 : step.child;
+    const float sign = node.count() == 1 && step.child == 0 ? -1.0F : 1.0F;
+    routes.bias.push_back(sign * node.bias()[column]);
     node.for_each_row(x, [&](std::uint32_t j, const float* row) {
-      added[j] = row != nullptr ? row[step.child] * x.values[j] : 0.0F;
+      added[j] = row != nullptr ? sign * row[column] * x.values[j] : 0.0F;
     });
     added += x.size;
   }

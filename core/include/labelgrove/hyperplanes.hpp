@@ -1,5 +1,6 @@
-// The regressors of an inner LdSM node once they have learnt: one row of weights a feature, in increasing order of the
-// features, so that rows are read one behind the other.
+// The hyperplanes by which an inner node of a forest sends examples on, once they are learnt: LdSM's M regressors, or
+// FastXML's one. One row of weights a feature, in increasing order of the features, so that rows are read one behind the
+// other.
 #pragma once
 
 #include <algorithm>
@@ -10,27 +11,25 @@
 
 #include "labelgrove/base.hpp"
 #include "labelgrove/node_block.hpp"
-#include "labelgrove/regressor_block.hpp"
 
 namespace labelgrove {
 
-class LdsmRegressors {
+class Hyperplanes {
  public:
-  // What `learnt` has learnt of these features, which it knows by their places here. REQUIRES: they increase.
-  LdsmRegressors(const RegressorBlock& learnt, std::span<const FeatureId> features);
-  // Row 0 of `weights` belongs to the bias, row r to the feature before it. With `borrow` both are read where they lie
-  // and must outlive this. REQUIRES: features increase.
-  LdsmRegressors(std::uint32_t arity, std::span<const FeatureId> features, std::span<const float> weights, bool borrow);
-  LdsmRegressors(LdsmRegressors&&) = default;
-  LdsmRegressors& operator=(LdsmRegressors&&) = default;
+  // Row 0 of `weights` belongs to the bias, row r to the feature before it. REQUIRES: features increase.
+  Hyperplanes(std::uint32_t count, std::span<const FeatureId> features, std::vector<float> weights);
+  // With `borrow` both are read where they lie and must outlive this.
+  Hyperplanes(std::uint32_t count, std::span<const FeatureId> features, std::span<const float> weights, bool borrow);
+  Hyperplanes(Hyperplanes&&) = default;
+  Hyperplanes& operator=(Hyperplanes&&) = default;
 
-  std::uint32_t arity() const { return arity_; }
+  std::uint32_t count() const { return count_; }
   std::span<const FeatureId> features() const { return features_; }
   // With the bias.
   std::span<const float> weights() const { return weights_; }
   const float* bias() const { return weights_.data(); }
   // Of the feature at that place.
-  const float* row(std::size_t place) const { return weights_.data() + (place + 1) * arity_; }
+  const float* row(std::size_t place) const { return weights_.data() + (place + 1) * count_; }
 
   bool is_finite() const;
   // out[m] = w . x where x.ids are places of features, not features.
@@ -43,7 +42,7 @@ class LdsmRegressors {
   }
 
  private:
-  std::uint32_t arity_;
+  std::uint32_t count_;
   std::vector<FeatureId> own_features_;
   std::vector<float> own_weights_;
   std::span<const FeatureId> features_;
@@ -51,7 +50,7 @@ class LdsmRegressors {
 };
 
 template <typename Take>
-void LdsmRegressors::for_each_row(const Features& x, Take&& take) const {
+void Hyperplanes::for_each_row(const Features& x, Take&& take) const {
   std::size_t at = 0;
   for (std::uint32_t j = 0; j < x.size; ++j) {
     // Steps that double, then halves: what is looked for is near in a node that knows few features, or far in one that

@@ -1,4 +1,4 @@
-#include "labelgrove/ldsm_node_trainer.hpp"
+#include "labelgrove/node_splitter.hpp"
 
 #include <algorithm>
 #include <bit>
@@ -19,9 +19,6 @@ double priority_of(const LabelHistogram& histogram) {
   return total_count(histogram) - most;
 }
 
-// Whether J counts an example.
-bool trains(std::span<const LabelId> labels, double weight) { return !labels.empty() && weight != 0.0; }
-
 }  // namespace
 
 double total_count(const LabelHistogram& histogram) {
@@ -30,18 +27,16 @@ double total_count(const LabelHistogram& histogram) {
   return sum;
 }
 
-LdsmNodeTrainer::LdsmNodeTrainer(const LdsmOptions& options, const LdsmTrainingSet& data)
+NodeSplitter::NodeSplitter(const ForestOptions& options, const ForestTrainingSet& data)
     : options_(options),
       data_(data),
-      objective_(options.arity, options.objective),
       slot_(data.examples().label_count),
       place_(data.feature_numbers(), kNone),
       count_(data.feature_numbers()),
-      targets_(options.arity),
-      margins_(options.arity) {}
+      margins_(options.hyperplanes()) {}
 
-LdsmDraft LdsmNodeTrainer::root(std::uint64_t key) const {
-  LdsmDraft root;
+NodeDraft NodeSplitter::root(std::uint64_t key) const {
+  NodeDraft root;
   root.key = key;
   root.examples.resize(data_.examples().size);
   std::iota(root.examples.begin(), root.examples.end(), 0U);
@@ -56,28 +51,22 @@ LdsmDraft LdsmNodeTrainer::root(std::uint64_t key) const {
   return root;
 }
 
-LdsmNodeTrainer::Split LdsmNodeTrainer::split(const LdsmDraft& node) {
+NodeSplitter::Split NodeSplitter::split(const NodeDraft& node) {
   Split split;
-  number_labels(node.histogram);
-  number_features(node.examples);
-  RegressorBlock block(options_.learner, options_.arity, static_cast<std::uint32_t>(features_.size()), node.key);
-  train(node, block, split.outcome);
-  LdsmRegressors learnt(block, features_);
+  for (std::uint32_t s = 0; s < node.histogram.size(); ++s) slot_[node.histogram[s].label] = s;
+  std::vector<float> weights = learn(node, split.figures);
+  Hyperplanes planes(options_.hyperplanes(), features_, std::move(weights));
   // Steps that are too large can lead beyond all numbers.
-  if (learnt.is_finite() && send(node, learnt, split.children)) {
-    measure(node, split.outcome);
-    split.regressors.emplace(std::move(learnt));
+  if (planes.is_finite() && send(node, planes, split.children)) {
+    measure(node, split.figures);
+    split.planes.emplace(std::move(planes));
   } else {
     split.children.clear();
   }
   return split;
 }
 
-void LdsmNodeTrainer::number_labels(const LabelHistogram& histogram) {
-  for (std::uint32_t s = 0; s < histogram.size(); ++s) slot_[histogram[s].label] = s;
-}
-
-void LdsmNodeTrainer::number_features(std::span<const std::uint32_t> examples) {
+void NodeSplitter::number_features(std::span<const std::uint32_t> examples, std::uint32_t min_count) {
   for (const FeatureId feature : features_) place_[data_.number_of(feature)] = kNone;
   features_.clear();
   seen_.clear();
@@ -97,13 +86,22 @@ void LdsmNodeTrainer::number_features(std::span<const std::uint32_t> examples) {
     std::ranges::sort(seen_);
   }
   for (const std::uint32_t number : seen_) {
-    if (std::exchange(count_[number], 0) < options_.min_count) continue;
+    if (std::exchange(count_[number], 0) < min_count) continue;
     place_[number] = static_cast<std::uint32_t>(features_.size());
     features_.push_back(data_.feature(number));
   }
 }
 
-void LdsmNodeTrainer::take(const LdsmExamples::Example& example, double scale) {
+void NodeSplitter::keep_features(std::span<const std::uint32_t> places) {
+  for (const FeatureId feature : features_) place_[data_.number_of(feature)] = kNone;
+  for (std::uint32_t n = 0; n < places.size(); ++n) {
+    features_[n] = features_[places[n]];
+    place_[data_.number_of(features_[n])] = n;
+  }
+  features_.resize(places.size());
+}
+
+void NodeSplitter::take(const ForestExamples::Example& example, double scale) {
   const Features& x = example.x;
   ids_.resize(x.size);
   values_.resize(x.size);
@@ -121,66 +119,33 @@ void LdsmNodeTrainer::take(const LdsmExamples::Example& example, double scale) {
   for (const LabelId label : example.labels) slots_.push_back(slot_[label]);
 }
 
-void LdsmNodeTrainer::train(const LdsmDraft& node, RegressorBlock& block, LdsmSplit& outcome) {
-  objective_.start(node.histogram.size());
-  order_ = node.examples;
-  for (std::uint32_t epoch = 0; epoch < options_.epochs; ++epoch) {
-    if (options_.shuffle) shuffle(draw(node.key, Draw::shuffle, epoch));
-    for (const std::uint32_t i : order_) {
-      const double weight = data_.examples().weight(i);
-      const LdsmExamples::Example example = data_.examples().example(i);
-      if (!trains(example.labels, weight)) continue;
-      take(example, data_.scale(i));
-      const std::uint32_t directions = objective_.choose(slots_, weight);
-      for (std::uint32_t m = 0; m < options_.arity; ++m) targets_[m] = (directions >> m & 1U) != 0 ? 1.0F : 0.0F;
-      block.learn(x_, targets_, static_cast<float>(weight), work_, margins_.data());
-      objective_.record(slots_, weight, margins_);
-    }
-    outcome.course.push_back(static_cast<float>(objective_.value()));
-  }
-}
-
-void LdsmNodeTrainer::shuffle(std::uint64_t key) {
-  for (std::size_t n = order_.size(); n > 1; --n) std::swap(order_[n - 1], order_[draw(key, Draw::shuffle, n) % n]);
-}
-
 // Whether anything was moved: a child holds some of the examples and not all.
-bool LdsmNodeTrainer::send(const LdsmDraft& node, const LdsmRegressors& regressors, std::vector<LdsmDraft>& children) {
-  children.resize(options_.arity);
-  counts_.assign(node.histogram.size() * options_.arity, 0.0);
+bool NodeSplitter::send(const NodeDraft& node, const Hyperplanes& planes, std::vector<NodeDraft>& children) {
+  children.resize(options_.children);
+  counts_.assign(node.histogram.size() * options_.children, 0.0);
   for (const std::uint32_t i : node.examples) {
+    const double weight = data_.examples().weight(i);
     take(data_.examples().example(i), data_.scale(i));
-    regressors.margins_by_place(x_, work_, margins_.data());
+    planes.margins_by_place(x_, work_, margins_.data());
     for (std::uint32_t left = directions_of(margins_); left != 0; left &= left - 1) {
       const auto m = static_cast<std::uint32_t>(std::countr_zero(left));
       children[m].examples.push_back(i);
-      for (const std::uint32_t label : slots_)
-        counts_[std::size_t{label} * options_.arity + m] += data_.examples().weight(i);
+      if (weight == 0.0) continue;  // the histogram need not have its labels
+      for (const std::uint32_t label : slots_) counts_[std::size_t{label} * options_.children + m] += weight;
     }
   }
   bool moved = false;
-  for (std::uint32_t m = 0; m < options_.arity; ++m) {
-    LdsmDraft& child = children[m];
+  for (std::uint32_t m = 0; m < options_.children; ++m) {
+    NodeDraft& child = children[m];
     child.key = draw(node.key, Draw::places, m);
     for (std::size_t s = 0; s < node.histogram.size(); ++s) {
-      const double count = counts_[s * options_.arity + m];
+      const double count = counts_[s * options_.children + m];
       if (count > 0.0) child.histogram.push_back({node.histogram[s].label, count});
     }
     child.priority = priority_of(child.histogram);
     moved = moved || (!child.examples.empty() && child.examples.size() < node.examples.size());
   }
   return moved;
-}
-
-void LdsmNodeTrainer::measure(const LdsmDraft& node, LdsmSplit& outcome) {
-  objective_.start(node.histogram.size());
-  for (std::uint32_t s = 0; s < node.histogram.size(); ++s) {
-    objective_.add(s, node.histogram[s].count,
-                   std::span(counts_).subspan(std::size_t{s} * options_.arity, options_.arity));
-  }
-  outcome.objective = static_cast<float>(objective_.value());
-  outcome.balance = static_cast<float>(objective_.balance());
-  outcome.purity = static_cast<float>(objective_.purity());
 }
 
 }  // namespace labelgrove

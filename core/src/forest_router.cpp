@@ -1,4 +1,4 @@
-#include "labelgrove/ldsm_router.hpp"
+#include "labelgrove/forest_router.hpp"
 
 #include <algorithm>
 #include <array>
@@ -19,33 +19,34 @@ constexpr FeatureId kTableFeatures = 1U << 18;
 // where looking features up one by one waits for a cache miss each time.
 constexpr std::size_t kRowsPerExample = 256;
 
-// Copies whole table rows; the lanes beyond the node's arity are never read.
+// Copies whole table rows; the lanes beyond the node's hyperplanes are never read.
 template <std::size_t Stride>
-void copy_rows(const LdsmRegressors& node, float* table) {
+void copy_rows(const Hyperplanes& node, float* table) {
   const auto features = node.features();
   if (features.empty()) return;
   const std::size_t last = features.size() - 1;
   for (std::size_t r = 0; r < last; ++r)  // the row after it is there to be read into
     std::memcpy(table + features[r] * Stride, node.row(r), Stride * sizeof(float));
-  std::copy_n(node.row(last), node.arity(), table + features[last] * Stride);
+  std::copy_n(node.row(last), node.count(), table + features[last] * Stride);
 }
 
 template <std::size_t Stride>
-void clear_rows(const LdsmRegressors& node, float* table) {
+void clear_rows(const Hyperplanes& node, float* table) {
   for (const FeatureId feature : node.features()) std::memset(table + feature * Stride, 0, Stride * sizeof(float));
 }
 
 }  // namespace
 
-LdsmRouter::LdsmRouter(std::uint32_t arity) : arity_(arity), stride_((arity + 3) / 4 * 4) {}
+ForestRouter::ForestRouter(const ForestOptions& options)
+    : children_(options.children), planes_(options.hyperplanes()), stride_(planes_ == 1 ? 1 : (planes_ + 3) / 4 * 4) {}
 
-void LdsmRouter::start(std::span<const Features> examples) {
+void ForestRouter::start(std::span<const Features> examples) {
   examples_ = examples;
   ways_.assign(examples.size(), {});
   classifiers_.assign(examples.size(), 0);
 }
 
-void LdsmRouter::route(const LdsmTree& tree) {
+void ForestRouter::route(const ForestTree& tree) {
   waiting_.resize(examples_.size());
   std::iota(waiting_.begin(), waiting_.end(), 0U);
   visits_.clear();
@@ -55,18 +56,18 @@ void LdsmRouter::route(const LdsmTree& tree) {
     visits_.pop_back();
     run_.assign(waiting_.begin() + static_cast<std::ptrdiff_t>(begin), waiting_.end());
     waiting_.resize(begin);
-    const LdsmTree::Node& node = tree.nodes[v];
+    const ForestTree::Node& node = tree.nodes[v];
     if (node.is_leaf()) {
       arrive(tree, v);
       continue;
     }
-    evaluate(*node.regressors);
-    for (std::uint32_t m = arity_; m-- > 0;) send(node.first_child + m, m);
+    evaluate(*node.planes);
+    for (std::uint32_t m = children_; m-- > 0;) send(node.first_child + m, m);
   }
 }
 
-void LdsmRouter::arrive(const LdsmTree& tree, NodeId leaf) {
-  const LdsmTree::Node& node = tree.nodes[leaf];
+void ForestRouter::arrive(const ForestTree& tree, NodeId leaf) {
+  const ForestTree::Node& node = tree.nodes[leaf];
   for (const std::uint32_t i : run_) {
     Ways& ways = ways_[i];
     ways.leaves.push_back({&tree, leaf, static_cast<std::uint32_t>(node.end - node.begin), node.begin});
@@ -75,7 +76,7 @@ void LdsmRouter::arrive(const LdsmTree& tree, NodeId leaf) {
 }
 
 // Those of the run that take direction m wait for the child.
-void LdsmRouter::send(NodeId child, std::uint32_t m) {
+void ForestRouter::send(NodeId child, std::uint32_t m) {
   const std::size_t begin = waiting_.size();
   waiting_.resize(begin + run_.size());
   std::size_t last = begin;
@@ -88,7 +89,7 @@ void LdsmRouter::send(NodeId child, std::uint32_t m) {
 }
 
 // Fills sent_ for the run.
-void LdsmRouter::evaluate(const LdsmRegressors& node) {
+void ForestRouter::evaluate(const Hyperplanes& node) {
   sent_.resize(run_.size());
   const bool is_spread = run_.size() * kRowsPerExample >= node.features().size() && spread(node);
   const float* bias = node.bias();
@@ -97,38 +98,40 @@ void LdsmRouter::evaluate(const LdsmRegressors& node) {
     const Features& x = examples_[run_[i]];
     if (is_spread) margins_from_table(x, margins.data());
     else margins_one_by_one(x, node, margins.data());
-    for (std::uint32_t m = 0; m < arity_; ++m) margins[m] += bias[m];
-    sent_[i] = static_cast<std::uint8_t>(directions_of(std::span(margins).first(arity_)));
-    classifiers_[run_[i]] += arity_;
+    for (std::uint32_t m = 0; m < planes_; ++m) margins[m] += bias[m];
+    sent_[i] = static_cast<std::uint8_t>(directions_of(std::span(margins).first(planes_)));
+    classifiers_[run_[i]] += planes_;
   }
   if (is_spread) gather(node);
 }
 
-void LdsmRouter::margins_from_table(const Features& x, float* out) {
+void ForestRouter::margins_from_table(const Features& x, float* out) {
   const auto known = static_cast<FeatureId>(table_.size() / stride_);
   const auto n = static_cast<std::size_t>(std::lower_bound(x.ids, x.ids + x.size, known) - x.ids);
   kernels().table_margins(table_.data(), stride_, x.ids, x.values, n, stride_, out);
 }
 
-void LdsmRouter::margins_one_by_one(const Features& x, const LdsmRegressors& node, float* out) {
+void ForestRouter::margins_one_by_one(const Features& x, const Hyperplanes& node, float* out) {
   rows_.resize(x.size);
   node.for_each_row(x, [&](std::uint32_t j, const float* row) { rows_[j] = row != nullptr ? row : kNoWeights.data(); });
-  kernels().margins(rows_.data(), x.values, x.size, arity_, out);
+  kernels().margins(rows_.data(), x.values, x.size, planes_, out);
 }
 
 // Whether the table now holds the node's weights.
-bool LdsmRouter::spread(const LdsmRegressors& node) {
+bool ForestRouter::spread(const Hyperplanes& node) {
   const FeatureId largest = node.features().empty() ? 0 : node.features().back();
   if (largest >= kTableFeatures) return false;
   if (table_.size() < (largest + std::size_t{1}) * stride_) table_.resize((largest + std::size_t{1}) * stride_);
-  if (stride_ == 4) copy_rows<4>(node, table_.data());
+  if (stride_ == 1) copy_rows<1>(node, table_.data());
+  else if (stride_ == 4) copy_rows<4>(node, table_.data());
   else copy_rows<8>(node, table_.data());
   return true;
 }
 
 // Empties the table again.
-void LdsmRouter::gather(const LdsmRegressors& node) {
-  if (stride_ == 4) clear_rows<4>(node, table_.data());
+void ForestRouter::gather(const Hyperplanes& node) {
+  if (stride_ == 1) clear_rows<1>(node, table_.data());
+  else if (stride_ == 4) clear_rows<4>(node, table_.data());
   else clear_rows<8>(node, table_.data());
 }
 

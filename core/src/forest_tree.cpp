@@ -1,38 +1,45 @@
-#include "labelgrove/ldsm_tree.hpp"
+#include "labelgrove/forest_tree.hpp"
 
 #include <algorithm>
+#include <memory>
 #include <optional>
 #include <set>
 #include <utility>
 
+#include "labelgrove/fastxml_splitter.hpp"
 #include "labelgrove/hash.hpp"
-#include "labelgrove/ldsm_node_trainer.hpp"
+#include "labelgrove/ldsm_splitter.hpp"
 #include "labelgrove/parallel.hpp"
 
 namespace labelgrove {
 namespace {
 
-using Split = LdsmNodeTrainer::Split;
+using Split = NodeSplitter::Split;
 
 // Features below this are their own numbers: every thread keeps a table of them.
 constexpr FeatureId kDirectFeatures = 1U << 20;
 
-// Algorithm 1. The order in which nodes are split decides only which of them are before T_max is reached; how a node
+std::unique_ptr<NodeSplitter> splitter_of(const ForestOptions& options, const ForestTrainingSet& data) {
+  if (options.ldsm() != nullptr) return std::make_unique<LdsmSplitter>(options, data);
+  return std::make_unique<FastxmlSplitter>(options, data);
+}
+
+// LdSM's Algorithm 1. The order in which nodes are split decides only which of them are before T_max is reached; how a node
 // is split depends on nothing but its examples and its place. So several threads train the next nodes of the queue
 // ahead of their turn, and what is not needed in the end is thrown away.
 class Grower {
  public:
-  Grower(const LdsmOptions& options, const LdsmTrainingSet& data, unsigned threads)
+  Grower(const ForestOptions& options, const ForestTrainingSet& data, unsigned threads)
       : options_(options), data_(data.examples()), threads_(threads), queue_(Before{&drafts_}) {
-    for (unsigned t = 0; t < threads; ++t) trainers_.emplace_back(options, data);
+    for (unsigned t = 0; t < threads; ++t) splitters_.push_back(splitter_of(options, data));
   }
 
-  LdsmTree grow(std::uint64_t key);
+  ForestTree grow(std::uint64_t key);
 
  private:
   // The order of the queue: higher priority first, among equals the older node.
   struct Before {
-    const std::vector<LdsmDraft>* drafts;
+    const std::vector<NodeDraft>* drafts;
     bool operator()(NodeId a, NodeId b) const {
       const double pa = (*drafts)[a].priority;
       const double pb = (*drafts)[b].priority;
@@ -45,18 +52,18 @@ class Grower {
   void make_children(NodeId v, Split& split);
   void fill_leaf(NodeId v);
 
-  const LdsmOptions& options_;
-  const LdsmExamples& data_;
+  const ForestOptions& options_;
+  const ForestExamples& data_;
   unsigned threads_;
-  std::vector<LdsmNodeTrainer> trainers_;
-  LdsmTree tree_;
-  std::vector<LdsmDraft> drafts_;             // by node
+  std::vector<std::unique_ptr<NodeSplitter>> splitters_;  // of each thread
+  ForestTree tree_;
+  std::vector<NodeDraft> drafts_;             // by node
   std::vector<std::optional<Split>> splits_;  // by node: trained, and not yet popped
   std::set<NodeId, Before> queue_;
 };
 
 void Grower::push(NodeId v) {
-  const LdsmDraft& node = drafts_[v];
+  const NodeDraft& node = drafts_[v];
   const bool may_grow = tree_.nodes[v].depth < kMostDepth;
   if (may_grow && node.priority > 0.0 && node.examples.size() >= options_.min_examples) queue_.insert(v);
 }
@@ -68,17 +75,18 @@ void Grower::train_ahead() {
   for (auto v = queue_.begin(); v != queue_.end() && next.size() < threads_; ++v) {
     if (!splits_[*v]) next.push_back(*v);
   }
-  parallel_for(next.size(), threads_, [&](std::size_t i) { splits_[next[i]] = trainers_[i].split(drafts_[next[i]]); });
+  parallel_for(next.size(), threads_,
+               [&](std::size_t i) { splits_[next[i]] = splitters_[i]->split(drafts_[next[i]]); });
 }
 
 void Grower::make_children(NodeId v, Split& split) {
   const auto first = static_cast<NodeId>(tree_.nodes.size());
   const std::uint32_t depth = tree_.nodes[v].depth + 1;
   tree_.nodes[v].first_child = first;
-  tree_.nodes[v].regressors = std::move(split.regressors);
-  tree_.nodes[v].split = std::move(split.outcome);
-  for (LdsmDraft& child : split.children) {
-    LdsmTree::Node node;
+  tree_.nodes[v].planes = std::move(split.planes);
+  tree_.nodes[v].split = std::move(split.figures);
+  for (NodeDraft& child : split.children) {
+    ForestTree::Node node;
     node.depth = depth;
     node.examples = static_cast<std::uint32_t>(child.examples.size());
     tree_.nodes.push_back(std::move(node));
@@ -86,16 +94,16 @@ void Grower::make_children(NodeId v, Split& split) {
     splits_.emplace_back();
     push(static_cast<NodeId>(tree_.nodes.size() - 1));
   }
-  drafts_[v] = LdsmDraft();
+  drafts_[v] = NodeDraft();
 }
 
 void Grower::fill_leaf(NodeId v) {
-  const LdsmDraft& draft = drafts_[v];
+  const NodeDraft& draft = drafts_[v];
   double divisor = 0.0;
   if (options_.share == LeafShare::labels) divisor = total_count(draft.histogram);
   else
     for (const std::uint32_t i : draft.examples) divisor += data_.weight(i);
-  LdsmTree::Node& node = tree_.nodes[v];
+  ForestTree::Node& node = tree_.nodes[v];
   node.begin = tree_.labels.size();
   for (const LabelCount& entry : draft.histogram) {
     tree_.labels.push_back(entry.label);
@@ -104,8 +112,8 @@ void Grower::fill_leaf(NodeId v) {
   node.end = tree_.labels.size();
 }
 
-LdsmTree Grower::grow(std::uint64_t key) {
-  LdsmDraft root = trainers_[0].root(key);
+ForestTree Grower::grow(std::uint64_t key) {
+  NodeDraft root = splitters_[0]->root(key);
   tree_.nodes.emplace_back();
   tree_.nodes[0].examples = static_cast<std::uint32_t>(root.examples.size());
   drafts_.push_back(std::move(root));
@@ -118,9 +126,9 @@ LdsmTree Grower::grow(std::uint64_t key) {
     queue_.erase(queue_.begin());
     Split split = std::move(*splits_[v]);
     splits_[v].reset();
-    if (!split.regressors) continue;  // undone: the node stays a leaf
+    if (!split.planes) continue;  // undone: the node stays a leaf
     make_children(v, split);
-    t += options_.arity;
+    t += options_.children;
   }
   for (NodeId v = 0; v < tree_.nodes.size(); ++v) {
     if (tree_.nodes[v].is_leaf()) fill_leaf(v);
@@ -130,7 +138,7 @@ LdsmTree Grower::grow(std::uint64_t key) {
 
 }  // namespace
 
-LdsmTrainingSet::LdsmTrainingSet(const LdsmExamples& examples, bool normalize)
+ForestTrainingSet::ForestTrainingSet(const ForestExamples& examples, bool normalize)
     : examples_(examples), scales_(examples.size, 1.0) {
   FeatureId largest = 0;
   for (std::size_t i = 0; i < examples.size; ++i) {
@@ -153,7 +161,8 @@ LdsmTrainingSet::LdsmTrainingSet(const LdsmExamples& examples, bool normalize)
   feature_numbers_ = map_.size();
 }
 
-LdsmTree grow_ldsm_tree(const LdsmOptions& options, const LdsmTrainingSet& data, std::uint32_t tree, unsigned threads) {
+ForestTree grow_tree(const ForestOptions& options, const ForestTrainingSet& data, std::uint32_t tree,
+                     unsigned threads) {
   return Grower(options, data, threads).grow(draw(options.seed, Draw::places, tree));
 }
 

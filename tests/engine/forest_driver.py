@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -10,7 +10,9 @@ import numpy as np
 from engine.driver import Array, labels_of, rows
 from engine.driver import example as engine_example
 from labelgrove import _core
+from labelgrove.models._fastxml import FastXMLClassifier, FastxmlOptions
 from labelgrove.models._ldsm import LdSMClassifier, LdsmOptions
+from naive import fastxml
 from naive.ldsm import Example, Node, Settings, Tree
 from naive.learners import BIAS, Instance
 
@@ -51,13 +53,43 @@ def grow(
     trees: int = 1,
     share: str = "examples",
     threads: int = 1,
-) -> _core.Ldsm:
-    """Give the engine's forest."""
+) -> _core.Forest:
+    """Give the engine's LdSM forest."""
+    return _grown(options(settings, trees, share), data, None, threads)
+
+
+def grow_fastxml(
+    settings: fastxml.Settings, data: Sequence[Example], *, trees: int, gain: Mapping[int, float]
+) -> _core.Forest:
+    """Give the engine's FastXML forest, its hyperplanes learnt to the end."""
+    parameters = FastXMLClassifier(
+        n_estimators=trees,
+        max_leaf_size=settings.MaxLeaf,
+        C=settings.C_delta,
+        C_rank=settings.C_r,
+        bias=settings.bias,
+        tol=1e-7,
+        max_rounds=settings.rounds,
+        normalize=False,
+        random_state=settings.seed,
+    ).get_params()
+    return _grown(FastxmlOptions.from_parameters(parameters).to_dict(), data, gain, 1)
+
+
+def _grown(
+    parameters: dict[str, Any],
+    data: Sequence[Example],
+    gain: Mapping[int, float] | None,
+    threads: int,
+) -> _core.Forest:
     examples = [engine_example(e.x, e.y) for e in data]
     weights = np.array([e.weight for e in data], np.float32)
     labels = 1 + max((k for e in data for k in e.y), default=0)
-    engine = _core.Ldsm(options(settings, trees, share))
-    engine.grow(*rows(examples), *labels_of(examples), weights, labels, threads, _core.Progress())
+    gains = np.array([gain[k] for k in range(labels)]) if gain else None
+    engine = _core.Forest(parameters)
+    engine.grow(
+        *rows(examples), *labels_of(examples), weights, gains, labels, threads, _core.Progress()
+    )
     return engine
 
 
@@ -66,7 +98,7 @@ def twins(settings: Settings, data: Sequence[Example], trees: int = 1) -> list[T
     return [Tree(settings, data, _core.draw, number) for number in range(trees)]
 
 
-def nodes(saved: dict[str, Array], arity: int) -> Iterator[list[dict[str, Any]]]:
+def nodes(saved: dict[str, Array], planes: int) -> Iterator[list[dict[str, Any]]]:
     """Give, tree by tree, every node as it is saved, with its weights by feature."""
     inner = leaf = feature = weight = at = 0
     for size in saved["tree.nodes"].tolist():
@@ -88,14 +120,16 @@ def nodes(saved: dict[str, Array], arity: int) -> Iterator[list[dict[str, Any]]]
             if node["first_child"] != LEAF:
                 count = int(saved["block.features"][inner])
                 ids = saved["weights.feature"][feature : feature + count].tolist()
-                cells = saved["weights.value"][weight : weight + (count + 1) * arity]
+                cells = saved["weights.value"][weight : weight + (count + 1) * planes]
                 node["weights"] = dict(
-                    zip([BIAS, *ids], cells.reshape(-1, arity).tolist(), strict=True)
+                    zip([BIAS, *ids], cells.reshape(-1, planes).tolist(), strict=True)
                 )
-                course = saved["split.course"].reshape(len(saved["block.features"]), -1)[inner]
-                node["course"] = course.tolist()
                 for name in ("objective", "balance", "purity"):
-                    node[name] = float(saved[f"split.{name}"][inner])
+                    if f"split.{name}" in saved:
+                        node[name] = float(saved[f"split.{name}"][inner])
+                if "split.course" in saved:
+                    course = saved["split.course"].reshape(len(saved["block.features"]), -1)
+                    node["course"] = course[inner].tolist()
                 inner, feature, weight = inner + 1, feature + count, weight + len(cells)
             tree.append(node)
         at += size

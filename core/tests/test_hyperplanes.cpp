@@ -1,13 +1,14 @@
 #include <vector>
 
 #include "harness.hpp"
-#include "labelgrove/ldsm_regressors.hpp"
+#include "labelgrove/hyperplanes.hpp"
+#include "labelgrove/regressor_block.hpp"
 #include "support.hpp"
 
 namespace labelgrove::testing {
 namespace {
 
-TEST("ldsm regressors: rows are found in the order of the example, wherever they lie") {
+TEST("hyperplanes: rows are found in the order of the example, wherever they lie") {
   for (const std::uint32_t known : {0U, 1U, 2U, 7U, 64U, 100U}) {
     std::vector<FeatureId> features;
     std::vector<float> weights(2, -1.0F);
@@ -16,8 +17,8 @@ TEST("ldsm regressors: rows are found in the order of the example, wherever they
       weights.insert(weights.end(), 2, static_cast<float>(3 * f + 1));
     }
     for (const bool borrow : {false, true}) {
-      LdsmRegressors first(2, features, weights, borrow);
-      const LdsmRegressors node(std::move(first));
+      Hyperplanes first(2, features, weights, borrow);
+      const Hyperplanes node(std::move(first));
       CHECK_EQ(node.bytes() > 0, !borrow);
       for (const FeatureId step : {1U, 2U, 5U, 90U}) {
         std::vector<FeatureId> ids;
@@ -37,7 +38,7 @@ TEST("ldsm regressors: rows are found in the order of the example, wherever they
   }
 }
 
-TEST("ldsm regressors: keep what a block has learnt of numbered features") {
+TEST("hyperplanes: keep what a block has learnt of numbered features") {
   LearnerOptions options;
   options.kind = LearnerKind::adagrad;
   options.loss = Loss::squared;
@@ -51,7 +52,7 @@ TEST("ldsm regressors: keep what a block has learnt of numbered features") {
   const Features x{ids.data(), values.data(), 2};
   block.learn(x, targets, 1.0F, work, margins.data());
   const std::vector<FeatureId> names{5, 900};
-  const LdsmRegressors node(block, names);
+  const Hyperplanes node(block.columns(), names, block.weights());
   std::vector<float> again(3);
   node.margins_by_place(x, work, again.data());
   CHECK(same_bits(again, margins));

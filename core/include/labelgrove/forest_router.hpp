@@ -1,4 +1,4 @@
-// Routes examples down LdSM trees (Algorithm 5), a batch at a time and node by node, so that a node's weights are
+// Routes examples down the trees of a forest (LdSM's Algorithm 5), a batch at a time and node by node, so that a node's weights are
 // fetched once for the whole batch. An example's leaves do not depend on the rest of the batch.
 #pragma once
 
@@ -7,15 +7,15 @@
 #include <vector>
 
 #include "labelgrove/base.hpp"
-#include "labelgrove/ldsm_tree.hpp"
+#include "labelgrove/forest_tree.hpp"
 
 namespace labelgrove {
 
 // Not thread-safe: each thread has its own.
-class LdsmRouter {
+class ForestRouter {
  public:
   struct Leaf {
-    const LdsmTree* tree;
+    const ForestTree* tree;
     NodeId node;
     std::uint32_t size;  // of its histogram, whose entries begin there
     std::size_t begin;
@@ -26,12 +26,12 @@ class LdsmRouter {
     std::uint32_t depth = 0;   // of the deepest leaf
   };
 
-  explicit LdsmRouter(std::uint32_t arity);
+  explicit ForestRouter(const ForestOptions& options);
 
   // The examples to be routed, which must outlive it.
   void start(std::span<const Features> examples);
   // Adds where they come in this tree.
-  void route(const LdsmTree& tree);
+  void route(const ForestTree& tree);
   const Ways& ways(std::size_t i) const { return ways_[i]; }
   // Evaluated for an example.
   std::uint32_t classifiers(std::size_t i) const { return classifiers_[i]; }
@@ -43,16 +43,17 @@ class LdsmRouter {
     std::size_t begin;
   };
 
-  void arrive(const LdsmTree& tree, NodeId leaf);
+  void arrive(const ForestTree& tree, NodeId leaf);
   void send(NodeId child, std::uint32_t m);
-  void evaluate(const LdsmRegressors& node);
-  bool spread(const LdsmRegressors& node);
-  void gather(const LdsmRegressors& node);
+  void evaluate(const Hyperplanes& node);
+  bool spread(const Hyperplanes& node);
+  void gather(const Hyperplanes& node);
   // Without the bias.
   void margins_from_table(const Features& x, float* out);
-  void margins_one_by_one(const Features& x, const LdsmRegressors& node, float* out);
+  void margins_one_by_one(const Features& x, const Hyperplanes& node, float* out);
 
-  std::uint32_t arity_;
+  std::uint32_t children_;
+  std::uint32_t planes_;                // of an inner node
   std::uint32_t stride_;                // of the table
   std::vector<float> table_;            // by feature: the weights of the node at hand, 0 where it has none
   std::vector<Visit> visits_;           // a stack: the tree is walked in preorder

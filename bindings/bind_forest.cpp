@@ -5,8 +5,8 @@
 
 #include "arrays.hpp"
 #include "held.hpp"
-#include "labelgrove/ldsm.hpp"
-#include "labelgrove/ldsm_explain.hpp"
+#include "labelgrove/forest.hpp"
+#include "labelgrove/forest_explain.hpp"
 #include "labelgrove/parallel.hpp"
 #include "model_archive.hpp"
 #include "predictions.hpp"
@@ -16,41 +16,55 @@
 namespace labelgrove::bindings {
 namespace {
 
-using Model = Held<Ldsm>;
+using Model = Held<Forest>;
 
-LdsmOptions options_from(const nb::dict& given) {
-  LdsmOptions options;
+ForestOptions options_from(const nb::dict& given) {
+  ForestOptions options;
   const auto integer = [&](const char* name) { return nb::cast<std::uint64_t>(given[name]); };
   const auto real = [&](const char* name) { return nb::cast<double>(given[name]); };
-  options.arity = static_cast<std::uint32_t>(integer("arity"));
   options.trees = static_cast<std::uint32_t>(integer("trees"));
+  options.normalize = nb::cast<bool>(given["normalize"]);
+  options.seed = integer("seed");
+  if (given.contains("max_rounds")) {  // FastXML's
+    FastxmlOptions fastxml;
+    fastxml.cost = real("cost");
+    fastxml.gain_cost = real("gain_cost");
+    fastxml.bias = static_cast<float>(real("bias"));
+    fastxml.tolerance = real("tolerance");
+    fastxml.max_rounds = static_cast<std::uint32_t>(integer("max_rounds"));
+    options.growth = fastxml;
+    options.children = 2;
+    options.min_examples = static_cast<std::uint32_t>(integer("max_leaf")) + 1;
+    return options;
+  }
+  LdsmOptions ldsm;
+  ldsm.epochs = static_cast<std::uint32_t>(integer("epochs"));
+  ldsm.min_count = static_cast<std::uint32_t>(integer("min_count"));
+  ldsm.objective = {real("lambda1"), real("lambda2")};
+  ldsm.learner.kind = static_cast<LearnerKind>(integer("learner"));
+  ldsm.learner.rate = static_cast<float>(real("rate"));
+  ldsm.learner.epsilon = 1e-8F;
+  ldsm.learner.loss = Loss::squared;
+  ldsm.learner.spread = static_cast<float>(real("spread"));
+  ldsm.shuffle = nb::cast<bool>(given["shuffle"]);
+  options.growth = ldsm;
+  options.children = static_cast<std::uint32_t>(integer("arity"));
   options.max_nodes = static_cast<std::uint32_t>(integer("max_nodes"));
-  options.epochs = static_cast<std::uint32_t>(integer("epochs"));
   options.min_examples = static_cast<std::uint32_t>(integer("min_examples"));
-  options.min_count = static_cast<std::uint32_t>(integer("min_count"));
-  options.objective = {real("lambda1"), real("lambda2")};
-  options.learner.kind = static_cast<LearnerKind>(integer("learner"));
-  options.learner.rate = static_cast<float>(real("rate"));
-  options.learner.epsilon = 1e-8F;
-  options.learner.loss = Loss::squared;
-  options.learner.spread = static_cast<float>(real("spread"));
   options.share = static_cast<LeafShare>(integer("share"));
   options.tail_weight = real("tail_weight");
   options.tail_gamma = real("tail_gamma");
-  options.shuffle = nb::cast<bool>(given["shuffle"]);
-  options.normalize = nb::cast<bool>(given["normalize"]);
-  options.seed = integer("seed");
   return options;
 }
 
 void grow(Model& model, const In<std::int64_t>& indptr, const In<FeatureId>& ids, const In<float>& values,
           const In<std::int64_t>& label_indptr, const In<LabelId>& labels, const nb::object& weights,
-          LabelId label_count, unsigned threads, Progress& progress) {
+          const nb::object& gains, LabelId label_count, unsigned threads, Progress& progress) {
   const Rows rows(indptr, ids, values);
   const RowLabels row_labels(label_indptr, labels, rows.size());
-  LdsmExamples data;
+  ForestExamples data;
   data.size = rows.size();
-  data.example = [&](std::size_t row) { return LdsmExamples::Example{rows[row], row_labels[row]}; };
+  data.example = [&](std::size_t row) { return ForestExamples::Example{rows[row], row_labels[row]}; };
   data.label_count = label_count;
   data.progress = &progress;
   In<float> given;
@@ -58,7 +72,13 @@ void grow(Model& model, const In<std::int64_t>& indptr, const In<FeatureId>& ids
     given = nb::cast<In<float>>(weights);
     data.weights = view(given);
   }
+  In<double> label_gains;
+  if (!gains.is_none()) {
+    label_gains = nb::cast<In<double>>(gains);
+    data.gains = view(label_gains);
+  }
   const bool fits = data.size < kNone && (weights.is_none() || data.weights.size() == data.size) &&
+                    (gains.is_none() || data.gains.size() == label_count) &&
                     std::ranges::all_of(row_labels.all(), [&](LabelId label) { return label < label_count; });
   if (!fits) throw std::invalid_argument("examples, labels and weights do not fit together");
   if (!model.engine.trees().empty()) throw std::runtime_error("this forest has been grown");
@@ -92,7 +112,7 @@ void find_in_batches(const Model& model, const Rows& rows, std::span<const std::
     std::vector<Features> batch;
     for (std::size_t row = begin; row < end; ++row)
       batch.push_back(rows.as_learnt(row, model.engine.options().normalize, taken[row - begin]));
-    LdsmFinder finder(model.engine, open);
+    ForestFinder finder(model.engine, open);
     finder.start(batch);
     std::vector<Scored> found;
     for (std::size_t i = 0; i < batch.size(); ++i) {
@@ -107,7 +127,9 @@ nb::tuple top_k(const Model& model, const In<std::int64_t>& indptr, const In<Fea
   const Rows rows(indptr, ids, values);
   const auto open = flags(model, allowed);
   return ranked_by(rows.size(), k, [&](const auto& take) {
-    const auto find = [k](LdsmFinder& finder, std::size_t i, std::vector<Scored>& found) { finder.top_k(i, k, found); };
+    const auto find = [k](ForestFinder& finder, std::size_t i, std::vector<Scored>& found) {
+      finder.top_k(i, k, found);
+    };
     find_in_batches(model, rows, open, threads, find, take);
   });
 }
@@ -122,7 +144,7 @@ nb::tuple above_threshold(const Model& model, const In<std::int64_t>& indptr, co
     throw std::invalid_argument("expected one threshold, or one for each label");
   }
   return collected_by(rows.size(), [&](const auto& take) {
-    const auto find = [by_label](LdsmFinder& finder, std::size_t i, std::vector<Scored>& found) {
+    const auto find = [by_label](ForestFinder& finder, std::size_t i, std::vector<Scored>& found) {
       finder.above_threshold(i, by_label, found);
     };
     find_in_batches(model, rows, open, threads, find, take);
@@ -142,14 +164,14 @@ nb::ndarray<LabelId, nb::numpy> labels_of(const Model& model) {
   return to_array(std::span<const LabelId>(labels));
 }
 
-// The ways of the only row (see LdsmRoutes): its values, the steps, and the leaves with the share of the label in each.
+// The ways of the only row (see ForestRoutes): its values, the steps, and the leaves with the share of the label in each.
 nb::dict explain(const Model& model, const In<std::int64_t>& indptr, const In<FeatureId>& ids, const In<float>& values,
                  LabelId label) {
   const Rows rows(indptr, ids, values);
   if (rows.size() != 1) throw std::invalid_argument("one row can be explained at a time");
   TakenRow taken;
   const Features x = rows.as_learnt(0, model.engine.options().normalize, taken);
-  const LdsmRoutes routes = explain_ldsm(model.engine, x);
+  const ForestRoutes routes = explain_forest(model.engine, x);
   const auto gathered = [](const auto& from, auto&& member) {
     auto all = make_array<std::uint32_t>({from.size()});
     std::ranges::transform(from, all.data(), member);
@@ -157,9 +179,9 @@ nb::dict explain(const Model& model, const In<std::int64_t>& indptr, const In<Fe
   };
   std::vector<float> shares;
   std::vector<std::uint8_t> votes;
-  for (const LdsmRoutes::Leaf& leaf : routes.leaves) {
-    const LdsmTree& tree = model.engine.trees()[leaf.tree];
-    const LdsmTree::Node& node = tree.nodes[leaf.node];
+  for (const ForestRoutes::Leaf& leaf : routes.leaves) {
+    const ForestTree& tree = model.engine.trees()[leaf.tree];
+    const ForestTree::Node& node = tree.nodes[leaf.node];
     const auto labels = std::span(tree.labels).subspan(node.begin, node.end - node.begin);
     const auto found = std::ranges::lower_bound(labels, label);
     const bool is_there = found != labels.end() && *found == label;
@@ -170,15 +192,15 @@ nb::dict explain(const Model& model, const In<std::int64_t>& indptr, const In<Fe
   std::ranges::copy(routes.contributions, contributions.data());
   nb::dict out;
   out["value"] = to_array(std::span<const float>(x.values, x.size));
-  out["step.tree"] = gathered(routes.steps, &LdsmRoutes::Step::tree);
-  out["step.node"] = gathered(routes.steps, &LdsmRoutes::Step::node);
-  out["step.child"] = gathered(routes.steps, &LdsmRoutes::Step::child);
-  out["step.before"] = gathered(routes.steps, &LdsmRoutes::Step::before);
+  out["step.tree"] = gathered(routes.steps, &ForestRoutes::Step::tree);
+  out["step.node"] = gathered(routes.steps, &ForestRoutes::Step::node);
+  out["step.child"] = gathered(routes.steps, &ForestRoutes::Step::child);
+  out["step.before"] = gathered(routes.steps, &ForestRoutes::Step::before);
   out["bias"] = to_array(std::span<const float>(routes.bias));
   out["contributions"] = contributions;
-  out["leaf.tree"] = gathered(routes.leaves, &LdsmRoutes::Leaf::tree);
-  out["leaf.node"] = gathered(routes.leaves, &LdsmRoutes::Leaf::node);
-  out["leaf.step"] = gathered(routes.leaves, &LdsmRoutes::Leaf::step);
+  out["leaf.tree"] = gathered(routes.leaves, &ForestRoutes::Leaf::tree);
+  out["leaf.node"] = gathered(routes.leaves, &ForestRoutes::Leaf::node);
+  out["leaf.step"] = gathered(routes.leaves, &ForestRoutes::Leaf::step);
   out["leaf.share"] = to_array(std::span<const float>(shares));
   out["leaf.votes"] = to_array(std::span<const std::uint8_t>(votes));
   return out;
@@ -186,8 +208,8 @@ nb::dict explain(const Model& model, const In<std::int64_t>& indptr, const In<Fe
 
 }  // namespace
 
-void register_ldsm(nb::module_& module) {
-  nb::class_<Model> engine(module, "Ldsm", "A forest of LdSM trees; see core/include/labelgrove/ldsm.hpp.");
+void register_forest(nb::module_& module) {
+  nb::class_<Model> engine(module, "Forest", "A forest of decision trees; see core/include/labelgrove/forest.hpp.");
   bind_archive(engine, &options_from);
   engine
       .def(
@@ -204,7 +226,7 @@ void register_ldsm(nb::module_& module) {
           "The trees and how their nodes were split, as they are saved.")
       .def("grow", &grow, nb::arg("indptr").noconvert(), nb::arg("ids").noconvert(), nb::arg("values").noconvert(),
            nb::arg("label_indptr").noconvert(), nb::arg("labels").noconvert(), nb::arg("weights").none(),
-           nb::arg("label_count"), nb::arg("threads"), nb::arg("progress"))
+           nb::arg("gains").none(), nb::arg("label_count"), nb::arg("threads"), nb::arg("progress"))
       .def(
           "remove_labels", [](Model& self, const In<LabelId>& labels) { self.engine.remove_labels(view(labels)); },
           nb::arg("labels").noconvert())
@@ -221,6 +243,7 @@ void register_ldsm(nb::module_& module) {
       .def("explain", &explain, nb::arg("indptr").noconvert(), nb::arg("ids").noconvert(),
            nb::arg("values").noconvert(), nb::arg("label"))
       .def("labels", &labels_of)
+      .def_prop_ro("children", [](const Model& self) { return self.engine.options().children; })
       .def_prop_ro("examples_seen", [](const Model& self) { return self.engine.examples_seen(); })
       .def_prop_ro("label_count", [](const Model& self) { return self.engine.label_count(); })
       .def_prop_ro("can_learn", [](const Model& self) { return self.engine.can_learn(); });

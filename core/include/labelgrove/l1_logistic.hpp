@@ -1,0 +1,57 @@
+// L1-regularised logistic regression
+//
+//   min over w:  |w|_1 + sum_i C_i log(1 + exp(-y_i w . x_i))
+//
+// by coordinate descent on quadratic models of the loss (newGLMNET: Yuan, Ho & Lin 2012). Nothing is drawn.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "labelgrove/progress.hpp"
+
+namespace labelgrove {
+
+// A matrix by columns: the j-th has entries begin[j] to begin[j + 1].
+struct SparseColumns {
+  std::vector<std::size_t> begin{0};
+  std::vector<std::uint32_t> rows;
+  std::vector<float> values;
+
+  std::uint32_t size() const { return static_cast<std::uint32_t>(begin.size() - 1); }
+};
+
+// Keeps its memory from one problem to the next.
+class L1Logistic {
+ public:
+  // Learns until the subgradient's L1 norm is at most `tolerance` of what it was at w = 0. `sides` holds y_i, 1 or -1.
+  // Throws Stopped if asked to; `progress` may be null.
+  void solve(const SparseColumns& x, std::span<const std::int8_t> sides, std::span<const double> costs,
+             double tolerance, const Progress* progress);
+
+  // By column.
+  std::span<const double> weights() const { return weights_; }
+  // By example: w . x_i.
+  std::span<const double> margins() const { return margins_; }
+
+ private:
+  double model(const SparseColumns& x, std::span<const std::int8_t> sides, std::span<const double> costs);
+  void improve(const SparseColumns& x, double enough);
+  bool step(std::span<const std::int8_t> sides, std::span<const double> costs);
+
+  std::vector<double> weights_;
+  std::vector<double> margins_;
+  // The quadratic model at the weights, and the step d from there:
+  std::vector<double> slopes_;       // by example: the loss's derivative by its margin
+  std::vector<double> curvatures_;   // by example: the second one
+  std::vector<double> moves_;        // by example: d . x_i
+  std::vector<std::uint32_t> free_;  // columns that may move: w is not 0, or would not stay so
+  std::vector<double> gradient_;     // by free column, of the loss
+  std::vector<double> hessian_;      // its diagonal
+  std::vector<double> steps_;        // d
+  double inner_ = 1.0;               // how exactly the next model is to be solved
+};
+
+}  // namespace labelgrove

@@ -1,0 +1,29 @@
+// Splits a node as LdSM does (Majzoubi & Choromanska 2020, Algorithm 2): M regressors learn, example by example, to send
+// examples where the node's objective would be least.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "labelgrove/node_splitter.hpp"
+#include "labelgrove/split_objective.hpp"
+
+namespace labelgrove {
+
+class LdsmSplitter final : public NodeSplitter {
+ public:
+  LdsmSplitter(const ForestOptions& options, const ForestTrainingSet& data);
+
+ private:
+  std::vector<float> learn(const NodeDraft& node, SplitFigures& figures) override;
+  void measure(const NodeDraft& node, SplitFigures& figures) override;
+  void shuffle(std::uint64_t key);
+
+  const LdsmOptions& ldsm_;
+  SplitObjective objective_;
+  std::vector<std::uint32_t> order_;  // the node's examples, as the epoch takes them
+  std::vector<float> targets_;
+  std::vector<float> margins_;
+};
+
+}  // namespace labelgrove

@@ -1,0 +1,38 @@
+#include "labelgrove/hyperplanes.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "labelgrove/kernels.hpp"
+
+namespace labelgrove {
+
+Hyperplanes::Hyperplanes(std::uint32_t count, std::span<const FeatureId> features, std::vector<float> weights)
+    : count_(count),
+      own_features_(features.begin(), features.end()),
+      own_weights_(std::move(weights)),
+      features_(own_features_),
+      weights_(own_weights_) {}
+
+Hyperplanes::Hyperplanes(std::uint32_t count, std::span<const FeatureId> features, std::span<const float> weights,
+                         bool borrow)
+    : count_(count), features_(features), weights_(weights) {
+  if (borrow) return;
+  own_features_.assign(features.begin(), features.end());
+  own_weights_.assign(weights.begin(), weights.end());
+  features_ = own_features_;
+  weights_ = own_weights_;
+}
+
+bool Hyperplanes::is_finite() const {
+  return std::ranges::all_of(weights_, [](float w) { return std::isfinite(w); });
+}
+
+void Hyperplanes::margins_by_place(const Features& x, Workspace& work, float* out) const {
+  find_numbered_rows(x, work);
+  kernels().table_margins(weights_.data(), count_, work.found.data(), work.values.data(), work.found.size(), count_,
+                          out);
+}
+
+}  // namespace labelgrove

@@ -1,0 +1,188 @@
+"""FastXML, an ensemble of multi-label decision trees that rank, as a scikit-learn estimator."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Self
+
+import numpy as np
+
+from labelgrove import _core
+from labelgrove._parameters import choice, flag, integer, real, seed_from
+from labelgrove.metrics import inverse_propensity
+from labelgrove.models._batch import BatchStart
+from labelgrove.models._forest import Floats, ForestClassifier, ForestOptions, ForestStatistics
+from labelgrove.models.engine._archive import Format
+from labelgrove.models.engine._examples import Examples
+from labelgrove.models.engine._records import word_for
+
+GAINS = {"ndcg": 0, "propensity": 1}
+
+_FEWEST = 3
+"""Examples from which propensities can be told."""
+
+
+@dataclass(frozen=True)
+class FastxmlOptions(ForestOptions):
+    """All that the core must know, every value checked."""
+
+    trees: int
+    max_leaf: int
+    cost: float
+    gain_cost: float
+    gain: int
+    bias: float
+    tolerance: float
+    max_rounds: int
+    normalize: bool
+    seed: int
+
+    @classmethod
+    def from_parameters(cls, parameters: Mapping[str, Any]) -> Self:
+        p = parameters
+        return cls(
+            trees=integer("n_estimators", p["n_estimators"], 1, 10_000),
+            max_leaf=integer("max_leaf_size", p["max_leaf_size"], 1),
+            cost=real(p, "C", 1e-6, 1e6),
+            gain_cost=real(p, "C_rank", 0.0, 1e6),
+            gain=GAINS[choice(p, "gain", GAINS)],
+            bias=real(p, "bias", 0.0, 1e6),
+            tolerance=real(p, "tol", 1e-9, 1.0),
+            max_rounds=integer("max_rounds", p["max_rounds"], 1, 1000),
+            normalize=flag("normalize", p["normalize"]),
+            seed=seed_from(p["random_state"]),
+        )
+
+    @classmethod
+    def _parameters_of(cls, saved: Mapping[str, Any]) -> dict[str, Any]:
+        return {
+            **saved,
+            "n_estimators": saved["trees"],
+            "max_leaf_size": saved["max_leaf"],
+            "C": saved["cost"],
+            "C_rank": saved["gain_cost"],
+            "gain": word_for(saved["gain"], GAINS),
+            "tol": saved["tolerance"],
+            "random_state": saved["seed"],
+        }
+
+
+class FastXMLClassifier(ForestClassifier):
+    """FastXML: an ensemble of trees whose nodes split examples by how well their labels rank.
+
+    Every inner node deals its examples to two sides so that one ranking of the labels for each
+    side has as high an nDCG as can be, and a sparse hyperplane learns to tell the sides apart;
+    every leaf holds the shares of the labels of the examples that ended there (Prabhu & Varma
+    2014). A label's score is the mean of its shares in the leaves that the example reaches, one in
+    each tree: a sparse estimate of its probability.
+
+    Parameters
+    ----------
+    n_estimators : int
+        Trees. They differ in the sides that examples are on at first.
+    max_leaf_size : int
+        Nodes that more examples have reached are split.
+    C : float
+        C_delta: the cost of an example on the wrong side of the hyperplane. With less of it the
+        hyperplanes have fewer weights.
+    C_rank : float
+        C_r: the cost of nDCG that is missed. It counts where ``max_rounds`` is above 1.
+    gain : {"ndcg", "propensity"}
+        What a label is worth in a ranking: 1, or its inverse propensity, so that rare labels weigh
+        more in the splits (PfastreXML, Jain et al. 2016).
+    bias : float
+        Value of the constant feature; 0 for none.
+    tol : float
+        A hyperplane is learnt when the norm of its objective's subgradient has fallen to this
+        share.
+    max_rounds : int
+        How often a node's hyperplane is learnt, each time after examples have changed to the side
+        where the last one sees them, if that costs less nDCG. The paper stops after the first.
+    normalize : bool
+        Whether examples are scaled to unit length.
+    threshold : float
+        Score from which :meth:`predict` returns a label, for multi-label targets.
+    second_stage : {"calibrate", "head", "tail"} or float in [0, 1], optional
+        What comes after the trees: see :class:`PLTClassifier`. ``"tail"`` re-ranks by the labels'
+        centroids, as PfastreXML does.
+    n_jobs : int, optional
+        Threads; -1 for all processors. The result is the same for any number.
+    random_state : int, RandomState or None
+        Seed of all random choices. None draws one.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (n_classes,)
+        The labels that can be predicted, sorted; for indicator targets the column numbers.
+    label_counts_ : ndarray of int64, shape (n_classes,)
+        In how many examples each class was seen.
+    n_features_in_ : int
+        Columns of X.
+    examples_seen_ : int
+        Examples learnt from.
+    target_type_ : {"multiclass", "multilabel"}
+
+    Notes
+    -----
+    Examples without labels train no hyperplane, but end in leaves and lower the shares there.
+    Predictions go where the hyperplanes send them: there is no search, and no ``beam_width``.
+
+    Examples
+    --------
+    >>> from labelgrove import FastXMLClassifier
+    >>> X = [{"fish": 1, "soup": 1}, {"cat": 1, "fish": 1}, {"cat": 1, "dog": 1}, {"soup": 1}]
+    >>> Y = [["food"], ["pets", "food"], ["pets"], ["food"]]
+    >>> clf = FastXMLClassifier(n_estimators=10).fit(5 * X, 5 * Y)
+    >>> clf.predict_topk([{"dog": 1}], k=1)[0].tolist()
+    [['pets']]
+    """
+
+    algorithm = "fastxml"
+    _format = Format(FastxmlOptions, _core.Forest.load)
+
+    def __init__(
+        self,
+        *,
+        n_estimators: int = 50,
+        max_leaf_size: int = 10,
+        C: float = 1.0,
+        C_rank: float = 1.0,
+        gain: str = "ndcg",
+        bias: float = 1.0,
+        tol: float = 0.01,
+        max_rounds: int = 1,
+        normalize: bool = True,
+        threshold: float = 0.5,
+        second_stage: str | float | None = None,
+        n_jobs: int | None = 1,
+        random_state: Any = 0,
+    ) -> None:
+        self.n_estimators = n_estimators
+        self.max_leaf_size = max_leaf_size
+        self.C = C
+        self.C_rank = C_rank
+        self.gain = gain
+        self.bias = bias
+        self.tol = tol
+        self.max_rounds = max_rounds
+        self.normalize = normalize
+        self.threshold = threshold
+        self.second_stage = second_stage
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+
+    @property
+    def statistics_(self) -> ForestStatistics:
+        """How nodes were split, and the shape of the trees; not in models for prediction."""
+        return self._statistics(lambda forest, _: forest)
+
+    def _start(self, *, named: bool) -> BatchStart:
+        options = FastxmlOptions.from_parameters(self.get_params(deep=False))
+        return self._start_with(options, named=named)
+
+    def _gains(self, options: Any, examples: Examples, n_labels: int) -> Floats | None:
+        if options.gain == GAINS["ndcg"] or examples.rows.n_rows < _FEWEST:
+            return None
+        counts = np.bincount(examples.ids, minlength=n_labels)
+        return inverse_propensity(counts, n_examples=examples.rows.n_rows)

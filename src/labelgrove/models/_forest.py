@@ -1,0 +1,171 @@
+"""Ensembles of decision trees over label sets: what LdSM's and FastXML's have in common."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, TypeVar
+
+import numpy as np
+import numpy.typing as npt
+
+from labelgrove import _core
+from labelgrove._errors import ModelStateError
+from labelgrove._features import FeatureNames
+from labelgrove._labels import LabelRegistry
+from labelgrove._parameters import thread_count
+from labelgrove.models._batch import BatchClassifier, BatchStart
+from labelgrove.models.engine._examples import Examples, Start
+from labelgrove.models.engine._learned import Learned, known
+from labelgrove.models.engine._predicting import MISSING
+from labelgrove.models.engine._records import SavedOptions
+
+Floats = npt.NDArray[np.float64]
+Integers = npt.NDArray[np.int64]
+
+StatisticsT = TypeVar("StatisticsT", bound="ForestStatistics")
+
+
+class ForestOptions(SavedOptions):
+    """Options of either kind of forest."""
+
+    normalize: bool
+
+
+class ForestClassifier(BatchClassifier):
+    """Base of the ensembles of trees that route examples; they differ in how nodes are split."""
+
+    _learned: Learned[ForestOptions, _core.Forest] | None = None
+    _takes_beam = False
+    n_jobs: int | None
+
+    def _start_with(self, options: ForestOptions, *, named: bool) -> BatchStart:
+        thread_count(self.n_jobs)
+        make = partial(self._grow, options)
+        return Start(options, LabelRegistry(), FeatureNames() if named else None, make)
+
+    def _grow(
+        self,
+        options: ForestOptions,
+        examples: Examples,
+        weights: npt.NDArray[np.float32] | None,
+        progress: _core.Progress,
+    ) -> _core.Forest:
+        engine = _core.Forest(options.to_dict())
+        n_labels = examples.first + len(examples.fresh)
+        engine.grow(
+            *examples.rows.arrays,
+            examples.indptr,
+            examples.ids,
+            weights,
+            self._gains(options, examples, n_labels),
+            n_labels,
+            thread_count(self.n_jobs),
+            progress,
+        )
+        return engine
+
+    def _gains(self, options: Any, examples: Examples, n_labels: int) -> Floats | None:
+        """By label, what it is worth where it is ranked high; None where all are worth 1."""
+        del options, examples, n_labels
+        return None
+
+    def _statistics(
+        self, complete: Callable[[ForestStatistics, Mapping[str, Any]], StatisticsT]
+    ) -> StatisticsT:
+        """The figures of all nodes, of which ``complete`` makes the estimator's own."""
+        with self._reading("statistics_"):
+            engine = known(self._learned).engine
+            if not engine.can_learn:
+                raise ModelStateError("statistics_: this model was saved for prediction, without")
+            nodes = engine.nodes()
+            return complete(_forest_statistics(nodes, engine.children, len(engine.labels())), nodes)
+
+
+@dataclass(frozen=True)
+class ForestStatistics:
+    """All trees of an ensemble; arrays hold one entry a node, tree after tree, roots first.
+
+    Attributes
+    ----------
+    arity : int
+        Children of an inner node.
+    n_classes : int
+        K, labels that the trees know.
+    trees : ndarray of int64
+        The number of the node's tree.
+    parents : ndarray of int64
+        Position of the parent in these arrays; -1 for roots.
+    depths : ndarray of int64
+        0 for roots.
+    reached : ndarray of int64
+        Training examples that have come to the node.
+    objective : ndarray of float64
+        What splits optimise, as it came out: with FastXML the mean nDCG of the node's examples in
+        the rankings of their sides; NaN for leaves.
+    """
+
+    arity: int
+    n_classes: int
+    trees: Integers
+    parents: Integers
+    depths: Integers
+    reached: Integers
+    objective: Floats
+
+    @property
+    def n_nodes(self) -> int:
+        """Nodes of all trees, leaves included."""
+        return len(self.parents)
+
+    @property
+    def n_trees(self) -> int:
+        """Trees."""
+        return int(self.trees[-1]) + 1
+
+    @property
+    def depth(self) -> int:
+        """Depth of the deepest tree."""
+        return int(self.depths.max())
+
+    @property
+    def log_classes(self) -> float:
+        """log_M K: the depth of a balanced tree with one leaf a label."""
+        return math.log(max(self.n_classes, 1), self.arity)
+
+
+def _forest_statistics(
+    nodes: Mapping[str, npt.NDArray[Any]], arity: int, n_classes: int
+) -> ForestStatistics:
+    """The figures of trees whose arrays are named as in docs/format.md."""
+    sizes = nodes["tree.nodes"].astype(np.int64)
+    n = int(sizes.sum())
+    trees = np.repeat(np.arange(len(sizes)), sizes)
+    first = nodes["node.first_child"].astype(np.int64)
+    is_inner = first != int(MISSING)
+    inner = np.flatnonzero(is_inner)
+    roots = np.cumsum(sizes) - sizes
+    children = (roots[trees[inner]] + first[inner])[:, None] + np.arange(arity)
+    parents = np.full(n, -1)
+    parents[children] = inner[:, None]
+    depths = np.zeros(n, np.int64)
+    for v, below in zip(inner.tolist(), children, strict=True):  # parents come first
+        depths[below] = depths[v] + 1
+    return ForestStatistics(
+        arity=arity,
+        n_classes=n_classes,
+        trees=trees,
+        parents=parents,
+        depths=depths,
+        reached=nodes["node.examples"].astype(np.int64),
+        objective=of_inner(is_inner, nodes["split.objective"]),
+    )
+
+
+def of_inner(inner: npt.NDArray[np.bool_], values: npt.NDArray[Any]) -> Floats:
+    """Values of the inner nodes among all nodes, NaN for the leaves."""
+    spread = np.full((len(inner), *values.shape[1:]), np.nan)
+    spread[inner] = values
+    return spread
