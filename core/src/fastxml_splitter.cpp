@@ -25,6 +25,13 @@ FastxmlSplitter::FastxmlSplitter(const ForestOptions& options, const ForestTrain
     discounts_.push_back(1.0 / std::log2(2.0 + place));
     ideal_.push_back(ideal_.back() + discounts_.back());
   }
+  double sum = 0.0;
+  std::size_t counting = 0;
+  for (std::size_t i = 0; i < data.examples().size; ++i) {
+    sum += data.examples().weight(i);
+    counting += data.examples().weight(i) > 0.0 ? 1 : 0;
+  }
+  if (sum > 0.0) cost_ = fastxml_.cost * std::max(1.0, static_cast<double>(counting) / sum);
 }
 
 std::vector<float> FastxmlSplitter::learn(const NodeDraft& node, SplitFigures& figures) {
@@ -55,7 +62,7 @@ void FastxmlSplitter::gather(const NodeDraft& node) {
     rows_.push_back(i);
     for (const LabelId label : labels) labels_.push_back(slot_of(label));
     ends_.push_back(labels_.size());
-    costs_.push_back(fastxml_.cost * weight);
+    costs_.push_back(cost_ * weight);
     shares_.push_back(1.0 / ideal_[labels.size()]);
     sides_.push_back((bits & 1U) != 0 ? 1 : -1);
   }

@@ -4,8 +4,8 @@ How we read what it leaves open: the DCG's logarithm is to base 2; among labels 
 first is ranked higher; sides whose costs are within EQUAL are equal; a node whose examples have no
 more than one label among them is not split; a split that sends all examples to one child is
 undone, and its node stays a leaf. Examples without labels train nothing, but are sent on. Weights
-of examples stand in front of every sum, and what labels are worth (PfastreXML's propensities) in
-front of their gains.
+of examples stand in front of every sum, in costs raised to 1 on average if they are below; and what
+labels are worth (PfastreXML's propensities) in front of their gains.
 """
 
 from __future__ import annotations
@@ -138,6 +138,8 @@ class Tree:
         self.draw = draw
         self.gain = gain or {}
         self.doubtful = False
+        weights = [e.weight for e in data if e.weight > 0]
+        self.scale = max(1.0, len(weights) / sum(weights)) if weights else 1.0
         self.root = Node(list(range(len(data))), draw(settings.seed, PLACES, number))
         self.grow_node_recursive(self.root)
 
@@ -183,7 +185,7 @@ class Tree:
             n.ndcg = self._mean_ndcg(Id, delta, r)
             if delta == before:
                 break
-            n.w = hyperplane(X, delta, [s.C_delta * self.data[i].weight for i in Id])
+            n.w = hyperplane(X, delta, [s.C_delta * self.scale * self.data[i].weight for i in Id])
             margins = [self._margin(n, self.data[i].x) for i in Id]
             before = delta
         sent = [self._margin(n, self.data[i].x) for i in n.Id]

@@ -36,13 +36,14 @@ class FastxmlSplitter final : public NodeSplitter {
   void find_columns();
 
   const FastxmlOptions& fastxml_;
+  double cost_ = 0.0;              // C_delta, raised where the examples weigh less than 1 on average
   std::vector<double> discounts_;  // by place in a ranking, from 0 on: 1 / log2(2 + place)
   std::vector<double> ideal_;      // by number of labels: their DCG where they come first
   // Of the examples that train the node:
   std::vector<std::uint32_t> rows_;  // their numbers
   std::vector<std::size_t> ends_;    // of their labels
   std::vector<std::uint32_t> labels_;
-  std::vector<double> costs_;       // C_delta, times what the example weighs
+  std::vector<double> costs_;       // cost_, times what the example weighs
   std::vector<double> shares_;      // I(y_i)
   std::vector<std::int8_t> sides_;  // delta_i
   double ndcg_ = 0.0;               // their mean, as they were dealt

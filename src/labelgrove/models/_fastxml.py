@@ -85,7 +85,7 @@ class FastXMLClassifier(ForestClassifier):
         Nodes that more examples have reached are split.
     C : float
         C_delta: the cost of an example on the wrong side of the hyperplane. With less of it the
-        hyperplanes have fewer weights.
+        hyperplanes have fewer weights, and where they have none left, nodes are not split.
     C_rank : float
         C_r: the cost of nDCG that is missed. It counts where ``max_rounds`` is above 1.
     gain : {"ndcg", "propensity"}
@@ -146,7 +146,7 @@ class FastXMLClassifier(ForestClassifier):
         *,
         n_estimators: int = 50,
         max_leaf_size: int = 10,
-        C: float = 1.0,
+        C: float = 6.0,
         C_rank: float = 1.0,
         gain: str = "ndcg",
         bias: float = 1.0,
