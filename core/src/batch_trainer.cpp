@@ -15,7 +15,7 @@ namespace labelgrove {
 namespace {
 
 constexpr std::size_t kTile = 32;  // children that are learnt at once: their weights for a feature are two cache lines
-constexpr std::uint64_t kShares = 8;  // a task is at most this share of all the work, if it can be cut
+constexpr std::uint64_t kTasksPerThread = 4;  // a task is at most this share of a thread's work, if it can be cut
 
 // Some children of a node: those that are learnt from the same renumbered examples, one tile after another.
 struct Task {
@@ -124,14 +124,16 @@ CompactedBlock assemble(Link link, std::uint32_t children, std::span<const Tile>
   return compacted(block, {});
 }
 
-// Learnt children of all nodes, cut into tasks where a node is too much of the work; the largest first.
-std::vector<Task> cut_into_tasks(std::vector<Task> nodes, bool whole) {
+// Learnt children of all nodes, cut into tasks where a node is too much of a thread's work; the largest first. Every cut
+// lies between two tiles, and what is learnt does not depend on it.
+std::vector<Task> cut_into_tasks(std::vector<Task> nodes, bool whole, unsigned threads) {
+  const std::uint64_t shares = threads > 1 ? kTasksPerThread * threads : 0;
   std::uint64_t total = 0;
   for (const Task& node : nodes) total += node.cost;
   std::vector<Task> tasks;
   for (const Task& node : nodes) {
     const std::size_t tiles = (node.children.size() + kTile - 1) / kTile;
-    const std::uint64_t wanted = whole ? 1 : std::min<std::uint64_t>(tiles, 1 + kShares * node.cost / (total + 1));
+    const std::uint64_t wanted = whole ? 1 : std::min<std::uint64_t>(tiles, 1 + shares * node.cost / (total + 1));
     const std::size_t width = (tiles + wanted - 1) / wanted * kTile;
     for (std::size_t first = 0; first < node.children.size(); first += whole ? node.children.size() : width) {
       const std::size_t n = whole ? node.children.size() : std::min(width, node.children.size() - first);
@@ -148,10 +150,11 @@ std::vector<Task> cut_into_tasks(std::vector<Task> nodes, bool whole) {
 class Assembly {
  public:
   Assembly(const TrainingOptions& options, const LabelTree& tree, std::span<const NodeId> nodes,
-           const TrainingSet& data, const Assignment& assignment)
+           const TrainingSet& data, const Assignment& assignment, unsigned threads)
       : options_(options),
         data_(data),
         assignment_(assignment),
+        threads_(threads),
         width_(tree.size()),
         tiles_(tree.size()),
         place_(tree.size()),
@@ -164,7 +167,7 @@ class Assembly {
       Task node = examine(v);
       if (!node.children.empty()) learnt.push_back(std::move(node));
     }
-    tasks_ = cut_into_tasks(std::move(learnt), competing());
+    tasks_ = cut_into_tasks(std::move(learnt), competing(), threads);
     left_ = std::vector<std::atomic<std::uint32_t>>(tree.size());
     for (Task& task : tasks_) {
       ++left_[task.node];
@@ -181,9 +184,9 @@ class Assembly {
                            [](std::uint64_t sum, const Task& task) { return sum + task.cost; });
   }
 
-  std::vector<CompactedBlock> run(unsigned threads, Progress& progress, Room* room) {
+  std::vector<CompactedBlock> run(Progress& progress, Room* room) {
     const auto make = [=] { return Bench(room); };
-    parallel_for(tasks_.size(), threads, make, [&](Bench& bench, std::size_t i) {
+    parallel_for(tasks_.size(), threads_, make, [&](Bench& bench, std::size_t i) {
       const NodeId v = tasks_[i].node;
       const auto place = tiles_[v].begin() + static_cast<std::ptrdiff_t>(tasks_[i].first_tile);
       std::ranges::move(learn(options_, data_, assignment_[v], tasks_[i], bench, progress), place);
@@ -218,6 +221,7 @@ class Assembly {
   const TrainingOptions& options_;
   const TrainingSet& data_;
   const Assignment& assignment_;
+  unsigned threads_;
   std::vector<std::uint32_t> width_;      // by node: how many children
   std::vector<std::vector<Tile>> tiles_;  // by node: what is there of it
   std::vector<std::uint32_t> place_;      // by node: among those that are learnt
@@ -234,9 +238,9 @@ std::vector<CompactedBlock> train_blocks(const TrainingOptions& options, std::sp
   for (std::size_t t = 0; t < trees.size(); ++t) {
     const std::vector<NodeId> nodes = inner_nodes(trees[t]);
     const Assignment assignment(trees[t], nodes, data);
-    Assembly tree(options, trees[t], nodes, data, assignment);
+    Assembly tree(options, trees[t], nodes, data, assignment, threads);
     progress.expect(progress.done() + (trees.size() - t) * tree.work());  // trees are alike
-    std::ranges::move(tree.run(threads, progress, nullptr), std::back_inserter(blocks));
+    std::ranges::move(tree.run(progress, nullptr), std::back_inserter(blocks));
   }
   return blocks;
 }
@@ -245,9 +249,9 @@ std::vector<CompactedBlock> train_nodes(const TrainingOptions& options, const La
                                         std::span<const NodeId> nodes, const TrainingSet& data, unsigned threads,
                                         Progress& progress, Room* room) {
   const Assignment assignment(tree, nodes, data);
-  Assembly some(options, tree, nodes, data, assignment);
+  Assembly some(options, tree, nodes, data, assignment, threads);
   progress.expect(some.work());
-  return some.run(threads, progress, room);
+  return some.run(progress, room);
 }
 
 std::vector<NodeId> inner_nodes(const LabelTree& tree) {

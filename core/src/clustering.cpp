@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <functional>
 #include <memory>
 #include <numeric>
 #include <span>
@@ -15,8 +16,10 @@
 namespace labelgrove {
 namespace {
 
-// From so many labels on all threads work at one group; smaller groups go to one thread each.
-constexpr std::uint32_t kLabelsForAll = 4096;
+// All threads work at one group if it has so many stored values, and so many times the share of a thread in those of
+// its level; other groups go to one thread each.
+constexpr std::size_t kValuesForAll = std::size_t{1} << 16;
+constexpr double kSharesForAll = 1.5;
 
 // Labels order_[begin, end), to be cut into `parts` children of `node`.
 struct Group {
@@ -40,7 +43,8 @@ class Clustering {
  public:
   Clustering(const RowView& vectors, std::uint32_t dimension, const Interpolation& interpolation,
              const ClusteringOptions& options, unsigned threads)
-      : interpolation_(interpolation),
+      : vectors_(vectors),
+        interpolation_(interpolation),
         options_(options),
         crew_(threads - 1),
         scales_(vectors.size()),
@@ -104,10 +108,21 @@ class Clustering {
 
   static std::uint32_t front_share(std::uint32_t parts) { return (parts + 1) / 2; }
 
+  std::size_t values_of(const Group& group) const {
+    const auto labels = std::span(order_).subspan(group.begin, group.size());
+    return std::transform_reduce(labels.begin(), labels.end(), std::size_t{0}, std::plus<>(),
+                                 [&](LabelId label) { return std::size_t{vectors_[label].size}; });
+  }
+
   void cut_all(std::vector<Group>& level) {
+    std::vector<std::size_t> values;
+    for (const Group& group : level) values.push_back(values_of(group));
+    const auto all = static_cast<double>(std::reduce(values.begin(), values.end()));
+    const double share = workers_.size() > 1 ? kSharesForAll * all / static_cast<double>(workers_.size()) : 2.0 * all;
     std::vector<Group*> small;
-    for (Group& group : level) {
-      if (group.size() >= kLabelsForAll && workers_.size() > 1) {
+    for (std::size_t i = 0; i < level.size(); ++i) {
+      Group& group = level[i];
+      if (values[i] >= kValuesForAll && static_cast<double>(values[i]) > share) {
         cut(group, *workers_[0], &crew_);
       } else {
         small.push_back(&group);
@@ -163,6 +178,7 @@ class Clustering {
     return tree;
   }
 
+  const RowView& vectors_;
   const Interpolation& interpolation_;
   const ClusteringOptions& options_;
   Crew crew_;

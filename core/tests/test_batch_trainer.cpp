@@ -73,6 +73,24 @@ MemoryArchive archived(std::span<const CompactedBlock> blocks) {
   return archive;
 }
 
+TEST("batch plt: the children of a wide node, dealt out to threads") {
+  constexpr LabelId kMany = 100;  // four tiles
+  Random random(6);
+  const Stream stream = random_stream(random, 150, kMany);
+  const TrainingSet data = training_set(stream);
+  std::vector<LabelTree> flat(1);
+  flat[0].give_label(kRoot, 0);
+  flat[0].insert_node(kRoot);
+  for (LabelId label = 1; label < kMany; ++label) flat[0].add_leaf(kRoot, label);
+  const auto learnt = [&](unsigned threads) {
+    Progress progress;
+    return archived(train_blocks(options_for(BatchLoss::squared_hinge), flat, data, threads, progress));
+  };
+  const MemoryArchive alone = learnt(1);
+  CHECK(alone == learnt(2));
+  CHECK(alone == learnt(16));
+}
+
 // Memory after all; counts what lies there.
 class CountedRoom final : public Room {
  public:
