@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+import labelgrove
 from cluster.kit import in_memory, some_rows, written
 from labelgrove import DataError, PLTClassifier, distributed
 
@@ -47,6 +48,9 @@ def test_a_worker_may_be_killed(cluster: Any, tmp_path: Path) -> None:
     )
     assert not alive
     assert (tmp_path / "pieces.lg").read_bytes() == expected
+    names = tmp_path / "pieces.lg", tmp_path / "rows"
+    [(labels, _)] = distributed.predict_topk(*names, executor=cluster)
+    assert labels.tolist() == labelgrove.load(names[0]).predict_topk(dataset.X)[0].tolist()
 
 
 def test_what_fails_on_a_worker_is_raised_here(cluster: Any, tmp_path: Path) -> None:

@@ -1,5 +1,7 @@
 """Learning and predicting with more data than memory, on one machine or many."""
 
-from labelgrove.distributed._fit import LEAST_MEMORY, client, fit
+from labelgrove.distributed._executors import client
+from labelgrove.distributed._fit import LEAST_MEMORY, fit
+from labelgrove.distributed._predict import predict_topk
 
-__all__ = ["LEAST_MEMORY", "client", "fit"]
+__all__ = ["LEAST_MEMORY", "client", "fit", "predict_topk"]

@@ -20,10 +20,10 @@ from labelgrove import _core
 from labelgrove._errors import DataError, ParameterError
 from labelgrove._interrupts import held_back, run_watched
 from labelgrove._labels import sorted_in_rows
-from labelgrove._optional import optional
 from labelgrove._parameters import thread_count
 from labelgrove.data import open_dataset
 from labelgrove.data._mapped import HEADER, Dataset
+from labelgrove.distributed._executors import TRIES, Lost, resolved
 from labelgrove.distributed._plan import plan_units
 from labelgrove.distributed._tasks import (
     RUN,
@@ -54,9 +54,6 @@ _ALONE = 256 << 20
 
 _VECTOR_BYTES = 40
 """For each cell of a label's rows, while label vectors are made."""
-
-_TRIES = 20
-"""Workers that may be lost with one task before the task is thought to be what kills them."""
 
 Tell = Callable[[float], None]
 
@@ -156,7 +153,10 @@ class _Run:
         self._options, self._plan, self._labels = model._checked()
         _check(model, dataset)
         self._threads = thread_count(model.n_jobs)
-        self._executor, self._lost = _executor(executor)
+        self._executor: Executor | None = None
+        self._lost: Lost = ()
+        if executor is not None:
+            self._executor, self._lost = resolved(executor)
         self._tell = progress
         self._core_progress = _core.Progress()
         self._stopped = False
@@ -349,7 +349,7 @@ class _Run:
                         future.result()
                         done += 1
                     except self._lost:
-                        if tries == _TRIES:
+                        if tries == TRIES:
                             raise
                         waiting[self._executor.submit(task)] = task, tries + 1
                 tell()
@@ -371,45 +371,6 @@ class _Assembled:
         """What a file holds of it."""
         del for_prediction, streamed
         return self._arrays
-
-
-def client(address: str) -> Any:
-    """Connect to a Dask scheduler, for `fit`.
-
-    Parameters
-    ----------
-    address : str
-        Such as ``tcp://host:8786``.
-
-    Returns
-    -------
-    dask.distributed.Client
-        A context manager, which disconnects at the end of its block.
-
-    Raises
-    ------
-    MissingDependencyError
-        Without Dask.
-    OSError
-        If there is no scheduler.
-    """
-    return _dask().Client(address)
-
-
-def _dask() -> Any:
-    return optional("distributed", "a cluster", "dask")
-
-
-def _executor(given: Any) -> tuple[Executor | None, tuple[type[BaseException], ...]]:
-    """What runs tasks, and what it raises where a worker was lost with one."""
-    if hasattr(given, "get_executor"):
-        return given.get_executor(pure=False), (_dask().KilledWorker,)
-    if given is not None and not hasattr(given, "submit"):
-        raise ParameterError(
-            f"executor is a {type(given).__name__}; expected a concurrent.futures.Executor, a "
-            "client of Dask, or None"
-        )
-    return given, ()
 
 
 def _check(model: PLTClassifier, dataset: Dataset) -> None:

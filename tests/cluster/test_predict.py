@@ -1,0 +1,58 @@
+"""Rows are predicted in order, as the model by itself predicts them, from any row on."""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from cluster.kit import some_rows, written
+from labelgrove import DataError, ParameterError, PLTClassifier, distributed
+from labelgrove.data._mapped import Writer
+from labelgrove.distributed import _predict
+
+
+def test_rows_are_predicted_in_order(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(_predict, "ROWS", 7)
+    monkeypatch.setattr(_predict, "_AHEAD", 3)
+    dataset = written(tmp_path / "rows", some_rows(100))
+    model = PLTClassifier().fit(dataset.X, dataset.labels)
+    model.save(tmp_path / "model.lg")
+    names = tmp_path / "model.lg", tmp_path / "rows"
+    with ThreadPoolExecutor(3) as pool:
+        for start, executor in ((0, None), (0, pool), (50, pool), (100, pool)):
+            found = list(distributed.predict_topk(*names, k=3, start=start, executor=executor))
+            expected = model.predict_topk(dataset.X, k=3)
+            for part, whole in enumerate(expected):
+                rows = [row for both in found for row in both[part].tolist()]
+                assert rows == whole[start:].tolist()
+        begun = distributed.predict_topk(*names, executor=pool)
+        assert next(begun)[0].shape == (7, 5)  # the others are not asked for
+
+
+def test_the_last_of_a_new_file_counts(tmp_path: Path) -> None:
+    dataset = written(tmp_path / "rows", some_rows(30))
+    names = tmp_path / "model.lg", tmp_path / "rows"
+    scores = []
+    for bias in (1.0, 0.0):
+        PLTClassifier(bias=bias).fit(dataset.X, dataset.labels).save(names[0])
+        [(_, found)] = distributed.predict_topk(*names)
+        scores.append(found)
+    assert not np.array_equal(*scores)
+
+
+def test_what_cannot_be_predicted_is_refused(tmp_path: Path) -> None:
+    dataset = written(tmp_path / "rows", some_rows(30))
+    PLTClassifier().fit(dataset.X, dataset.labels).save(tmp_path / "model.lg")
+    (tmp_path / "texts").mkdir()
+    with Writer(tmp_path / "texts", is_text=True, labels_are_int=True) as writer:
+        writer.labels([(1,)])
+        writer.texts(["a"])
+    with pytest.raises(ParameterError, match="start=31: expected a row from 0 to 30"):
+        distributed.predict_topk(tmp_path / "model.lg", tmp_path / "rows", start=31)
+    with pytest.raises(ParameterError, match="k=0"):
+        distributed.predict_topk(tmp_path / "model.lg", tmp_path / "rows", k=0)
+    with pytest.raises(DataError, match="holds texts"):
+        list(distributed.predict_topk(tmp_path / "model.lg", tmp_path / "texts"))
