@@ -292,7 +292,9 @@ def _room(job: Job, n_bytes: int) -> npt.NDArray[np.uint8]:
     if os.name == "nt":  # which keeps no file that has no name
         return np.empty(n_bytes, np.uint8)
     with NamedTemporaryFile(dir=job.work, prefix=".room-") as file:
-        os.posix_fallocate(file.fileno(), 0, n_bytes)  # a full disk is an error here, and now
+        file.truncate(n_bytes)
+        if hasattr(os, "posix_fallocate"):  # a full disk is an error here and now, not a signal
+            os.posix_fallocate(file.fileno(), 0, n_bytes)
         return np.memmap(file.name, np.uint8, mode="r+").view(np.ndarray)
 
 
