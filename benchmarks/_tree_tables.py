@@ -104,6 +104,36 @@ def ldsm(found: Results) -> str:
     return "\n\n".join(parts)
 
 
+def fastxml(found: Results) -> str:
+    """Our forests, the published FastXML first."""
+    header = ["data", "forest", "trees", "P@1/3/5", "PSP@1/3/5", "learning s", "prediction µs"]
+    header += ["one row µs", "peak MB", "model MB"]
+    rows: list[list[object]] = []
+    for result in found:
+        paper = _aims.FASTXML.get(result["subject"])
+        if paper is not None:
+            times = [paper.learning_seconds or "", paper.prediction_us or ""]
+            given = [result["subject"], "published FastXML", 50, precision(paper.precision), ""]
+            rows.append([*given, *times, "", "", ""])
+        rows += [_forest(result, run) for run in result["runs"]]
+    return table(header, rows)
+
+
+def _forest(result: dict[str, Any], run: dict[str, Any]) -> list[object]:
+    return [
+        result["subject"],
+        run["title"],
+        run["trees"],
+        precision(run["precision"]),
+        precision(run["psp"]),
+        f"{run['learning']['cpu']:.2f}",
+        f"{_microseconds(run, result['rows']):.1f}",
+        f"{run['single']['p50']:.0f}",
+        f"{run['peak_mb']:,.0f}",
+        f"{run['model_bytes'] / 2**20:.1f}",
+    ]
+
+
 def _largest(result: dict[str, Any]) -> list[object]:
     run = max(result["ensembles"], key=lambda one: one["options"]["n_estimators"])
     paper = _aims.LDSM.get(result["subject"])

@@ -52,6 +52,7 @@ TABLES: dict[str, Callable[[Results], str]] = {
     "classes": _multiclass_tables.classes,
     "river": _multiclass_tables.river,
     "ldsm": _tree_tables.ldsm,
+    "fastxml": _tree_tables.fastxml,
     "models": _tree_tables.models,
     "second_stage": _second_stage_table.second_stage,
     "names": _names_table.names,

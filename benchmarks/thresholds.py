@@ -18,7 +18,7 @@ import scipy.sparse as sp
 from benchmarks._data import is_there, load
 from benchmarks._measure import Clock, fresh, peak_mb, reset_peak, resident_mb
 from benchmarks._results import command_line, read, write
-from labelgrove import LdSMClassifier, OnlinePLTClassifier, PLTClassifier
+from labelgrove import FastXMLClassifier, LdSMClassifier, OnlinePLTClassifier, PLTClassifier
 from labelgrove.metrics import f_measure
 from labelgrove.models.thresholds._estimates import Estimates
 from labelgrove.models.thresholds._tuner import HeldOutTuning
@@ -37,6 +37,7 @@ DATASETS = (
 MODELS: dict[str, Callable[[], Any]] = {
     "PLT": PLTClassifier,
     "OPLT": OnlinePLTClassifier,
+    "FastXML": FastXMLClassifier,
     "LdSM, 10 trees": lambda: LdSMClassifier(n_estimators=10),
     "one-vs-rest LR": lambda: PLTClassifier(tree="flat", loss="log", C=1.0, normalize=False),
 }

@@ -1,0 +1,48 @@
+"""FastXML and PfastreXML beside the published figures.
+
+The one package of FastXML on PyPI, ``fastxml`` 2.0, is written for Python 2: it compiles, and its
+import ends in a `SyntaxError`. So the published figures (`benchmarks._aims`) stand in its place.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from benchmarks._data import is_there, load
+from benchmarks._results import command_line, write
+from benchmarks.batch import Subject, run_once
+
+DATASETS = ("bibtex", "delicious")
+
+TREES = 50
+
+
+def _forest(title: str, estimator: str, trees: int = TREES, **options: Any) -> Subject:
+    chosen = {"estimator": estimator, "n_estimators": trees, **options}
+    return Subject(title, trees, "labelgrove_models", None, chosen)
+
+
+SUBJECTS = (
+    _forest("FastXML", "FastXMLClassifier"),
+    _forest("FastXML", "FastXMLClassifier", 10),
+    _forest("PfastreXML", "FastXMLClassifier", gain="propensity", second_stage="tail"),
+)
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Measure, and write ``fastxml-<dataset>.json``."""
+    parser = command_line(__doc__ or "", DATASETS)
+    chosen = parser.parse_args(arguments)
+    for dataset in filter(is_there, chosen.subjects):
+        runs = []
+        for subject in SUBJECTS:
+            found = run_once(dataset, subject, 1)
+            print(f"{dataset}: {subject.title}: {found['precision']}, {found['learning']}")
+            runs.append({"title": subject.title, "trees": subject.trees, **found})
+        rows = len(load(dataset, "test").labels)
+        write(chosen.output, "fastxml", dataset, {"rows": rows, "runs": runs})
+
+
+if __name__ == "__main__":
+    main()
