@@ -1,13 +1,19 @@
-"""All of LabelGrove's models on all data sets: when to prefer which."""
+"""All of LabelGrove's models on data of many kinds: when to prefer which, and what auto picks."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import Any
 
-from benchmarks._data import is_there, load
-from benchmarks._results import command_line, write
+import numpy as np
+
+import labelgrove
+from benchmarks._data import Stream, is_there, load
+from benchmarks._measure import Clock, fresh
+from benchmarks._results import command_line, earlier, write
 from benchmarks.batch import Subject, run_once
+from labelgrove.cli._choice import TRIAL, candidates
+from labelgrove.evaluation import race
 
 MULTI_LABEL = (
     "bibtex",
@@ -16,9 +22,11 @@ MULTI_LABEL = (
     "stackexchange-tfidf",
     "gutenberg-tfidf",
     "synth4k",
+    "cooking-tfidf",
+    "rcv1sub1",
 )
 MULTI_CLASS = ("clinc150-tfidf", "onet-tasks", "gutenberg-classes", "aloi-like")
-DATASETS = (*MULTI_LABEL, "clinc150-tfidf")
+DATASETS = (*MULTI_LABEL, "clinc150-tfidf", "onet-tasks")
 """Those that are measured unless others are named."""
 
 
@@ -30,7 +38,12 @@ COMMON = (
     _model("`OnlinePLTClassifier`", "OnlinePLTClassifier"),
     _model("`PLTClassifier`", "PLTClassifier"),
     _model("`PLTClassifier`, 3 trees", "PLTClassifier", 3, n_trees=3),
-    _model("`LdSMClassifier`, 10 trees", "LdSMClassifier", 10, n_estimators=10),
+    _model("`EmbeddingClassifier`", "EmbeddingClassifier"),
+    *(
+        _model(f"`{name}`, 10 trees", name, 10, n_estimators=10)
+        for name in ("FastXMLClassifier", "LdSMClassifier")
+        if hasattr(labelgrove, name)
+    ),
 )
 FEW_TREES = _model("`LdSMClassifier`, 3 trees", "LdSMClassifier", 3, n_estimators=3)
 """In place of ten trees where those take over a minute."""
@@ -46,14 +59,48 @@ OF_CLASSES = (
 """Those that want one class a row."""
 
 
-def measure(dataset: str, repetitions: int) -> list[dict[str, Any]]:
-    """Every model that fits the data, each run a process of its own."""
+def about(train: Stream) -> dict[str, Any]:
+    """What kind of data it is: rows, labels, labels a row, features a row."""
+    labels = np.concatenate([np.array(row, int) for row in train.labels])
+    n = len(train.labels)
+    return {
+        "rows": n,
+        "labels": len(np.unique(labels)),
+        "labels_a_row": round(len(labels) / n, 2),
+        "features_a_row": round(train.X.nnz / n, 1),
+    }
+
+
+def choose(dataset: str) -> dict[str, Any]:
+    """What ``labelgrove train --algorithm auto`` finds, in this process."""
+    train = load(dataset, "train")
+    models = {
+        name: estimator(**settings)
+        for name, (estimator, settings) in candidates(train.labels).items()
+    }
+    with Clock() as clock:
+        rounds = race(models, train.X, [list(row) for row in train.labels], n_examples=TRIAL)
+    best = rounds[-1].standings[0].name
+    return {"model": type(models[best]).__name__, "cpu": round(clock.cpu, 2)}
+
+
+def measure(
+    dataset: str, repetitions: int, only: Sequence[str], before: Sequence[dict[str, Any]]
+) -> list[dict[str, Any]]:
+    """Every model that fits the data, each run a process of its own.
+
+    Of those that are not among ``only``, if it names any, what was found ``before`` stays.
+    """
     found = []
+    known = {one["title"]: one for one in before}
     few = load(dataset, "train").X.nnz > LARGE
     subjects: tuple[Subject, ...] = (*COMMON[:-1], FEW_TREES if few else COMMON[-1])
     if dataset in MULTI_CLASS:
         subjects += OF_CLASSES
     for subject in subjects:
+        if only and subject.options["estimator"] not in only:
+            found += [known[subject.title]] if subject.title in known else []
+            continue
         runs = [run_once(dataset, subject, 1) for _ in range(repetitions)]
         found.append({"title": subject.title, "runs": runs})
         seconds = runs[0]["learning"]["cpu"]
@@ -65,11 +112,19 @@ def main(arguments: Sequence[str] | None = None) -> None:
     """Measure, and write ``models-<dataset>.json``."""
     parser = command_line(__doc__ or "", DATASETS)
     parser.add_argument("--repetitions", type=int, default=1, help="runs of every model")
+    parser.add_argument("--only", nargs="*", default=[], help="estimators: others stay as found")
     chosen = parser.parse_args(arguments)
     for dataset in filter(is_there, chosen.subjects):
-        models = measure(dataset, chosen.repetitions)
+        before = earlier(chosen.output, "models", dataset).get("models", [])
+        models = measure(dataset, chosen.repetitions, chosen.only, before)
         rows = len(load(dataset, "test").labels)
-        write(chosen.output, "models", dataset, {"rows": rows, "models": models})
+        content = {
+            "rows": rows,
+            "data": about(load(dataset, "train")),
+            "auto": fresh("benchmarks.models:choose", dataset=dataset),
+            "models": models,
+        }
+        write(chosen.output, "models", dataset, content)
 
 
 if __name__ == "__main__":

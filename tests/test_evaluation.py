@@ -20,6 +20,7 @@ from labelgrove.evaluation import (
     evaluate,
     iter_progressive,
     progressive_validation,
+    race,
 )
 
 
@@ -369,3 +370,51 @@ def test_bad_calls_are_named(
     call = {"X": DENSE, "Y": TRUE, "ks": [1]} | arguments
     with pytest.raises(error, match=message):
         evaluate(TREES, **call)
+
+
+class Knows:
+    """Says of a row its first number, unless that is below what it does not know."""
+
+    def __init__(self, unknown: float = 0.0) -> None:
+        self.unknown = unknown
+
+    def get_params(self, deep: bool = True) -> dict[str, float]:
+        return {"unknown": self.unknown}
+
+    def fit(self, X: Any, y: Any) -> Knows:
+        self.classes_ = np.unique(y)
+        return self
+
+    def predict_topk(self, X: Any, k: int = 5) -> Any:
+        share = np.asarray(X)[:, 1]
+        ranking = np.tile(np.arange(100, 100 + k), (len(share), 1))
+        ranking[share >= self.unknown, 0] = np.asarray(X)[share >= self.unknown, 0]
+        return ranking, np.ones(ranking.shape)
+
+
+def test_in_a_race_those_clearly_behind_drop_out() -> None:
+    rng = np.random.default_rng(0)
+    y = rng.integers(0, 5, 9000)
+    X = np.column_stack([y, rng.random(len(y))])
+    models = {"half": Knows(0.5), "all": Knows(), "all but few": Knows(0.002)}
+    rounds = race(models, X, y, n_examples=5000)
+    assert [one.examples for one in rounds] == [1000, 2000, 4000, 5000]
+    assert [one.name for one in rounds[0].standings] == ["all", "all but few", "half"]
+    assert [one.name for one in rounds[1].standings if not one.goes_on] == ["half"]
+    assert rounds[0].standings[2].behind == pytest.approx(0.5, abs=0.05)
+    assert rounds[0].standings[2].error == pytest.approx(0.5 / 1000**0.5, rel=0.05)
+    assert rounds[1].standings[2].behind > rounds[0].standings[2].behind  # or it would go on
+    assert {one.name for one in rounds[-1].standings} == {"all", "all but few"}
+    assert race(models, X, y, n_examples=5000) == rounds
+    alone = race({"half": Knows(0.5)}, X, y)
+    assert (len(alone), alone[0].standings[0].behind) == (1, 0.0)
+
+
+def test_what_cannot_race_is_refused() -> None:
+    for models, y, n, says in (
+        ({}, [1, 2, 3], 9, "models is empty"),
+        ({"all": Knows()}, [1, 2], 9, "found 2 examples"),
+        ({"all": Knows()}, [1, 2, 3], 2, "n_examples=2"),
+    ):
+        with pytest.raises(ValueError, match=says):
+            race(models, np.zeros((len(y), 2)), y, n_examples=n)

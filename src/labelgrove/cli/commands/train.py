@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Annotated, Literal
 
 import typer
 
 from labelgrove._errors import ParameterError
+from labelgrove.cli._choice import AUTO, TRIAL, chosen_algorithm
 from labelgrove.cli._learning import (
     ALL_PREDICTED,
     SAMPLE,
@@ -66,8 +68,19 @@ def train(
         str, typer.Option("--output", "-o", metavar="MODEL", help="Where to write the model.")
     ],
     algorithm: Annotated[
-        str, typer.Option("--algorithm", metavar="NAME", help=f"One of {', '.join(ALGORITHMS)}.")
+        str,
+        typer.Option(
+            "--algorithm",
+            metavar="NAME",
+            help=f"One of {', '.join(ALGORITHMS)}; or {AUTO}: the one that is best on a sample.",
+        ),
     ] = "online-plt",
+    trial: Annotated[
+        int,
+        typer.Option(
+            "--trial", metavar="N", min=3, help=f"Examples that --algorithm {AUTO} tries them on."
+        ),
+    ] = TRIAL,
     settings: SetOption = None,
     passes: Annotated[
         int, typer.Option("--passes", metavar="N", min=1, help="How often to go through DATA.")
@@ -133,9 +146,8 @@ def train(
         data, reading=reading, limit=limit, shuffle_seed=shuffle_seed, vocabulary=vocabulary
     ) as source:
         source.check_passes(passes)
-        model = create_model(
-            algorithm,
-            settings or [],
+        make = partial(
+            create_model,
             texts=source.is_text,
             passes=passes,
             jobs=jobs,
@@ -144,6 +156,13 @@ def train(
             vocabulary=vocabulary,
             names=learn_names,
         )
+        given = settings or []
+        if algorithm == AUTO:
+            algorithm, more = chosen_algorithm(
+                source, lambda name, tried: make(name, [*given, *tried]), trial, seed
+            )
+            given = [*given, *more]
+        model = make(algorithm, given)
         if in_pieces:
             learning = learn_in_pieces(model, data, output, memory=memory, dask=dask)
             report_learning(learning, output, as_json=json)

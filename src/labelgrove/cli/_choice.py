@@ -1,0 +1,110 @@
+"""``--algorithm auto``: a race of all algorithms over a sample of the data."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Sequence
+from typing import Any
+
+import numpy as np
+
+from labelgrove._errors import DataError, ParameterError
+from labelgrove.cli._models import ALGORITHMS, Model, inputs_of
+from labelgrove.cli.streams._console import say
+from labelgrove.cli.streams._source import Source, joined, rows
+from labelgrove.data import Examples
+from labelgrove.evaluation import race
+from labelgrove.evaluation._race import Round
+from labelgrove.models import LOMTreeClassifier
+
+#: What ``--algorithm`` takes beside the names of algorithms.
+AUTO = "auto"
+
+#: Examples of the last round, unless told otherwise.
+TRIAL = 4000
+
+#: Forests of fifty trees would take as long as all others together.
+_SETTINGS: dict[str, dict[str, Any]] = {
+    "ldsm": {"n_estimators": 10},
+    "fastxml": {"n_estimators": 10},
+}
+
+
+def candidates(labels: Sequence[Collection[Any]]) -> dict[str, tuple[Any, dict[str, Any]]]:
+    """List the estimators that can learn these labels, by algorithm, and their parameters.
+
+    Parameters
+    ----------
+    labels : sequence of label collections
+        Of the examples.
+    """
+    of_classes = all(len(row) == 1 for row in labels)
+    return {
+        name: (estimator, _SETTINGS.get(name, {}))
+        for name, estimator in ALGORITHMS.items()
+        if of_classes or estimator is not LOMTreeClassifier
+    }
+
+
+def chosen_algorithm(
+    source: Source, make: Callable[[str, list[str]], Model], size: int, seed: int
+) -> tuple[str, list[str]]:
+    """Let all algorithms race, and say on standard error which wins, and why.
+
+    Parameters
+    ----------
+    source : Source
+        The examples; it is read once.
+    make : callable
+        From an algorithm's name and ``--set`` options to a model.
+    size : int
+        How many examples to try them on.
+    seed : int
+        Draws these.
+
+    Returns
+    -------
+    str
+        The algorithm.
+    list of str
+        ``--set`` options that it was tried with.
+    """
+    if source.path == "-":
+        raise ParameterError("--algorithm auto: standard input can be read only once; give a file")
+    sample = _sample(source, size, seed)
+    settings = {
+        name: [f"{key}={value}" for key, value in parameters.items()]
+        for name, (_, parameters) in candidates(sample.labels).items()
+    }
+    models = {name: make(name, given) for name, given in settings.items()}
+    X = inputs_of(next(iter(models.values())), sample, source.path)
+    rounds = race(models, X, sample.labels, n_examples=size, random_state=seed)
+    for one in rounds:
+        say(_told(one))
+    best = rounds[-1].standings[0].name
+    say(f"--algorithm {best} it is: nDCG@5 is best")
+    return best, settings[best]
+
+
+def _sample(source: Source, size: int, seed: int) -> Examples:
+    """So many examples, drawn at random, in the order of the file."""
+    random = np.random.default_rng(seed)
+    kept: list[Examples] = []
+    keys = np.zeros(0)
+    for part in source.chunks():
+        keys = np.append(keys, random.random(part.n_rows))
+        chosen = np.sort(np.argsort(keys)[:size])
+        kept, keys = [rows(joined([*kept, part]), chosen)], keys[chosen]
+    if not kept:
+        raise DataError(f"{source.path}: there are no examples in this file")
+    return kept[0]
+
+
+def _told(one: Round) -> str:
+    places = []
+    for standing in one.standings:
+        says = f"{standing.name} {100 * standing.ndcg:.1f}"
+        if standing.behind > 0:
+            says += f" ({100 * standing.behind:.1f} ± {100 * standing.error:.1f} behind"
+            says += ")" if standing.goes_on else ", out)"
+        places.append(says)
+    return f"trial on {one.examples:,} examples, nDCG@5: {', '.join(places)}"

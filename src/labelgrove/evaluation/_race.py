@@ -1,0 +1,160 @@
+"""Which of several models suits some data: a race over a sample, in which the slow drop out."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.base import clone
+from sklearn.utils import _safe_indexing
+
+from labelgrove._errors import DataError, ParameterError
+from labelgrove._parameters import seed_from
+from labelgrove.evaluation._observed import observe
+from labelgrove.metrics._ranking import discounts, ideal_gain, match
+from labelgrove.metrics._score import divide
+
+_FOLDS = 3
+_PLACES = 5
+_FIRST = 1000
+_CLEARLY = 3.0
+"""Standard errors that a model must be behind the best to drop out."""
+
+Floats = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Standing:
+    """How a model did in a round.
+
+    Attributes
+    ----------
+    name : str
+    ndcg : float
+        Mean nDCG@5 of the round's examples, each predicted by a model that had not learnt it.
+    behind : float
+        How much less that is than the best one's.
+    error : float
+        Standard error of ``behind``, from the differences example by example.
+    goes_on : bool
+        Whether it is in the next round: unless it is clearly behind, and no less so than in the
+        round before.
+    """
+
+    name: str
+    ndcg: float
+    behind: float
+    error: float
+    goes_on: bool
+
+
+@dataclass(frozen=True)
+class Round:
+    """A round of the race.
+
+    Attributes
+    ----------
+    examples : int
+    standings : tuple of Standing
+        The best first.
+    """
+
+    examples: int
+    standings: tuple[Standing, ...]
+
+
+def race(
+    models: Mapping[str, Any], X: Any, Y: Any, *, n_examples: int = 4000, random_state: Any = 0
+) -> list[Round]:
+    """Find out which model suits some data, without learning all of them from all of it.
+
+    A first round has 1,000 examples, drawn at random; each that follows has twice as many, up to
+    ``n_examples``. In a round every model is cross-validated in three parts, and those drop out
+    whose nDCG@5 is more than three standard errors behind the best one's, and no nearer to it than
+    in the round before. What is left in the end is ranked. Nothing depends on a clock: the same
+    data and seed give the same result.
+
+    Parameters
+    ----------
+    models : mapping of str to estimator
+        They are copied, and stay as they are.
+    X, Y
+        As for the estimators' ``fit``: an array, a sparse matrix or a list.
+    n_examples : int, default=4000
+        How many the last round has at most: what bounds the work.
+    random_state : int, RandomState or None
+        Draws the examples.
+
+    Returns
+    -------
+    list of Round
+        The last one's first standing is the best model.
+
+    Raises
+    ------
+    DataError
+        If there are too few examples to hold any back.
+    ParameterError
+        If there are no models, or ``n_examples`` is too small.
+
+    Notes
+    -----
+    A model that only many examples make good may drop out, or end behind: models are compared on a
+    few thousand.
+
+    Examples
+    --------
+    >>> from labelgrove import OnlinePLTClassifier
+    >>> X, y = [{"meow": 1}, {"bark": 1}, {"moo": 1}] * 40, ["cat", "dog", "cow"] * 40
+    >>> models = {"plt": OnlinePLTClassifier(), "blind": OnlinePLTClassifier(learning_rate=1e-9)}
+    >>> [one.name for one in race(models, X, y)[-1].standings]
+    ['plt', 'blind']
+    """
+    if not models:
+        raise ParameterError("models is empty: expected at least one")
+    if n_examples < _FOLDS:
+        raise ParameterError(f"n_examples={n_examples}: expected at least {_FOLDS}")
+    n = X.shape[0] if hasattr(X, "shape") else len(X)
+    if n < _FOLDS:
+        raise DataError(f"found {n} examples; expected at least {_FOLDS}, to hold some back")
+    order = np.random.default_rng(seed_from(random_state)).permutation(n)[:n_examples]
+    left, rounds = list(models), []
+    before = dict.fromkeys(models, np.inf)
+    size = min(_FIRST, len(order))
+    while True:
+        gains = {name: _gains(models[name], X, Y, order[:size]) for name in left}
+        rounds.append(Round(size, _standings(gains, before)))
+        before = {one.name: one.behind for one in rounds[-1].standings}
+        left = [one.name for one in rounds[-1].standings if one.goes_on]
+        if size == len(order) or len(left) == 1:
+            return rounds
+        size = min(2 * size, len(order))
+
+
+def _gains(model: Any, X: Any, Y: Any, rows: npt.NDArray[np.int64]) -> Floats:
+    """The nDCG of every row, predicted by models that have learnt from the other parts."""
+    part = np.arange(len(rows)) % _FOLDS
+    gains = np.empty(len(rows))
+    for fold in range(_FOLDS):
+        learnt, held = np.sort(rows[part != fold]), rows[part == fold]
+        fitted = clone(model).fit(_safe_indexing(X, learnt), _safe_indexing(Y, learnt))
+        asked = [(_safe_indexing(X, held), _safe_indexing(Y, held))]
+        seen = observe(fitted, asked, k=_PLACES)
+        hits = match(seen.truth, seen.ranking, _PLACES)
+        gain = hits.hit @ discounts(_PLACES)
+        gains[part == fold] = divide(gain, ideal_gain(hits, _PLACES), 0.0)
+    return gains
+
+
+def _standings(gains: Mapping[str, Floats], before: Mapping[str, float]) -> tuple[Standing, ...]:
+    best = max(gains.values(), key=lambda one: float(one.mean()))
+    found = []
+    for name, own in gains.items():
+        less = best - own
+        behind, error = float(less.mean()), float(less.std(ddof=1) / np.sqrt(len(less)))
+        goes_on = behind <= _CLEARLY * error or behind < before[name]
+        found.append(Standing(name, float(own.mean()), behind, error, goes_on))
+    return tuple(sorted(found, key=lambda one: one.behind))
