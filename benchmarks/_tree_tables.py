@@ -1,4 +1,4 @@
-"""Results about trees as tables: the knob, the warm start, LdSM, and all models side by side."""
+"""Results about trees as tables: the knob, the warm start, and LdSM."""
 
 from __future__ import annotations
 
@@ -127,7 +127,7 @@ def _forest(result: dict[str, Any], run: dict[str, Any]) -> list[object]:
         precision(run["precision"]),
         precision(run["psp"]),
         f"{run['learning']['cpu']:.2f}",
-        f"{_microseconds(run, result['rows']):.1f}",
+        f"{microseconds(run, result['rows']):.1f}",
         f"{run['single']['p50']:.0f}",
         f"{run['peak_mb']:,.0f}",
         f"{run['model_bytes'] / 2**20:.1f}",
@@ -145,7 +145,7 @@ def _largest(result: dict[str, Any]) -> list[object]:
         f"{run['learning']['cpu']:.2f}",
         f"{result['two_threads']['learning']['wall']:.2f}",
         f"{paper.learning_seconds}" if paper else "",
-        f"{_microseconds(run, result['rows']):.1f}",
+        f"{microseconds(run, result['rows']):.1f}",
         f"{paper.prediction_us}" if paper else "",
         f"{run['peak_mb']:,.0f}",
         f"{run['model_bytes'] / 2**20:.1f}",
@@ -167,30 +167,9 @@ def _steps(found: Results, part: str, option: str, title: str) -> str:
 def _step(run: dict[str, Any] | None, rows: int) -> str:
     if run is None:
         return ""
-    microseconds, seconds = _microseconds(run, rows), run["learning"]["cpu"]
-    return f"{run['precision'][0]:.1f}, {microseconds:.1f}, {seconds:.2f}"
+    spent, seconds = microseconds(run, rows), run["learning"]["cpu"]
+    return f"{run['precision'][0]:.1f}, {spent:.1f}, {seconds:.2f}"
 
 
-def _microseconds(run: dict[str, Any], rows: int) -> float:
+def microseconds(run: dict[str, Any], rows: int) -> float:
     return 1e6 * float(median(clock["cpu"] for clock in run["batch"])) / rows
-
-
-def models(found: Results) -> str:
-    """Every model on every data set."""
-    header = ["data", "model", "P@1/3/5", "learning s", "memory MB", "batch µs", "one row µs"]
-    header += ["model MB"]
-    rows = [
-        [
-            result["subject"],
-            one["title"],
-            precision(one["runs"][0]["precision"]),
-            f"{median(run['learning']['cpu'] for run in one['runs']):.2f}",
-            f"{median(run['peak_mb'] for run in one['runs']):,.0f}",
-            f"{median(_microseconds(run, result['rows']) for run in one['runs']):.1f}",
-            f"{median(run['single']['p50'] for run in one['runs']):.0f}",
-            f"{one['runs'][0]['model_bytes'] / 2**20:.1f}",
-        ]
-        for result in found
-        for one in result["models"]
-    ]
-    return table(header, rows)

@@ -1,4 +1,4 @@
-"""Write the results' tables and plots into ``docs/benchmarks.md``.
+"""Write the results' tables and plots into ``docs/benchmarks.md`` and ``docs/which-model.md``.
 
 What stands between the lines ``<!-- begin NAME -->`` and ``<!-- end NAME -->`` is replaced; all
 else in the page is prose, and stays.
@@ -15,6 +15,7 @@ from benchmarks import (
     _batch_tables,
     _calibration,
     _embedding_table,
+    _models_table,
     _multiclass_tables,
     _names_table,
     _plots,
@@ -53,7 +54,7 @@ TABLES: dict[str, Callable[[Results], str]] = {
     "river": _multiclass_tables.river,
     "ldsm": _tree_tables.ldsm,
     "fastxml": _tree_tables.fastxml,
-    "models": _tree_tables.models,
+    "models": _models_table.models,
     "second_stage": _second_stage_table.second_stage,
     "names": _names_table.names,
     "text": _text_table.text,
@@ -61,6 +62,9 @@ TABLES: dict[str, Callable[[Results], str]] = {
     "text_speed": _text_table.text_speed,
     "embedding": _embedding_table.embedding,
 }
+ELSEWHERE = {"models": "which-model.md"}
+"""Tables that stand on pages of their own, beside the page."""
+
 PLOTS: dict[str, tuple[Callable[[Results, Path], None], str]] = {
     "progress": (_plots.progress, "P@1 along every stream, by its order"),
     "growth": (_plots.growth, "Microseconds an example against the number of labels"),
@@ -84,19 +88,22 @@ def section(name: str, results: Path) -> str:
 
 
 def render(results: Path, page: Path) -> None:
-    """Bring a page up to date, and draw the plots beside it."""
-    text = page.read_text(encoding="utf-8")
+    """Bring a page, and those of ``ELSEWHERE``, up to date, and draw the plots beside it."""
+    texts: dict[Path, str] = {}
     for name in TABLES:
+        target = page.with_name(ELSEWHERE.get(name, page.name))
+        text = texts.get(target) or target.read_text(encoding="utf-8")
         content = section(name, results)
         found = read(results, name, _ORDER)
         if name in PLOTS and found:
             draw, says = PLOTS[name]
             draw(found, page.parent / FIGURES / f"{name}.svg")
             content = f"![{says}]({FIGURES}/{name}.svg)\n\n{content}"
-        text = replaced(text, name, content)
-    text = replaced(text, "peers", peers(results))
-    page.write_text(text, encoding="utf-8")
-    print(f"wrote {page}")
+        texts[target] = replaced(text, name, content)
+    texts[page] = replaced(texts[page], "peers", peers(results))
+    for target, text in texts.items():
+        target.write_text(text, encoding="utf-8")
+        print(f"wrote {target}")
 
 
 def replaced(text: str, name: str, content: str) -> str:

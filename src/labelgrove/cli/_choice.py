@@ -81,7 +81,8 @@ def chosen_algorithm(
     for one in rounds:
         say(_told(one))
     best = rounds[-1].standings[0].name
-    say(f"--algorithm {best} it is: nDCG@5 is best")
+    options = "".join(f" --set {given}" for given in settings[best])
+    say(f"chosen: --algorithm {best}{options}")
     return best, settings[best]
 
 
