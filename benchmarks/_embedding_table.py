@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from benchmarks._tables import Results, table
 
 
@@ -17,17 +19,24 @@ def _beside(found: Results) -> str:
     for result in found:
         theirs = {row["model"]: row for row in result["rows"]}.get("fastText hs")
         for row in result["rows"]:
-            cells: list[object] = [
-                result["subject"],
-                row["model"],
-                "/".join(f"{p:.1f}" for p in row["precision"]),
-            ]
+            cells: list[object] = [result["subject"], _title(row)]
+            if "precision" not in row:  # it ended with a message about NaN
+                rows.append([*cells, "NaN", "", "", "", ""])
+                continue
+            cells.append("/".join(f"{p:.1f}" for p in row["precision"]))
             for figure in ("learning_cpu", "predicting_us"):
                 cells.append(f"{row[figure]:.2f}")
-                alike = theirs is not None and row["model"] == "as fastText hs"
-                cells.append(f"{theirs[figure] / row[figure]:.1f}" if theirs and alike else "")
+                alike = theirs and figure in theirs and row["model"] == "as fastText hs"
+                cells.append(f"{theirs[figure] / row[figure]:.1f}" if alike else "")
             rows.append(cells)
     return table(header, rows)
+
+
+def _title(row: dict[str, Any]) -> str:
+    """What it is, and at which rate it was best where several were tried."""
+    options = row.get("options", {}) if "tuned" in row["model"] else {}
+    rate = options.get("lr", options.get("learning_rate"))
+    return row["model"] if rate is None else f"{row['model']}: rate {rate:g}"
 
 
 def _knob(found: Results) -> str:
