@@ -26,8 +26,8 @@ def _beside(found: Results) -> str:
             cells.append("/".join(f"{p:.1f}" for p in row["precision"]))
             for figure in ("learning_cpu", "predicting_us"):
                 cells.append(f"{row[figure]:.2f}")
-                alike = theirs and figure in theirs and row["model"] == "as fastText hs"
-                cells.append(f"{theirs[figure] / row[figure]:.1f}" if alike else "")
+                alike = row["model"] == "as fastText hs" and theirs and figure in theirs
+                cells.append(f"{theirs[figure] / row[figure]:.1f}" if theirs and alike else "")
             rows.append(cells)
     return table(header, rows)
 

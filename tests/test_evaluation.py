@@ -403,7 +403,6 @@ def test_in_a_race_those_clearly_behind_drop_out() -> None:
     assert [one.name for one in rounds[1].standings if not one.goes_on] == ["half"]
     assert rounds[0].standings[2].behind == pytest.approx(0.5, abs=0.05)
     assert rounds[0].standings[2].error == pytest.approx(0.5 / 1000**0.5, rel=0.05)
-    assert rounds[1].standings[2].behind > rounds[0].standings[2].behind  # or it would go on
     assert {one.name for one in rounds[-1].standings} == {"all", "all but few"}
     assert race(models, X, y, n_examples=5000) == rounds
     alone = race({"half": Knows(0.5)}, X, y)

@@ -40,8 +40,8 @@ class Standing:
     error : float
         Standard error of ``behind``, from the differences example by example.
     goes_on : bool
-        Whether it is in the next round: unless it is clearly behind, and no less so than in the
-        round before.
+        Whether it is in the next round: unless it is clearly behind, and by more than half of what
+        it was in the round before.
     """
 
     name: str
@@ -73,9 +73,9 @@ def race(
 
     A first round has 1,000 examples, drawn at random; each that follows has twice as many, up to
     ``n_examples``. In a round every model is cross-validated in three parts, and those drop out
-    whose nDCG@5 is more than three standard errors behind the best one's, and no nearer to it than
-    in the round before. What is left in the end is ranked. Nothing depends on a clock: the same
-    data and seed give the same result.
+    whose nDCG@5 is more than three standard errors behind the best one's, and by more than half of
+    what it was in the round before: nobody drops out of the first. What is left in the end is
+    ranked. Nothing depends on a clock: the same data and seed give the same result.
 
     Parameters
     ----------
@@ -155,6 +155,6 @@ def _standings(gains: Mapping[str, Floats], before: Mapping[str, float]) -> tupl
     for name, own in gains.items():
         less = best - own
         behind, error = float(less.mean()), float(less.std(ddof=1) / np.sqrt(len(less)))
-        goes_on = behind <= _CLEARLY * error or behind < before[name]
+        goes_on = behind <= _CLEARLY * error or behind <= before[name] / 2
         found.append(Standing(name, float(own.mean()), behind, error, goes_on))
     return tuple(sorted(found, key=lambda one: one.behind))
