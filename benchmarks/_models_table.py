@@ -52,7 +52,7 @@ def _chooser(found: Results) -> str:
         best = max(all_of, key=_first)
         near = [one for one in all_of if _first(one) >= _first(best) - _NEAR]
         online = max(filter(_learns_on, all_of), key=_first)
-        picked = next((one for one in all_of if _name(one) == result["auto"]["model"]), best)
+        (picked,) = (one for one in all_of if one["title"] == result["auto"]["title"])
         rows.append(
             [
                 result["subject"],

@@ -80,8 +80,16 @@ def choose(dataset: str) -> dict[str, Any]:
     }
     with Clock() as clock:
         rounds = race(models, train.X, [list(row) for row in train.labels], n_examples=TRIAL)
-    best = rounds[-1].standings[0].name
-    return {"model": type(models[best]).__name__, "cpu": round(clock.cpu, 2)}
+    name = type(models[rounds[-1].standings[0].name]).__name__
+    # The first of its estimator is that with the parameters of the race.
+    title = next(one.title for one in _subjects(dataset) if one.options["estimator"] == name)
+    return {"title": title, "cpu": round(clock.cpu, 2)}
+
+
+def _subjects(dataset: str) -> tuple[Subject, ...]:
+    few = load(dataset, "train").X.nnz > LARGE
+    subjects = (*COMMON[:-1], FEW_TREES if few else COMMON[-1])
+    return subjects + OF_CLASSES if dataset in MULTI_CLASS else subjects
 
 
 def measure(
@@ -93,11 +101,7 @@ def measure(
     """
     found = []
     known = {one["title"]: one for one in before}
-    few = load(dataset, "train").X.nnz > LARGE
-    subjects: tuple[Subject, ...] = (*COMMON[:-1], FEW_TREES if few else COMMON[-1])
-    if dataset in MULTI_CLASS:
-        subjects += OF_CLASSES
-    for subject in subjects:
+    for subject in _subjects(dataset):
         if only and subject.options["estimator"] not in only:
             found += [known[subject.title]] if subject.title in known else []
             continue
