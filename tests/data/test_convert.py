@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import signal
+import subprocess
+import sys
 import zlib
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -290,3 +293,13 @@ def test_unused_formats_write_the_same(two: list[Path], tmp_path: Path) -> None:
     found = read_examples(tmp_path / "out")
     write_examples(tmp_path / "back.svm", found.X, found.labels)
     assert list(read_examples(tmp_path / "back.svm").labels) == list(found.labels)
+
+
+@pytest.mark.skipif(not hasattr(signal, "pthread_sigmask"), reason="signals cannot be held here")
+def test_processes_hear_no_interrupt_while_they_begin() -> None:
+    print_mask = "import signal; print(signal.pthread_sigmask(signal.SIG_BLOCK, []))"
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, [])
+    with _convert._interrupts_held():
+        begun = subprocess.run([sys.executable, "-c", print_mask], capture_output=True, check=True)
+    assert b"SIGINT" in begun.stdout
+    assert signal.pthread_sigmask(signal.SIG_BLOCK, []) == before

@@ -166,7 +166,8 @@ def _convert_parts(parts: list[Part], jobs: int, progress: Callable[[float], Non
     with ProcessPoolExecutor(
         min(jobs, len(left)), mp_context=context, initializer=_begin, initargs=(shares,)
     ) as pool:
-        waiting = [pool.submit(_convert_part, part) for part in left]
+        with _interrupts_held():  # each begins a process
+            waiting = [pool.submit(_convert_part, part) for part in left]
         try:
             while wait(waiting, _TOLD_EVERY).not_done:
                 tell()
@@ -177,6 +178,19 @@ def _convert_parts(parts: list[Part], jobs: int, progress: Callable[[float], Non
             pool.shutdown(cancel_futures=True)
             raise
     tell()
+
+
+@contextmanager
+def _interrupts_held() -> Iterator[None]:
+    """Let Ctrl-C wait, in processes begun meanwhile for ever: they hear nothing before `_begin`."""
+    if not hasattr(signal, "pthread_sigmask"):
+        yield
+        return
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 def _first_failure(waiting: Sequence[Any]) -> None:
