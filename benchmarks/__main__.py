@@ -60,6 +60,7 @@ class Benchmark:
 
 BENCHMARKS = {
     "memory": Benchmark(1),
+    "budget": Benchmark(4),
     "files": Benchmark(2, quick=("100",)),
     "accuracy": Benchmark(1),
     "progress": Benchmark(3),

@@ -192,6 +192,32 @@ def memory(found: Results) -> str:
     return table([*header, per_weight, "at peak", "by `size()`"], rows)
 
 
+def budget(found: Results) -> str:
+    """P@k within budgets, and what a batch model takes that is learnt on."""
+    rows, learnt_on = [], []
+    for result in found:
+        free = result["runs"][0]
+        for run in result["runs"]:
+            limit = run["max_bytes"]
+            rows.append(
+                [
+                    result["subject"] if run is free else "",
+                    "none" if limit is None else f"{limit / 1e6:,.0f}",
+                    f"{run['held_bytes'] / 1e6:,.0f}",
+                    f"{run['peak_mb'] * 2**20 / 1e6:,.0f}",
+                    f"{run['memory_bytes'] / 1e6:,.1f}",
+                    "/".join(f"{p:.1f}" for p in run["precision"]),
+                    f"{run['learning']['cpu'] / free['learning']['cpu']:.1f}",
+                ]
+            )
+        on = result["learnt_on"]
+        sizes = ("batch_mb", "online_mb", "held_mb", "file_mb")
+        learnt_on.append([result["subject"], on["documents"], *(f"{on[s]:,.1f}" for s in sizes)])
+    header = ["data", "max_bytes, MB", "held MB", "peak MB", "examples MB", "P@1/3/5", "time"]
+    beside = ["data", "documents", "batch file MB", "model MB", "process grew by MB", "file MB"]
+    return table(header, rows) + "\n\n" + table(beside, learnt_on)
+
+
 def files(found: Results) -> str:
     """What learning, saving and loading take."""
     rows = []

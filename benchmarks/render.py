@@ -40,6 +40,7 @@ TABLES: dict[str, Callable[[Results], str]] = {
     "prediction": _tables.prediction,
     "sharing": _tables.sharing,
     "memory": _tables.memory,
+    "budget": _tables.budget,
     "files": _tables.files,
     "accuracy": _tables.accuracy,
     "progress": _tables.progress,

@@ -38,6 +38,7 @@ OnlineGroveOptions options_from(const nb::dict& given) {
   options.replay = static_cast<std::uint32_t>(integer("replay"));
   options.replay_most = static_cast<std::uint32_t>(integer("replay_most"));
   options.replay_memory = integer("replay_memory");
+  options.max_bytes = integer("max_bytes");
   options.normalize = nb::cast<bool>(given["normalize"]);
   options.seed = integer("seed");
   options.trees = static_cast<std::uint32_t>(integer("n_trees"));
@@ -91,6 +92,7 @@ nb::ndarray<double, nb::numpy> thresholds(const Model& model) {
 }  // namespace
 
 void register_online_plt(nb::module_& module) {
+  nb::exception<BudgetExceeded>(module, "BudgetExceeded", PyExc_RuntimeError);
   nb::class_<Model> engine(module, "OnlinePlt", "Trees of OPLT or IPLT; see core/include/labelgrove/online_grove.hpp.");
   bind_search(engine);
   bind_label_tree(engine);

@@ -27,6 +27,7 @@ ExampleId ExampleStore::add(const Features& x, double scale, float weight) {
   slot.vacant.store(false, std::memory_order_relaxed);
   slot.references.store(1, std::memory_order_relaxed);
   bytes_.fetch_add(payload(slot), std::memory_order_relaxed);
+  live_.fetch_add(1, std::memory_order_relaxed);
   return id;
 }
 
@@ -65,6 +66,7 @@ void ExampleStore::release(ExampleId id) {
   Slot& slot = this->slot(id);
   if (slot.references.fetch_sub(1, std::memory_order_acq_rel) != 1) return;
   bytes_.fetch_sub(payload(slot), std::memory_order_relaxed);
+  live_.fetch_sub(1, std::memory_order_relaxed);
   slot.ids.reset();
   slot.values.reset();
   released_.fetch_add(1, std::memory_order_relaxed);

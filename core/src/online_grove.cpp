@@ -15,8 +15,13 @@ namespace {
 // Examples between which trees that are tuned together learn what they have taken in.
 constexpr std::size_t kWindow = 4096;
 
-OnlinePltOptions options_of(const OnlineGroveOptions& options, std::uint32_t tree) {
+// Trees share the budget evenly, after what they inherit.
+OnlinePltOptions options_of(const OnlineGroveOptions& options, std::uint32_t tree, const CompactPlt* batch = nullptr) {
   OnlinePltOptions own = options;
+  if (options.max_bytes > 0) {
+    const std::uint64_t inherited = batch != nullptr ? batch->size().model_bytes : 0;
+    own.max_bytes = (options.max_bytes - std::min(options.max_bytes - options.trees, inherited)) / options.trees;
+  }
   if (tree == 0) return own;
   own.seed = draw(options.seed, Draw::tree, tree);
   if (options.policy == Policy::best_greedy) own.policy = Policy::random;
@@ -97,7 +102,7 @@ OnlineGrove::OnlineGrove(const OnlineGroveOptions& options, const ArrayReader& b
   std::optional<OnlinePlt::Past> past;
   if (of_labels) past = {batch_->examples_seen(), *of_labels};
   for (std::uint32_t t = 0; t < options.trees; ++t)
-    trees_.emplace_back(options_of(options, t), batch_->trees()[t], past);
+    trees_.emplace_back(options_of(options, t, batch_.get()), batch_->trees()[t], past);
 }
 
 OnlineGrove::OnlineGrove(const OnlineGroveOptions& options, const ArrayReader& saved, bool borrow, bool check_only)
@@ -108,10 +113,11 @@ OnlineGrove::OnlineGrove(const OnlineGroveOptions& options, const ArrayReader& s
     require(batch_->trees().size() == options.trees, "the batch model that learning goes on from has other trees");
   }
   const auto tree_of_batch = [&](std::uint32_t t) { return batch_ ? &batch_->trees()[t] : nullptr; };
-  trees_.emplace_back(options, saved, borrow, check_only, tree_of_batch(0));
+  trees_.emplace_back(options_of(options, 0, batch_.get()), saved, borrow, check_only, tree_of_batch(0));
   for (std::uint32_t t = 1; t < options.trees; ++t) {
-    const OnlinePlt& tree = trees_.emplace_back(options_of(options, t), PrefixedReader(saved, prefix_of(t)), borrow,
-                                                check_only, tree_of_batch(t));
+    const OnlinePlt& tree =
+        trees_.emplace_back(options_of(options, t, batch_.get()), PrefixedReader(saved, prefix_of(t)), borrow,
+                            check_only, tree_of_batch(t));
     bool same = tree.tree().label_count() == this->tree().label_count() && tree.examples_seen() == examples_seen() &&
                 same_counts(thresholds(), tree.thresholds());
     for (LabelId label = 0; label < tree.tree().label_count() && same; ++label) {
@@ -134,8 +140,13 @@ void OnlineGrove::save(ArrayWriter& out, bool for_prediction) const {
 
 void OnlineGrove::learn(const Examples& examples, std::size_t begin, std::size_t end, unsigned threads) {
   usable_ = false;  // until all is done
-  if (options_.ofo && trees_.size() > 1) learn_and_tune(examples, begin, end, threads);
-  else learn_each(examples, begin, end, std::max(threads, 1U));
+  try {
+    if (options_.ofo && trees_.size() > 1) learn_and_tune(examples, begin, end, threads);
+    else learn_each(examples, begin, end, std::max(threads, 1U));
+  } catch (const BudgetExceeded&) {
+    usable_ = trees_.size() == 1;  // others may have learnt from more examples than this one
+    throw;
+  }
   usable_ = true;
 }
 

@@ -1,6 +1,7 @@
 #include "labelgrove/online_plt.hpp"
 
 #include <algorithm>
+#include <exception>
 #include <stdexcept>
 #include <utility>
 
@@ -11,6 +12,19 @@ namespace {
 // enough to be held, and with several threads for all to begin early.
 constexpr std::size_t kLoneWindow = 4096;
 constexpr std::size_t kSharedWindow = 2048;
+
+// Gives the reference to an example back in the end.
+class Held {
+ public:
+  Held(ExampleStore& store, ExampleId example) : store_(store), example_(example) {}
+  Held(const Held&) = delete;
+  Held& operator=(const Held&) = delete;
+  ~Held() { store_.release(example_); }
+
+ private:
+  ExampleStore& store_;
+  ExampleId example_;
+};
 
 }  // namespace
 
@@ -40,13 +54,20 @@ void OnlinePlt::learn(const std::function<Example(std::size_t)>& examples, std::
                       unsigned threads) {
   usable_ = false;  // until all is done
   const std::size_t window = threads <= 1 ? kLoneWindow : kSharedWindow;
+  std::exception_ptr refused;
   const auto take_in_window = [&] {
     if (begin == end) return false;
-    for (const std::size_t stop = std::min(end, begin + window); begin < stop; ++begin) take_in(examples(begin));
+    try {
+      for (const std::size_t stop = std::min(end, begin + window); begin < stop; ++begin) take_in(examples(begin));
+    } catch (const BudgetExceeded&) {
+      refused = std::current_exception();
+      return false;
+    }
     return true;
   };
   learners_.run(take_in_window, threads);
   usable_ = true;
+  if (refused) std::rethrow_exception(refused);
 }
 
 void OnlinePlt::take_in(const Example& given) {
@@ -62,20 +83,24 @@ ExampleId OnlinePlt::hold(const Example& given) {
       std::ranges::any_of(labels, [this](LabelId label) { return tree_.leaf_of(label) == kNone; })) {
     throw std::invalid_argument("a label is not in the tree, which does not grow");
   }
-  ++examples_seen_;
-  if (weight == 0.0F) return kNone;
+  if (weight == 0.0F) {
+    ++examples_seen_;
+    return kNone;
+  }
+  learners_.make_room(ExampleStore::most_bytes(x.size));
   return learners_.examples().add(x, options_.normalize ? unit_scale(x) : 1.0, weight);
 }
 
 void OnlinePlt::teach(ExampleId example, std::span<const LabelId> labels, std::span<const LabelId> predicted) {
   ExampleStore& store = learners_.examples();
-  if (thresholds_) thresholds_->count(tree_, labels, predicted);
+  const Held held(store, example);
   NodeId selected = kNone;  // Algorithm 8 runs once for an observation, then goes on from the node it selected
   for (const LabelId label : labels) {
     if (tree_.leaf_of(label) == kNone) grow(store.view(example), label, selected);
   }
   assign(example, labels);
-  store.release(example);
+  if (thresholds_) thresholds_->count(tree_, labels, predicted);
+  ++examples_seen_;
 }
 
 void OnlinePlt::settle() {
@@ -102,10 +127,12 @@ void OnlinePlt::grow(const Features& x, LabelId label, NodeId& selected) {
   const NodeId v = selected;
   if (tree_[v].silent_children > 0) return take_place(v, label);
   if (policy_.must_insert(tree_, v)) {
+    learners_.make_room_for_insertion(v);
     const NodeId below = tree_.insert_node(v);
     if (thresholds_) thresholds_->inserted(v, below);
     learners_.insert_above(v, below);
   }
+  learners_.make_room_for_leaf(v);
   learners_.add_leaf(v);
   const NodeId leaf = tree_.add_leaf(v, label);
   if (thresholds_) thresholds_->renew(tree_, leaf);
@@ -137,7 +164,6 @@ void OnlinePlt::settle_theta(NodeId v) {
 
 // ASSIGNTONODES (Algorithm 9): every positive node gets the example, with the children that are positive.
 void OnlinePlt::assign(ExampleId example, std::span<const LabelId> labels) {
-  const std::uint32_t replays = replays_after(labels);
   ++visit_;
   visited_.resize(tree_.size());
   path_.assign(1, kAboveRoot);
@@ -150,6 +176,8 @@ void OnlinePlt::assign(ExampleId example, std::span<const LabelId> labels) {
     }
   }
   std::ranges::sort(reached_);
+  learners_.make_room_for_learning(path_, tree_, learners_.examples().view(example).size, labels.size());
+  const std::uint32_t replays = replays_after(labels);
   for (const NodeId v : path_) {
     if (!learners_.has(v)) continue;
     slots_.clear();

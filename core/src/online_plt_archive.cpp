@@ -1,4 +1,6 @@
 // Saving and loading: docs/format.md names every array.
+#include <algorithm>
+#include <array>
 #include <string>
 
 #include "labelgrove/archive_check.hpp"
@@ -18,6 +20,10 @@ void OnlinePlt::save(ArrayWriter& out, bool for_prediction) const {
   }
   save_blocks(out, nodes, blocks, options_.learner, for_prediction);
   if (for_prediction) return;
+  if (options_.max_bytes > 0) {
+    const NodeLearners::Budget budget = learners_.budget();
+    std::ranges::copy(std::array{budget.counted, budget.replay_memory}, out.u64("budget", 2).begin());
+  }
   if (options_.replay > 0) save_memories(out, nodes, learners_);
   if (gauge_) gauge_->save(out);
   if (thresholds_) save_thresholds(out);
@@ -56,8 +62,17 @@ OnlinePlt::OnlinePlt(const OnlinePltOptions& options, const ArrayReader& saved, 
     const bool needed = !tree_[v].is_leaf() || (!borrow && needs_theta(v));
     require(needed == there, node_name(v) + ": its classifiers are missing or not needed");
   }
+  if (!borrow && options_.max_bytes > 0) {
+    const auto budget = saved.u64("budget");
+    require(budget.size() == 2 && budget[0] <= options_.max_bytes,
+            "array 'budget' must hold two numbers within max_bytes");
+    const std::uint64_t before = options_.replay_memory;
+    require(before == 0 || (budget[1] > 0 && budget[1] <= before),
+            "array 'budget': more examples are remembered than may be");
+    learners_.restore({budget[0], budget[1]});
+  }
   if (!borrow && options_.replay > 0) {
-    load_memories(saved, nodes, tree_, options_, check_only ? nullptr : &learners_);
+    load_memories(saved, nodes, tree_, learners_.replay(), check_only ? nullptr : &learners_);
   }
   if (!borrow && options_.replay_most > options_.replay) gauge_.emplace(saved, tree_.label_count(), examples_seen_);
   if (!borrow && options_.ofo) load_thresholds(saved);

@@ -33,6 +33,21 @@ ExampleId ReplayMemory::offer(std::uint64_t seed, std::uint64_t capacity, Exampl
   return evicted;
 }
 
+std::vector<ExampleId> ReplayMemory::shrink(std::uint64_t seed, std::uint64_t capacity) {
+  std::vector<ExampleId> dropped;
+  if (entries_.size() <= capacity) return dropped;
+  const auto kept = static_cast<std::size_t>(capacity);
+  for (std::size_t i = 0; i < kept; ++i) {  // Fisher and Yates
+    const std::uint64_t other = i + draw(seed, Draw::reservoir, reached_, i + 1) % (entries_.size() - i);
+    std::swap(entries_[i], entries_[static_cast<std::size_t>(other)]);
+  }
+  for (std::size_t i = kept; i < entries_.size(); ++i) dropped.push_back(entries_[i].example);
+  entries_.resize(kept);
+  entries_.shrink_to_fit();
+  compact();
+  return dropped;
+}
+
 void ReplayMemory::forget_child(std::uint32_t child) {
   for (Entry& entry : entries_) {
     if (entry.count == 1) {

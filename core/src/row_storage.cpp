@@ -49,13 +49,21 @@ RowStorage::~RowStorage() { release(); }
 
 void RowStorage::give_back(std::size_t floats) {
 #if defined(__linux__)
-  const std::size_t bytes = round_up(std::max<std::size_t>(floats, 1) * sizeof(float), kPage);
-  if (mapped_ && bytes < capacity_ * sizeof(float) && mremap(data_, capacity_ * sizeof(float), bytes, 0) == data_) {
-    capacity_ = bytes / sizeof(float);
+  if (mapped_) {
+    const std::size_t bytes = round_up(std::max<std::size_t>(floats, 1) * sizeof(float), kPage);
+    if (bytes < capacity_ * sizeof(float) && mremap(data_, capacity_ * sizeof(float), bytes, 0) == data_) {
+      capacity_ = bytes / sizeof(float);
+    }
+    return;
   }
-#else
-  static_cast<void>(floats);
 #endif
+  const std::size_t bytes = round_up(std::max<std::size_t>(floats, 1) * sizeof(float), kCacheLine);
+  if (bytes >= capacity_ * sizeof(float)) return;
+  RowStorage smaller;
+  smaller.data_ = static_cast<float*>(::operator new(bytes, std::align_val_t{kCacheLine}));
+  smaller.capacity_ = bytes / sizeof(float);
+  std::memcpy(smaller.data_, data_, std::min(bytes, floats * sizeof(float)));
+  *this = std::move(smaller);
 }
 
 std::size_t RowStorage::bytes(std::size_t used) const {

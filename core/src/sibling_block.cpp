@@ -1,6 +1,7 @@
 #include "labelgrove/sibling_block.hpp"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <cstring>
 #include <numeric>
@@ -189,6 +190,89 @@ void SiblingBlock::restore_inherited() {
   inherited_ = {};
 }
 
+// --- forgetting ------------------------------------------------------------------------------------------------------
+
+namespace {
+
+// In the map, where an array may be a quarter too long, and tables are at least half full but for what they double by; in
+// the list of features as it moves; in places and shares. Vectors have an eighth to spare.
+constexpr std::uint64_t kBytesOfFeature = 24 + 2 * 5 + 9;
+constexpr std::uint64_t kBytesOfMembers = 2 * sizeof(std::uint32_t);
+constexpr std::uint64_t kBytesOfBlock = 1024;
+constexpr std::uint64_t kPageOfRows = 4096;
+
+}  // namespace
+
+std::uint64_t SiblingBlock::row_bytes(std::size_t columns) const {
+  return std::uint64_t{room_for(static_cast<std::uint32_t>(columns))} * (state_ ? 2 : 1) * sizeof(float);
+}
+
+std::uint64_t SiblingBlock::most_bytes(std::uint64_t features, std::uint64_t rows, std::uint64_t row_bytes) const {
+  const std::uint64_t used = rows * row_bytes;
+  return kBytesOfBlock + features * kBytesOfFeature + rows * kBytesOfMembers + used + used / 8 +
+         std::min(used, kPageOfRows) + inherited_.replaced.size() * sizeof(std::uint32_t);
+}
+
+std::uint64_t SiblingBlock::growth(std::size_t columns) const {
+  const std::uint64_t row = row_bytes(columns);
+  return kBytesOfFeature + kBytesOfMembers + 2 * row + row / 8 + 1;
+}
+
+std::uint64_t SiblingBlock::growth_by_leaf() const {
+  return most_bytes(map_.size(), rows(), row_bytes(columns_ + std::size_t{1})) - most_bytes();
+}
+
+// Its largest weight, whatever the sign. Floats are ordered as their bits are.
+std::uint32_t SiblingBlock::worth(std::uint32_t r) const {
+  const float* w = weights(r);
+  float largest = 0.0F;
+  for (std::uint32_t c = 0; c < columns_; ++c) largest = std::max(largest, std::abs(w[c]));
+  return std::bit_cast<std::uint32_t>(largest) >> 16;
+}
+
+void SiblingBlock::add_worths(std::span<std::uint64_t> worths) const {
+  for (std::uint32_t r = 1; r < rows(); ++r) {
+    const std::uint64_t members = shares_rows_ && r < members_.size() && members_[r] > 0 ? members_[r] : 1;
+    const std::uint64_t row = row_bytes(columns_);
+    worths[worth(r)] += row + row / 8 + kBytesOfMembers + members * kBytesOfFeature;
+  }
+}
+
+void SiblingBlock::forget(std::uint32_t worth) {
+  std::vector<std::uint32_t> kept(rows(), kNone);
+  kept[0] = 0;
+  std::uint32_t n = 1;
+  for (std::uint32_t r = 1; r < rows(); ++r) {
+    if (this->worth(r) <= worth) continue;
+    if (r != n) std::memmove(row(n), row(r), row_floats_ * sizeof(float));
+    kept[r] = n++;
+  }
+  if (n == rows()) return;
+  std::vector<FeatureId> features;
+  std::vector<Place> places;
+  for (std::uint32_t feature = 0; feature < map_.size(); ++feature) {
+    Place at = place(feature);
+    at.row = kept[at.row];
+    if (at.row == kNone) continue;
+    features.push_back(map_.features()[feature]);
+    places.push_back(at);
+  }
+  map_ = FeatureMap();
+  own_places_ = {};
+  own_shares_ = {};
+  members_ = {};
+  map_.reserve(features.size());
+  for (std::uint32_t feature = 0; feature < features.size(); ++feature) {
+    map_.find_or_insert(features[feature]);
+    if (shares_rows_) put_place(feature, places[feature]);
+  }
+  places_ = own_places_;
+  shares_ = own_shares_;
+  row_count_ = n;
+  storage_.give_back(n * row_floats_);
+  rows_ = storage_.data();
+}
+
 // --- learning --------------------------------------------------------------------------------------------------------
 
 // What an example brings to a node for the first time shares one row, if it is AROW that learns: until a second
@@ -261,7 +345,8 @@ void SiblingBlock::find_or_insert_rows(const Features& x, bool fresh, Workspace&
   for (std::uint32_t j = 0; inherited() != nullptr && j < x.size; ++j) take_over(x.ids[j], work);
   const std::uint32_t known = map_.size();
   for (std::uint32_t j = 0; j < x.size; ++j) {
-    work.found[j] = map_.find_or_insert(x.ids[j]);
+    // An example that is learnt again does not bring back what the block has forgotten of it.
+    work.found[j] = fresh ? map_.find_or_insert(x.ids[j]) : map_.find(x.ids[j]);
     if (work.found[j] < known) __builtin_prefetch(row(place(work.found[j]).row));
   }
   for (std::uint32_t j = 0; fresh && shares_rows_ && j < x.size; ++j) {
@@ -272,6 +357,7 @@ void SiblingBlock::find_or_insert_rows(const Features& x, bool fresh, Workspace&
   work.values.assign(1, 1.0F);
   std::size_t shared = 0;  // where the features that share a row are summed up
   for (std::uint32_t j = 0; j < x.size; ++j) {
+    if (work.found[j] == kNone) continue;
     const Place at = place(work.found[j]);
     if (at.shared && shared != 0 && work.rows[shared] == row(at.row)) {
       work.values[shared] += x.values[j] * at.share;

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import os
+import re
 from collections.abc import Iterable, Mapping
 from numbers import Integral, Real
 from typing import Any
@@ -14,6 +15,9 @@ from sklearn.utils import check_random_state
 from labelgrove._errors import ParameterError
 
 _MOST_THREADS = 1024
+
+_UNITS = {"": 1, "b": 1, "kb": 10**3, "mb": 10**6, "gb": 10**9}
+_UNITS |= {"kib": 2**10, "mib": 2**20, "gib": 2**30}
 
 
 def seed_from(random_state: Any) -> int:
@@ -90,6 +94,32 @@ def integer(name: str, value: Any, least: int, most: int = 2**31 - 1) -> int:
     ):
         raise ParameterError(f"{name}={value!r}: expected an integer from {least} to {most}")
     return int(value)
+
+
+def size_from(name: str, text: str) -> int:
+    """Read a number of bytes as people write it.
+
+    Parameters
+    ----------
+    name : str
+        What it is for, as errors name it.
+    text : str
+        A number and, if need be, B, kB, MB, GB, KiB, MiB or GiB, in letters of any case.
+
+    Raises
+    ------
+    ParameterError
+        If it is none.
+
+    Examples
+    --------
+    >>> size_from("size", "10MB"), size_from("size", "1.5 KiB"), size_from("size", "512")
+    (10000000, 1536, 512)
+    """
+    found = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([a-z]*)\s*", text, re.IGNORECASE | re.ASCII)
+    if found is None or found[2].lower() not in _UNITS:
+        raise ParameterError(f"{name} {text}: expected a size such as 500kB, 10MB or 2GiB")
+    return int(float(found[1]) * _UNITS[found[2].lower()])
 
 
 def real(parameters: Mapping[str, Any], name: str, least: float, most: float) -> float:

@@ -8,7 +8,7 @@ import pytest
 
 import labelgrove
 from labelgrove import ParameterError
-from labelgrove.cli._options import size_from
+from labelgrove._parameters import size_from
 
 
 def test_a_copy_predicts_the_same(run: Any, text_model: Path, texts: Path, tmp_path: Path) -> None:
@@ -64,4 +64,4 @@ def test_what_cannot_be_done_is_said(
 @pytest.mark.parametrize("text", ["", "MB", "10 MB!", "-1", "1e3", "10XB"])
 def test_bad_sizes(text: str) -> None:
     with pytest.raises(ParameterError, match="expected a size"):
-        size_from(text, "--max-bytes")
+        size_from("--max-bytes", text)

@@ -37,7 +37,7 @@ KINDS: dict[str, Kind] = {
     "OnlinePLTClassifier": Kind(
         configurations={
             "default": {},
-            "grove": {"n_trees": 3, "arity": 2, "max_leaves": 4},
+            "grove": {"n_trees": 3, "arity": 2, "max_leaves": 4, "max_bytes": "600kB"},
             "paper": {"preset": "paper", "max_leaves": 4},
             "sgd": {
                 "learner": "sgd",
@@ -65,6 +65,7 @@ KINDS: dict[str, Kind] = {
             "n_trees": [0, -1, 1.5, "2", None, True, 10**6],
             "replay": [-1, 0.5, "1", True, 10**9],
             "replay_memory": [-1, 0.5, "1", True],
+            "max_bytes": [0, -1, 0.5, "much", True, "99kB"],
             "epochs": [0, -1, 1.5, "2", None, True],
             "tree": ["tree", 3, [0, 1]],
             "thresholds": ["sto", True, 1, [0.5]],

@@ -100,6 +100,7 @@ _ENDS: dict[str, dict[str, st.SearchStrategy[Any]]] = {
         "max_leaves": st.sampled_from([64, 2**31 - 1]),
         "replay": st.sampled_from([0, 1, 5]),
         "replay_memory": st.sampled_from([0, 1, 2**31 - 1]),
+        "max_bytes": st.sampled_from([None, 100_000, 2**60]),
         "thresholds": st.sampled_from([None, "ofo"]),
         "ofo_b": _ends(5.0, 1e9),
     },

@@ -31,6 +31,14 @@ class ExampleStore {
   void retain(ExampleId id) { slot(id).references.fetch_add(1, std::memory_order_relaxed); }
   void release(ExampleId id);
 
+  // At most what is held for the examples that are needed, of which each is a part, whichever came and went before.
+  std::uint64_t most_bytes() const {
+    return bytes_.load(std::memory_order_relaxed) + kBytesOfSlot * live_.load(std::memory_order_relaxed);
+  }
+  static std::uint64_t most_bytes(std::size_t features) {
+    return kBytesOfSlot + features * (sizeof(float) + sizeof(FeatureId));
+  }
+
   std::size_t bytes() const {
     return bytes_.load(std::memory_order_relaxed) + slots_ * sizeof(Slot) + counting_.capacity() * sizeof(FeatureId);
   }
@@ -44,6 +52,8 @@ class ExampleStore {
     std::atomic<std::uint32_t> references{0};
     std::atomic<bool> vacant{false};
   };
+  // Chunks are up to half empty, and no more than half of the slots in use are vacant; two arrays have headers.
+  static constexpr std::uint64_t kBytesOfSlot = 4 * sizeof(Slot) + 32;
   static constexpr unsigned kFirstBits = 10;  // chunk k holds 2^(kFirstBits + k) slots
 
   static std::size_t payload(const Slot& slot) {
@@ -62,6 +72,7 @@ class ExampleStore {
   std::vector<ExampleId> free_;
   std::vector<FeatureId> counting_;  // 0, 1, 2, …
   std::atomic<std::size_t> bytes_{0};
+  std::atomic<std::size_t> live_{0};      // examples with references
   std::atomic<std::size_t> released_{0};  // vacant slots that are not in free_ yet
 };
 

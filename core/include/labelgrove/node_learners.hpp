@@ -12,6 +12,7 @@
 #include <functional>
 #include <memory>
 #include <span>
+#include <stdexcept>
 #include <vector>
 
 #include "labelgrove/base.hpp"
@@ -28,6 +29,13 @@ struct ReplayOptions {
   std::uint32_t replay = 0;         // how often a node learns again after each example,
   std::uint32_t replay_most = 0;    // and how often at most, while labels come in blocks; 0 is as often as ever
   std::uint64_t replay_memory = 0;  // examples that a node remembers; 0 is no bound
+  std::uint64_t max_bytes = 0;      // that all of it may take; 0 is no bound
+};
+
+// More bytes are needed than may be, whatever is forgotten. Everything that came before is learnt.
+class BudgetExceeded : public std::length_error {
+ public:
+  using std::length_error::length_error;
 };
 
 class NodeLearners {
@@ -69,6 +77,25 @@ class NodeLearners {
   // The example, which is positive for these of v's children, and then so many remembered ones.
   void learn(NodeId v, ExampleId example, std::span<const std::uint32_t> positives, std::size_t children,
              std::uint32_t replays);
+
+  // --- the budget ----------------------------------------------------------------------------------------------------
+  // Bytes are counted from shapes, at most as many as are held, so that they are the same wherever and however the stream
+  // was cut: all that is needed from now on is announced before it is taken, and when it does not fit, all queues are
+  // worked off, it is counted afresh, and what is worth least is forgotten.
+  // Throws BudgetExceeded if so much more cannot fit.
+  void make_room(std::uint64_t bytes);
+  // What learning such an example takes at a node, that adding a leaf does, and inserting a node above.
+  void make_room_for_learning(std::span<const NodeId> nodes, const LabelTree& tree, std::size_t features,
+                              std::size_t positives);
+  void make_room_for_leaf(NodeId v);
+  void make_room_for_insertion(NodeId v);
+  struct Budget {
+    std::uint64_t counted = 0;        // of all that has been announced since it was counted afresh
+    std::uint64_t replay_memory = 0;  // examples that a node may remember by now
+  };
+  Budget budget() const { return {counted_, replay_.replay_memory}; }
+  void restore(const Budget& budget);
+  const ReplayOptions& replay() const { return replay_; }
 
   // --- working off ---------------------------------------------------------------------------------------------------
   // All that has reached v so far is learnt.
@@ -114,10 +141,15 @@ class NodeLearners {
   void work_off_queues();
   void seal_queues();
   void forget_tasks();
+  std::uint64_t count() const;
+  std::uint64_t count_memory() const;
+  void forget_examples(std::uint64_t most);
+  void forget_rows(std::uint64_t bytes);
 
   LearnerOptions learner_;
   ReplayOptions replay_;
   std::uint64_t seed_;
+  std::uint64_t counted_ = 0;
   std::vector<std::unique_ptr<Node>> nodes_;
   std::vector<const NodeBlock*> blocks_;
   ExampleStore examples_;

@@ -35,6 +35,10 @@ class ReplayMemory {
     return static_cast<std::size_t>(draw(seed, Draw::replay, reached_, r) % entries_.size());
   }
 
+  // From here on the capacity is this, at least 1: a fair sample of what is remembered stays, and the references to all
+  // else are for the caller to release. Nodes that were reached by the same examples keep the same ones.
+  std::vector<ExampleId> shrink(std::uint64_t seed, std::uint64_t capacity);
+
   // No remembered example is positive for `child` any more.
   void forget_child(std::uint32_t child);
   // The memory of a node inserted above: the same examples, all positive for its only child. The caller must retain
@@ -42,6 +46,13 @@ class ReplayMemory {
   ReplayMemory parent_memory() const;
 
   std::size_t bytes() const { return entries_.capacity() * sizeof(Entry) + pool_.capacity() * sizeof(std::uint32_t); }
+
+  // At most what is held for these entries, however they came: the capacity of a vector is up to twice its size, and half
+  // of the pool may be waste.
+  std::uint64_t most_bytes() const { return most_bytes(entries_.size(), pool_.size() - pool_waste_); }
+  static std::uint64_t most_bytes(std::uint64_t entries, std::uint64_t positives) {
+    return 2 * sizeof(Entry) * entries + 4 * sizeof(std::uint32_t) * positives;
+  }
 
   // For loading: appends an entry as it was saved.
   void restore(std::uint64_t reached) { reached_ = reached; }

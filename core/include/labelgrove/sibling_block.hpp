@@ -49,6 +49,21 @@ class SiblingBlock final : public RowBlock {
   // From here on the block has all rows itself, and inherits nothing.
   void restore_inherited();
 
+  // --- forgetting, where there is a bound to what is held
+  // At most what is held by a block of this shape, however it came to be so; it grows with every feature by no more than
+  // growth(), in a block that then has so many columns.
+  std::uint64_t most_bytes() const { return most_bytes(map_.size(), rows(), row_bytes(columns_)); }
+  std::uint64_t growth(std::size_t columns) const;
+  // What add_leaf() and parent_block() need, likewise.
+  std::uint64_t growth_by_leaf() const;
+  std::uint64_t most_bytes_of_parent() const { return most_bytes(map_.size(), rows(), row_bytes(2)); }
+  // worth[number] += the bytes of every row but the bias that is worth so much, a number below kWorths: the more, the
+  // better it is kept.
+  static constexpr std::size_t kWorths = std::size_t{1} << 15;
+  void add_worths(std::span<std::uint64_t> worth) const;
+  // Forgets all rows that are worth at most so much: their features are as if they had never come.
+  void forget(std::uint32_t worth);
+
   // --- learning
   // ------------------------------------------------------------------------------------------------------ One step of
   // every column; AdaGrad and SGD descend the logistic loss. The children in `positives` have y = +1, the others y =
@@ -71,6 +86,9 @@ class SiblingBlock final : public RowBlock {
   void place_newcomers(const Features& x, std::uint32_t known, const Workspace& work);
   void take_out(std::uint32_t feature);
   void put_place(std::uint32_t feature, Place place);
+  std::uint64_t row_bytes(std::size_t columns) const;
+  std::uint64_t most_bytes(std::uint64_t features, std::uint64_t rows, std::uint64_t row_bytes) const;
+  std::uint32_t worth(std::uint32_t row) const;
 
   bool state_;  // each row holds the optimiser's state behind the weights
   bool shares_rows_;

@@ -14,9 +14,9 @@ import typer
 from labelgrove import distributed
 from labelgrove._errors import DataError, FileFormatError
 from labelgrove._interrupts import held_back
+from labelgrove._parameters import size_from
 from labelgrove.cli._application import INTERRUPTED
 from labelgrove.cli._models import Model, check_can_write, inputs_of
-from labelgrove.cli._options import size_from
 from labelgrove.cli.streams import _numbers
 from labelgrove.cli.streams._console import say_error, show_pairs, write_json
 from labelgrove.cli.streams._output import refuse_inputs
@@ -165,7 +165,7 @@ def learn_in_pieces(
     def told(done: float) -> None:
         share[0] = done
 
-    limit = {} if memory is None else {"memory": size_from(memory, "--memory")}
+    limit = {} if memory is None else {"memory": size_from("--memory", memory)}
     with ExitStack() as opened:
         client = None
         if dask is not None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 import inspect
-import re
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from difflib import get_close_matches
@@ -16,9 +15,6 @@ import typer
 from labelgrove._errors import ParameterError
 from labelgrove.data import FORMATS, Columns
 from labelgrove.vocabulary import Vocabulary, read_vocabulary
-
-_UNITS = {"": 1, "b": 1, "kb": 10**3, "mb": 10**6, "gb": 10**9}
-_UNITS |= {"kib": 2**10, "mib": 2**20, "gib": 2**30}
 
 _WORDS = {"true": True, "false": False, "none": None, "null": None}
 
@@ -354,24 +350,3 @@ def value_of(text: str) -> Any:
     if isinstance(value, float) and value.is_integer() and "." not in text:
         return int(value)  # 1e6 is how people write a million
     return value
-
-
-def size_from(text: str, option: str) -> int:
-    """Read a number of bytes as people write it.
-
-    Parameters
-    ----------
-    text : str
-        A number and, if need be, B, kB, MB, GB, KiB, MiB or GiB, in letters of any case.
-    option : str
-        Where it was given, for the message.
-
-    Examples
-    --------
-    >>> [size_from(text, "--memory") for text in ("10MB", "1.5 KiB", "512")]
-    [10000000, 1536, 512]
-    """
-    found = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([a-z]*)\s*", text, re.IGNORECASE | re.ASCII)
-    if found is None or found[2].lower() not in _UNITS:
-        raise ParameterError(f"{option} {text}: expected a size such as 500kB, 10MB or 2GiB")
-    return int(float(found[1]) * _UNITS[found[2].lower()])

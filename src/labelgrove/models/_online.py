@@ -12,6 +12,7 @@ from typing import Any, Self, cast
 
 import numpy as np
 
+from labelgrove import _core
 from labelgrove._errors import LearningInterrupted, ModelStateError
 from labelgrove._parameters import integer, thread_count
 from labelgrove._validation import Rows, check_weights, is_dict_rows
@@ -245,7 +246,7 @@ def learn_run(
     """Learn some rows. Before and after, the model is consistent and knows no label too early."""
     label_indptr, ids, engine = examples.indptr, examples.ids, learned.engine
     labels = ids[label_indptr[begin] : label_indptr[end]]
-    before = len(learned.labels)
+    before, seen = len(learned.labels), engine.examples_seen
     n_labels = max(int(labels.max(initial=0)) + 1, engine.label_count, before)
     examples.make_known(learned.labels, n_labels)
     learned.n_features = max(learned.n_features, examples.rows.n_features)
@@ -254,8 +255,11 @@ def learn_run(
         engine.learn(
             *examples.rows.arrays, label_indptr, ids, begin, end, threads, examples.weights
         )
-    except BaseException:
+    except BaseException as error:
         announced = examples.first + examples.n_announced
         learned.labels.truncate(max(engine.label_count, before, announced))
-        raise
+        if not isinstance(error, _core.BudgetExceeded):
+            raise
+        learned.count(examples.counted(begin, begin + engine.examples_seen - seen), 1)
+        raise ModelStateError(str(error)) from None
     learned.count(examples.counted(begin, end), 1)

@@ -81,6 +81,12 @@ class OnlinePLTClassifier(OnlineClassifier, LabelTreeClassifier):
     replay_memory : int, optional
         How many examples a node remembers, a fair sample of all that reached it; 0 for all of
         them.
+    max_bytes : int or str, optional
+        What trees, weights and remembered examples may take at any time, as a number or as
+        "500MB"; no bound by default. Where it is reached, the rows of weights are forgotten that
+        are worth least, and nodes remember fewer examples; the result is the same for any number
+        of threads and any cut into calls. Several trees share it, and what is inherited from a
+        batch model counts. Names of labels and features, and the sums of ``second_stage``, do not.
     normalize : bool
         Whether examples are scaled to unit length.
     epochs : int
@@ -165,6 +171,7 @@ class OnlinePLTClassifier(OnlineClassifier, LabelTreeClassifier):
         warm_start_size: float | None = None,
         replay: int | str | None = None,
         replay_memory: int | None = None,
+        max_bytes: int | str | None = None,
         normalize: bool = True,
         epochs: int = 1,
         threshold: float = 0.5,
@@ -190,6 +197,7 @@ class OnlinePLTClassifier(OnlineClassifier, LabelTreeClassifier):
         self.warm_start_size = warm_start_size
         self.replay = replay
         self.replay_memory = replay_memory
+        self.max_bytes = max_bytes
         self.normalize = normalize
         self.epochs = epochs
         self.threshold = threshold

@@ -12,7 +12,7 @@ import numpy.typing as npt
 from labelgrove import _core
 from labelgrove._errors import DataError, ParameterError
 from labelgrove._labels import LabelRegistry
-from labelgrove._parameters import choice, flag, integer, real, seed_from
+from labelgrove._parameters import choice, flag, integer, real, seed_from, size_from
 from labelgrove.metrics import inverse_propensity
 from labelgrove.models.engine._records import SavedOptions, word_for, words_of
 
@@ -36,6 +36,10 @@ PRESETS: dict[str, dict[str, Any]] = {
         "replay_memory": 10_000,
     },
 }
+
+
+LEAST_BUDGET = 100_000
+"""The smallest ``max_bytes``."""
 
 
 # What replay="auto" stands for: so often in mixed streams, and at most so often where labels come
@@ -64,6 +68,7 @@ class EngineOptions(SavedOptions):
     ofo_a: float = 0.0  # both 0 where no thresholds are tuned
     ofo_b: float = 0.0
     n_trees: int = 1
+    max_bytes: int = 0  # 0 where there is no bound
 
     @classmethod
     def from_parameters(cls, parameters: Mapping[str, Any]) -> Self:
@@ -104,6 +109,7 @@ class EngineOptions(SavedOptions):
             ofo_a=a if tunes else 0.0,
             ofo_b=b if tunes else 0.0,
             n_trees=integer("n_trees", p["n_trees"], 1, 1000),
+            max_bytes=_budget(p["max_bytes"]),
         )
 
     @classmethod
@@ -118,7 +124,16 @@ class EngineOptions(SavedOptions):
             "thresholds": "ofo" if saved["ofo_b"] else None,
             "ofo_b": saved["ofo_b"] or 1.0,
             "random_state": saved["seed"],
+            "max_bytes": saved["max_bytes"] or None,
         }
+
+
+def _budget(max_bytes: Any) -> int:
+    if max_bytes is None:
+        return 0
+    if isinstance(max_bytes, str):
+        max_bytes = size_from("max_bytes", max_bytes)
+    return integer("max_bytes", max_bytes, LEAST_BUDGET, 2**60)
 
 
 SOLVERS = ("dual", "adagrad")

@@ -8,6 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from labelgrove._errors import DataError, ParameterError
+from labelgrove._parameters import size_from
 from labelgrove.cli._models import (
     Model,
     algorithm_of,
@@ -24,7 +25,6 @@ from labelgrove.cli._options import (
     ModelArgument,
     Reading,
     gathered,
-    size_from,
 )
 from labelgrove.cli.streams import _numbers
 from labelgrove.cli.streams._console import show_pairs, write_json
@@ -81,7 +81,7 @@ def compact(
     the mapped file: processes that use it share them. With --data the precision of both models
     is measured.
     """
-    most = None if max_bytes is None else size_from(max_bytes, "--max-bytes")
+    most = None if max_bytes is None else size_from("--max-bytes", max_bytes)
     model = load_model(model_file, jobs=jobs)
     if not isinstance(estimator_of(model), LabelTreeClassifier):
         raise ParameterError(

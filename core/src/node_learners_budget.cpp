@@ -1,0 +1,115 @@
+// What is forgotten so that the rest fits: docs/decisions/budget.md.
+#include <algorithm>
+#include <string>
+
+#include "labelgrove/node_learners.hpp"
+
+namespace labelgrove {
+namespace {
+
+// Of the tree, of labels and of what counts them, by node; no row can be forgotten for them.
+constexpr std::uint64_t kBytesOfNode = 256;
+// Of an example that waits at a node.
+constexpr std::uint64_t kBytesOfEvent = 64;
+
+// When not all fits, so many sixteenths of the budget stay: the less, the more seldom something is forgotten.
+constexpr std::uint64_t kFull = 15;
+constexpr std::uint64_t kKept = 12;
+// And so many of them may be remembered examples.
+constexpr std::uint64_t kExamples = 4;
+
+}  // namespace
+
+std::uint64_t NodeLearners::count_memory() const {
+  std::uint64_t bytes = examples_.most_bytes();
+  for (const auto& node : nodes_) bytes += node ? node->memory.most_bytes() : 0;
+  return bytes;
+}
+
+std::uint64_t NodeLearners::count() const {
+  std::uint64_t bytes = count_memory() + nodes_.size() * kBytesOfNode;
+  for (const auto& node : nodes_) bytes += node ? node->block.most_bytes() : 0;
+  return bytes;
+}
+
+void NodeLearners::restore(const Budget& budget) {
+  counted_ = budget.counted;
+  replay_.replay_memory = budget.replay_memory;
+}
+
+void NodeLearners::make_room(std::uint64_t bytes) {
+  const std::uint64_t most = replay_.max_bytes;
+  if (most == 0) return;
+  counted_ += bytes;
+  if (counted_ <= most) return;
+  for (NodeId v = 0; v < nodes_.size(); ++v) {
+    if (has(v)) bring_up_to_date(v);
+  }
+  waiting_.clear();
+  positives_.clear();
+  counted_ = count() + bytes;
+  if (counted_ > most / 16 * kFull) {
+    forget_examples(most / 16 * kExamples);
+    const std::uint64_t held = count() + bytes;
+    if (held > most / 16 * kKept) forget_rows(held - most / 16 * kKept);
+    counted_ = count() + bytes;
+  }
+  if (counted_ <= most) return;
+  counted_ -= bytes;
+  throw BudgetExceeded("max_bytes=" + std::to_string(most) + ": the labels, and what one example needs, take " +
+                       std::to_string(counted_ + bytes) + " bytes; expected a larger budget");
+}
+
+void NodeLearners::make_room_for_learning(std::span<const NodeId> nodes, const LabelTree& tree, std::size_t features,
+                                          std::size_t positives) {
+  if (replay_.max_bytes == 0) return;
+  std::uint64_t bytes = 0;
+  for (const NodeId v : nodes) {
+    if (!has(v)) continue;
+    const std::size_t columns = tree[v].children.size() + (has_theta(v) ? 1 : 0);
+    bytes += features * nodes_[v]->block.growth(columns) + kBytesOfEvent + ReplayMemory::most_bytes(1, positives);
+  }
+  make_room(bytes);
+}
+
+void NodeLearners::make_room_for_leaf(NodeId v) {
+  if (replay_.max_bytes == 0) return;
+  bring_up_to_date(v);
+  make_room(nodes_[v]->block.growth_by_leaf() + SiblingBlock(learner_, 0, true).most_bytes() + kBytesOfNode);
+}
+
+void NodeLearners::make_room_for_insertion(NodeId v) {
+  if (replay_.max_bytes == 0) return;
+  bring_up_to_date(v);
+  const Node& node = *nodes_[v];
+  make_room(node.block.most_bytes_of_parent() + ReplayMemory::most_bytes(node.memory.size(), 0) + kBytesOfNode);
+}
+
+// Every node remembers fewer, so that those with few examples keep theirs longest.
+void NodeLearners::forget_examples(std::uint64_t most) {
+  while (count_memory() > most) {
+    std::uint64_t largest = 0;
+    for (const auto& node : nodes_) largest = std::max<std::uint64_t>(largest, node ? node->memory.size() : 0);
+    if (largest <= 1) return;
+    replay_.replay_memory = largest - largest / 4 - (largest < 4 ? 1 : 0);
+    for (const auto& node : nodes_) {
+      if (!node) continue;
+      for (const ExampleId example : node->memory.shrink(seed_, replay_.replay_memory)) examples_.release(example);
+    }
+  }
+}
+
+// Those that are worth least, of all nodes; all that are worth the same.
+void NodeLearners::forget_rows(std::uint64_t bytes) {
+  std::vector<std::uint64_t> worths(SiblingBlock::kWorths);
+  for (const auto& node : nodes_) {
+    if (node) node->block.add_worths(worths);
+  }
+  std::uint32_t worth = 0;
+  for (std::uint64_t freed = worths[0]; freed < bytes && worth + 1 < worths.size(); freed += worths[++worth]) continue;
+  for (const auto& node : nodes_) {
+    if (node) node->block.forget(worth);
+  }
+}
+
+}  // namespace labelgrove

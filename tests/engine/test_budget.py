@@ -1,0 +1,169 @@
+"""What a budget holds, what is forgotten for it, and that nothing else decides about that."""
+
+from __future__ import annotations
+
+import pickle
+from typing import Any
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from contract.kit import noise, same_answers, state
+from engine.driver import Block, Example, blocks, learn, options, save_bytes
+from labelgrove import (
+    ModelStateError,
+    OnlinePLTClassifier,
+    ParameterError,
+    PLTClassifier,
+    _core,
+    load,
+)
+
+BUDGET = 90_000
+
+
+def stream(seed: int, n: int, labels: int = 12) -> list[Example]:
+    """Some frequent and many rare features and labels."""
+    rng = np.random.default_rng(seed)
+    rows = []
+    for _ in range(n):
+        ids = np.unique((400 * rng.random(15) ** 2).astype(int))
+        values = rng.uniform(-1, 1, len(ids)).astype(np.float32)
+        names = np.unique((labels * rng.random(rng.integers(0, 3)) ** 2).astype(int))
+        rows.append(Example(tuple(ids.tolist()), tuple(values.tolist()), tuple(names.tolist())))
+    return in_order_of_arrival(rows)
+
+
+def in_order_of_arrival(rows: list[Example]) -> list[Example]:
+    ids: dict[int, int] = {}
+    return [
+        Example(row.ids, row.values, tuple(ids.setdefault(name, len(ids)) for name in row.labels))
+        for row in rows
+    ]
+
+
+def held(engine: _core.OnlinePlt) -> int:
+    size = engine.size()
+    return int(size["model_bytes"] + size["memory_bytes"])
+
+
+def bounded(**changes: Any) -> dict[str, Any]:
+    budget = changes.pop("max_bytes", BUDGET)
+    given = {"replay": 1, "arity": 3, "max_leaves": 4, "normalize": True, **changes}
+    return {**options(**given), "max_bytes": budget}
+
+
+LEARNERS = ["arow", "adagrad", "sgd"]
+
+
+@settings(max_examples=8, deadline=None)
+@given(
+    seed=st.integers(0, 99),
+    learner=st.sampled_from(LEARNERS),
+    cuts=st.sets(st.integers(1, 149), max_size=3),
+    loads=st.sets(st.integers(1, 149), max_size=2),
+    threads=st.sampled_from([1, 2, 3]),
+)
+def test_threads_cuts_and_loading_decide_nothing(
+    seed: int, learner: str, cuts: set[int], loads: set[int], threads: int
+) -> None:
+    given, rows = bounded(learner=learner), stream(seed, 150)
+    whole, parts = _core.OnlinePlt(given), _core.OnlinePlt(given)
+    learn(whole, rows)
+    for begin, end in zip([0, *sorted(cuts | loads)], [*sorted(cuts | loads), 150], strict=True):
+        if begin in loads:
+            parts = _core.OnlinePlt.load(given, parts.save(False), False)
+        learn(parts, rows[begin:end], threads=threads)
+    assert save_bytes(parts) == save_bytes(whole)
+    assert held(whole) <= BUDGET
+
+
+def worth(block: Block, row: int) -> int:
+    """The first 16 bits of a row's largest weight."""
+    largest = np.abs(block.cells[row, 0]).max().astype(np.float32)
+    return int(largest.view(np.uint32)) >> 16
+
+
+@pytest.mark.parametrize("learner", LEARNERS)
+def test_what_is_worth_least_is_forgotten_and_nothing_else_changes(learner: str) -> None:
+    given = bounded(learner=learner, replay=0)
+    engine, times = _core.OnlinePlt(given), 0
+    for row in stream(5, 300):
+        before = blocks(engine)
+        learn(engine, [row])
+        assert held(engine) <= BUDGET
+        after = blocks(engine)
+        lost, kept = [], []
+        for node, block in before.items():
+            now = after.get(node)
+            if now is None or (now.children, now.theta) != (block.children, block.theta):
+                continue  # a leaf came: its columns are others
+            for i, feature in enumerate(block.features):
+                if feature in row.ids:
+                    continue
+                (kept if feature in now.rows else lost).append(
+                    worth(block, int(block.places[i] & np.uint32(2**31 - 1)))
+                )
+                if feature in now.rows:
+                    assert np.array_equal(now.rows[feature], block.rows[feature])
+        if lost:
+            times += 1
+            assert max(lost) < min(kept)
+    assert times > 2
+
+
+def test_a_budget_that_is_never_reached_changes_nothing() -> None:
+    rows = stream(1, 100)
+    free, roomy = _core.OnlinePlt(bounded(max_bytes=0)), _core.OnlinePlt(bounded(max_bytes=10**9))
+    for engine in (free, roomy):
+        learn(engine, rows)
+    mine = save_bytes(roomy)
+    assert mine.pop("budget")
+    assert mine == save_bytes(free)
+
+
+def test_remembered_examples_count() -> None:
+    given = bounded(replay=2)
+    engine = _core.OnlinePlt(given)
+    learn(engine, stream(2, 600))
+    assert engine.size()["memory_bytes"] < BUDGET / 2
+    assert 0 < engine.save(False)["budget"][1] < 600
+    assert held(engine) <= BUDGET
+
+
+def test_estimators_take_sizes_and_keep_them(tmp_path: Any) -> None:
+    X, Y = noise(n=200, d=60)
+    small = {"max_bytes": "200kB", "arity": 3, "max_leaves": 4, "n_trees": 2}
+    clf = OnlinePLTClassifier(**small).fit(X, Y)
+    size = clf.size()
+    assert size["model_bytes"] + size["memory_bytes"] <= 200_000
+    clf.save(tmp_path / "small.lg")
+    again = load(tmp_path / "small.lg")
+    assert same_answers(again, clf, X)
+    assert state(again.partial_fit(X, Y)) == state(clf.partial_fit(X, Y))
+    for bad in ["much", "10kB", 0, -1, 1.5]:
+        with pytest.raises(ParameterError, match="max_bytes"):
+            OnlinePLTClassifier(max_bytes=bad).fit(X, Y)
+
+
+def test_a_budget_that_is_too_small_is_told_and_costs_nothing() -> None:
+    X = sp.eye_array(400, dtype=np.float32, format="csr")
+    names = [f"l{i}" for i in range(400)]
+    clf = OnlinePLTClassifier(max_bytes=100_000, arity=2, max_leaves=2)
+    with pytest.raises(ModelStateError, match="max_bytes=100000: .* expected a larger budget"):
+        clf.partial_fit(X, names)
+    assert 10 < clf.examples_seen_ < 400
+    assert clf.label_counts_.sum() == clf.examples_seen_
+    assert same_answers(pickle.loads(pickle.dumps(clf)), clf, X[:10])
+
+
+def test_what_is_inherited_counts() -> None:
+    X, Y = noise(n=200, d=60)
+    batch = PLTClassifier(arity=3, max_leaf_size=4).fit(X, Y)
+    online = OnlinePLTClassifier.from_batch(batch, max_bytes="300kB", arity=3, max_leaves=4)
+    online.partial_fit(X, Y)
+    size = online.size()
+    assert size["model_bytes"] + size["memory_bytes"] <= 300_000
