@@ -312,6 +312,28 @@ def _median(runs: Iterable[dict[str, Any]], key: str) -> float:
     return float(median(run[key] for run in runs))
 
 
+def schedule(found: Results) -> str:
+    """What more threads would make of batch learning."""
+    rows = []
+    for result in found:
+        seconds, times = result["seconds"], result["times"]
+        one = sum(seconds.values())
+        rows.append(
+            [
+                result["subject"],
+                f"{one:.2f}",
+                *(f"{seconds[step] / one:.0%}" for step in ("vectors", "clustering", "alone")),
+                f"{result['longest']['64'] / one:.0%}",
+                " / ".join(f"{result['tasks'][threads]}" for threads in times),
+                *(f"{times[threads]:.2f}" for threads in times),
+                f"{one / seconds['alone']:.0f}",
+            ]
+        )
+    steps = ["label vectors", "clustering", "one thread alone", "longest task", "tasks"]
+    header = ["data", "processor s", *steps, *(f"{n} threads" for n in (2, 4, 16, 64)), "Amdahl"]
+    return table(header, rows)
+
+
 def precision(values: Sequence[float]) -> str:
     """P@1, P@3 and P@5 in one cell; ties go upwards, though 98.85 is less than that in binary."""
     return "/".join(f"{value + 1e-6:.1f}" for value in values)

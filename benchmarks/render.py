@@ -47,6 +47,7 @@ TABLES: dict[str, Callable[[Results], str]] = {
     "growth": _tables.growth,
     "thresholds": _thresholds_tables.thresholds,
     "batch": _batch_tables.batch,
+    "schedule": _tables.schedule,
     "calibration": _calibration.calibration,
     "knob": _tree_tables.knob,
     "warm_start": _tree_tables.warm_start,

@@ -14,7 +14,11 @@
 namespace labelgrove {
 namespace {
 
-constexpr std::size_t kTile = 32;  // children that are learnt at once: their weights for a feature are two cache lines
+// Children that are learnt at once: their weights for a feature are two cache lines, or one where examples are many.
+// There it costs nothing, and the nodes near the root, which have few children and most of the examples, can be shared.
+constexpr std::size_t kTile = 32;
+constexpr std::size_t kNarrowTile = 16;
+constexpr std::size_t kManyExamples = 8192;
 constexpr std::uint64_t kTasksPerThread = 4;  // a task is at most this share of a thread's work, if it can be cut
 
 // Some children of a node: those that are learnt from the same renumbered examples, one tile after another.
@@ -22,7 +26,10 @@ struct Task {
   NodeId node = 0;
   std::vector<std::uint32_t> children;
   std::uint64_t cost = 0;
+  std::size_t tile = kTile;    // children that are learnt at once
   std::size_t first_tile = 0;  // its place among the node's tiles
+
+  std::size_t tiles() const { return (children.size() + tile - 1) / tile; }
 };
 
 // What was learnt for some children of a node.
@@ -96,9 +103,8 @@ std::vector<Tile> learn(const TrainingOptions& options, const TrainingSet& data,
   std::vector<Tile> tiles;
   problem.build(data, examples.examples, options.solver.bias);
   const std::span<const std::uint32_t> children(task.children);
-  const std::size_t width = options.solver.loss == BatchLoss::softmax ? children.size() : kTile;
-  for (std::size_t first = 0; first < children.size(); first += width) {
-    const auto some = children.subspan(first, std::min(width, children.size() - first));
+  for (std::size_t first = 0; first < children.size(); first += task.tile) {
+    const auto some = children.subspan(first, std::min(task.tile, children.size() - first));
     solver.solve(options.solver, problem, examples, some, data.example_costs, task.node, progress);
     tiles.push_back(keep_weights(options, problem, solver, some));
     progress.advance(task.cost * some.size() / children.size());
@@ -126,20 +132,19 @@ CompactedBlock assemble(Link link, std::uint32_t children, std::span<const Tile>
 
 // Learnt children of all nodes, cut into tasks where a node is too much of a thread's work; the largest first. Every cut
 // lies between two tiles, and what is learnt does not depend on it.
-std::vector<Task> cut_into_tasks(std::vector<Task> nodes, bool whole, unsigned threads) {
+std::vector<Task> cut_into_tasks(std::span<const Task> nodes, unsigned threads) {
   const std::uint64_t shares = threads > 1 ? kTasksPerThread * threads : 0;
   std::uint64_t total = 0;
   for (const Task& node : nodes) total += node.cost;
   std::vector<Task> tasks;
   for (const Task& node : nodes) {
-    const std::size_t tiles = (node.children.size() + kTile - 1) / kTile;
-    const std::uint64_t wanted = whole ? 1 : std::min<std::uint64_t>(tiles, 1 + shares * node.cost / (total + 1));
-    const std::size_t width = (tiles + wanted - 1) / wanted * kTile;
-    for (std::size_t first = 0; first < node.children.size(); first += whole ? node.children.size() : width) {
-      const std::size_t n = whole ? node.children.size() : std::min(width, node.children.size() - first);
+    const std::size_t wanted = std::min<std::uint64_t>(node.tiles(), 1 + shares * node.cost / (total + 1));
+    const std::size_t width = (node.tiles() + wanted - 1) / wanted * node.tile;
+    for (std::size_t first = 0; first < node.children.size(); first += width) {
+      const std::size_t n = std::min(width, node.children.size() - first);
       const auto begin = node.children.begin() + static_cast<std::ptrdiff_t>(first);
-      tasks.push_back(
-          {node.node, {begin, begin + static_cast<std::ptrdiff_t>(n)}, node.cost * n / node.children.size(), 0});
+      const std::vector<std::uint32_t> some(begin, begin + static_cast<std::ptrdiff_t>(n));
+      tasks.push_back({node.node, some, node.cost * n / node.children.size(), node.tile, 0});
     }
   }
   std::stable_sort(tasks.begin(), tasks.end(), [](const Task& a, const Task& b) { return a.cost > b.cost; });
@@ -167,12 +172,12 @@ class Assembly {
       Task node = examine(v);
       if (!node.children.empty()) learnt.push_back(std::move(node));
     }
-    tasks_ = cut_into_tasks(std::move(learnt), competing(), threads);
+    tasks_ = cut_into_tasks(learnt, threads);
     left_ = std::vector<std::atomic<std::uint32_t>>(tree.size());
     for (Task& task : tasks_) {
       ++left_[task.node];
       task.first_tile = tiles_[task.node].size();
-      tiles_[task.node].resize(task.first_tile + tiles_of(task.children.size()));
+      tiles_[task.node].resize(task.first_tile + task.tiles());
     }
     for (const NodeId v : nodes) {
       if (left_[v] == 0) finish(v);
@@ -200,7 +205,8 @@ class Assembly {
   Task examine(NodeId v) {
     const NodeExamples examples = assignment_[v];
     const Balance balance = balance_of(examples, width_[v], data_.example_costs);
-    Task node{v, {}, 0, 0};
+    Task node;
+    node.node = v;
     for (std::uint32_t c = 0; c < width_[v]; ++c) {
       if (competing() ? width_[v] > 1 && examples.size() > 0 : !is_constant(balance, examples, c)) {
         node.children.push_back(c);
@@ -210,13 +216,14 @@ class Assembly {
     }
     for (const std::uint32_t i : examples.examples) node.cost += data_.example(i).x.size;
     node.cost *= node.children.size();
+    if (examples.size() >= kManyExamples) node.tile = kNarrowTile;
+    if (competing()) node.tile = node.children.size();
     return node;
   }
 
   void finish(NodeId v) { blocks_[place_[v]] = assemble(options_.link, width_[v], std::exchange(tiles_[v], {})); }
 
   bool competing() const { return options_.solver.loss == BatchLoss::softmax; }
-  std::size_t tiles_of(std::size_t children) const { return competing() ? 1 : (children + kTile - 1) / kTile; }
 
   const TrainingOptions& options_;
   const TrainingSet& data_;
