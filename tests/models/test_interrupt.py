@@ -181,6 +181,7 @@ def test_while_learning_from_all_at_once(long: Any) -> None:
     def press() -> None:
         while not clf.fit_progress and not over.wait(0.001):
             pass
+        shares.append(clf.fit_progress)
         signal.raise_signal(signal.SIGINT)
         while not over.wait(0.001):
             shares.append(clf.fit_progress)
