@@ -180,7 +180,6 @@ KINDS: dict[str, Kind] = {
                 "gain": "propensity",
                 "max_rounds": 3,
             },
-            "re-ranked": {"n_estimators": 5, "max_leaf_size": 3, "second_stage": "tail"},
         },
         traits=frozenset({"sets"}),
         numbers={"n_estimators": 2, "max_leaf_size": 4, "C": 2.0, "max_rounds": 2},
