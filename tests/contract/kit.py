@@ -37,7 +37,7 @@ KINDS: dict[str, Kind] = {
     "OnlinePLTClassifier": Kind(
         configurations={
             "default": {},
-            "grove": {"n_trees": 3, "arity": 2, "max_leaves": 4, "max_bytes": "600kB"},
+            "grove": {"n_trees": 3, "arity": 2, "max_leaves": 4, "max_bytes": "4MB"},
             "paper": {"preset": "paper", "max_leaves": 4},
             "sgd": {
                 "learner": "sgd",
