@@ -123,15 +123,18 @@ def killed_until_done(folder: Path, memory: int, seed: int) -> int:
     PLTClassifier().fit(dataset.X, dataset.labels).save(folder / "memory.lg")
     command = [sys.executable, "-m", "labelgrove.cli", "train", folder / "rows"]
     command += ["-o", folder / "pieces.lg", "--algorithm", "plt", "--memory", str(memory)]
-    chance, kills, longest = random.Random(seed), 0, 4.0
+    chance, kills, work = random.Random(seed), 0, folder / ".pieces.lg.partial"
     while True:
+        there = len(list(work.glob("*")))
         run = subprocess.Popen([*map(str, command)], stdout=subprocess.DEVNULL)
+        while run.poll() is None and len(list(work.glob("*"))) == there:
+            time.sleep(0.01)  # until it has begun to work
         try:
-            status = run.wait(chance.uniform(1.0, longest))
+            status = run.wait(chance.uniform(0.0, 2.0))
         except subprocess.TimeoutExpired:
             run.kill()
             run.wait()
-            kills, longest = kills + 1, longest * 1.05  # it gets to its end some time
+            kills += 1
             continue
         if status:
             raise AssertionError(f"it ended with status {status}")
