@@ -12,9 +12,9 @@ from benchmarks._data import is_there, load, precisions
 from benchmarks._measure import fresh, peak_mb, reset_peak, resident_mb
 from benchmarks._models import DEFAULT, learn
 from benchmarks._results import command_line, write
-from labelgrove import OnlinePLTClassifier, PLTClassifier
+from labelgrove import ModelStateError, OnlinePLTClassifier, PLTClassifier
 
-DATASETS = ("stackexchange-tfidf", "gutenberg-tfidf", "eurlex57k-tfidf")
+DATASETS = ("stackexchange-tfidf", "gutenberg-tfidf", "eurlex57k-tfidf-first6000")
 SHARES = (2, 4, 8, 16)
 DOCUMENTS = 213
 
@@ -44,14 +44,17 @@ def learn_on(dataset: str) -> dict[str, Any]:
     }
 
 
-def within(dataset: str, max_bytes: int | None) -> dict[str, Any]:
-    """Learn a data set within a budget, and test."""
+def within(dataset: str, max_bytes: int | None) -> dict[str, Any] | None:
+    """Learn a data set within a budget, and test; None where the tree alone does not fit."""
     chunks, test = load(dataset, "train").chunks, load(dataset, "test")
     learn([(X[:8], labels[:8]) for X, labels in chunks[:1]], DEFAULT)  # loads what is loaded late
     gc.collect()
     before = resident_mb()
     reset_peak()
-    model, clock = learn(chunks, {**DEFAULT, "max_bytes": max_bytes})
+    try:
+        model, clock = learn(chunks, {**DEFAULT, "max_bytes": max_bytes})
+    except ModelStateError:
+        return None
     peak = peak_mb() - before
     size = model.size()
     return {
@@ -73,8 +76,11 @@ def main(arguments: Sequence[str] | None = None) -> None:
         runs = [fresh(task, dataset=dataset, max_bytes=None)]
         for share in SHARES:
             budget = runs[0]["held_bytes"] // share
-            runs.append(fresh(task, dataset=dataset, max_bytes=max(budget, 2_000_000)))
-            print(f"{dataset}: 1/{share}: {runs[-1]['precision']}", flush=True)
+            run = fresh(task, dataset=dataset, max_bytes=max(budget, 2_000_000))
+            if run is None:
+                break
+            runs.append(run)
+            print(f"{dataset}: 1/{share}: {run['precision']}", flush=True)
         write(chosen.output, "budget", dataset, {"learnt_on": on, "runs": runs})
 
 
