@@ -21,6 +21,7 @@ from labelgrove._errors import DataError, ParameterError
 from labelgrove._interrupts import held_back, run_watched
 from labelgrove._labels import sorted_in_rows
 from labelgrove._parameters import thread_count
+from labelgrove._version import __version__
 from labelgrove.data import open_dataset
 from labelgrove.data._mapped import HEADER, Dataset
 from labelgrove.distributed._executors import TRIES, Lost, resolved
@@ -190,6 +191,7 @@ class _Run:
             del parameters[name]
         request = json.dumps(
             {
+                "library": __version__,
                 "parameters": repr(sorted(parameters.items())),
                 "job": asdict(self._job),
                 "data": Path(self._job.data, HEADER).read_text("utf-8"),
