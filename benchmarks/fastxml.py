@@ -1,4 +1,4 @@
-"""FastXML and PfastreXML beside the published figures.
+"""FastXML beside the published figures.
 
 The one package of FastXML on PyPI, ``fastxml`` 2.0, is written for Python 2: it compiles, and its
 import ends in a `SyntaxError`. So the published figures (`benchmarks._aims`) stand in its place.
@@ -7,7 +7,6 @@ import ends in a `SyntaxError`. So the published figures (`benchmarks._aims`) st
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 from benchmarks._data import is_there, load
 from benchmarks._results import command_line, write
@@ -15,19 +14,13 @@ from benchmarks.batch import Subject, run_once
 
 DATASETS = ("bibtex", "delicious")
 
-TREES = 50
+
+def _forest(trees: int) -> Subject:
+    chosen = {"estimator": "FastXMLClassifier", "n_estimators": trees}
+    return Subject("`FastXMLClassifier`", trees, "labelgrove_models", None, chosen)
 
 
-def _forest(title: str, estimator: str, trees: int = TREES, **options: Any) -> Subject:
-    chosen = {"estimator": estimator, "n_estimators": trees, **options}
-    return Subject(title, trees, "labelgrove_models", None, chosen)
-
-
-SUBJECTS = (
-    _forest("FastXML", "FastXMLClassifier"),
-    _forest("FastXML", "FastXMLClassifier", 10),
-    _forest("PfastreXML", "FastXMLClassifier", gain="propensity", second_stage="tail"),
-)
+SUBJECTS = tuple(_forest(trees) for trees in (50, 10))
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

@@ -146,7 +146,7 @@ class FastXMLClassifier(ForestClassifier):
         *,
         n_estimators: int = 50,
         max_leaf_size: int = 10,
-        C: float = 6.0,
+        C: float = 4.0,
         C_rank: float = 1.0,
         gain: str = "ndcg",
         bias: float = 1.0,
