@@ -24,7 +24,7 @@ void register_streamed_array(nb::module_& module) {
       .def_prop_ro("dtype", &numpy_type)
       .def_prop_ro("shape", [](const StreamedArray& self) { return nb::make_tuple(self.size); })
       .def_prop_ro("ndim", [](const StreamedArray&) { return 1; })
-      .def_prop_ro("nbytes", [](const StreamedArray& self) { return self.size * 4; })
+      .def_prop_ro("nbytes", [](const StreamedArray& self) { return self.bytes(); })
       .def("__iter__", [](const StreamedArray& self) { return StreamedPieces{self}; })
       .def(
           "__array__", [](const StreamedArray& self, const nb::object&, const nb::object&) { return self.whole(); },

@@ -36,6 +36,9 @@ class DictWriter final : public ArrayWriter {
   void f32(std::string_view name, std::size_t size, Source<float> source) override {
     put(name, size, std::move(source));
   }
+  void bf16(std::string_view name, std::size_t size, Source<BFloat16> source) override {
+    put(name, size, std::move(source));
+  }
   void lend(std::string_view name, std::span<const std::uint8_t> array) override { put(name, array); }
   void lend(std::string_view name, std::span<const std::uint32_t> array) override { put(name, array); }
   void lend(std::string_view name, std::span<const float> array) override { put(name, array); }
@@ -73,6 +76,10 @@ class DictReader final : public ArrayReader {
   std::span<const std::uint64_t> u64(std::string_view name) const override { return get<std::uint64_t>(name); }
   std::span<const float> f32(std::string_view name) const override { return get<float>(name); }
   std::span<const double> f64(std::string_view name) const override { return get<double>(name); }
+  std::span<const BFloat16> bf16(std::string_view name) const override {
+    const auto bits = get<std::uint16_t>(name);
+    return {reinterpret_cast<const BFloat16*>(bits.data()), bits.size()};
+  }
   void let_go() const override {
     if (!let_go_.is_none()) let_go_();
   }

@@ -14,22 +14,26 @@ namespace labelgrove::bindings {
 
 // What it gives is the engine's state as it is then: nobody may change the engine meanwhile.
 struct StreamedArray {
-  using Numbers = std::variant<Source<std::uint32_t>, Source<float>>;
+  using Numbers = std::variant<Source<std::uint32_t>, Source<float>, Source<BFloat16>>;
   static constexpr std::size_t kPiece = std::size_t{1} << 18;  // numbers
 
   nb::object engine;
   std::size_t size = 0;
   Numbers numbers;
 
-  const char* type() const { return std::holds_alternative<Source<float>>(numbers) ? "float32" : "uint32"; }
+  // NumPy has no bfloat16: it gets the bits.
+  const char* type() const {
+    constexpr const char* kTypes[] = {"uint32", "float32", "uint16"};
+    return kTypes[numbers.index()];
+  }
+  std::size_t bytes() const { return size * (std::holds_alternative<Source<BFloat16>>(numbers) ? 2 : 4); }
   // The next piece, None behind the last one.
   static nb::object next(Numbers& from) {
     return std::visit(
         [](auto& source) {
           auto piece = empty(source);
           while (piece.size() < kPiece && source(piece)) continue;
-          return piece.empty() ? nb::none()
-                               : nb::cast(to_array(std::span<const typename decltype(piece)::value_type>(piece)));
+          return piece.empty() ? nb::none() : nb::cast(to_array(bits_of(std::span(std::as_const(piece)))));
         },
         from);
   }
@@ -37,14 +41,22 @@ struct StreamedArray {
     return std::visit(
         [this](auto source) {
           auto piece = empty(source);
-          auto array = make_array<typename decltype(piece)::value_type>({size});
-          for (auto* to = array.data(); source(piece); piece.clear()) to = std::copy(piece.begin(), piece.end(), to);
+          const auto bits = [&piece] { return bits_of(std::span(std::as_const(piece))); };
+          auto array = make_array<typename decltype(bits())::value_type>({size});
+          for (auto* to = array.data(); source(piece); piece.clear()) to = std::ranges::copy(bits(), to).out;
           return nb::cast(array);
         },
         numbers);
   }
 
  private:
+  template <typename T>
+  static std::span<const T> bits_of(std::span<const T> numbers) {
+    return numbers;
+  }
+  static std::span<const std::uint16_t> bits_of(std::span<const BFloat16> numbers) {
+    return {reinterpret_cast<const std::uint16_t*>(numbers.data()), numbers.size()};
+  }
   template <typename T>
   static std::vector<T> empty(const Source<T>&) {
     return {};

@@ -7,10 +7,11 @@ set(kernel_sources "${PROJECT_SOURCE_DIR}/core/src/kernels.cpp"
 
 # Products and sums may be fused here: a kernel is never inlined elsewhere. A property of the files,
 # as those flags come last: after labelgrove_flags, which forbid it everywhere. Not in the kernels
-# for vectors, which give the same bits on every processor.
+# that give the same bits on every processor.
 labelgrove_prefixed_flags(contract -ffp-contract=fast)
 set_source_files_properties(${kernel_sources} PROPERTIES COMPILE_OPTIONS "${contract}")
-list(APPEND kernel_sources "${PROJECT_SOURCE_DIR}/core/src/vector_kernels.cpp")
+list(APPEND kernel_sources "${PROJECT_SOURCE_DIR}/core/src/exact_kernels.cpp"
+                           "${PROJECT_SOURCE_DIR}/core/src/vector_kernels.cpp")
 list(REMOVE_ITEM core_sources ${kernel_sources})
 
 add_library(labelgrove_core STATIC ${core_sources} ${core_headers})

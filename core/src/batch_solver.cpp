@@ -4,6 +4,7 @@
 #include <cmath>
 #include <utility>
 
+#include "labelgrove/exact_kernels.hpp"
 #include "labelgrove/hash.hpp"
 #include "labelgrove/kernels.hpp"
 #include "labelgrove/link.hpp"
@@ -164,7 +165,7 @@ float BatchSolver::step_log(const float* duals, float square) {
   float* shares = margins_.data();
   float worst = 0.0F;
   for (std::uint32_t c = 0; c < columns_; ++c) shares[c] *= -targets_[c];
-  kernels().sigmoid(shares, columns_, shares);
+  exact_kernels().sigmoid(shares, columns_, shares);
   for (std::uint32_t c = 0; c < columns_; ++c) {
     const float gain = costs_[c] * shares[c] - duals[c];
     steps_[c] = gain / (1.0F + 0.25F * costs_[c] * square);

@@ -54,7 +54,7 @@ class Inheritances {
     from.node = node;
     from.block = batch_->block(node);
     from.replaced.assign(replaced.begin(), replaced.end());
-    require_learnable(learner, {}, std::span(&from.state, 1), where);
+    require_learnable<float>(learner, {}, std::span(&from.state, 1), where);
     const std::uint32_t columns = from.block->children();
     require(std::ranges::adjacent_find(replaced, std::ranges::greater_equal()) == replaced.end() &&
                 (replaced.empty() || replaced.back() < columns) &&
@@ -171,24 +171,33 @@ void save_blocks(ArrayWriter& out, std::span<const NodeId> nodes, std::span<cons
     out.f32("weights.share", features,
             by_item<float>(all, [](const RowBlock* block, auto& to) { append(to, block->shares()); }));
   }
-  const auto by_row = [&](auto part) -> Source<float> {
-    return [all, columns_of, part, block = std::size_t{0}, row = std::uint32_t{0}](std::vector<float>& to) mutable {
+  const auto by_row = [&]<typename Number>(Number, bool state) -> Source<Number> {
+    return [all, columns_of, state, block = std::size_t{0}, row = std::uint32_t{0}](std::vector<Number>& to) mutable {
       if (block == all->size()) return false;
       const RowBlock& from = *(*all)[block];
-      append(to, std::span(part(from, row), columns_of(from)));
+      const Number* numbers = state ? from.state<Number>(row) : from.weights<Number>(row);
+      append(to, std::span(numbers, columns_of(from)));
       if (++row == from.rows()) ++block, row = 0;
       return true;
     };
   };
+  const bool halves = std::ranges::any_of(blocks, [](const RowBlock* block) { return block->has_halves(); });
   const bool with_state = learner.has_state() && !for_prediction;
   save_inheritances(out, blocks, with_state);
-  out.f32("weights.value", cells, by_row([](const RowBlock& block, std::uint32_t r) { return block.weights(r); }));
+  if (halves) out.bf16("weights.value16", cells, by_row(BFloat16(), false));
+  else out.f32("weights.value", cells, by_row(float(), false));
   if (!with_state) return;
-  out.f32("weights.state", cells, by_row([](const RowBlock& block, std::uint32_t r) { return block.state(r); }));
+  if (halves) out.bf16("weights.state16", cells, by_row(BFloat16(), true));
+  else out.f32("weights.state", cells, by_row(float(), true));
 }
 
-void load_blocks(const ArrayReader& saved, const LabelTree& tree, const LearnerOptions& learner, bool for_prediction,
-                 const std::function<bool(NodeId)>& has_theta, const CompactTree* batch, const TakeBlock& take) {
+namespace {
+
+// Blocks whose rows are made of these numbers.
+template <typename Number>
+void load_blocks_of(std::span<const Number> all_weights, std::span<const Number> all_states, const ArrayReader& saved,
+                    const LabelTree& tree, const LearnerOptions& learner, bool for_prediction,
+                    const std::function<bool(NodeId)>& has_theta, const CompactTree* batch, const TakeBlock& take) {
   const auto nodes = saved.u32("block.node");
   Pieces sizes("block.features", saved.u32("block.features"));
   Pieces thetas("block.theta", saved.bytes("block.theta"));
@@ -200,9 +209,9 @@ void load_blocks(const ArrayReader& saved, const LabelTree& tree, const LearnerO
   Pieces rows("block.rows", shared ? saved.u32("block.rows") : std::span<const std::uint32_t>());
   Pieces places("weights.place", shared ? saved.u32("weights.place") : std::span<const std::uint32_t>());
   Pieces shares("weights.share", shared ? saved.f32("weights.share") : std::span<const float>());
-  Pieces weights("weights.value", saved.f32("weights.value"));
+  Pieces weights("weights.value", all_weights);
+  Pieces states("weights.state", all_states);
   const bool with_state = learner.has_state() && !for_prediction;
-  Pieces states("weights.state", with_state ? saved.f32("weights.state") : std::span<const float>());
   require(batch == nullptr ? !saved.has("inherited.node") : true, "there is no batch model to inherit from");
   Inheritances inheritances(saved, batch, with_state);
   Reading reading(saved);
@@ -234,7 +243,7 @@ void load_blocks(const ArrayReader& saved, const LabelTree& tree, const LearnerO
       const std::size_t n = std::min(kCellsAtOnce, cells - at);
       require_learnable(learner, block_weights.subspan(at, n),
                         block_state.subspan(with_state ? at : 0, with_state ? n : 0), node_name(v));
-      reading.went_over((with_state ? 2 : 1) * n * sizeof(float));
+      reading.went_over((with_state ? 2 : 1) * n * sizeof(Number));
     }
     require(std::ranges::all_of(view.features, [](FeatureId id) { return id < kNone / 2; }),
             node_name(v) + ": a feature id is out of range");
@@ -251,6 +260,20 @@ void load_blocks(const ArrayReader& saved, const LabelTree& tree, const LearnerO
   weights.finish();
   states.finish();
   inheritances.finish();
+}
+
+}  // namespace
+
+void load_blocks(const ArrayReader& saved, const LabelTree& tree, const LearnerOptions& learner, bool for_prediction,
+                 const std::function<bool(NodeId)>& has_theta, const CompactTree* batch, const TakeBlock& take) {
+  const bool with_state = learner.has_state() && !for_prediction;
+  if (saved.has("weights.value16")) {
+    const auto states = with_state ? saved.bf16("weights.state16") : std::span<const BFloat16>();
+    load_blocks_of(saved.bf16("weights.value16"), states, saved, tree, learner, for_prediction, has_theta, batch, take);
+  } else {
+    const auto states = with_state ? saved.f32("weights.state") : std::span<const float>();
+    load_blocks_of(saved.f32("weights.value"), states, saved, tree, learner, for_prediction, has_theta, batch, take);
+  }
 }
 
 // --- memories --------------------------------------------------------------------------------------------------------

@@ -49,6 +49,9 @@ class PrefixedWriter final : public ArrayWriter {
   void f32(std::string_view name, std::size_t size, Source<float> source) override {
     out_.f32(named(name), size, std::move(source));
   }
+  void bf16(std::string_view name, std::size_t size, Source<BFloat16> source) override {
+    out_.bf16(named(name), size, std::move(source));
+  }
   void lend(std::string_view name, std::span<const std::uint8_t> array) override { out_.lend(named(name), array); }
   void lend(std::string_view name, std::span<const std::uint32_t> array) override { out_.lend(named(name), array); }
   void lend(std::string_view name, std::span<const float> array) override { out_.lend(named(name), array); }
@@ -69,6 +72,7 @@ class PrefixedReader final : public ArrayReader {
   std::span<const std::uint64_t> u64(std::string_view name) const override { return saved_.u64(named(name)); }
   std::span<const float> f32(std::string_view name) const override { return saved_.f32(named(name)); }
   std::span<const double> f64(std::string_view name) const override { return saved_.f64(named(name)); }
+  std::span<const BFloat16> bf16(std::string_view name) const override { return saved_.bf16(named(name)); }
   void let_go() const override { saved_.let_go(); }
 
  private:

@@ -30,12 +30,17 @@ class Held {
 
 OnlinePlt::OnlinePlt(const OnlinePltOptions& options) : OnlinePlt(options, LabelTree()) {}
 
+OnlinePltOptions OnlinePlt::seeded(OnlinePltOptions options) {
+  options.learner.seed = options.seed;
+  return options;
+}
+
 // NEWCLASSIFIER for every node (Algorithm 1, line 2), and auxiliary ones where the policy may need them (Algorithm 2).
 OnlinePlt::OnlinePlt(const OnlinePltOptions& options, LabelTree tree)
-    : options_(options),
+    : options_(seeded(options)),
       tree_(std::move(tree)),
       policy_(options, options.seed),
-      learners_(options.learner, options, options.seed) {
+      learners_(options_.learner, options, options.seed) {
   if (options.replay_most > options.replay) gauge_.emplace();
   for (NodeId v = 0; v < tree_.size(); ++v) {
     learners_.start(v, tree_[v].children.size(), policy_.needs_theta(tree_, v));

@@ -31,10 +31,10 @@ void OnlinePlt::save(ArrayWriter& out, bool for_prediction) const {
 
 OnlinePlt::OnlinePlt(const OnlinePltOptions& options, const ArrayReader& saved, bool borrow, bool check_only,
                      const CompactTree* batch)
-    : options_(options),
+    : options_(seeded(options)),
       tree_(saved_tree(saved)),
       policy_(options, options.seed),
-      learners_(options.learner, options, options.seed),
+      learners_(options_.learner, options, options.seed),
       can_learn_(!borrow) {
   const TreeCounters counters = saved_counters(saved);
   examples_seen_ = counters.examples;

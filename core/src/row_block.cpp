@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <iterator>
 
+#include "labelgrove/exact_kernels.hpp"
 #include "labelgrove/kernels.hpp"
 
 namespace labelgrove {
@@ -17,27 +18,42 @@ constexpr float kArowSlope = 3.0F;
 void RowBlock::margins(const Features& x, Workspace& work, float* out) const {
   for (std::uint32_t j = 0; j < x.size; ++j) map_.prefetch(x.ids[j]);
   work.rows.clear();
+  work.half_rows.clear();
   work.values.clear();
-  const auto add = [&](const float* row, float value) {
-    __builtin_prefetch(row);
-    work.rows.push_back(const_cast<float*>(row));  // learning and prediction share the workspace
+  const auto add = [&](std::uint32_t row, float value) {
+    __builtin_prefetch(rows_ + row * row_bytes_);
+    // Learning and prediction share the workspace.
+    if (halves_) work.half_rows.push_back(const_cast<BFloat16*>(weights<BFloat16>(row)));
+    else work.rows.push_back(const_cast<float*>(weights<float>(row)));
     work.values.push_back(value);
   };
-  add(weights(0), 1.0F);  // the bias
-  if (inherited() != nullptr) work.inherited.resize(std::max(work.inherited.size(), x.size * inherited_width()));
-  float* next = work.inherited.data();
+  add(0, 1.0F);  // the bias
+  const std::size_t width = inherited() != nullptr ? inherited_width() : 0;
+  work.inherited.resize(std::max(work.inherited.size(), x.size * width));
+  work.half_inherited.resize(work.inherited.size());
+  std::size_t next = 0;
   for (std::uint32_t j = 0; j < x.size; ++j) {
     const std::uint32_t found = map_.find(x.ids[j]);
+    float* row = work.inherited.data() + next;
     if (found != kNone) {
       const Place at = place(found);
-      add(weights(at.row), x.values[j] * at.share);
-    } else if (inherited_row(x.ids[j], work.sums, next)) {
-      add(next, x.values[j]);
-      next += inherited_width();
+      add(at.row, x.values[j] * at.share);
+    } else if (inherited_row(x.ids[j], work.sums, row)) {
+      BFloat16* half_row = work.half_inherited.data() + next;
+      if (halves_) {
+        std::transform(row, row + children(), half_row, [](float w) { return rounded(w, kToNearest); });
+        work.half_rows.push_back(half_row);
+      } else {
+        work.rows.push_back(row);
+      }
+      work.values.push_back(x.values[j]);
+      next += width;
     }
   }
-  work.bytes += work.rows.size() * children() * sizeof(float);
-  kernels().margins(work.rows.data(), work.values.data(), work.rows.size(), children(), out);
+  const std::size_t n = work.values.size();
+  work.bytes += n * children() * number_bytes();
+  if (halves_) exact_kernels().margins(work.half_rows.data(), work.values.data(), n, children(), out);
+  else kernels().margins(work.rows.data(), work.values.data(), n, children(), out);
 }
 
 void RowBlock::predict(const Features& x, Workspace& work, float* probabilities) const {
@@ -47,7 +63,7 @@ void RowBlock::predict(const Features& x, Workspace& work, float* probabilities)
   margins(x, work, scores);
   const float scale = margin_scale();
   for (std::uint32_t c = 0; c < columns; ++c) scores[c] *= scale;
-  kernels().sigmoid(scores, columns, probabilities);
+  exact_kernels().sigmoid(scores, columns, probabilities);
 }
 
 bool RowBlock::inherited_row(FeatureId feature, std::vector<float>& sums, float* weights) const {
@@ -55,6 +71,8 @@ bool RowBlock::inherited_row(FeatureId feature, std::vector<float>& sums, float*
   if (from == nullptr || !from->row(feature, sums, weights)) return false;
   for (const std::uint32_t child : inherited_.replaced) weights[child] = 0.0F;
   if (children() > from->children()) std::fill(weights + from->children(), weights + children(), 0.0F);
+  // As the row will have them.
+  for (std::uint32_t c = 0; halves_ && c < children(); ++c) weights[c] = widened(rounded(weights[c], kToNearest));
   return true;
 }
 
@@ -73,10 +91,10 @@ float RowBlock::contributions(const Features& x, std::uint32_t child, float* add
   for (std::uint32_t j = 0; j < x.size; ++j) {
     const std::uint32_t found = map_.find(x.ids[j]);
     added[j] = 0.0F;
-    if (found != kNone) added[j] = weights(place(found).row)[child] * place(found).share * x.values[j] * scale;
+    if (found != kNone) added[j] = weight(place(found).row, child) * place(found).share * x.values[j] * scale;
     else if (inherited_row(x.ids[j], sums, row.data())) added[j] = row[child] * x.values[j] * scale;
   }
-  return scale * weights(0)[child];
+  return scale * weight(0, child);
 }
 
 LinearBlock RowBlock::linear() const {
@@ -87,12 +105,11 @@ LinearBlock RowBlock::linear() const {
                          [this](FeatureId feature) { return map_.find(feature) == kNone; });
   }
   all.weights.reserve((all.features.size() + 1) * children());
-  all.weights.assign(weights(0), weights(0) + children());
-  for (std::uint32_t feature = 0; feature < known.size(); ++feature) {
-    const Place at = place(feature);
-    std::transform(weights(at.row), weights(at.row) + children(), std::back_inserter(all.weights),
-                   [&](float w) { return w * at.share; });
-  }
+  const auto add = [&](Place at) {
+    for (std::uint32_t c = 0; c < children(); ++c) all.weights.push_back(weight(at.row, c) * at.share);
+  };
+  add({});  // the bias
+  for (std::uint32_t feature = 0; feature < known.size(); ++feature) add(place(feature));
   std::vector<float> sums;
   std::vector<float> row(inherited() != nullptr ? inherited_width() : 0);
   for (std::size_t i = known.size(); i < all.features.size(); ++i) {
@@ -103,14 +120,16 @@ LinearBlock RowBlock::linear() const {
 }
 
 StoredBlock::StoredBlock(const LearnerOptions& options, const BlockView& stored)
-    : RowBlock(options, stored.children, false, stored.updates) {
+    : RowBlock(options, stored.children, false, stored.updates, stored.weights.halves != nullptr) {
   map_.reserve(stored.features.size());
   for (const FeatureId feature : stored.features) map_.find_or_insert(feature);
   places_ = stored.places;
   shares_ = stored.shares;
   row_count_ = stored.rows();
-  rows_ = stored.weights;
-  row_floats_ = stride_ = columns_;
+  rows_ = halves_ ? reinterpret_cast<const std::byte*>(stored.weights.halves)
+                  : reinterpret_cast<const std::byte*>(stored.weights.floats);
+  stride_ = columns_;
+  row_bytes_ = columns_ * number_bytes();
   inherited_ = stored.inherited;
 }
 

@@ -6,7 +6,10 @@
 #include <cstring>
 #include <numeric>
 #include <stdexcept>
+#include <type_traits>
 
+#include "labelgrove/exact_kernels.hpp"
+#include "labelgrove/hash.hpp"
 #include "labelgrove/kernels.hpp"
 
 namespace labelgrove {
@@ -22,10 +25,25 @@ void grow_a_little(std::vector<T>& values) {
   if (values.size() == values.capacity()) values.reserve(values.size() + values.size() / 8 + 16);
 }
 
+template <typename Number>
+Number nearest(float number) {
+  if constexpr (std::is_same_v<Number, BFloat16>) return rounded(number, kToNearest);
+  else return number;
+}
+
+void copy(const Numbers& from, std::size_t at, std::uint32_t n, float* to) {
+  if (from.floats != nullptr) std::copy_n(from.floats + at, n, to);
+  else std::transform(from.halves + at, from.halves + at + n, to, [](BFloat16 number) { return widened(number); });
+}
+void copy(const Numbers& from, std::size_t at, std::uint32_t n, BFloat16* to) {
+  if (from.halves != nullptr) std::copy_n(from.halves + at, n, to);
+  else std::transform(from.floats + at, from.floats + at + n, to, nearest<BFloat16>);
+}
+
 }  // namespace
 
 SiblingBlock::SiblingBlock(const LearnerOptions& options, std::uint32_t children, bool theta)
-    : RowBlock(options, children, theta, 0),
+    : RowBlock(options, children, theta, 0, options.kind == LearnerKind::arow),
       state_(options.has_state()),
       shares_rows_(options.kind == LearnerKind::arow) {
   if (options.kind == LearnerKind::nag || (options.kind != LearnerKind::arow && options.loss != Loss::logistic)) {
@@ -50,17 +68,19 @@ SiblingBlock::SiblingBlock(const LearnerOptions& options, const BlockView& store
   }
   reserve_rows(stored.rows());
   while (rows() < stored.rows()) start_row();
-  for (std::uint32_t r = 0; r < rows(); ++r) {
-    const std::size_t at = std::size_t{r} * columns_;
-    std::copy_n(stored.weights + at, columns_, row(r));
-    if (state_ && stored.state != nullptr) std::copy_n(stored.state + at, columns_, row(r) + stride_);
-  }
+  by_type([&]<typename Number>(Number) {
+    for (std::uint32_t r = 0; r < rows(); ++r) {
+      const std::size_t at = std::size_t{r} * columns_;
+      copy(stored.weights, at, columns_, row<Number>(r));
+      if (state_ && stored.state) copy(stored.state, at, columns_, row<Number>(r) + stride_);
+    }
+  });
 }
 
 std::size_t SiblingBlock::bytes() const {
   return map_.bytes() + own_places_.capacity() * sizeof(own_places_[0]) +
          own_shares_.capacity() * sizeof(own_shares_[0]) + members_.capacity() * sizeof(members_[0]) +
-         storage_.bytes(rows() * row_floats_) + inherited_.replaced.capacity() * sizeof(std::uint32_t) +
+         storage_.bytes(rows() * row_floats()) + inherited_.replaced.capacity() * sizeof(std::uint32_t) +
          sizeof(SiblingBlock);
 }
 
@@ -68,20 +88,22 @@ std::size_t SiblingBlock::bytes() const {
 
 void SiblingBlock::set_stride(std::uint32_t stride) {
   stride_ = stride;
-  row_floats_ = std::size_t{stride} * (state_ ? 2 : 1);
+  row_bytes_ = std::size_t{stride} * (state_ ? 2 : 1) * number_bytes();
 }
 
 void SiblingBlock::reserve_rows(std::size_t rows) {
-  storage_.reserve(rows * row_floats_);
-  rows_ = storage_.data();
+  storage_.reserve(rows * row_floats());
+  rows_ = reinterpret_cast<const std::byte*>(storage_.data());
 }
 
 // Returns its number.
 std::uint32_t SiblingBlock::start_row() {
   reserve_rows(std::size_t{row_count_} + 1);
-  float* weights = row(row_count_);
-  std::fill_n(weights, stride_, 0.0F);
-  if (state_) std::fill_n(weights + stride_, stride_, options_.initial_state());
+  by_type([&]<typename Number>(Number zero) {
+    Number* weights = row<Number>(row_count_);
+    std::fill_n(weights, stride_, zero);
+    if (state_) std::fill_n(weights + stride_, stride_, nearest<Number>(options_.initial_state()));
+  });
   return row_count_++;
 }
 
@@ -95,34 +117,38 @@ void SiblingBlock::move_to_stride(std::uint32_t stride) {
   const std::size_t parts = state_ ? 2 : 1;
   const std::uint32_t old_stride = stride_;
   const std::uint32_t kept = std::min({columns_, stride, old_stride});
-  storage_.reserve(rows() * parts * stride);
-  float* data = storage_.data();
-  const auto move = [&](std::size_t r, std::size_t part) {
-    float* to = data + (r * parts + part) * stride;
-    std::memmove(to, data + (r * parts + part) * old_stride, kept * sizeof(float));
-    std::fill_n(to + kept, stride - kept, part == 0 ? 0.0F : options_.initial_state());
-  };
-  if (stride > old_stride) {
-    for (std::size_t r = rows(); r-- > 0;) {
-      for (std::size_t part = parts; part-- > 0;) move(r, part);
-    }
-  } else {
-    for (std::size_t r = 0; r < rows(); ++r) {
-      for (std::size_t part = 0; part < parts; ++part) move(r, part);
-    }
-  }
   set_stride(stride);
-  if (stride < old_stride) storage_.give_back(rows() * row_floats_);
-  rows_ = storage_.data();
+  if (stride > old_stride) storage_.reserve(rows() * row_floats());
+  by_type([&]<typename Number>(Number zero) {
+    auto* data = reinterpret_cast<Number*>(storage_.data());
+    const auto move = [&](std::size_t r, std::size_t part) {
+      Number* to = data + (r * parts + part) * stride;
+      std::memmove(to, data + (r * parts + part) * old_stride, kept * sizeof(Number));
+      std::fill_n(to + kept, stride - kept, part == 0 ? zero : nearest<Number>(options_.initial_state()));
+    };
+    if (stride > old_stride) {
+      for (std::size_t r = rows(); r-- > 0;) {
+        for (std::size_t part = parts; part-- > 0;) move(r, part);
+      }
+    } else {
+      for (std::size_t r = 0; r < rows(); ++r) {
+        for (std::size_t part = 0; part < parts; ++part) move(r, part);
+      }
+    }
+  });
+  if (stride < old_stride) storage_.give_back(rows() * row_floats());
+  rows_ = reinterpret_cast<const std::byte*>(storage_.data());
 }
 
 void SiblingBlock::copy_column(std::uint32_t from, std::uint32_t to, bool negated) {
-  // 0 - w rather than -w: a weight that never moved is +0 in both.
-  for (std::uint32_t r = 0; r < rows(); ++r) {
-    float* weights = row(r);
-    weights[to] = negated ? 0.0F - weights[from] : weights[from];
-    if (state_) weights[stride_ + to] = weights[stride_ + from];
-  }
+  by_type([&]<typename Number>(Number) {
+    // 0 - w rather than -w: a weight that never moved is +0 in both.
+    for (std::uint32_t r = 0; r < rows(); ++r) {
+      Number* weights = row<Number>(r);
+      weights[to] = negated ? nearest<Number>(0.0F - widened(weights[from])) : weights[from];
+      if (state_) weights[stride_ + to] = weights[stride_ + from];
+    }
+  });
 }
 
 void SiblingBlock::add_leaf() {
@@ -143,10 +169,12 @@ void SiblingBlock::drop_theta() {
   theta_ = false;
   --columns_;
   // What lies beyond the last column must be as new, for the next column that takes its place.
-  for (std::uint32_t r = 0; r < rows(); ++r) {
-    row(r)[columns_] = 0.0F;
-    if (state_) row(r)[stride_ + columns_] = options_.initial_state();
-  }
+  by_type([&]<typename Number>(Number zero) {
+    for (std::uint32_t r = 0; r < rows(); ++r) {
+      row<Number>(r)[columns_] = zero;
+      if (state_) row<Number>(r)[stride_ + columns_] = nearest<Number>(options_.initial_state());
+    }
+  });
   if (room_for(columns_) < stride_) move_to_stride(room_for(columns_));
 }
 
@@ -166,12 +194,14 @@ SiblingBlock SiblingBlock::parent_block() const {
   }
   parent.reserve_rows(rows());
   parent.row_count_ = rows();
-  for (std::uint32_t r = 0; r < rows(); ++r) {
-    const float* theta = weights(r) + columns_ - 1;
-    float* copy = parent.row(r);
-    copy[0] = copy[1] = theta[0];
-    if (state_) copy[parent.stride_] = copy[parent.stride_ + 1] = theta[stride_];
-  }
+  by_type([&]<typename Number>(Number) {
+    for (std::uint32_t r = 0; r < rows(); ++r) {
+      const Number* theta = weights<Number>(r) + columns_ - 1;
+      Number* copy = parent.row<Number>(r);
+      copy[0] = copy[1] = theta[0];
+      if (state_) copy[parent.stride_] = copy[parent.stride_ + 1] = theta[stride_];
+    }
+  });
   return parent;
 }
 
@@ -180,13 +210,15 @@ void SiblingBlock::restore_inherited() {
   if (from == nullptr) return;
   Workspace work;
   for (const FeatureId feature : from->features()) take_over(feature, work);
-  for (std::uint32_t r = 1; r < rows(); ++r) std::fill_n(row(r), children(), 0.0F);
   work.inherited.resize(inherited_width());
-  for (std::uint32_t feature = 0; feature < map_.size(); ++feature) {
-    if (!inherited_row(map_.features()[feature], work.sums, work.inherited.data())) continue;
-    std::copy_n(work.inherited.data(), children(), row(place(feature).row));
-  }
-  std::copy_n(from->bias(), from->children(), row(0));
+  by_type([&]<typename Number>(Number zero) {
+    for (std::uint32_t r = 1; r < rows(); ++r) std::fill_n(row<Number>(r), children(), zero);
+    for (std::uint32_t feature = 0; feature < map_.size(); ++feature) {
+      if (!inherited_row(map_.features()[feature], work.sums, work.inherited.data())) continue;
+      copy(work.inherited.data(), 0, children(), row<Number>(place(feature).row));
+    }
+    copy(from->bias(), 0, from->children(), row<Number>(0));
+  });
   inherited_ = {};
 }
 
@@ -204,7 +236,7 @@ constexpr std::uint64_t kPageOfRows = 4096;
 }  // namespace
 
 std::uint64_t SiblingBlock::row_bytes(std::size_t columns) const {
-  return std::uint64_t{room_for(static_cast<std::uint32_t>(columns))} * (state_ ? 2 : 1) * sizeof(float);
+  return std::uint64_t{room_for(static_cast<std::uint32_t>(columns))} * (state_ ? 2 : 1) * number_bytes();
 }
 
 std::uint64_t SiblingBlock::most_bytes(std::uint64_t features, std::uint64_t rows, std::uint64_t row_bytes) const {
@@ -224,9 +256,8 @@ std::uint64_t SiblingBlock::growth_by_leaf() const {
 
 // Its largest weight, whatever the sign. Floats are ordered as their bits are.
 std::uint32_t SiblingBlock::worth(std::uint32_t r) const {
-  const float* w = weights(r);
   float largest = 0.0F;
-  for (std::uint32_t c = 0; c < columns_; ++c) largest = std::max(largest, std::abs(w[c]));
+  for (std::uint32_t c = 0; c < columns_; ++c) largest = std::max(largest, std::abs(weight(r, c)));
   return std::bit_cast<std::uint32_t>(largest) >> 16;
 }
 
@@ -244,7 +275,7 @@ void SiblingBlock::forget(std::uint32_t worth) {
   std::uint32_t n = 1;
   for (std::uint32_t r = 1; r < rows(); ++r) {
     if (this->worth(r) <= worth) continue;
-    if (r != n) std::memmove(row(n), row(r), row_floats_ * sizeof(float));
+    if (r != n) std::memmove(row<float>(n), row<float>(r), row_bytes_);
     kept[r] = n++;
   }
   if (n == rows()) return;
@@ -269,8 +300,8 @@ void SiblingBlock::forget(std::uint32_t worth) {
   places_ = own_places_;
   shares_ = own_shares_;
   row_count_ = n;
-  storage_.give_back(n * row_floats_);
-  rows_ = storage_.data();
+  storage_.give_back(n * row_floats());
+  rows_ = reinterpret_cast<const std::byte*>(storage_.data());
 }
 
 // --- learning --------------------------------------------------------------------------------------------------------
@@ -300,12 +331,15 @@ void SiblingBlock::place_newcomers(const Features& x, std::uint32_t known, const
 void SiblingBlock::take_out(std::uint32_t feature) {
   const Place at = place(feature);
   const std::uint32_t own = --members_[at.row] == 0 ? at.row : start_row();
-  const float* from = row(at.row);
-  float* to = row(own);
+  const BFloat16* from = row<BFloat16>(at.row);
+  BFloat16* to = row<BFloat16>(own);
   const float square = at.share * at.share;
+  // The step of this example takes the other half of what is drawn.
+  const auto noise = static_cast<std::uint32_t>(draw(options_.seed, Draw::rounding, updates_, own) >> 32);
   for (std::uint32_t c = 0; c < columns_; ++c) {
-    to[c] = 0.0F + from[c] * at.share;                             // a weight that never moved is +0
-    to[stride_ + c] = 1.0F - square * (1.0F - from[stride_ + c]);  // the diagonal of I - (1 - S) u u'
+    to[c] = rounded(widened(from[c]) * at.share, noise & 0xFFFFU);
+    const float variance = 1.0F - square * (1.0F - widened(from[stride_ + c]));  // the diagonal of I - (1 - S) u u'
+    to[stride_ + c] = rounded(variance, noise >> 16);
   }
   put_place(feature, {.row = own});
 }
@@ -317,8 +351,10 @@ void SiblingBlock::take_over(FeatureId feature, Workspace& work) {
   if (!inherited_row(feature, work.sums, work.inherited.data())) return;
   const std::uint32_t number = map_.find_or_insert(feature);
   const std::uint32_t own = start_row();
-  std::copy_n(work.inherited.data(), children(), row(own));
-  if (state_) std::fill_n(row(own) + stride_, columns_, inherited_.state);
+  by_type([&]<typename Number>(Number) {
+    copy(work.inherited.data(), 0, children(), row<Number>(own));
+    if (state_) std::fill_n(row<Number>(own) + stride_, columns_, nearest<Number>(inherited_.state));
+  });
   if (shares_rows_) put_place(number, {.row = own});
 }
 
@@ -347,76 +383,98 @@ void SiblingBlock::find_or_insert_rows(const Features& x, bool fresh, Workspace&
   for (std::uint32_t j = 0; j < x.size; ++j) {
     // An example that is learnt again does not bring back what the block has forgotten of it.
     work.found[j] = fresh ? map_.find_or_insert(x.ids[j]) : map_.find(x.ids[j]);
-    if (work.found[j] < known) __builtin_prefetch(row(place(work.found[j]).row));
+    if (work.found[j] < known) __builtin_prefetch(rows_ + place(work.found[j]).row * row_bytes_);
   }
   for (std::uint32_t j = 0; fresh && shares_rows_ && j < x.size; ++j) {
     if (work.found[j] < known && place(work.found[j]).shared) take_out(work.found[j]);
   }
   if (map_.size() > known) place_newcomers(x, known, work);
-  work.rows.assign(1, row(0));
+  work.row_numbers.assign(1, 0);
   work.values.assign(1, 1.0F);
   std::size_t shared = 0;  // where the features that share a row are summed up
   for (std::uint32_t j = 0; j < x.size; ++j) {
     if (work.found[j] == kNone) continue;
     const Place at = place(work.found[j]);
-    if (at.shared && shared != 0 && work.rows[shared] == row(at.row)) {
+    if (at.shared && shared != 0 && work.row_numbers[shared] == at.row) {
       work.values[shared] += x.values[j] * at.share;
       continue;
     }
-    if (at.shared) shared = work.rows.size();
-    work.rows.push_back(row(at.row));
+    if (at.shared) shared = work.row_numbers.size();
+    work.row_numbers.push_back(at.row);
     work.values.push_back(x.values[j] * at.share);
   }
 }
 
-// SGD holds w~ = Pi_t w, so that L2 regularisation touches no weight that the example does not (Jasinska et al. 2016,
-// Appendix B). With gamma_t = gamma / (1 + lambda gamma t) the product telescopes to
-// Pi_t = (1 + lambda gamma (t + 1)) / (1 + lambda gamma), and the step Pi_{t-1} gamma_t is the constant
-// gamma / (1 + lambda gamma).
 void SiblingBlock::learn(const Features& x, std::span<const std::uint32_t> positives, float weight, bool fresh,
                          Workspace& work) {
   find_or_insert_rows(x, fresh, work);
-  const Kernels& kernel = kernels();
-  const std::size_t n = work.rows.size();
   const std::uint32_t columns = room_for(columns_);  // whole vectors; what lies beyond the last column is as new
   for (auto* scratch : {&work.margins, &work.variances, &work.steps, &work.targets}) {
     if (scratch->size() < columns) scratch->resize(columns);
   }
-  float* const* rows = work.rows.data();
-  const float* values = work.values.data();
-  float* margins = work.margins.data();
-  float* steps = work.steps.data();
   float* targets = work.targets.data();
   std::fill_n(targets, columns, -1.0F);
   for (const std::uint32_t child : positives) targets[child] = 1.0F;
   if (theta_) targets[columns_ - 1] = 1.0F;
-
-  if (options_.kind == LearnerKind::arow) {
-    kernel.margins_and_variances(rows, values, n, columns, stride_, margins, work.variances.data());
-    const float r = (fresh ? options_.r : kReplayedR * options_.r) / weight;
-    for (std::uint32_t c = 0; c < columns; ++c) {
-      const float loss = 1.0F - targets[c] * margins[c];
-      steps[c] = loss > 0.0F ? targets[c] * arow_step(loss, work.variances[c], r) : 0.0F;
-    }
-    std::fill(steps + columns_, steps + columns, 0.0F);
-    kernel.arow(rows, values, n, columns, stride_, steps, fresh ? weight / options_.r : 0.0F);
-  } else {
-    kernel.margins(rows, values, n, columns, margins);
-    const float scale = inverse_scale();
-    for (std::uint32_t c = 0; c < columns; ++c) steps[c] = -targets[c] * (margins[c] * scale);
-    kernel.sigmoid(steps, columns, steps);
-    for (std::uint32_t c = 0; c < columns; ++c) steps[c] *= -targets[c];  // the gradient
-    std::fill(steps + columns_, steps + columns, 0.0F);
-    if (options_.kind == LearnerKind::adagrad) {
-      for (std::uint32_t c = 0; c < columns_; ++c) steps[c] *= weight;
-      kernel.adagrad(rows, values, n, columns, stride_, steps, options_.rate, options_.epsilon);
-    } else {
-      const auto step = static_cast<float>(-sgd_step(options_, squared_length(values, n), static_cast<double>(weight)));
-      for (std::uint32_t c = 0; c < columns_; ++c) steps[c] *= step;
-      kernel.add_scaled(rows, values, n, columns, steps);
-    }
-  }
+  if (options_.kind == LearnerKind::arow) learn_by_arow(weight, fresh, columns, work);
+  else descend(weight, columns, work);
   ++updates_;
+}
+
+void SiblingBlock::learn_by_arow(float weight, bool fresh, std::uint32_t columns, Workspace& work) {
+  const std::size_t n = work.row_numbers.size();
+  const std::uint64_t draws = draws_at(options_.seed, Draw::rounding, updates_);
+  work.half_rows.resize(n);
+  work.noise.resize(n);
+  for (std::size_t j = 0; j < n; ++j) {
+    work.half_rows[j] = row<BFloat16>(work.row_numbers[j]);
+    work.noise[j] = static_cast<std::uint32_t>(mix(draws ^ work.row_numbers[j]));
+  }
+  BFloat16* const* rows = work.half_rows.data();
+  const float* values = work.values.data();
+  const float* targets = work.targets.data();
+  const float* margins = work.margins.data();
+  float* steps = work.steps.data();
+  const ExactKernels& kernel = exact_kernels();
+  kernel.margins_and_variances(rows, values, n, columns, stride_, work.margins.data(), work.variances.data());
+  const float r = (fresh ? options_.r : kReplayedR * options_.r) / weight;
+  for (std::uint32_t c = 0; c < columns; ++c) {
+    const float loss = 1.0F - targets[c] * margins[c];
+    steps[c] = loss > 0.0F ? targets[c] * arow_step(loss, work.variances[c], r) : 0.0F;
+  }
+  std::fill(steps + columns_, steps + columns, 0.0F);
+  kernel.arow(rows, values, work.noise.data(), n, columns, stride_, steps, fresh ? weight / options_.r : 0.0F);
+}
+
+// AdaGrad and SGD.
+//
+// SGD holds w~ = Pi_t w, so that L2 regularisation touches no weight that the example does not (Jasinska et al. 2016,
+// Appendix B). With gamma_t = gamma / (1 + lambda gamma t) the product telescopes to
+// Pi_t = (1 + lambda gamma (t + 1)) / (1 + lambda gamma), and the step Pi_{t-1} gamma_t is the constant
+// gamma / (1 + lambda gamma).
+void SiblingBlock::descend(float weight, std::uint32_t columns, Workspace& work) {
+  const std::size_t n = work.row_numbers.size();
+  work.rows.resize(n);
+  for (std::size_t j = 0; j < n; ++j) work.rows[j] = row<float>(work.row_numbers[j]);
+  float* const* rows = work.rows.data();
+  const float* values = work.values.data();
+  const float* targets = work.targets.data();
+  const float* margins = work.margins.data();
+  float* steps = work.steps.data();
+  kernels().margins(rows, values, n, columns, work.margins.data());
+  const float scale = inverse_scale();
+  for (std::uint32_t c = 0; c < columns; ++c) steps[c] = -targets[c] * (margins[c] * scale);
+  exact_kernels().sigmoid(steps, columns, steps);
+  for (std::uint32_t c = 0; c < columns; ++c) steps[c] *= -targets[c];  // the gradient
+  std::fill(steps + columns_, steps + columns, 0.0F);
+  if (options_.kind == LearnerKind::adagrad) {
+    for (std::uint32_t c = 0; c < columns_; ++c) steps[c] *= weight;
+    kernels().adagrad(rows, values, n, columns, stride_, steps, options_.rate, options_.epsilon);
+  } else {
+    const auto step = static_cast<float>(-sgd_step(options_, squared_length(values, n), static_cast<double>(weight)));
+    for (std::uint32_t c = 0; c < columns_; ++c) steps[c] *= step;
+    kernels().add_scaled(rows, values, n, columns, steps);
+  }
 }
 
 }  // namespace labelgrove

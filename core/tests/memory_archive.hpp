@@ -19,7 +19,7 @@ namespace labelgrove::testing {
 class MemoryArchive final : public ArrayWriter, public ArrayReader {
  public:
   using Array = std::variant<std::vector<std::uint8_t>, std::vector<std::uint32_t>, std::vector<std::uint64_t>,
-                             std::vector<float>, std::vector<double>>;
+                             std::vector<float>, std::vector<double>, std::vector<std::uint16_t>>;
 
   std::span<std::uint8_t> bytes(std::string_view name, std::size_t size) override {
     return make<std::uint8_t>(name, size);
@@ -34,6 +34,12 @@ class MemoryArchive final : public ArrayWriter, public ArrayReader {
   std::span<double> f64(std::string_view name, std::size_t size) override { return make<double>(name, size); }
   void u32(std::string_view name, std::size_t size, Source<std::uint32_t> source) override { take(name, size, source); }
   void f32(std::string_view name, std::size_t size, Source<float> source) override { take(name, size, source); }
+  void bf16(std::string_view name, std::size_t size, Source<BFloat16> source) override {
+    std::vector<BFloat16> numbers;
+    while (source(numbers)) continue;
+    if (numbers.size() != size) throw std::logic_error("a source gives more or less than it was said to");
+    std::ranges::transform(numbers, make<std::uint16_t>(name, size).begin(), &BFloat16::bits);
+  }
 
   bool has(std::string_view name) const override { return arrays_.contains(name); }
   std::span<const std::uint8_t> bytes(std::string_view name) const override { return get<std::uint8_t>(name); }
@@ -41,6 +47,10 @@ class MemoryArchive final : public ArrayWriter, public ArrayReader {
   std::span<const std::uint64_t> u64(std::string_view name) const override { return get<std::uint64_t>(name); }
   std::span<const float> f32(std::string_view name) const override { return get<float>(name); }
   std::span<const double> f64(std::string_view name) const override { return get<double>(name); }
+  std::span<const BFloat16> bf16(std::string_view name) const override {
+    const auto bits = get<std::uint16_t>(name);
+    return {reinterpret_cast<const BFloat16*>(bits.data()), bits.size()};
+  }
 
   std::map<std::string, Array, std::less<>>& arrays() { return arrays_; }
 

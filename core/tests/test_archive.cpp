@@ -112,6 +112,7 @@ TEST("archive: saved for prediction it answers the same, takes half the room, an
     CHECK(kept.full.arrays().contains("memory.example"));
     CHECK(!kept.for_prediction.arrays().contains("memory.example"));
     CHECK(!kept.for_prediction.arrays().contains("weights.state"));
+    CHECK(!kept.for_prediction.arrays().contains("weights.state16"));
     for (NodeId v = 0; v < borrowing.tree().size(); ++v) {
       CHECK(borrowing.block(v) == nullptr || !borrowing.block(v)->has_theta());
     }
@@ -205,7 +206,7 @@ TEST("archive: one number changed to an extreme one") {
                 std::vector<T> others{T{0}, T{1}, T{2}, kMost, static_cast<T>(before + 1), static_cast<T>(before - 1)};
                 if constexpr (std::is_same_v<T, float>)
                   others.insert(others.end(), {kNan, kInfinity, -kInfinity, -1.0F});
-                else others.push_back(kMost / 2);
+                else others.push_back(static_cast<T>(kMost / 2));
                 for (const T other : others) {
                   // How many labels there were ever: the core takes the caller's word for that and makes room for them.
                   if (name == "counters" && at == 0 && static_cast<double>(other) > 1e6) continue;
@@ -262,6 +263,8 @@ TEST("archive: each invariant is checked") {
   const auto u32 = [](auto& array) -> auto& { return std::get<std::vector<std::uint32_t>>(array); };
   const auto u64 = [](auto& array) -> auto& { return std::get<std::vector<std::uint64_t>>(array); };
   const auto f32 = [](auto& array) -> auto& { return std::get<std::vector<float>>(array); };
+  const auto u16 = [](auto& array) -> auto& { return std::get<std::vector<std::uint16_t>>(array); };
+  const auto half = [](float number) { return rounded(number, 0).bits; };
   const std::uint64_t huge = std::numeric_limits<std::uint64_t>::max();
 
   check("counters", [&](auto& a) { u64(a)[0] = kNone - 1; });
@@ -277,11 +280,11 @@ TEST("archive: each invariant is checked") {
   check("block.updates", [&](auto& a) { u64(a)[0] = huge; });
   check("weights.feature", [&](auto& a) { u32(a)[1] = u32(a)[0]; });
   check("weights.feature", [&](auto& a) { u32(a)[0] = kNone; });
-  check("weights.value", [&](auto& a) { f32(a)[0] = kNan; });
-  check("weights.value", [&](auto& a) { f32(a).back() = -kInfinity; });
-  check("weights.state", [&](auto& a) { f32(a)[0] = -0.5F; });
-  check("weights.state", [&](auto& a) { f32(a)[0] = 1.5F; });  // AROW's variance shrinks from 1
-  check("weights.state", [&](auto& a) { f32(a)[0] = kNan; });
+  check("weights.value16", [&](auto& a) { u16(a)[0] = half(kNan); });
+  check("weights.value16", [&](auto& a) { u16(a).back() = half(-kInfinity); });
+  check("weights.state16", [&](auto& a) { u16(a)[0] = half(-0.5F); });
+  check("weights.state16", [&](auto& a) { u16(a)[0] = half(1.5F); });  // AROW's variance shrinks from 1
+  check("weights.state16", [&](auto& a) { u16(a)[0] = half(kNan); });
   check("memory.reached", [&](auto& a) { u64(a)[0] = huge; });
   check("memory.reached", [&](auto& a) { u64(a)[0] = 3; });  // fewer than are remembered
   check("memory.size", [&](auto& a) { --u32(a)[0]; });

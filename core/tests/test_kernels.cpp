@@ -106,7 +106,7 @@ std::vector<float> negated(std::vector<float> numbers) {
   return numbers;
 }
 
-// A step for every column; half of them 0, as AROW's mostly are.
+// A step for every column; half of them 0.
 std::vector<float> random_steps(Random& random, std::size_t n) {
   std::vector<float> steps = random_floats(random, n);
   for (float& step : steps) step = random.chance(0.5) ? 0.0F : step;
@@ -120,12 +120,11 @@ void within(double found, double expected, double tolerance, const Kernels& kern
            show(expected));
 }
 
-enum class Update { adagrad, arow, add_scaled };
-constexpr Update kUpdates[] = {Update::adagrad, Update::arow, Update::add_scaled};
+enum class Update { adagrad, add_scaled };
+constexpr Update kUpdates[] = {Update::adagrad, Update::add_scaled};
 
 constexpr float kRate = 0.7F;
 constexpr float kEpsilon = 0.01F;
-constexpr float kInverseR = 0.8F;
 
 void apply(const Kernels& kernel, Update update, Table& table, const std::vector<float>& x,
            const std::vector<float>& steps) {
@@ -133,9 +132,6 @@ void apply(const Kernels& kernel, Update update, Table& table, const std::vector
   switch (update) {
     case Update::adagrad:
       kernel.adagrad(table.rows(), x.data(), x.size(), columns, columns, steps.data(), kRate, kEpsilon);
-      break;
-    case Update::arow:
-      kernel.arow(table.rows(), x.data(), x.size(), columns, columns, steps.data(), kInverseR);
       break;
     case Update::add_scaled:
       kernel.add_scaled(table.rows(), x.data(), x.size(), columns, steps.data());
@@ -145,7 +141,7 @@ void apply(const Kernels& kernel, Update update, Table& table, const std::vector
 
 // --- values ---------------------------------------------------------------------------------------------------------
 
-TEST("kernels: margins and variances are the sums that they say, at every width") {
+TEST("kernels: margins are the sums that they say, at every width") {
   Random random(1);
   for (const Kernels* kernel : variants()) {
     for (std::size_t columns = 0; columns <= kMostColumns; ++columns) {
@@ -153,25 +149,15 @@ TEST("kernels: margins and variances are the sums that they say, at every width"
       Table table = Table::random(random, n, columns);
       const std::vector<float> x = random_floats(random, n);
       std::vector<float> alone(columns + 1, kUntouched);
-      std::vector<float> margins(columns + 1, kUntouched);
-      std::vector<float> variances(columns + 1, kUntouched);
       kernel->margins(table.rows(), x.data(), n, columns, alone.data());
-      kernel->margins_and_variances(table.rows(), x.data(), n, columns, columns, margins.data(), variances.data());
       for (std::size_t c = 0; c < columns; ++c) {
         double margin = 0.0;
-        double variance = 0.0;
         for (std::size_t j = 0; j < n; ++j) {
-          const double xj = x[j];
-          margin += xj * table.weight(j, c);
-          variance += xj * xj * table.state(j, c);
+          margin += double{x[j]} * table.weight(j, c);
         }
         within(alone[c], margin, 1e-6, *kernel, columns);
-        within(margins[c], margin, 1e-6, *kernel, columns);
-        within(variances[c], variance, 1e-6, *kernel, columns);
       }
       CHECK_EQ(alone[columns], kUntouched);
-      CHECK_EQ(margins[columns], kUntouched);
-      CHECK_EQ(variances[columns], kUntouched);
     }
   }
 }
@@ -197,11 +183,8 @@ TEST("kernels: updates are what their formulas say, at every width") {
             if (update == Update::adagrad) {
               state += step * xj * step * xj;
               weight -= double{kRate} * step * xj / std::sqrt(double{kEpsilon} + state);
-            } else if (update == Update::add_scaled) {
+            } else {
               weight += step * xj;
-            } else if (step != 0.0) {
-              weight += step * xj * state;
-              state /= 1.0 + state * xj * xj * double{kInverseR};
             }
             within(table.weight(j, c), weight, 1e-6, *kernel, columns);
             within(table.state(j, c), state, 1e-6, *kernel, columns);
@@ -233,19 +216,10 @@ TEST("kernels: a column's result depends neither on its place nor on its neighbo
       for (const std::size_t c : chosen) some_steps.push_back(steps[c]);
 
       std::vector<float> margins(columns);
-      std::vector<float> variances(columns);
       std::vector<float> some_margins(chosen.size());
-      std::vector<float> some_variances(chosen.size());
       kernel->margins(all.rows(), x.data(), n, columns, margins.data());
       kernel->margins(some.rows(), x.data(), n, chosen.size(), some_margins.data());
       for (std::size_t i = 0; i < chosen.size(); ++i) CHECK(same_bits(some_margins[i], margins[chosen[i]]));
-      kernel->margins_and_variances(all.rows(), x.data(), n, columns, columns, margins.data(), variances.data());
-      kernel->margins_and_variances(some.rows(), x.data(), n, chosen.size(), chosen.size(), some_margins.data(),
-                                    some_variances.data());
-      for (std::size_t i = 0; i < chosen.size(); ++i) {
-        CHECK(same_bits(some_margins[i], margins[chosen[i]]));
-        CHECK(same_bits(some_variances[i], variances[chosen[i]]));
-      }
       for (const Update update : kUpdates) {
         Table wide(all);
         Table narrow(some);
@@ -274,17 +248,10 @@ TEST("kernels: negated weights give negated margins, and learn the negated weigh
       const std::vector<float> x = random_floats(random, n);
       const std::vector<float> steps = random_steps(random, columns);
       std::vector<float> margins(columns);
-      std::vector<float> variances(columns);
       std::vector<float> opposite_margins(columns);
-      std::vector<float> opposite_variances(columns);
       kernel->margins(table.rows(), x.data(), n, columns, margins.data());
       kernel->margins(opposite.rows(), x.data(), n, columns, opposite_margins.data());
       CHECK(same_bits(opposite_margins, negated(margins)));
-      kernel->margins_and_variances(table.rows(), x.data(), n, columns, columns, margins.data(), variances.data());
-      kernel->margins_and_variances(opposite.rows(), x.data(), n, columns, columns, opposite_margins.data(),
-                                    opposite_variances.data());
-      CHECK(same_bits(opposite_margins, negated(margins)));
-      CHECK(same_bits(opposite_variances, variances));
       for (const Update update : kUpdates) {
         Table learnt(table);
         Table opposite_learnt(opposite);
@@ -362,86 +329,35 @@ TEST("kernels: AdaGrad's sums stop where nothing can overflow, and steps stay wi
   }
 }
 
-double true_sigmoid(double z) { return 1.0 / (1.0 + std::exp(-z)); }
-
-TEST("kernels: the sigmoid is right to seven digits, and keeps to that at every width") {
-  for (const Kernels* kernel : variants()) {
-    std::vector<float> in;
-    for (float z = -87.0F; z <= 87.0F; z += 0.00173F) in.push_back(z);
-    for (float z = 1e-45F; z < 100.0F; z *= 1.7F) in.insert(in.end(), {z, -z});
-    std::vector<float> out(in.size());
-    kernel->sigmoid(in.data(), in.size(), out.data());
-    double worst = 0.0;
-    for (std::size_t i = 0; i < in.size(); ++i) {
-      const double z = std::clamp(static_cast<double>(in[i]), -87.0, 87.0);
-      worst = std::max(worst, std::abs(static_cast<double>(out[i]) / true_sigmoid(z) - 1.0));
-    }
-    CHECK(worst < 4e-7);
-    for (std::size_t n = 0; n <= kMostColumns; ++n) {
-      std::vector<float> part(n + 1, kUntouched);
-      kernel->sigmoid(in.data() + n, n, part.data());
-      CHECK(same_bits(std::span(part).first(n), std::span(out).subspan(n, n)));
-      CHECK_EQ(part[n], kUntouched);
-    }
-  }
-}
-
-TEST("kernels: the sigmoid at its ends") {
-  constexpr float kInfinity = std::numeric_limits<float>::infinity();
-  for (const Kernels* kernel : variants()) {
-    const std::vector<float> in{0.0F, -0.0F, 87.0F, 1e30F, kInfinity, -87.0F, -1e30F, -kInfinity};
-    std::vector<float> out(in.size());
-    kernel->sigmoid(in.data(), in.size(), out.data());
-    CHECK_EQ(out[0], 0.5F);
-    CHECK_EQ(out[1], 0.5F);
-    CHECK_EQ(out[2], 1.0F);
-    CHECK_EQ(out[3], 1.0F);
-    CHECK_EQ(out[4], 1.0F);
-    CHECK(out[5] > 0.0F && out[5] < 2e-38F);
-    CHECK_EQ(out[6], out[5]);
-    CHECK_EQ(out[7], out[5]);
-    const float nan = std::numeric_limits<float>::quiet_NaN();
-    float result = 0.0F;
-    kernel->sigmoid(&nan, 1, &result);
-    CHECK(std::isnan(result));
-  }
-}
-
-TEST("kernels: the sigmoid may be written over its argument") {
-  for (const Kernels* kernel : variants()) {
-    std::vector<float> numbers{-2.0F, -1.0F, 0.0F, 1.0F, 2.0F, 3.0F, 4.0F};
-    std::vector<float> apart(numbers.size());
-    kernel->sigmoid(numbers.data(), numbers.size(), apart.data());
-    kernel->sigmoid(numbers.data(), numbers.size(), numbers.data());
-    CHECK(same_bits(numbers, apart));
-  }
-}
-
-// Weights and states in runs, as the kernels of one column have them, against rows of that column.
-TEST("kernels: a column in a run is what it is in rows") {
+TEST("kernels: one column, its weights and states in runs, learns by the formulas") {
   Random random(11);
   for (const Kernels* kernel : variants()) {
     for (std::size_t n = 0; n <= kMostColumns; ++n) {
-      Table rows = Table::random(random, n, 1);
       std::vector<float> x(n);
       std::vector<float> run(2 * n);  // ends where the states end
       for (std::size_t j = 0; j < n; ++j) {
         x[j] = random.between(-1.0F, 1.0F);
-        run[j] = rows.weight(j, 0);
-        run[n + j] = rows.state(j, 0);
+        run[j] = random.between(-1.0F, 1.0F);
+        run[n + j] = random.between(0.001F, 1.0F);
       }
-      float expected[2];
-      float found[2];
-      kernel->margins_and_variances(rows.rows(), x.data(), n, 1, 1, &expected[0], &expected[1]);
-      kernel->run_margin_and_variance(run.data(), x.data(), n, n, &found[0], &found[1]);
-      for (int i = 0; i < 2; ++i) CHECK(std::abs(found[i] - expected[i]) < 1e-4F);
-      CHECK(same_bits(kernel->run_margin(run.data(), x.data(), n), found[0]));
-      const float step = 0.3F;
-      kernel->arow(rows.rows(), x.data(), n, 1, 1, &step, 0.7F);
-      kernel->run_arow(run.data(), x.data(), n, n, step, 0.7F);
+      float margin;
+      float variance;
+      kernel->run_margin_and_variance(run.data(), x.data(), n, n, &margin, &variance);
+      double expected_margin = 0.0;
+      double expected_variance = 0.0;
       for (std::size_t j = 0; j < n; ++j) {
-        CHECK(std::abs(run[j] - rows.weight(j, 0)) < 1e-6F);
-        CHECK(std::abs(run[n + j] - rows.state(j, 0)) < 1e-6F);
+        expected_margin += double{x[j]} * run[j];
+        expected_variance += double{x[j]} * x[j] * run[n + j];
+      }
+      within(margin, expected_margin, 1e-4, *kernel, n);
+      within(variance, expected_variance, 1e-4, *kernel, n);
+      CHECK(same_bits(kernel->run_margin(run.data(), x.data(), n), margin));
+      const std::vector<float> before = run;
+      kernel->run_arow(run.data(), x.data(), n, n, 0.3F, 0.7F);
+      for (std::size_t j = 0; j < n; ++j) {
+        const double state = before[n + j];
+        within(run[j], before[j] + double{0.3F} * x[j] * state, 1e-6, *kernel, n);
+        within(run[n + j], state / (1.0 + state * x[j] * x[j] * double{0.7F}), 1e-6, *kernel, n);
       }
     }
   }

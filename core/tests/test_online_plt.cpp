@@ -25,7 +25,7 @@ std::vector<float> classifiers(const OnlinePlt& model, NodeId v) {
   const RowBlock& block = *model.block(v);
   std::vector<float> weights;
   for (std::uint32_t r = 0; r < block.rows(); ++r) {
-    weights.insert(weights.end(), block.weights(r), block.weights(r) + block.children());
+    for (std::uint32_t c = 0; c < block.children(); ++c) weights.push_back(block.weight(r, c));
   }
   return weights;
 }
@@ -305,7 +305,7 @@ TEST("online plt: size says what is held") {
     if (block != nullptr) weights += std::uint64_t{block->rows()} * block->columns();
   }
   CHECK_EQ(forgetful.size().weights, weights);
-  CHECK(forgetful.size().model_bytes > weights * 2 * sizeof(float));
+  CHECK(forgetful.size().model_bytes > weights * 2 * sizeof(BFloat16));
   std::size_t payload = 0;
   for (const Example& x : stream.x) payload += x.ids.size() * (sizeof(float) + sizeof(FeatureId));
   CHECK(remembering.size().memory_bytes > payload);

@@ -42,7 +42,7 @@ struct Forest {
         for (FeatureId id = 0; id < kFeatures; ++id) features[id] = id;
         std::vector<float> weights(std::size_t{kFeatures + 1} * children);
         for (float& weight : weights) weight = random.between(-spread, spread);
-        const BlockView view{children, false, 0, features, weights.data(), nullptr};
+        const BlockView view{children, false, 0, features, weights.data(), {}};
         owned.push_back(std::make_unique<SiblingBlock>(options, view));
       }
       blocks.push_back(owned.back().get());
@@ -232,7 +232,7 @@ TEST("search: a beam does not wait for the deepest path once nothing on it can b
   std::vector<const NodeBlock*> blocks(tree.size());
   for (const NodeId v : {0U, 1U, 3U, 5U}) {
     const auto children = static_cast<std::uint32_t>(tree[v].children.size());
-    owned[v] = std::make_unique<SiblingBlock>(options, BlockView{children, false, 0, {}, weights.data(), nullptr});
+    owned[v] = std::make_unique<SiblingBlock>(options, BlockView{children, false, 0, {}, weights.data(), {}});
     blocks[v] = owned[v].get();
   }
   const Scope scope(tree);
@@ -361,8 +361,8 @@ TEST("search: weights that are no numbers make a label improbable, not the searc
   const std::vector<float> sure{9.0F, 0.0F};
   const std::vector<float> bad{0.0F,    1.0F,    2.0F,    3.0F,
                                kBad[0], kBad[1], kBad[2], kBad[3]};  // bias row, row of feature 0
-  const StoredBlock above(options, {1, false, 0, features, sure.data(), nullptr});
-  const StoredBlock root(options, {4, false, 0, features, bad.data(), nullptr});
+  const StoredBlock above(options, {1, false, 0, features, sure.data(), {}});
+  const StoredBlock root(options, {4, false, 0, features, bad.data(), {}});
   std::vector<const NodeBlock*> blocks{&above, &root, nullptr, nullptr, nullptr, nullptr};
   Scope scope(tree);
   const float threshold = 0.0F;

@@ -197,9 +197,6 @@ class Forest:
     @property
     def can_learn(self) -> bool: ...
 
-class BudgetExceeded(RuntimeError):
-    pass
-
 class OnlinePlt:
     """Trees of OPLT or IPLT; see core/include/labelgrove/online_grove.hpp."""
 

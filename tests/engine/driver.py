@@ -160,8 +160,11 @@ def blocks(engine: _core.OnlinePlt) -> dict[int, Block]:
     saved = engine.save(False)
     counts = np.bincount(saved["tree.parent"][1:], minlength=len(saved["tree.parent"]))
     memory = _memories(saved)
-    weights, features = _Pieces(saved["weights.value"]), _Pieces(saved["weights.feature"])
-    state = _Pieces(saved.get("weights.state", np.zeros_like(saved["weights.value"])))
+    features = _Pieces(saved["weights.feature"])
+    value = widened(saved, "weights.value")
+    weights = _Pieces(value)
+    has_state = {"weights.state", "weights.state16"} & saved.keys()
+    state = _Pieces(widened(saved, "weights.state") if has_state else np.zeros_like(value))
     held = _Pieces(saved.get("block.rows", saved["block.features"] + 1))
     places = _Pieces(saved.get("weights.place", np.empty(0, np.uint32)))
     shares = _Pieces(saved.get("weights.share", np.empty(0, np.float32)))
@@ -187,6 +190,18 @@ def blocks(engine: _core.OnlinePlt) -> dict[int, Block]:
             *memory.get(node, (0, [])),
         )
     return result
+
+
+def widened(saved: Mapping[str, Array], name: str) -> Array:
+    """Give an array of rows as floats, whether it holds these or their upper halves."""
+    if f"{name}16" not in saved:
+        return saved[name]
+    return (saved[f"{name}16"].astype(np.uint32) << 16).view(np.float32)
+
+
+def halves(floats: Array) -> Array:
+    """Give what `widened` makes these numbers of."""
+    return (np.ascontiguousarray(floats).view(np.uint32) >> 16).astype(np.uint16)
 
 
 def initial_row(given: Mapping[str, Any]) -> Array:

@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 
 import labelgrove
 from engine.changed import KINDS, Arrays, check, data, model
+from engine.driver import halves
 from fuzz.extremes import examples
 from labelgrove import ModelFileError
 from labelgrove.persistence import write_model
@@ -95,8 +96,8 @@ def test_an_unchanged_model_passes(tmp_path: Path) -> None:
         ("block.node", 1, 10**6, "nodes must exist and increase"),
         ("block.features", 0, 10**6, "too short"),
         ("weights.feature", 1, 0xFFFFFFF0, "out of range"),
-        ("weights.value", 5, np.nan, "finite"),
-        ("weights.state", 5, np.inf, "finite"),
+        ("weights.value16", 5, 0x7FC0, "finite"),  # NaN
+        ("weights.state16", 5, 0x7F80, "finite"),  # infinity
         ("memory.example", 0, 10**6, "does not exist"),
         ("memory.child", 0, 10**6, "does not exist"),
         ("memory.reached", 0, 1, "remembered examples is wrong"),
@@ -140,14 +141,16 @@ def test_counters_at_their_end_do_not_overflow(tmp_path: Path) -> None:
         check(header, {**arrays, "memory.reached": changed}, tmp_path)
 
 
+@pytest.mark.parametrize("kind", ["lean", "lean sgd"])
 @pytest.mark.parametrize(("value", "loads"), [(np.nan, 0), (np.inf, 0), (3e38, 0), (-1e24, 1)])
 def test_weights_for_prediction_are_those_that_learning_can_reach(
-    value: float, loads: int, tmp_path: Path
+    kind: str, value: float, loads: int, tmp_path: Path
 ) -> None:
-    header, arrays = model("lean", tmp_path)
-    weights = arrays["weights.value"].copy()
-    weights[::3] = value
-    assert check(header, {**arrays, "weights.value": weights}, tmp_path) == loads
+    header, arrays = model(kind, tmp_path)
+    name = "weights.value16" if kind == "lean" else "weights.value"
+    weights = arrays[name].copy()
+    weights[::3] = halves(np.float32(value)) if kind == "lean" else value
+    assert check(header, {**arrays, name: weights}, tmp_path) == loads
 
 
 def test_a_very_deep_tree_is_no_trouble(tmp_path: Path) -> None:

@@ -1,4 +1,7 @@
-"""The engine is its plain twin: tree for tree, and weight for weight to float32's accuracy.
+"""The engine is its plain twin: tree for tree, and weight for weight.
+
+AROW's numbers are the same to the last bit, on every processor; AdaGrad's and SGD's, whose steps
+the engine may compute by fused products, to float32's accuracy.
 
 Random choices are made by one hash, the engine's. Under BEST-GREEDY the engine's probabilities,
 which have 24 bits, could part from the twin's where two children are nearly equal, so there the
@@ -24,6 +27,7 @@ from engine.driver import (
     LabelBook,
     blocks,
     example,
+    halves,
     options,
     play,
     rows,
@@ -34,7 +38,7 @@ from labelgrove.models._plt_options import CALM, MOST
 from naive import search, streams
 from naive.iplt import SUPER_ROOT
 from naive.label_tree import LabelTree, Node
-from naive.learners import BIAS, AdaGrad, Instance, LazySGD, Learner, SharingAROW, instance, sigma
+from naive.learners import BIAS, AdaGrad, Instance, LazySGD, Learner, RoundedAROW, instance, sigma
 from naive.oplt import OPLT
 from naive.policy import PreLeafPolicy, RandomChoice, policy_named
 from naive.replay import FULL, NodeMemory, Replay, times_now
@@ -47,11 +51,12 @@ def draw(stream: int) -> Callable[..., int]:
     return lambda seed, counter, sub=0: _core.draw(seed, stream, counter, sub)
 
 
-def new_learner(name: str, l2: float) -> Callable[[], Learner]:
+def new_learner(name: str, l2: float, seed: int) -> Callable[[], Learner]:
+    link = lambda margin, variance: sigma(3.0 * margin)  # noqa: E731
     learners: dict[str, Callable[[], Learner]] = {
         "adagrad": lambda: AdaGrad(eta=0.8, epsilon=0.05),
         "sgd": lambda: LazySGD(gamma=0.8, lam=l2),
-        "arow": lambda: SharingAROW(r=2.0, link=lambda margin, variance: sigma(3.0 * margin)),
+        "arow": lambda: RoundedAROW(2.0, seed, draw(11), link),
     }
     return learners[name]
 
@@ -80,7 +85,7 @@ class Twin(OPLT):
         times, most = (CALM, MOST) if isinstance(replay, str) else (replay, 0)
         again = Replay(times, replay_memory or None, seed, draw(2), draw(3), most)
         names = range(len(start.leaf_of) if start else 0)
-        super().__init__(new_learner(learner, l2), chooser, again, start, names)
+        super().__init__(new_learner(learner, l2, seed), chooser, again, start, names)
         self.asked = 0
         self.alpha = alpha
         self.options = options(
@@ -116,6 +121,9 @@ class Twin(OPLT):
 def eta(given: dict[str, Any], block: Block, column: int, x: Instance) -> float:
     """Ask the engine for one classifier's probability: as the root of a tree of one label."""
     weights, state = np.ascontiguousarray(block.cells[:, :, column].T)
+    numbers = {"weights.value": weights, "weights.state": state}
+    if given["learner"] == _core.LearnerKind.arow.value:
+        numbers = {f"{name}16": halves(array) for name, array in numbers.items()}
     arrays = {
         "tree.parent": np.array([NONE, 0], np.uint32),
         "tree.label": np.array([NONE, 0], np.uint32),
@@ -129,8 +137,7 @@ def eta(given: dict[str, Any], block: Block, column: int, x: Instance) -> float:
         "weights.feature": np.array(block.features, np.uint32),
         "weights.place": block.places,
         "weights.share": block.shares,
-        "weights.value": weights,
-        "weights.state": state,
+        **numbers,
         "weights.link": block.links[column],
     }
     one = _core.OnlinePlt.load(given, arrays, for_prediction=True)
@@ -185,9 +192,11 @@ def assert_same_learner(block: Block, column: int, learner: Any) -> None:
     elif isinstance(learner, AdaGrad):
         expected = {f: (w, learner.G[f]) for f, w in learner.w.items()}
     else:
-        known = [BIAS, *learner.directions]
-        expected = {f: learner.weight_and_variance(f) for f in known}
-    fresh = (0.0, 1.0 if isinstance(learner, SharingAROW) else 0.0)
+        assert block.updates == learner.t
+        expected = {f: learner.weight_and_variance(f) for f in [BIAS, *learner.places]}
+        assert {f: (w, s) for f, (w, s) in seen.items()} == expected
+        return
+    fresh = (0.0, 0.0)
     for feature in seen.keys() | expected.keys():
         np.testing.assert_allclose(
             seen.get(feature, fresh), expected.get(feature, fresh), **CLOSE, err_msg=str(feature)

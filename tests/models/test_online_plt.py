@@ -234,6 +234,9 @@ def test_extreme_but_allowed_values_never_make_a_weight_that_is_no_number(learne
         for name in ("weights.value", "weights.state"):
             if name in saved:
                 assert np.isfinite(np.frombuffer(saved[name][2], np.float32)).all()
+            if f"{name}16" in saved:  # the upper halves of floats, whose exponents are not all ones
+                bits = np.frombuffer(saved[f"{name}16"][2], np.uint16)
+                assert ((bits & 0x7F80) < 0x7F80).all()
     if learner != "arow":
         return
     large = OnlinePLTClassifier(normalize=False, learner=learner)

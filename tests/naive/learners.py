@@ -10,8 +10,10 @@ from __future__ import annotations
 import copy
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from typing import Any, Protocol, Self
+
+import numpy as np
 
 Feature = int | str
 Instance = Mapping[Any, float]  # from Feature
@@ -195,60 +197,132 @@ class AROW:
         return other
 
 
-@dataclass
-class SharingAROW(AROW):
-    """AROW for the nodes of an online tree, where first comers share a weight.
+def rounded(number: Any, noise: int) -> Any:
+    """Cut a float32 to its upper half, after noise below 2^16 was added to the lower one.
 
-    What one example alone has brought, x, is one direction, u = x / |x|, with a weight and a
-    variance. A feature f holds its share u_f of it, until a second example has the feature.
-    ``w`` and ``S`` are those of directions, and of the features that stand alone.
+    Zero has no sign.
+
+    >>> [float(rounded(np.float32(1 + 2**-9), noise)) for noise in (0, 0xBFFF, 0xC000, 0xFFFF)]
+    [1.0, 1.0, 1.0078125, 1.0078125]
+    """
+    half = (int(np.float32(number).view(np.uint32)) + noise) & 0xFFFFFFFF & ~0xFFFF
+    return np.uint32(half if half & 0x7FFF0000 else 0).view(np.float32)
+
+
+@dataclass
+class RoundedAROW:
+    """AROW for the nodes of an online tree: to the last bit, as the engine computes it.
+
+    First comers share a row. What one example alone has brought, x, is one direction, u = x / |x|,
+    with a weight and a variance. A feature f holds its share u_f of it, until a second example has
+    the feature. The last one to leave keeps the row. Row 0 is the bias's.
+
+    All numbers have 32 bits, and what is kept has 16 of them: it is rounded by noise that depends
+    on the number of steps so far and on the row.
     """
 
-    directions: dict[Feature, tuple[Any, float]] = field(default_factory=dict)  # and the share
-    met: int = 0  # directions so far
-
-    def seen(self, x: Instance) -> Instance:
-        """Give x in terms of what has a weight."""
-        values: dict[Any, float] = {}
-        for f, value in x.items():
-            direction, share = self.directions.get(f, (f, 1.0))
-            values[direction] = values.get(direction, 0.0) + share * value
-        return values
+    r: float
+    seed: int
+    draw: Callable[[int, int, int], int]  # of seed, steps, row
+    link: Link = field(default=sigma_of_twice, compare=False)
+    w: list[Any] = field(default_factory=lambda: [np.float32(0.0)])  # by row
+    S: list[Any] = field(default_factory=lambda: [np.float32(1.0)])
+    places: dict[Feature, tuple[int, Any]] = field(default_factory=dict)  # row and share
+    t: int = 0  # steps so far
 
     def margin(self, x: Instance) -> float:
-        return super().margin(self.seen(x))
+        return float(self.sum(self.w, self.seen(x)))
 
-    def variance(self, x: Instance) -> float:
-        return super().variance(self.seen(x))
+    def probability(self, x: Instance) -> float:
+        return self.link(self.margin(x), 0.0)
 
-    def weight_and_variance(self, f: Feature) -> tuple[float, float]:
+    def weight_and_variance(self, f: Feature) -> tuple[Any, Any]:
         """Give the feature's weight, and the variance of what the weight is a share of."""
-        direction, share = self.directions.get(f, (f, 1.0))
-        return share * self.w.get(direction, 0.0), self.S.get(direction, 1.0)
+        row, share = (0, np.float32(1.0)) if f == BIAS else self.places[f]
+        return self.w[row] * share, self.S[row]
+
+    def seen(self, x: Instance) -> dict[int, Any]:
+        """Give x in terms of rows."""
+        values: dict[int, Any] = {0: np.float32(1.0)}
+        for f in known(x):
+            if f in self.places:
+                row, share = self.places[f]
+                value = np.float32(x[f]) * share
+                values[row] = values[row] + value if row in values else value
+        return values
+
+    @staticmethod
+    def sum(numbers: list[Any], values: Mapping[int, Any]) -> Any:
+        """Sum even and odd rows apart."""
+        sums = [np.float32(0.0), np.float32(0.0)]
+        for j, (row, value) in enumerate(values.items()):
+            sums[j % 2] += value * numbers[row]
+        return sums[0] + sums[1]
 
     def update(self, x: Instance, y: int, fresh: bool = True, weight: float = 1.0) -> None:
         if fresh:
             self._take_out(x)
-        self._take_in({f: v for f, v in x.items() if f not in self.directions and f != BIAS})
-        super().update(self.seen(x), y, fresh, weight)
+        self._take_in({f: np.float32(x[f]) for f in known(x) if f not in self.places})
+        values = self.seen(x)
+        self._step(values, np.float32(y), fresh, np.float32(weight))
+        self.t += 1
+
+    def _step(self, values: Mapping[int, Any], y: Any, fresh: bool, weight: Any) -> None:
+        one, farthest = np.float32(1.0), np.float32(FARTHEST)
+        loss = one - y * self.sum(self.w, values)
+        if not loss > 0.0:
+            return
+        variance = self.sum(self.S, {row: value * value for row, value in values.items()})
+        r = np.float32(self.r)
+        beta = loss / (variance + (r if fresh else np.float32(2.0) * r) / weight)
+        if not beta * beta * variance <= farthest * farthest:
+            beta = farthest / np.sqrt(variance + np.float32(1e-30))
+        surer = weight / r if fresh else np.float32(0.0)
+        for row, value in values.items():
+            noise = self.draw(self.seed, self.t, row)
+            spread = self.S[row] * value
+            self.w[row] = rounded(self.w[row] + y * beta * spread, noise & 0xFFFF)
+            S = self.S[row] / (one + spread * value * surer)
+            self.S[row] = rounded(S, noise >> 16 & 0xFFFF)
 
     def _take_out(self, x: Instance) -> None:
-        """Give what another example has brought a weight of its own."""
-        for f in x:
-            direction, share = self.directions.get(f, (f, 1.0))
-            if direction == f:
+        """Give what another example has brought a row of its own."""
+        one = np.float32(1.0)
+        for f in known(x):
+            shared, share = self.places.get(f, (0, one))
+            sharing = [other for other, (row, _) in self.places.items() if row == shared]
+            if f not in self.places or (len(sharing) == 1 and share == one):
                 continue
-            self.w[f] = share * self.w.get(direction, 0.0) + 0.0
-            self.S[f] = 1.0 - share * share * (1.0 - self.S.get(direction, 1.0))
-            self.directions[f] = f, 1.0
+            own = shared if len(sharing) == 1 else self._new_row()
+            noise = self.draw(self.seed, self.t, own) >> 32
+            S = one - share * share * (one - self.S[shared])
+            self.w[own] = rounded(self.w[shared] * share, noise & 0xFFFF)
+            self.S[own] = rounded(S, noise >> 16)
+            self.places[f] = own, one
 
-    def _take_in(self, new: Instance) -> None:
-        length = math.sqrt(sum(value * value for value in new.values()))
-        if len(new) == 1 or length == 0.0:
-            self.directions |= {f: (f, 1.0) for f in new}
-            return
-        self.met += 1
-        self.directions |= {f: (("met", self.met), value / length) for f, value in new.items()}
+    def _take_in(self, new: Mapping[Feature, Any]) -> None:
+        length = math.sqrt(sum(float(value) * float(value) for value in new.values()))
+        together = self._new_row() if len(new) > 1 and length > 0.0 else 0
+        for f, value in new.items():
+            alone = self._new_row() if not together else 0
+            share = np.float32(float(value) / length if together else 1.0)
+            self.places[f] = together or alone, share
+
+    def _new_row(self) -> int:
+        self.w.append(np.float32(0.0))
+        self.S.append(np.float32(1.0))
+        return len(self.w) - 1
+
+    def copy(self) -> Self:
+        return replace(self, w=list(self.w), S=list(self.S), places=dict(self.places))
+
+    def negated(self) -> Self:
+        return replace(self.copy(), w=[np.float32(0.0) - w for w in self.w])
+
+
+def known(x: Instance) -> list[Any]:
+    """Give the features that are stored, in the order of their rows' sums."""
+    return sorted(f for f in x if f != BIAS)
 
 
 def bits(learner: Any) -> dict[str, Any]:

@@ -11,6 +11,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
+import numpy as np
+
 from .label_tree import Node
 from .learners import Instance
 
@@ -111,7 +113,8 @@ class NodeMemory:
         entries = [self.entries[draw % len(self.entries)] for draw in draws]
         if replay.most == 0 or times <= FULL:
             return entries
-        return [Entry(e.x, e.positives, e.weight * FULL / times) for e in entries]
+        share = np.float32(FULL) / np.float32(times)
+        return [Entry(e.x, e.positives, float(share * np.float32(e.weight))) for e in entries]
 
     def copy(self) -> NodeMemory:
         return NodeMemory(self.replay, self.n, list(self.entries))

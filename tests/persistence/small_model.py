@@ -15,6 +15,7 @@ def small_arrays() -> dict[str, np.ndarray]:
     """One array of every type, 1-D and 2-D, empty ones too."""
     return {
         "blob": np.frombuffer("Größe".encode(), np.uint8),
+        "half": np.array([0, 0x3F80, 2**16 - 1], np.uint16),
         "child": np.array([[1, -2], [3, 4], [5, 2**31 - 1]], np.int32),
         "row": np.array([0, 2**32 - 1, 7], np.uint32),
         "seen": np.array([-(2**63), 2**63 - 1], np.int64),

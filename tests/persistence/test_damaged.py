@@ -9,7 +9,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from labelgrove import ModelFileError
-from labelgrove.persistence import read_model, write_model
+from labelgrove.persistence import FORMAT_VERSION, read_model, write_model
 from persistence.small_model import HEADER, small_arrays
 
 
@@ -25,7 +25,7 @@ def refused(path: Path) -> bool:
         assert "\n" not in message
         assert len(message) < 600
         return True
-    assert stored.header == {"format": 1, **HEADER}
+    assert stored.header == {"format": FORMAT_VERSION, **HEADER}
     expected = small_arrays()
     assert arrays.keys() == expected.keys()
     for name, array in arrays.items():

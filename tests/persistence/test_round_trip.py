@@ -18,7 +18,8 @@ from labelgrove import ModelFileError, __version__
 from labelgrove.persistence import FORMAT_VERSION, read_model, write_model
 from persistence.small_model import HEADER, small_arrays
 
-DTYPES = [np.uint8, np.int32, np.uint32, np.int64, np.uint64, np.float32, np.float64]
+FILES = Path(__file__).parent / "files"
+DTYPES = [np.uint8, np.uint16, np.int32, np.uint32, np.int64, np.uint64, np.float32, np.float64]
 ARRAYS = st.dictionaries(
     st.text(st.characters(exclude_categories=["Cs"]), min_size=1).filter("__metadata__".__ne__),
     st.sampled_from(DTYPES).flatmap(
@@ -159,14 +160,22 @@ def test_checking_turns_complaints_into_model_file_errors(
     assert str(caught.value).count(str(model)) == 1
 
 
-def test_a_file_of_format_1_reads_the_same_for_ever(tmp_path: Path) -> None:
-    old = Path(__file__).parent / "files" / "format-1.lg"
-    stored = read_model(old)
-    assert stored.header == {"format": 1, **HEADER}
-    for name, expected in small_arrays().items():
-        assert_same(stored.arrays[name], expected)
+@pytest.mark.parametrize("version", range(1, FORMAT_VERSION + 1))
+def test_a_file_of_every_format_reads_the_same_for_ever(version: int) -> None:
+    stored = read_model(FILES / f"format-{version}.lg")
+    assert stored.header == {"format": version, **HEADER}
+    expected = small_arrays()
+    if version == 1:  # had no numbers of 16 bits
+        del expected["half"]
+    assert stored.arrays.keys() == expected.keys()
+    for name, array in expected.items():
+        assert_same(stored.arrays[name], array)
+
+
+def test_equal_models_give_equal_bytes_for_ever(tmp_path: Path) -> None:
     write_model(tmp_path / "new.lg", HEADER, small_arrays())
-    assert (tmp_path / "new.lg").read_bytes() == old.read_bytes()
+    kept = FILES / f"format-{FORMAT_VERSION}.lg"
+    assert (tmp_path / "new.lg").read_bytes() == kept.read_bytes()
 
 
 @pytest.mark.parametrize(
@@ -174,7 +183,7 @@ def test_a_file_of_format_1_reads_the_same_for_ever(tmp_path: Path) -> None:
     [
         ({}, {}, "algorithm"),
         ({"algorithm": ""}, {}, "algorithm"),
-        ({"algorithm": "x", "format": 2}, {}, "format version 2"),
+        ({"algorithm": "x", "format": 3}, {}, "format version 3"),
         ({"algorithm": "x", "rate": float("nan")}, {}, "JSON"),
         ({"algorithm": "x", "rate": float("inf")}, {}, "JSON"),
         ({"algorithm": "x", "rate": np.float32(1)}, {}, "JSON"),

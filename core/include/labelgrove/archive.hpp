@@ -10,6 +10,8 @@
 #include <string_view>
 #include <vector>
 
+#include "labelgrove/bfloat16.hpp"
+
 namespace labelgrove {
 
 // An array that is made while it is written: each call appends some more of its numbers; false, once there are none
@@ -30,6 +32,7 @@ class ArrayWriter {
   // changes what is saved.
   virtual void u32(std::string_view name, std::size_t size, Source<std::uint32_t> source) = 0;
   virtual void f32(std::string_view name, std::size_t size, Source<float> source) = 0;
+  virtual void bf16(std::string_view name, std::size_t size, Source<BFloat16> source) = 0;
   // Arrays that lie somewhere as long as what is saved does, and need no copy.
   virtual void lend(std::string_view name, std::span<const std::uint8_t> array) {
     std::ranges::copy(array, bytes(name, array.size()).begin());
@@ -52,6 +55,7 @@ class ArrayReader {
   virtual std::span<const std::uint64_t> u64(std::string_view name) const = 0;
   virtual std::span<const float> f32(std::string_view name) const = 0;
   virtual std::span<const double> f64(std::string_view name) const = 0;
+  virtual std::span<const BFloat16> bf16(std::string_view name) const = 0;
   // What has been read so far is hardly read again: pages of a mapped file may go.
   virtual void let_go() const {}
 };

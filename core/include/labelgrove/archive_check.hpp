@@ -32,20 +32,22 @@ inline constexpr float kLargestWeight = 1e25F;
 
 // Whether all numbers lie from -most to most; NaN does not. Without a branch per number, so that compilers vectorise
 // it: large files are mapped, and this reads all of their weights.
-inline bool all_within(std::span<const float> values, float most) {
+template <typename Number>
+bool all_within(std::span<const Number> values, float most) {
   std::uint32_t bad = 0;
-  for (const float value : values) bad |= std::abs(value) <= most ? 0U : 1U;
+  for (const Number value : values) bad |= std::abs(widened(value)) <= most ? 0U : 1U;
   return bad == 0;
 }
 inline bool all_finite(std::span<const float> values) { return all_within(values, std::numeric_limits<float>::max()); }
 
 // Throws unless learning can go on from these weights and their state.
-inline void require_learnable(const LearnerOptions& learner, std::span<const float> weights,
-                              std::span<const float> state, const std::string& where) {
+template <typename Number>
+void require_learnable(const LearnerOptions& learner, std::span<const Number> weights, std::span<const Number> state,
+                       const std::string& where) {
   require(all_within(weights, kLargestWeight),
           where + ": a weight is not a finite number, or larger than any that can be learnt");
   const float most = learner.kind == LearnerKind::arow ? 1.0F : kLargestSquareSum;
-  require(std::ranges::all_of(state, [most](float value) { return value >= 0.0F && value <= most; }),
+  require(std::ranges::all_of(state, [most](Number value) { return widened(value) >= 0.0F && widened(value) <= most; }),
           where + ": the state of a weight is not a finite number in its range");
 }
 

@@ -18,6 +18,7 @@ enum class Draw : std::uint64_t {
   tree = 8,
   solver = 9,
   label = 10,
+  rounding = 11,
 };
 
 // Finaliser of Steele, Lea & Flood (2014), SplitMix64.
@@ -28,8 +29,12 @@ constexpr std::uint64_t mix(std::uint64_t z) {
   return z ^ (z >> 31);
 }
 
+// draw(seed, stream, counter, sub) is mix(draws_at(seed, stream, counter) ^ sub).
+constexpr std::uint64_t draws_at(std::uint64_t seed, Draw stream, std::uint64_t counter) {
+  return mix(mix(seed ^ mix(static_cast<std::uint64_t>(stream))) ^ counter);
+}
 constexpr std::uint64_t draw(std::uint64_t seed, Draw stream, std::uint64_t counter, std::uint64_t sub = 0) {
-  return mix(mix(mix(seed ^ mix(static_cast<std::uint64_t>(stream))) ^ counter) ^ sub);
+  return mix(draws_at(seed, stream, counter) ^ sub);
 }
 
 // A key as a hash table wants it: every bit of the key counts in its high bits (Knuth's multiplicative hashing).

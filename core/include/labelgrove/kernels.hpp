@@ -22,19 +22,10 @@ struct Kernels {
   // out[c] = sum_j x[j] * rows[j][c] for c < columns.
   void (*margins)(const float* const* rows, const float* x, std::size_t n, std::size_t columns, float* out);
 
-  // Also variances[c] = sum_j x[j]^2 * rows[j][state + c]  (AROW's confidence of the margin).
-  void (*margins_and_variances)(const float* const* rows, const float* x, std::size_t n, std::size_t columns,
-                                std::size_t state, float* margins, float* variances);
-
   // AdaGrad (Duchi et al. 2011) as in OPLT: g = gradient[c] * x[j]; G += g^2, at most kLargestSquareSum;
   // w -= rate * g / sqrt(epsilon + G).
   void (*adagrad)(float* const* rows, const float* x, std::size_t n, std::size_t columns, std::size_t state,
                   const float* gradient, float rate, float epsilon);
-
-  // AROW (Crammer et al. 2009), diagonal: with S the state, w += step[c] * x[j] * S; S /= 1 + S * x[j]^2 * inverse_r.
-  // Columns whose step is 0 stay as they are.
-  void (*arow)(float* const* rows, const float* x, std::size_t n, std::size_t columns, std::size_t state,
-               const float* step, float inverse_r);
 
   // w += step[c] * x[j].
   void (*add_scaled)(float* const* rows, const float* x, std::size_t n, std::size_t columns, const float* step);
@@ -51,12 +42,6 @@ struct Kernels {
   void (*run_margin_and_variance)(const float* weights, const float* x, std::size_t n, std::size_t state, float* margin,
                                   float* variance);
   void (*run_arow)(float* weights, const float* x, std::size_t n, std::size_t state, float step, float inverse_r);
-
-  // out[c] = 1 / (1 + exp(-in[c])).
-  void (*sigmoid)(const float* in, std::size_t n, float* out);
-
-  // out[c] = exp(in[c]); below -87 as at -87. REQUIRES: in[c] <= 0.
-  void (*exponential)(const float* in, std::size_t n, float* out);
 };
 
 // The best variant that this processor runs, or the one that LABELGROVE_KERNELS names in the environment; chosen once,

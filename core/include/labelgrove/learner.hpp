@@ -23,7 +23,8 @@ struct LearnerOptions {
   float l2 = 0.0F;        // SGD: lambda.
   float r = 1.0F;         // AROW: r.
   Loss loss = Loss::logistic;
-  float spread = 0.0F;  // Weights begin between -spread and +spread, drawn for each.
+  float spread = 0.0F;     // Weights begin between -spread and +spread, drawn for each.
+  std::uint64_t seed = 0;  // AROW: of what rounds rows of bfloat16 numbers.
 
   // Optimiser state stands beside each weight for all but SGD.
   bool has_state() const { return kind != LearnerKind::sgd; }

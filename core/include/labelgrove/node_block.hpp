@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "labelgrove/base.hpp"
+#include "labelgrove/bfloat16.hpp"
 #include "labelgrove/link.hpp"
 
 namespace labelgrove {
@@ -13,7 +14,10 @@ namespace labelgrove {
 // Scratch space of one thread.
 struct Workspace {
   std::vector<std::uint32_t> found;
+  std::vector<std::uint32_t> row_numbers;
   std::vector<float*> rows;
+  std::vector<BFloat16*> half_rows;
+  std::vector<std::uint32_t> noise;
   std::vector<float> values;
   std::vector<float> scaled;
   std::vector<float> gathered;
@@ -24,6 +28,7 @@ struct Workspace {
   std::vector<const std::uint8_t*> compact_rows;
   std::vector<float> sums;
   std::vector<float> inherited;
+  std::vector<BFloat16> half_inherited;
   std::uint64_t bytes = 0;  // of weights that were read for predictions
 };
 

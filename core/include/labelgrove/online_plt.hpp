@@ -31,7 +31,7 @@ struct OnlinePltOptions : GrowthOptions, ReplayOptions {
   LearnerOptions learner;
   bool normalize = true;          // scale examples to unit length
   std::optional<OfoOptions> ofo;  // tune thresholds meanwhile, from predictions made before each update
-  std::uint64_t seed = 0;
+  std::uint64_t seed = 0;         // of the learner's draws, too
 };
 
 class OnlinePlt {
@@ -104,6 +104,7 @@ class OnlinePlt {
   Size size() const;
 
  private:
+  static OnlinePltOptions seeded(OnlinePltOptions options);
   void take_in(const Example& example);
   std::span<const float> open(ExampleId example, NodeId v, float probability);
   void grow(const Features& x, LabelId label, NodeId& selected);

@@ -2,7 +2,7 @@
 //
 // Row 0 belongs to the bias, whose value is 1 in every example. A feature has a row of its own, or a share in a row
 // that several have in common (docs/decisions/first-comers.md): its weights are that share of the row's. The weights
-// of the children come first in a row.
+// of the children come first in a row. Rows hold bfloat16 numbers, those of AROW, or floats.
 #pragma once
 
 #include <algorithm>
@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "labelgrove/base.hpp"
+#include "labelgrove/bfloat16.hpp"
 #include "labelgrove/compact_block.hpp"
 #include "labelgrove/feature_map.hpp"
 #include "labelgrove/learner.hpp"
@@ -44,8 +45,8 @@ struct BlockView {
   bool theta = false;
   std::uint64_t updates = 0;
   std::span<const FeatureId> features;
-  const float* weights = nullptr;              // (rows, columns)
-  const float* state = nullptr;                // likewise; null where the learner has none or only prediction is wanted
+  Numbers weights;                             // (rows, columns)
+  Numbers state;                               // likewise; none where the learner has none or only prediction is wanted
   std::span<const std::uint32_t> places = {};  // by feature, as numbers; none if the features' rows are 1, 2, …
   std::span<const float> shares = {};          // likewise
   std::uint32_t shared_rows = 0;               // the rows in all, if there are places
@@ -72,10 +73,22 @@ class RowBlock : public NodeBlock {
   const Inherited* inherited() const { return inherited_.block != nullptr ? &inherited_ : nullptr; }
   // How often every column has learnt.
   std::uint64_t updates() const { return updates_; }
-  // The weights of row r, one for each column.
-  const float* weights(std::uint32_t r) const { return rows_ + r * row_floats_; }
+  // What rows are made of.
+  bool has_halves() const { return halves_; }
+  // The weights of row r, one for each column. REQUIRES: rows are made of these numbers.
+  template <typename Number>
+  const Number* weights(std::uint32_t r) const {
+    return reinterpret_cast<const Number*>(rows_ + r * row_bytes_);
+  }
   // Row r's optimiser state likewise, of which there must be some.
-  const float* state(std::uint32_t r) const { return weights(r) + stride_; }
+  template <typename Number>
+  const Number* state(std::uint32_t r) const {
+    return weights<Number>(r) + stride_;
+  }
+  float weight(std::uint32_t r, std::uint32_t column) const {
+    return halves_ ? widened(weights<BFloat16>(r)[column]) : weights<float>(r)[column];
+  }
+  float state(std::uint32_t r, std::uint32_t column) const { return weight(r, stride_ + column); }
   // Bytes held.
   virtual std::size_t bytes() const = 0;
 
@@ -86,8 +99,10 @@ class RowBlock : public NodeBlock {
   LinearBlock linear() const final;
 
  protected:
-  RowBlock(const LearnerOptions& options, std::uint32_t children, bool theta, std::uint64_t updates)
-      : options_(options), columns_(children + (theta ? 1 : 0)), theta_(theta), updates_(updates) {}
+  RowBlock(const LearnerOptions& options, std::uint32_t children, bool theta, std::uint64_t updates, bool halves)
+      : options_(options), columns_(children + (theta ? 1 : 0)), theta_(theta), updates_(updates), halves_(halves) {}
+
+  std::size_t number_bytes() const { return halves_ ? sizeof(BFloat16) : sizeof(float); }
 
   // What w . x is multiplied by before the sigmoid.
   float margin_scale() const;
@@ -106,9 +121,10 @@ class RowBlock : public NodeBlock {
   std::span<const std::uint32_t> places_;
   std::span<const float> shares_;
   std::uint32_t row_count_ = 1;
-  const float* rows_ = nullptr;
-  std::uint32_t stride_ = 0;    // columns that a row has room for; state begins behind them
-  std::size_t row_floats_ = 0;  // from one row to the next
+  bool halves_;
+  const std::byte* rows_ = nullptr;
+  std::uint32_t stride_ = 0;   // columns that a row has room for; state begins behind them
+  std::size_t row_bytes_ = 0;  // from one row to the next
   Inherited inherited_;
 };
 

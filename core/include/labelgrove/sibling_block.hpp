@@ -6,7 +6,9 @@
 // auxiliary classifier theta (OPLT, Algorithm 7): they share one feature map, and one look-up a feature serves all.
 // A block that goes on from a batch model's begins without rows: a feature of that model gets one when the block first
 // learns from it (Inherited).
-// AROW lets the features that one example alone has brought share a row (docs/decisions/first-comers.md).
+// AROW lets the features that one example alone has brought share a row (docs/decisions/first-comers.md), and keeps its
+// numbers in 16 bits, rounded stochastically (docs/decisions/sixteen-bits.md): by the same noise for a whole row, which
+// depends on the number of the row, on how many steps the block has taken and on the seed.
 // Rows have room for `stride` columns; what lies beyond the last one is as it is before learning, always.
 // Theta, where there is one, is the last column.
 #pragma once
@@ -64,16 +66,25 @@ class SiblingBlock final : public RowBlock {
   // Forgets all rows that are worth at most so much: their features are as if they had never come.
   void forget(std::uint32_t worth);
 
-  // --- learning
-  // ------------------------------------------------------------------------------------------------------ One step of
-  // every column; AdaGrad and SGD descend the logistic loss. The children in `positives` have y = +1, the others y =
-  // -1, theta has y = +1. The example counts `weight` times; `fresh` tells a new example from one that is learnt again
-  // (replay), which AROW takes more lightly. REQUIRES: 0 < weight <= kMostWeight; what is not fresh has been learnt
-  // before, when it was.
+  // --- learning ------------------------------------------------------------------------------------------------------
+  // One step of every column; AdaGrad and SGD descend the logistic loss. The children in `positives` have y = +1, the
+  // others y = -1, theta has y = +1. The example counts `weight` times; `fresh` tells a new example from one that is
+  // learnt again (replay), which AROW takes more lightly. REQUIRES: 0 < weight <= kMostWeight; what is not fresh has
+  // been learnt before, when it was.
   void learn(const Features& x, std::span<const std::uint32_t> positives, float weight, bool fresh, Workspace& work);
 
  private:
-  float* row(std::uint32_t r) { return storage_.data() + r * row_floats_; }
+  template <typename Number>
+  Number* row(std::uint32_t r) {
+    return reinterpret_cast<Number*>(storage_.data() + r * row_floats());
+  }
+  std::size_t row_floats() const { return row_bytes_ / sizeof(float); }
+  // visit(a number of the type that rows are made of).
+  template <typename Visit>
+  void by_type(Visit&& visit) const {
+    if (halves_) visit(BFloat16());
+    else visit(float());
+  }
 
   void reserve_rows(std::size_t rows);
   void set_stride(std::uint32_t stride);
@@ -89,6 +100,8 @@ class SiblingBlock final : public RowBlock {
   std::uint64_t row_bytes(std::size_t columns) const;
   std::uint64_t most_bytes(std::uint64_t features, std::uint64_t rows, std::uint64_t row_bytes) const;
   std::uint32_t worth(std::uint32_t row) const;
+  void learn_by_arow(float weight, bool fresh, std::uint32_t columns, Workspace& work);
+  void descend(float weight, std::uint32_t columns, Workspace& work);
 
   bool state_;  // each row holds the optimiser's state behind the weights
   bool shares_rows_;

@@ -19,7 +19,7 @@ from labelgrove._errors import ModelFileError
 from labelgrove.persistence._entry import CODES, DTYPES, Entry, Storable, StreamedArray, checksum
 from labelgrove.persistence._json import clip, dump_json, load_json
 
-FORMAT_VERSION: Final = 1
+FORMAT_VERSION: Final = 2
 """The version of the format that this library writes, and the newest that it reads."""
 
 ALIGNMENT: Final = 64
@@ -45,7 +45,7 @@ def lay_out(arrays: Mapping[str, Storable]) -> list[Entry]:
     Raises
     ------
     ModelFileError
-        A name that cannot be stored, or an array that is not 1-D or 2-D of one of the seven types.
+        A name that cannot be stored, or an array that is not 1-D or 2-D of one of the eight types.
     """
     for name, array in arrays.items():
         _check_storable(name, array)
@@ -166,11 +166,11 @@ def check_version(header: Mapping[str, Any]) -> None:
     version, library = header.get("format"), header.get("library")
     if type(version) is not int or not isinstance(library, str):
         raise ModelFileError('the header must name its "format" (an integer) and its "library"')
-    if version != FORMAT_VERSION:
+    if not 1 <= version <= FORMAT_VERSION:
         raise ModelFileError(
             f"this file has format version {clip(version)}, written by LabelGrove {clip(library)}, "
-            f"and this LabelGrove reads format version {FORMAT_VERSION}: open it with LabelGrove "
-            f"{clip(library)}"
+            f"and this LabelGrove reads format versions 1 to {FORMAT_VERSION}: open it with "
+            f"LabelGrove {clip(library)}"
         )
     algorithm = header.get("algorithm")
     if not isinstance(algorithm, str) or not algorithm:

@@ -47,6 +47,7 @@ Storable = AnyArray | StreamedArray
 
 DTYPES: Final[Mapping[str, np.dtype[Any]]] = {
     "U8": np.dtype("<u1"),
+    "U16": np.dtype("<u2"),
     "I32": np.dtype("<i4"),
     "U32": np.dtype("<u4"),
     "I64": np.dtype("<i8"),

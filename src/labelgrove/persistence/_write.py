@@ -49,8 +49,8 @@ def write_model(
         JSON values, at least "algorithm"; "format" and "library" (the version of LabelGrove) are
         added.
     arrays : mapping of str to ndarray or StreamedArray
-        1-D or 2-D arrays of uint8, int32, uint32, int64, uint64, float32 or float64. One that is
-        streamed is made twice: for its checksum, and to be written.
+        1-D or 2-D arrays of uint8, uint16, int32, uint32, int64, uint64, float32 or float64. One
+        that is streamed is made twice: for its checksum, and to be written.
     check : callable, optional
         Called with the new file, opened as `read_model` opens it, before it takes the place of an
         older one: what it raises leaves the older one. The bytes have been written by then, and

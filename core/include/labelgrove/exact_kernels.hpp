@@ -1,0 +1,37 @@
+// Loops of online learning by AROW and of prediction, whose results are the same to the last bit on every processor:
+// each column is computed by the same operations, wherever it stands, and no product is fused with a sum.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "labelgrove/bfloat16.hpp"
+
+namespace labelgrove {
+
+// Rows are as for Kernels, of bfloat16 numbers; `state` of them behind each weight stands its variance S.
+struct ExactKernels {
+  // out[c] = sum_j x[j] * rows[j][c] for c < columns.
+  void (*margins)(const BFloat16* const* rows, const float* x, std::size_t n, std::size_t columns, float* out);
+
+  // Also variances[c] = sum_j x[j]^2 * rows[j][state + c]  (AROW's confidence of the margin).
+  void (*margins_and_variances)(const BFloat16* const* rows, const float* x, std::size_t n, std::size_t columns,
+                                std::size_t state, float* margins, float* variances);
+
+  // AROW (Crammer et al. 2009), diagonal: with S the state, w += step[c] * x[j] * S; S /= 1 + S * x[j]^2 * inverse_r.
+  // The lower half of noise[j] rounds the weights of row j, the upper half its variances. Columns whose step is 0 stay
+  // as they are.
+  void (*arow)(BFloat16* const* rows, const float* x, const std::uint32_t* noise, std::size_t n, std::size_t columns,
+               std::size_t state, const float* step, float inverse_r);
+
+  // out[c] = 1 / (1 + exp(-in[c])).
+  void (*sigmoid)(const float* in, std::size_t n, float* out);
+
+  // out[c] = exp(in[c]); below -87 as at -87. REQUIRES: in[c] <= 0.
+  void (*exponential)(const float* in, std::size_t n, float* out);
+};
+
+// The variant that goes with kernels().
+const ExactKernels& exact_kernels();
+
+}  // namespace labelgrove

@@ -1,0 +1,133 @@
+// Vectors of floats, and loops over them, for sources that are compiled once per CPU variant. All names have internal
+// linkage: a copy that was compiled for one CPU must not be linked where another one calls it.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+
+#include "labelgrove/bfloat16.hpp"
+
+#define LABELGROVE_CONCAT_(a, b) a##b
+#define LABELGROVE_CONCAT(a, b) LABELGROVE_CONCAT_(a, b)
+
+namespace labelgrove {
+namespace {
+
+#if defined(__AVX512F__)
+constexpr int kLanes = 16;
+#elif defined(__AVX2__)
+constexpr int kLanes = 8;
+#else
+constexpr int kLanes = 4;
+#endif
+
+// N floats, in a vector of at least four: narrower ones would live in memory.
+template <int N>
+struct Pack {
+  static constexpr std::size_t kBytes = (N < 4 ? 4 : N) * sizeof(float);
+  typedef float Type __attribute__((vector_size(kBytes)));
+  typedef std::int32_t Int __attribute__((vector_size(kBytes)));
+  typedef std::uint32_t Bits __attribute__((vector_size(kBytes)));
+  typedef std::uint16_t Halves __attribute__((vector_size(kBytes / 2)));
+};
+template <int N>
+using V = typename Pack<N>::Type;
+typedef double Pair __attribute__((vector_size(16)));  // carries two floats in its first half
+
+template <int N>
+inline V<N> load(const float* p) {
+  if constexpr (N == 1) {
+    return V<N>{p[0], 0.0F, 0.0F, 0.0F};
+  } else if constexpr (N == 2) {
+    double two;
+    std::memcpy(&two, p, sizeof two);
+    return (V<N>)Pair{two, 0.0};
+  } else {
+    V<N> v;
+    std::memcpy(&v, p, sizeof v);
+    return v;
+  }
+}
+template <int N>
+inline void store(float* p, V<N> v) {
+  if constexpr (N == 1) {
+    p[0] = v[0];
+  } else if constexpr (N == 2) {
+    const double two = ((Pair)v)[0];
+    std::memcpy(p, &two, sizeof two);
+  } else {
+    std::memcpy(p, &v, sizeof v);
+  }
+}
+template <int N>
+inline V<N> all(float x) {
+  return x - V<N>{};  // x - (+0) is x for every x, -0 included
+}
+
+template <int N>
+inline V<N> load(const BFloat16* p) {
+  typename Pack<N>::Halves halves{};
+  std::memcpy(&halves, p, N * sizeof *p);
+  return (V<N>)(__builtin_convertvector(halves, typename Pack<N>::Bits) << 16);
+}
+// As `rounded` does it.
+template <int N>
+inline void store(BFloat16* p, V<N> v, std::uint32_t noise) {
+  using Bits = typename Pack<N>::Bits;
+  const Bits bits = ((Bits)v + noise) >> 16;
+  const Bits signed_if_any = bits & (Bits)((bits & 0x7FFFU) != 0U);
+  const auto halves = __builtin_convertvector(signed_if_any, typename Pack<N>::Halves);
+  std::memcpy(p, &halves, N * sizeof *p);
+}
+
+// Calls body.template run<lanes, vectors>(first column) over tiles that cover all columns: wide ones first, then the
+// rest in halves. Four vectors a tile keep enough additions in flight to hide their latency.
+template <typename Body>
+inline void for_each_tile(std::size_t columns, Body&& body) {
+  std::size_t at = 0;
+  for (; columns - at >= 4 * kLanes; at += 4 * kLanes) body.template run<kLanes, 4>(at);
+  if (columns - at >= 2 * kLanes) body.template run<kLanes, 2>(at), at += 2 * kLanes;
+  if (columns - at >= kLanes) body.template run<kLanes, 1>(at), at += kLanes;
+  if constexpr (kLanes > 8) {
+    if (columns - at >= 8) body.template run<8, 1>(at), at += 8;
+  }
+  if constexpr (kLanes > 4) {
+    if (columns - at >= 4) body.template run<4, 1>(at), at += 4;
+  }
+  if (columns - at >= 2) body.template run<2, 1>(at), at += 2;
+  if (columns - at >= 1) body.template run<1, 1>(at);
+}
+
+// out[c] = sum_j x[j] * rows[j][c]. Sums run over even and odd features apart, to halve the chain of dependent
+// additions in narrow blocks; the split depends on a feature's place in the example alone, hence not on the width of
+// the block.
+template <typename Rows>
+struct Margins {
+  Rows rows;
+  const float* x;
+  std::size_t n;
+  float* out;
+
+  template <int N, int M>
+  void run(std::size_t at) const {
+    V<N> even[M]{};
+    V<N> odd[M]{};
+    std::size_t j = 0;
+    for (; j + 1 < n; j += 2) {
+      const auto* w0 = rows[j] + at;
+      const auto* w1 = rows[j + 1] + at;
+      const V<N> x0 = all<N>(x[j]);
+      const V<N> x1 = all<N>(x[j + 1]);
+      for (int k = 0; k < M; ++k) even[k] += x0 * load<N>(w0 + k * N);
+      for (int k = 0; k < M; ++k) odd[k] += x1 * load<N>(w1 + k * N);
+    }
+    if (j < n) {
+      for (int k = 0; k < M; ++k) even[k] += all<N>(x[j]) * load<N>(rows[j] + at + k * N);
+    }
+    for (int k = 0; k < M; ++k) store<N>(out + at + k * N, even[k] + odd[k]);
+  }
+};
+
+}  // namespace
+}  // namespace labelgrove

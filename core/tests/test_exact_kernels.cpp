@@ -1,0 +1,217 @@
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <vector>
+
+#include "harness.hpp"
+#include "labelgrove/exact_kernels.hpp"
+#include "labelgrove/kernels.hpp"
+#include "support.hpp"
+
+namespace labelgrove {
+extern const ExactKernels exact_kernels_baseline;
+#if defined(LABELGROVE_HAVE_AVX2)
+extern const ExactKernels exact_kernels_avx2;
+#endif
+#if defined(LABELGROVE_HAVE_AVX512)
+extern const ExactKernels exact_kernels_avx512;
+#endif
+}  // namespace labelgrove
+
+namespace labelgrove::testing {
+namespace {
+
+constexpr std::size_t kMostColumns = 140;  // all widths of tile, and all their remainders
+constexpr float kUntouched = 12345.0F;
+
+// All that were compiled and that this machine runs.
+std::vector<const ExactKernels*> variants() {
+  std::vector<const ExactKernels*> all{&exact_kernels_baseline};
+  const std::size_t runnable = available_kernels().size();
+#if defined(LABELGROVE_HAVE_AVX2)
+  if (runnable > 1) all.push_back(&exact_kernels_avx2);
+#endif
+#if defined(LABELGROVE_HAVE_AVX512)
+  if (runnable > 2) all.push_back(&exact_kernels_avx512);
+#endif
+  return all;
+}
+
+// Rows of weights and states as a sibling block has them, each in an allocation of its own that ends where the row
+// ends, so that the sanitizers see a step too far, and at an address that is a multiple of 2 only.
+class Rows {
+ public:
+  Rows(Random& random, std::size_t n, std::size_t columns) : rows_(n, std::vector<BFloat16>(1 + 2 * columns)) {
+    for (auto& row : rows_) {
+      for (std::size_t c = 0; c < columns; ++c) {
+        row[1 + c] = rounded(random.between(-1.0F, 1.0F), kToNearest);
+        row[1 + columns + c] = rounded(random.between(0.001F, 1.0F), kToNearest);
+      }
+    }
+    point();
+  }
+  Rows(const Rows& other) : rows_(other.rows_) { point(); }
+  Rows& operator=(const Rows&) = delete;
+
+  BFloat16* const* get() const { return pointers_.data(); }
+  friend bool operator==(const Rows& a, const Rows& b) { return a.rows_ == b.rows_; }
+
+ private:
+  void point() {
+    for (auto& row : rows_) pointers_.push_back(row.data() + 1);
+  }
+
+  std::vector<std::vector<BFloat16>> rows_;
+  std::vector<BFloat16*> pointers_;
+};
+
+std::vector<float> random_floats(Random& random, std::size_t n) {
+  std::vector<float> numbers(n);
+  for (float& number : numbers) number = random.between(-1.0F, 1.0F);
+  return numbers;
+}
+
+double true_sigmoid(double z) { return 1.0 / (1.0 + std::exp(-z)); }
+
+// So a column depends neither on its place nor on its neighbours, nor on the processor.
+TEST("exact kernels: every variant sums what plain loops do, to the last bit, at every width") {
+  Random random(1);
+  for (std::size_t columns = 0; columns <= kMostColumns; ++columns) {
+    const std::size_t n = columns % 12;
+    const Rows rows(random, n, columns);
+    const std::vector<float> x = random_floats(random, n);
+    std::vector<float> margins(columns + 1, kUntouched);
+    std::vector<float> variances(columns + 1, kUntouched);
+    for (std::size_t c = 0; c < columns; ++c) {
+      float sums[2] = {0.0F, 0.0F};  // of even and of odd rows
+      float spreads[2] = {0.0F, 0.0F};
+      for (std::size_t j = 0; j < n; ++j) {
+        sums[j % 2] += x[j] * widened(rows.get()[j][c]);
+        spreads[j % 2] += (x[j] * x[j]) * widened(rows.get()[j][columns + c]);
+      }
+      margins[c] = sums[0] + sums[1];
+      variances[c] = spreads[0] + spreads[1];
+    }
+    for (const ExactKernels* kernel : variants()) {
+      std::vector<float> alone(columns + 1, kUntouched);
+      std::vector<float> both(columns + 1, kUntouched);
+      std::vector<float> spread(columns + 1, kUntouched);
+      kernel->margins(rows.get(), x.data(), n, columns, alone.data());
+      kernel->margins_and_variances(rows.get(), x.data(), n, columns, columns, both.data(), spread.data());
+      CHECK(same_bits(alone, margins));
+      CHECK(same_bits(both, margins));
+      CHECK(same_bits(spread, variances));
+    }
+  }
+}
+
+TEST("exact kernels: every variant learns as plain loops do, to the last bit, at every width") {
+  Random random(2);
+  for (std::size_t columns = 0; columns <= kMostColumns; ++columns) {
+    const std::size_t n = 1 + columns % 7;
+    const Rows before(random, n, columns);
+    const std::vector<float> x = random_floats(random, n);
+    std::vector<float> steps = random_floats(random, columns);
+    for (float& step : steps) step = random.chance(0.5) ? 0.0F : step;
+    std::vector<std::uint32_t> noise(n);
+    for (auto& number : noise) number = random.below(0xFFFFFFFF);
+    Rows expected(before);
+    for (std::size_t j = 0; j < n; ++j) {
+      for (std::size_t c = 0; c < columns; ++c) {
+        if (steps[c] == 0.0F) continue;
+        BFloat16& weight = expected.get()[j][c];
+        BFloat16& state = expected.get()[j][columns + c];
+        const float variance = widened(state);
+        const float sx = variance * x[j];
+        weight = rounded(widened(weight) + steps[c] * sx, noise[j] & 0xFFFF);
+        state = rounded(variance / (1.0F + (sx * x[j]) * 0.8F), noise[j] >> 16);
+      }
+    }
+    for (const ExactKernels* kernel : variants()) {
+      Rows found(before);
+      kernel->arow(found.get(), x.data(), noise.data(), n, columns, columns, steps.data(), 0.8F);
+      CHECK(found == expected);
+    }
+  }
+}
+
+TEST("bfloat16: noise rounds to either neighbour, so that the mean is the number") {
+  const float number = 1.0F + 0.3F * 0x1p-7F;
+  std::uint32_t up = 0;
+  for (std::uint32_t noise = 0; noise < 0x10000; ++noise) {
+    const float found = widened(rounded(number, noise));
+    CHECK(found == 1.0F || found == 1.0F + 0x1p-7F);
+    up += found > 1.0F ? 1 : 0;
+    CHECK_EQ(widened(rounded(-number, noise)), -found);
+  }
+  CHECK(up > 0.2999 * 0x10000 && up < 0.3001 * 0x10000);
+  CHECK_EQ(widened(rounded(number, kToNearest)), 1.0F);
+}
+
+TEST("bfloat16: what it can hold stays as it is, and zero has no sign") {
+  for (std::uint32_t bits = 0; bits < 0x7F80; ++bits) {
+    for (const std::uint32_t sign : {0U, 0x8000U}) {
+      const BFloat16 number{static_cast<std::uint16_t>(bits | sign)};
+      for (const std::uint32_t noise : {0U, 1U, 0x8000U, 0xFFFFU}) {
+        CHECK_EQ(rounded(widened(number), noise).bits, bits == 0 ? 0 : number.bits);
+      }
+    }
+  }
+  CHECK_EQ(rounded(-1e-45F, 0).bits, 0);
+}
+
+TEST("exact kernels: the sigmoid is right to seven digits, and keeps to that at every width") {
+  for (const ExactKernels* kernel : variants()) {
+    std::vector<float> in;
+    for (float z = -87.0F; z <= 87.0F; z += 0.00173F) in.push_back(z);
+    for (float z = 1e-45F; z < 100.0F; z *= 1.7F) in.insert(in.end(), {z, -z});
+    std::vector<float> out(in.size());
+    kernel->sigmoid(in.data(), in.size(), out.data());
+    double worst = 0.0;
+    for (std::size_t i = 0; i < in.size(); ++i) {
+      const double z = std::clamp(static_cast<double>(in[i]), -87.0, 87.0);
+      worst = std::max(worst, std::abs(static_cast<double>(out[i]) / true_sigmoid(z) - 1.0));
+    }
+    CHECK(worst < 4e-7);
+    for (std::size_t n = 0; n <= kMostColumns; ++n) {
+      std::vector<float> part(n + 1, kUntouched);
+      kernel->sigmoid(in.data() + n, n, part.data());
+      CHECK(same_bits(std::span(part).first(n), std::span(out).subspan(n, n)));
+      CHECK_EQ(part[n], kUntouched);
+    }
+  }
+}
+
+TEST("exact kernels: the sigmoid at its ends") {
+  constexpr float kInfinity = std::numeric_limits<float>::infinity();
+  for (const ExactKernels* kernel : variants()) {
+    const std::vector<float> in{0.0F, -0.0F, 87.0F, 1e30F, kInfinity, -87.0F, -1e30F, -kInfinity};
+    std::vector<float> out(in.size());
+    kernel->sigmoid(in.data(), in.size(), out.data());
+    CHECK_EQ(out[0], 0.5F);
+    CHECK_EQ(out[1], 0.5F);
+    CHECK_EQ(out[2], 1.0F);
+    CHECK_EQ(out[3], 1.0F);
+    CHECK_EQ(out[4], 1.0F);
+    CHECK(out[5] > 0.0F && out[5] < 2e-38F);
+    CHECK_EQ(out[6], out[5]);
+    CHECK_EQ(out[7], out[5]);
+    const float nan = std::numeric_limits<float>::quiet_NaN();
+    float result = 0.0F;
+    kernel->sigmoid(&nan, 1, &result);
+    CHECK(std::isnan(result));
+  }
+}
+
+TEST("exact kernels: the sigmoid may be written over its argument") {
+  for (const ExactKernels* kernel : variants()) {
+    std::vector<float> numbers{-2.0F, -1.0F, 0.0F, 1.0F, 2.0F, 3.0F, 4.0F};
+    std::vector<float> apart(numbers.size());
+    kernel->sigmoid(numbers.data(), numbers.size(), apart.data());
+    kernel->sigmoid(numbers.data(), numbers.size(), numbers.data());
+    CHECK(same_bits(numbers, apart));
+  }
+}
+
+}  // namespace
+}  // namespace labelgrove::testing
