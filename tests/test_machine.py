@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 
 import labelgrove
+from engine.driver import options
 from labelgrove import _core
 
 
@@ -31,28 +32,60 @@ def python(script: str, *words: str, **environment: str) -> subprocess.Completed
 # --- kernels -------------------------------------------------------------------------------------
 
 
-def kernels_with(wanted: str) -> str:
-    """The extension's variant, or why there is none; the extension alone is quickly there."""
-    script = """
+def with_core(wanted: str, script: str, *words: str) -> str:
+    """What the script prints with these kernels; the extension alone is quickly there."""
+    load = """
         import sys
         from importlib.util import module_from_spec, spec_from_file_location
         spec = spec_from_file_location("_core", sys.argv[1])
+        core = module_from_spec(spec)
+    """
+    whole = textwrap.dedent(load) + textwrap.dedent(script)
+    run = python(whole, _core.__file__, *words, LABELGROVE_KERNELS=wanted)
+    assert (run.returncode, run.stderr) == (0, "")
+    return run.stdout.strip()
+
+
+def kernels_with(wanted: str) -> str:
+    """The extension's variant, or why there is none."""
+    script = """
         try:
-            core = module_from_spec(spec)
             spec.loader.exec_module(core)
             print(core.kernel_variant())
         except ImportError as error:
             print(error)
     """
-    run = python(script, _core.__file__, LABELGROVE_KERNELS=wanted)
-    assert (run.returncode, run.stderr) == (0, "")
-    return run.stdout.strip()
+    return with_core(wanted, script)
 
 
 def test_the_environment_chooses_the_kernels() -> None:
     for name in _core.available_kernels():
         assert kernels_with(name) == name
     assert kernels_with("") == _core.available_kernels()[-1]
+
+
+def test_arow_learns_the_same_bytes_with_all_kernels() -> None:
+    script = """
+        import json, zlib
+        import numpy as np
+        spec.loader.exec_module(core)
+        rng, n, width = np.random.default_rng(0), 400, 8
+        engine = core.OnlinePlt(json.loads(sys.argv[2]))
+        ids = [np.sort(rng.choice(200, width, replace=False)) for _ in range(n)]
+        ids = np.concatenate(ids).astype(np.uint32)
+        values = rng.normal(size=ids.size).astype(np.float32)
+        labels = rng.geometric(0.1, n).astype(np.uint32)
+        ends = np.arange(n + 1) * width
+        engine.learn(ends, ids, values, np.arange(n + 1), labels, 0, n, 1, weights=None)
+        saved = engine.save(False)
+        print(sorted((name, zlib.crc32(array.tobytes())) for name, array in saved.items()))
+        found = engine.top_k(ends, ids, values, 5, 0, None, 1)[:2]
+        print([zlib.crc32(array.tobytes()) for array in found])
+    """
+    given = json.dumps(options(learner="arow", arity=8, max_leaves=24, replay=1))
+    one, *others = (with_core(name, script, given) for name in _core.available_kernels())
+    assert "weights.state16" in one
+    assert all(other == one for other in others)
 
 
 def test_kernels_that_do_not_run_here_are_an_error_at_import() -> None:

@@ -209,8 +209,9 @@ void load_blocks_of(std::span<const Number> all_weights, std::span<const Number>
   Pieces rows("block.rows", shared ? saved.u32("block.rows") : std::span<const std::uint32_t>());
   Pieces places("weights.place", shared ? saved.u32("weights.place") : std::span<const std::uint32_t>());
   Pieces shares("weights.share", shared ? saved.f32("weights.share") : std::span<const float>());
-  Pieces weights("weights.value", all_weights);
-  Pieces states("weights.state", all_states);
+  const std::string bits = sizeof(Number) == 2 ? "16" : "";
+  Pieces weights("weights.value" + bits, all_weights);
+  Pieces states("weights.state" + bits, all_states);
   const bool with_state = learner.has_state() && !for_prediction;
   require(batch == nullptr ? !saved.has("inherited.node") : true, "there is no batch model to inherit from");
   Inheritances inheritances(saved, batch, with_state);

@@ -335,7 +335,8 @@ void SiblingBlock::take_out(std::uint32_t feature) {
   BFloat16* to = row<BFloat16>(own);
   const float square = at.share * at.share;
   // The step of this example takes the other half of what is drawn.
-  const auto noise = static_cast<std::uint32_t>(draw(options_.seed, Draw::rounding, updates_, own) >> 32);
+  const FeatureId id = map_.features()[feature];
+  const auto noise = static_cast<std::uint32_t>(draw(options_.seed, Draw::rounding, updates_, id) >> 32);
   for (std::uint32_t c = 0; c < columns_; ++c) {
     to[c] = rounded(widened(from[c]) * at.share, noise & 0xFFFFU);
     const float variance = 1.0F - square * (1.0F - widened(from[stride_ + c]));  // the diagonal of I - (1 - S) u u'
@@ -391,6 +392,7 @@ void SiblingBlock::find_or_insert_rows(const Features& x, bool fresh, Workspace&
   if (map_.size() > known) place_newcomers(x, known, work);
   work.row_numbers.assign(1, 0);
   work.values.assign(1, 1.0F);
+  work.noise.assign(1, kNone);  // by row, what it is drawn for: the first feature of the example that has the row
   std::size_t shared = 0;  // where the features that share a row are summed up
   for (std::uint32_t j = 0; j < x.size; ++j) {
     if (work.found[j] == kNone) continue;
@@ -401,6 +403,7 @@ void SiblingBlock::find_or_insert_rows(const Features& x, bool fresh, Workspace&
     }
     if (at.shared) shared = work.row_numbers.size();
     work.row_numbers.push_back(at.row);
+    work.noise.push_back(x.ids[j]);
     work.values.push_back(x.values[j] * at.share);
   }
 }
@@ -425,10 +428,9 @@ void SiblingBlock::learn_by_arow(float weight, bool fresh, std::uint32_t columns
   const std::size_t n = work.row_numbers.size();
   const std::uint64_t draws = draws_at(options_.seed, Draw::rounding, updates_);
   work.half_rows.resize(n);
-  work.noise.resize(n);
   for (std::size_t j = 0; j < n; ++j) {
     work.half_rows[j] = row<BFloat16>(work.row_numbers[j]);
-    work.noise[j] = static_cast<std::uint32_t>(mix(draws ^ work.row_numbers[j]));
+    work.noise[j] = static_cast<std::uint32_t>(mix(draws ^ work.noise[j]));
   }
   BFloat16* const* rows = work.half_rows.data();
   const float* values = work.values.data();

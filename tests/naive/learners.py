@@ -22,6 +22,9 @@ Link = Callable[[float, float], float]
 
 BIAS = "bias"
 
+NOBODY = 2**32 - 1
+"""Stands for the bias where a feature is asked for."""
+
 FARTHEST = 1e6
 """No example moves a weight of AROW by more."""
 
@@ -218,12 +221,12 @@ class RoundedAROW:
     the feature. The last one to leave keeps the row. Row 0 is the bias's.
 
     All numbers have 32 bits, and what is kept has 16 of them: it is rounded by noise that depends
-    on the number of steps so far and on the row.
+    on the number of steps so far and on the feature, the first one in x of those that share a row.
     """
 
     r: float
     seed: int
-    draw: Callable[[int, int, int], int]  # of seed, steps, row
+    draw: Callable[[int, int, int], int]  # of seed, steps, feature
     link: Link = field(default=sigma_of_twice, compare=False)
     w: list[Any] = field(default_factory=lambda: [np.float32(0.0)])  # by row
     S: list[Any] = field(default_factory=lambda: [np.float32(1.0)])
@@ -263,11 +266,12 @@ class RoundedAROW:
         if fresh:
             self._take_out(x)
         self._take_in({f: np.float32(x[f]) for f in known(x) if f not in self.places})
-        values = self.seen(x)
-        self._step(values, np.float32(y), fresh, np.float32(weight))
+        self._step(x, np.float32(y), fresh, np.float32(weight))
         self.t += 1
 
-    def _step(self, values: Mapping[int, Any], y: Any, fresh: bool, weight: Any) -> None:
+    def _step(self, x: Instance, y: Any, fresh: bool, weight: Any) -> None:
+        values = self.seen(x)
+        first = {self.places[f][0]: f for f in reversed(known(x))} | {0: NOBODY}
         one, farthest = np.float32(1.0), np.float32(FARTHEST)
         loss = one - y * self.sum(self.w, values)
         if not loss > 0.0:
@@ -279,7 +283,7 @@ class RoundedAROW:
             beta = farthest / np.sqrt(variance + np.float32(1e-30))
         surer = weight / r if fresh else np.float32(0.0)
         for row, value in values.items():
-            noise = self.draw(self.seed, self.t, row)
+            noise = self.draw(self.seed, self.t, first[row])
             spread = self.S[row] * value
             self.w[row] = rounded(self.w[row] + y * beta * spread, noise & 0xFFFF)
             S = self.S[row] / (one + spread * value * surer)
@@ -294,7 +298,7 @@ class RoundedAROW:
             if f not in self.places or (len(sharing) == 1 and share == one):
                 continue
             own = shared if len(sharing) == 1 else self._new_row()
-            noise = self.draw(self.seed, self.t, own) >> 32
+            noise = self.draw(self.seed, self.t, f) >> 32
             S = one - share * share * (one - self.S[shared])
             self.w[own] = rounded(self.w[shared] * share, noise & 0xFFFF)
             self.S[own] = rounded(S, noise >> 16)

@@ -7,8 +7,8 @@
 // A block that goes on from a batch model's begins without rows: a feature of that model gets one when the block first
 // learns from it (Inherited).
 // AROW lets the features that one example alone has brought share a row (docs/decisions/first-comers.md), and keeps its
-// numbers in 16 bits, rounded stochastically (docs/decisions/sixteen-bits.md): by the same noise for a whole row, which
-// depends on the number of the row, on how many steps the block has taken and on the seed.
+// numbers in 16 bits, rounded stochastically (docs/decisions/sixteen-bits.md): by the same noise for a whole row, drawn
+// for the feature (the first in the example of those that share it), for how many steps were taken and the seed.
 // Rows have room for `stride` columns; what lies beyond the last one is as it is before learning, always.
 // Theta, where there is one, is the last column.
 #pragma once
