@@ -197,6 +197,9 @@ class Forest:
     @property
     def can_learn(self) -> bool: ...
 
+class BudgetExceeded(RuntimeError):
+    pass
+
 class OnlinePlt:
     """Trees of OPLT or IPLT; see core/include/labelgrove/online_grove.hpp."""
 

@@ -152,7 +152,7 @@ def test_saved_for_prediction_it_takes_little_more_than_half(
     clf.save(tmp_path / "all.lg")
     clf.save(tmp_path / "lean.lg", for_prediction=True)
     share = (tmp_path / "lean.lg").stat().st_size / (tmp_path / "all.lg").stat().st_size
-    assert share <= 0.55, share
+    assert share <= 0.6, share
     lean = labelgrove.load(tmp_path / "lean.lg")
     for mine, theirs in zip(clf.predict_topk(X[:50]), lean.predict_topk(X[:50]), strict=True):
         assert mine.tobytes() == theirs.tobytes()

@@ -17,6 +17,8 @@ FOLDER = Path(__file__).parent
 FILES = sorted(FOLDER.glob("*/*.lg"))
 TOLERANCE = 1e-5
 """Scores are products of a few float32 numbers; another processor changes their last digits."""
+ROUNDED = 5e-3
+"""Where AROW learns on, what it has learnt in floats of format 1 is rounded to 16 bits."""
 
 pytestmark = pytest.mark.parametrize(
     "path", FILES, ids=[f"{path.parent.name}-{path.stem}" for path in FILES]
@@ -29,14 +31,14 @@ def record(path: Path) -> tuple[Any, dict[str, Any]]:
     return document["questions"], document["answers"]
 
 
-def assert_near(found: list[list[Any]], expected: list[list[Any]]) -> None:
+def assert_near(found: list[list[Any]], expected: list[list[Any]], tolerance: float) -> None:
     """Both have the same numbers for the same labels; a label that is missing has 0."""
     one, other = dict(found), dict(expected)
     labels = list(one | other)
     np.testing.assert_allclose(
         [one.get(label, 0) for label in labels],
         [other.get(label, 0) for label in labels],
-        atol=TOLERANCE,
+        atol=tolerance,
         rtol=0,
         err_msg=str(labels),
     )
@@ -45,12 +47,15 @@ def assert_near(found: list[list[Any]], expected: list[list[Any]]) -> None:
 def test_an_old_model_answers_as_it_did(path: Path) -> None:
     questions, expected = record(path)
     found = answers(labelgrove.load(path), questions)
+    header = read_model(path).header
+    learns_on = header["format"] == 1 and not header["for_prediction"]
+    tolerance = ROUNDED if learns_on else TOLERANCE
     for key in ("classes", "counts", "predicted"):
         assert found[key] == expected[key], key
     for key in ("scores", "online"):
         for row, expected_row in zip(found.get(key, []), expected.get(key, []), strict=True):
-            assert_near(row, expected_row)
-    assert_near(found.get("thresholds", []), expected.get("thresholds", []))
+            assert_near(row, expected_row, tolerance)
+    assert_near(found.get("thresholds", []), expected.get("thresholds", []), tolerance)
 
 
 def test_nothing_of_an_old_model_is_lost_when_it_is_saved_again(path: Path, tmp_path: Path) -> None:
