@@ -393,7 +393,7 @@ void SiblingBlock::find_or_insert_rows(const Features& x, bool fresh, Workspace&
   work.row_numbers.assign(1, 0);
   work.values.assign(1, 1.0F);
   work.noise.assign(1, kNone);  // by row, what it is drawn for: the first feature of the example that has the row
-  std::size_t shared = 0;  // where the features that share a row are summed up
+  std::size_t shared = 0;       // where the features that share a row are summed up
   for (std::uint32_t j = 0; j < x.size; ++j) {
     if (work.found[j] == kNone) continue;
     const Place at = place(work.found[j]);
