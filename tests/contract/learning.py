@@ -120,7 +120,10 @@ def check_the_order_of_columns_has_no_meaning(make: Make) -> None:
     shuffled = make(passes=3, **moved).fit(X[:, order], y)
     mine, theirs = straight.predict_topk(X, 3), shuffled.predict_topk(X[:, order], 3)
     assert np.array_equal(mine[0][:, 0], theirs[0][:, 0])
-    np.testing.assert_allclose(mine[1], theirs[1], rtol=1e-3, atol=1e-5)
+    # What AROW rounds to 16 bits is rounded by what is drawn for the number of the column.
+    rounds = "preset" in parameters and parameters["preset"] != "paper"
+    rounds = rounds and parameters["learner"] != "sgd"
+    np.testing.assert_allclose(mine[1], theirs[1], rtol=0.03 if rounds else 1e-3, atol=1e-5)
 
 
 @needs("online", "sets")

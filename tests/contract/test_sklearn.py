@@ -22,6 +22,7 @@ EXPECTED = {
 
 
 STEPS = "a weight is how far a step goes: a step twice as far is not two steps"
+DRAWN = "every example begins on a side that is drawn for it: the same example twice, on two"
 COUNTED = "the tree is built from the rows, whose number it counts"
 ALSO_EXPECTED = {
     "EmbeddingClassifier": {
@@ -38,6 +39,10 @@ ALSO_EXPECTED = {
     "LOMTreeClassifier": {
         "check_sample_weight_equivalence_on_dense_data": STEPS,
         "check_sample_weight_equivalence_on_sparse_data": STEPS,
+    },
+    "FastXMLClassifier": {
+        "check_sample_weight_equivalence_on_dense_data": DRAWN,
+        "check_sample_weight_equivalence_on_sparse_data": DRAWN,
     },
     "LdSMClassifier": {
         "check_sample_weight_equivalence_on_dense_data": STEPS,

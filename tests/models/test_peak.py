@@ -35,7 +35,7 @@ def megabytes_more(call: Callable[[], object]) -> int:
 
 def test_files_are_streamed(tmp_path: Path) -> None:
     path = tmp_path / "model.lg"
-    X, Y = np.random.default_rng(0).random((2, 20_000)), np.ones((2, 360), np.int8)
+    X, Y = np.random.default_rng(0).random((2, 20_000)), np.ones((2, 600), np.int8)
     model = labelgrove.OnlinePLTClassifier().partial_fit(X, Y)
     saving = megabytes_more(lambda: model.save(path))
     assert path.stat().st_size > MODEL_MB << 20
