@@ -45,7 +45,6 @@ KINDS: dict[str, Kind] = {
                 "arity": 3,
                 "max_leaves": 3,
                 "replay_memory": 5,
-                "second_stage": "head",
             },
             "tuned": {"thresholds": "ofo", "ofo_a": 2, "ofo_b": 9.0, "policy": "cpet", "arity": 2},
         },

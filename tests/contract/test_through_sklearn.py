@@ -54,7 +54,6 @@ from sklearn.preprocessing import MaxAbsScaler, MultiLabelBinarizer, StandardSca
 from sklearn.semi_supervised import SelfTrainingClassifier
 
 from labelgrove import (
-    FastXMLClassifier,
     LdSMClassifier,
     LOMTreeClassifier,
     OnlinePLTClassifier,
@@ -70,7 +69,6 @@ CLASSIFIERS = {
     "plt": PLTClassifier(),
     "lomtree": LOMTreeClassifier(epochs=10),
     "ldsm": LdSMClassifier(n_estimators=15, min_samples_split=2),
-    "fastxml": FastXMLClassifier(n_estimators=15, max_leaf_size=2),
 }
 NAMES = ["pine", "oak", "elm", "ash"]
 """In order of arrival, which is the wrong way round."""

@@ -118,7 +118,17 @@ def type_in(command: str) -> None:
 def test_commands_of_the_readme_run(capsys: pytest.CaptureFixture[str]) -> None:
     typed = commands(ROOT / "README.md")
     verbs = [command.split()[1] for command in typed]
-    assert verbs == ["train", "learn", "predict", "eval", "tune", "explain", "report", "train", "train"]
+    assert verbs == [
+        "train",
+        "learn",
+        "predict",
+        "eval",
+        "tune",
+        "explain",
+        "report",
+        "train",
+        "train",
+    ]
     for command in typed:
         type_in(command)
         out = capsys.readouterr().out

@@ -70,9 +70,10 @@ def test_same_bytes_for_any_threads_and_runs(
         policy=policy, learner=learner, max_leaves=6, replay=replay, replay_memory=memory, l2=0.01
     )
     # Sparse rows and dense rows in turns: every policy, learner and replay meets both.
-    seed = (POLICIES.index(policy) + LEARNERS.index(learner) + (memory > 0)) % 2
+    case = POLICIES.index(policy) + LEARNERS.index(learner) + (memory > 0)
+    seed = case % 2
     expected = learnt(given, seed)
-    for threads, run in [(2, None), (3, 100), (8, 7), (1, 1)]:
+    for threads, run in [[(2, None), (8, 7)], [(3, 100), (1, 1)]][case // 2 % 2]:
         assert learnt(given, seed, threads=threads, run=run) == expected, (threads, run)
 
 
