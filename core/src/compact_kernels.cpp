@@ -8,20 +8,11 @@
 #endif
 
 #include "labelgrove/compact_rows.hpp"
-
-#define LABELGROVE_CONCAT_(a, b) a##b
-#define LABELGROVE_CONCAT(a, b) LABELGROVE_CONCAT_(a, b)
+#include "lanes.hpp"
 
 namespace labelgrove {
 namespace {
 
-#if defined(__AVX512F__)
-constexpr int kLanes = 16;
-#elif defined(__AVX2__)
-constexpr int kLanes = 8;
-#else
-constexpr int kLanes = 4;
-#endif
 constexpr std::uint32_t kMaskBits = (1U << kLanes) - 1;
 
 template <typename T>

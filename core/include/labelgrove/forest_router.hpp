@@ -1,5 +1,5 @@
-// Routes examples down the trees of a forest (LdSM's Algorithm 5), a batch at a time and node by node, so that a node's weights are
-// fetched once for the whole batch. An example's leaves do not depend on the rest of the batch.
+// Routes examples down the trees of a forest (LdSM's Algorithm 5), a batch at a time and node by node, so that a node's
+// weights are fetched once for the whole batch. An example's leaves do not depend on the rest of the batch.
 #pragma once
 
 #include <cstdint>
