@@ -27,7 +27,7 @@ def main(train: str, test: str, options: dict[str, Any]) -> dict[str, Any]:
                     file.write(f"{names} {text}\n")
         with Cpu() as learning:
             try:
-                model = fasttext.train_supervised(str(path), **SAME, **options)
+                model = fasttext.train_supervised(str(path), **{**SAME, **options})
             except RuntimeError as error:
                 if "NaN" not in str(error):
                     raise
