@@ -1,0 +1,136 @@
+#include "labelgrove/vector_block.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+#include "labelgrove/kernels.hpp"
+#include "labelgrove/link.hpp"
+#include "labelgrove/vector_kernels.hpp"
+
+namespace labelgrove {
+namespace {
+
+constexpr float kLargestScore = 30.0F;  // beyond, probabilities are 0 or 1 to a float
+
+// exp(x) for |x| <= 2 kLargestScore, by operations that every processor rounds alike: (exp(x / 256))^256.
+double fixed_exp(double x) {
+  const double t = x / 256.0;
+  double y = 1.0 + t * (1.0 + t * (1.0 / 2 + t * (1.0 / 6 + t * (1.0 / 24 + t * (1.0 / 120)))));
+  for (int i = 0; i < 8; ++i) y *= y;
+  return y;
+}
+
+float bounded_score(float score) { return std::clamp(score, -kLargestScore, kLargestScore); }
+
+float fixed_sigmoid(float score) {
+  return static_cast<float>(1.0 / (1.0 + fixed_exp(-static_cast<double>(bounded_score(score)))));
+}
+
+// As link.hpp has it, for learning.
+void fixed_softmax(std::span<float> scores) {
+  const float most = std::ranges::max(scores);
+  double sum = 0.0;
+  for (float& score : scores) {
+    score = static_cast<float>(fixed_exp(static_cast<double>(bounded_score(score - most))));
+    sum += static_cast<double>(score);
+  }
+  for (float& score : scores) score = static_cast<float>(static_cast<double>(score) / sum);
+}
+
+}  // namespace
+
+float VectorStep::size(float mean_square, float& sum) const {
+  if (learner->kind == LearnerKind::sgd) return rate;
+  sum = std::min(sum + mean_square, kLargestSquareSum);
+  return rate / std::sqrt(learner->epsilon + sum);
+}
+
+VectorBlock::VectorBlock(std::uint32_t children, std::uint32_t dimension, bool softmax)
+    : children_(children),
+      dimension_(dimension),
+      first_(softmax ? 1 : 0),
+      stride_(padded(dimension + std::size_t{1})),
+      values_(vectors() * stride_),
+      squares_(vectors()) {}
+
+std::size_t VectorBlock::bytes() const {
+  return sizeof(VectorBlock) + (values_.capacity() + squares_.capacity()) * sizeof(float);
+}
+
+void VectorBlock::score(const float* hidden, float* scores) const {
+  const VectorKernels& kernels = vector_kernels();
+  if (first_ == 1) scores[0] = 0.0F;
+  for (std::uint32_t i = 0; i < vectors(); ++i) scores[first_ + i] = kernels.dot(row(i), hidden, stride_);
+}
+
+void VectorBlock::predict(const Features& hidden, Workspace& work, float* probabilities) const {
+  work.margins.resize(children_);
+  score(hidden.values, work.margins.data());
+  work.bytes += values_.size() * sizeof(float);
+  const bool competing = first_ == 1 && children_ != 2;
+  if (first_ == 1 && children_ == 2) work.margins[0] = -work.margins[1];  // two that compete: one sigmoid
+  apply_link(competing ? Link::softmax : Link::logistic, work.margins.data(), children_, probabilities);
+}
+
+float VectorBlock::contributions(const Features& hidden, std::uint32_t child, float* added) const {
+  const float* w = vector(child);
+  for (std::uint32_t k = 0; k < dimension_; ++k) added[k] = w == nullptr ? 0.0F : w[k] * hidden.values[k];
+  return w == nullptr ? 0.0F : w[dimension_];
+}
+
+LinearBlock VectorBlock::linear() const {
+  LinearBlock block{first_ == 1 ? Link::softmax : Link::logistic, 1.0F, children_, {}, {}};
+  block.features.resize(dimension_);
+  std::iota(block.features.begin(), block.features.end(), 0U);
+  block.weights.resize((dimension_ + std::size_t{1}) * children_);
+  for (std::uint32_t i = 0; i < vectors(); ++i) {
+    const std::uint32_t c = first_ + i;
+    block.weights[c] = row(i)[dimension_];
+    for (std::uint32_t k = 0; k < dimension_; ++k) block.weights[(k + 1) * children_ + c] = row(i)[k];
+  }
+  return block;
+}
+
+void VectorBlock::learn(const float* hidden, float mean_square, std::span<const std::uint32_t> positives, float weight,
+                        const VectorStep& step, std::vector<float>& scores, float* gradient) {
+  scores.resize(children_);
+  score(hidden, scores.data());
+  if (first_ == 1) fixed_softmax(scores);
+  else std::ranges::transform(scores, scores.begin(), fixed_sigmoid);
+  for (float& share : scores) share = -share;
+  for (const std::uint32_t child : positives) scores[child] += 1.0F;
+  const VectorKernels& kernels = vector_kernels();
+  for (std::uint32_t i = 0; i < vectors(); ++i) {
+    const float slope = weight * scores[first_ + i];
+    const float size = step.size(slope * slope * mean_square, squares_[i]);
+    kernels.add_then_move(slope, gradient, size * slope, hidden, row(i), stride_);
+  }
+}
+
+void VectorBlock::add_child(const float* hidden, std::uint64_t reached) {
+  ++children_;
+  values_.resize(vectors() * stride_);
+  squares_.resize(vectors());
+  reset_child(children_ - 1, hidden, reached);
+}
+
+void VectorBlock::reset_child(std::uint32_t child, const float* hidden, std::uint64_t reached) {
+  if (child < first_) return;  // its score goes by that of its siblings
+  float* own = row(child - first_);
+  std::fill_n(own, stride_, 0.0F);
+  squares_[child - first_] = 0.0F;
+  double bias = -std::log(static_cast<double>(reached) + 1.0);
+  if (first_ == 1) {
+    std::vector<float> scores(children_);
+    score(hidden, scores.data());
+    double siblings = 0.0;
+    for (std::uint32_t c = 0; c < children_; ++c) {
+      if (c != child) siblings += fixed_exp(static_cast<double>(bounded_score(scores[c])));
+    }
+    bias += std::log(siblings);
+  }
+  own[dimension_] = static_cast<float>(bias);
+}
+
+}  // namespace labelgrove
