@@ -7,7 +7,6 @@ import os
 import random
 import signal
 import sys
-import traceback
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -39,12 +38,12 @@ def killed_before(step: int, run: Run, words: tuple[Any, ...]) -> bool:
                 os.kill(os.getpid(), signal.SIGKILL)
 
         sys.addaudithook(count)
+        status = 1
         try:
             run(*words)
-        except BaseException:
-            traceback.print_exc()
-            os._exit(1)
-        os._exit(0)
+            status = 0
+        finally:
+            os._exit(status)
     _, status = os.waitpid(child, 0)
     assert status in (0, signal.SIGKILL)
     return status != 0
