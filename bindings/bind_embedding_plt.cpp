@@ -5,9 +5,11 @@
 #include <vector>
 
 #include "arrays.hpp"
+#include "compacting.hpp"
 #include "explanations.hpp"
 #include "held.hpp"
 #include "label_tree_search.hpp"
+#include "labelgrove/compact_embedding.hpp"
 #include "labelgrove/embedding_plt.hpp"
 #include "model_archive.hpp"
 #include "register.hpp"
@@ -84,6 +86,7 @@ void register_embedding_plt(nb::module_& module) {
   bind_search(engine);
   bind_label_tree(engine);
   bind_explanations(engine);
+  bind_compacting(engine);
   bind_archive(engine, &options_from);
   engine
       .def_static(
@@ -109,6 +112,18 @@ void register_embedding_plt(nb::module_& module) {
            nb::arg("label_indptr").noconvert(), nb::arg("labels").noconvert(), nb::arg("weights").none(),
            nb::arg("epochs"), nb::arg("threads"), nb::arg("progress"))
       .def_prop_ro("can_learn", [](const Model& self) { return self.engine.can_learn(); });
+
+  using Compact = Held<CompactEmbedding>;
+  nb::class_<Compact> compact(module, "CompactEmbedding",
+                              "The same in few bytes; see core/include/labelgrove/compact_embedding.hpp.");
+  bind_search(compact);
+  bind_label_tree(compact);
+  bind_explanations(compact);
+  bind_compacting(compact);
+  bind_archive(compact, [](const nb::dict& options) {
+    return CompactEmbedding::Options{nb::cast<std::uint32_t>(options["dimension"]), nb::cast<bool>(options["softmax"])};
+  });
+  compact.def_prop_ro("can_learn", [](const Compact&) { return false; });
 }
 
 }  // namespace labelgrove::bindings

@@ -11,7 +11,7 @@
 
 namespace labelgrove::bindings {
 
-// Adds `compact`, what CompactPlt.load takes, and `compact_threshold`.
+// Adds `compact`, what CompactPlt.load takes or the engine's own compact class, and `compact_threshold`.
 template <typename Engine>
 void bind_compacting(nb::class_<Held<Engine>>& engine) {
   using Model = Held<Engine>;
@@ -21,20 +21,28 @@ void bind_compacting(nb::class_<Held<Engine>>& engine) {
           [](const Model& self, std::uint8_t dtype, float threshold) {
             nb::dict out;
             DictWriter writer(out);
-            write_compact(views_of(self.whole()), self.engine.examples_seen(),
-                          {static_cast<WeightType>(dtype), threshold}, writer);
+            const Compaction how{static_cast<WeightType>(dtype), threshold};
+            const Engine& whole = self.whole();
+            if constexpr (requires { whole.write_compact(how, writer); }) whole.write_compact(how, writer);
+            else write_compact(views_of(whole), whole.examples_seen(), how, writer);
             return out;
           },
           nb::arg("dtype"), nb::arg("threshold"))
       .def(
           "compact_threshold",
           [](const Model& self, std::uint8_t dtype, std::uint64_t most_bytes, unsigned threads) {
-            const auto views = views_of(self.whole());
+            const auto type = static_cast<WeightType>(dtype);
+            const Engine& whole = self.whole();
             const WithoutGil without_gil;
-            return threshold_for(views, static_cast<WeightType>(dtype), most_bytes, threads);
+            if constexpr (requires { whole.threshold_for(type, most_bytes); }) {
+              return whole.threshold_for(type, most_bytes);
+            } else {
+              return threshold_for(views_of(whole), type, most_bytes, threads);
+            }
           },
           nb::arg("dtype"), nb::arg("most_bytes"), nb::arg("threads"),
-          "The least threshold with which the blocks take at most so many bytes; infinity where none does.");
+          "The least threshold with which all that one can drop takes at most so many bytes; infinity where nothing "
+          "may stay.");
 }
 
 }  // namespace labelgrove::bindings

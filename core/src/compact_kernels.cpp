@@ -3,10 +3,6 @@
 // here.
 #include <cstring>
 
-#if defined(__AVX2__)
-#include <immintrin.h>
-#endif
-
 #include "labelgrove/compact_rows.hpp"
 #include "lanes.hpp"
 
@@ -15,52 +11,7 @@ namespace {
 
 constexpr std::uint32_t kMaskBits = (1U << kLanes) - 1;
 
-template <typename T>
-using Vector [[gnu::vector_size(kLanes * sizeof(T))]] = T;
-using Floats = Vector<float>;
-
-template <typename T>
-inline T read(const std::uint8_t* from) {
-  T value;
-  std::memcpy(&value, from, sizeof value);
-  return value;
-}
-
-// --- values ----------------------------------------------------------------------------------------------------------
-
-struct Float32 {
-  static constexpr std::size_t kBytes = 4;
-  static float one(const std::uint8_t* from) { return read<float>(from); }
-  static Floats many(const std::uint8_t* from) { return read<Floats>(from); }
-};
-
-// IEEE half precision, without infinities: exponent and fraction move to where a float has them, and the difference of
-// the biases is multiplied in, which also makes numbers of what was subnormal.
-struct Float16 {
-  static constexpr std::size_t kBytes = 2;
-  static constexpr float kBiases = 0x1p112F;
-  static float one(const std::uint8_t* from) {
-    const std::uint32_t half = read<std::uint16_t>(from);
-    const float size = __builtin_bit_cast(float, (half & 0x7FFF) << 13) * kBiases;
-    return __builtin_bit_cast(float, __builtin_bit_cast(std::uint32_t, size) | (half & 0x8000) << 16);
-  }
-  static Floats many(const std::uint8_t* from) {
-    const auto half = __builtin_convertvector(read<Vector<std::uint16_t>>(from), Vector<std::uint32_t>);
-    const Floats size = (Floats)((half & 0x7FFF) << 13) * kBiases;
-    return (Floats)((Vector<std::uint32_t>)size | (half & 0x8000) << 16);
-  }
-};
-
-struct Int8 {
-  static constexpr std::size_t kBytes = 1;
-  static float one(const std::uint8_t* from) { return static_cast<float>(read<std::int8_t>(from)); }
-  static Floats many(const std::uint8_t* from) {
-    // Step by step: what is not twice as wide, compilers convert number by number.
-    const auto wider = __builtin_convertvector(read<Vector<std::int8_t>>(from), Vector<std::int16_t>);
-    const auto wide = __builtin_convertvector(wider, Vector<std::int32_t>);
-    return __builtin_convertvector(wide, Floats);
-  }
-};
+using Floats = V<kLanes>;
 
 // --- looking features up ---------------------------------------------------------------------------------------------
 
@@ -139,9 +90,9 @@ constexpr std::size_t padded(std::size_t columns) { return (columns + kLanes - 1
 // The first lanes of v, as many as there are columns from c on; what lies behind a row may be anything.
 inline Floats first_lanes(Floats v, std::uint32_t columns, std::uint32_t c) {
   if (columns - c >= kLanes) return v;
-  Vector<std::int32_t> lane;
+  Pack<kLanes>::Int lane;
   for (int i = 0; i < kLanes; ++i) lane[i] = i;
-  return (Floats)((Vector<std::int32_t>)v & (lane < static_cast<std::int32_t>(columns - c)));
+  return (Floats)((Pack<kLanes>::Int)v & (lane < static_cast<std::int32_t>(columns - c)));
 }
 
 // The first values, one after another, in the lanes whose bit is set, and 0 in the others.

@@ -220,7 +220,7 @@ std::uint64_t compacted_bytes(const LinearBlock& block, const Compaction& how) {
   const Encoder encode(block, how);
   const std::vector<KeptRow> kept = kept_rows(block, how, encode);
   FeatureId largest = 0;
-  std::uint64_t bytes = sizeof(float) * block.children * (how.type == WeightType::int8 ? 2 : 1);
+  std::uint64_t bytes = 0;
   for (const KeptRow& row : kept) {
     largest = std::max(largest, row.feature);
     bytes += row.size.bytes;

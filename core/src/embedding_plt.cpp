@@ -18,13 +18,10 @@ namespace labelgrove {
 // --- the model -------------------------------------------------------------------------------------------------------
 
 EmbeddingPlt::EmbeddingPlt(const EmbeddingOptions& options, LabelTree tree)
-    : options_(options),
-      stride_(padded(options.dimension + std::size_t{1})),
-      dimensions_(options.dimension),
-      tree_(std::move(tree)),
+    : Embedding(options.dimension, std::move(tree)),
+      options_(options),
       policy_(options, options.seed),
       reached_(tree_.size()) {
-  std::iota(dimensions_.begin(), dimensions_.end(), 0U);
   for (NodeId v = 0; v < tree_.size(); ++v) {
     const auto children = static_cast<std::uint32_t>(tree_[v].children.size());
     set_block(v, children == 0 ? nullptr : std::make_unique<VectorBlock>(children, options.dimension, options.softmax));
@@ -62,13 +59,6 @@ std::uint32_t EmbeddingPlt::row_of(FeatureId feature) {
   return row;
 }
 
-void EmbeddingPlt::append_shares(const Features& x, std::vector<float>& shares) {
-  double sum = 0.0;
-  for (std::uint32_t j = 0; j < x.size; ++j) sum += std::abs(static_cast<double>(x.values[j]));
-  const double scale = sum > 0.0 ? 1.0 / sum : 0.0;
-  for (std::uint32_t j = 0; j < x.size; ++j) shares.push_back(scaled(x.values[j], scale));
-}
-
 void EmbeddingPlt::mean(const Parts& parts, float* hidden) const {
   vector_kernels().combine(vectors_.data(), parts.rows.data(), parts.shares.data(), parts.rows.size(), hidden, stride_);
   hidden[options_.dimension] = 1.0F;  // meets the bias
@@ -76,41 +66,6 @@ void EmbeddingPlt::mean(const Parts& parts, float* hidden) const {
 
 float EmbeddingPlt::mean_square(const float* vector) const {
   return vector_kernels().dot(vector, vector, stride_) / static_cast<float>(options_.dimension);
-}
-
-Features EmbeddingPlt::embed(const Features& x, Workspace& work, std::vector<float>& hidden) const {
-  work.found.clear();
-  std::vector<float> known;
-  for (std::uint32_t j = 0; j < x.size; ++j) {
-    const std::uint32_t row = features_.find(x.ids[j]);
-    if (row == kNone) continue;
-    work.found.push_back(row);
-    known.push_back(x.values[j]);
-  }
-  work.values.clear();
-  append_shares({nullptr, known.data(), static_cast<std::uint32_t>(known.size())}, work.values);
-  work.bytes += known.size() * stride_ * sizeof(float);
-  hidden.resize(stride_);
-  mean({work.found, work.values}, hidden.data());
-  return {dimensions_.data(), hidden.data(), options_.dimension};
-}
-
-LabelPath EmbeddingPlt::explain(const Features& x, LabelId label) const {
-  Workspace work;
-  std::vector<float> hidden;
-  LabelPath path = explain_label(tree_, views_, embed(x, work, hidden), label);
-  path.contributions.assign(path.nodes.size() * x.size, 0.0F);
-  for (std::size_t i = 0; i < path.nodes.size(); ++i) {
-    const TreeNode& node = tree_[path.nodes[i]];
-    const float* w = blocks_[node.parent]->vector(node.slot);
-    if (w == nullptr) continue;
-    for (std::uint32_t j = 0, known = 0; j < x.size; ++j) {
-      const std::uint32_t row = features_.find(x.ids[j]);
-      if (row == kNone) continue;
-      path.contributions[i * x.size + j] = work.values[known++] * vector_kernels().dot(w, vector(row), stride_);
-    }
-  }
-  return path;
 }
 
 EmbeddingPlt::Size EmbeddingPlt::size() const {
@@ -126,10 +81,6 @@ EmbeddingPlt::Size EmbeddingPlt::size() const {
   return size;
 }
 
-void EmbeddingPlt::remove_labels(std::span<const LabelId> labels) {
-  for (const LabelId label : tree_.removable(labels)) tree_.remove_label(label);
-}
-
 // --- learning --------------------------------------------------------------------------------------------------------
 
 // A node that is new between v and what is below it has had one positive child in all examples that have reached it.
@@ -137,7 +88,7 @@ void EmbeddingPlt::grow(const float* hidden, LabelId label, NodeId& selected) {
   if (tree_[kRoot].is_leaf() && tree_[kRoot].label == kNone) return tree_.give_label(kRoot, label);
   std::vector<float> shares;
   Workspace work;
-  const Features x{dimensions_.data(), hidden, options_.dimension};
+  const Features x{nullptr, hidden, options_.dimension};
   selected = policy_.select(tree_, selected, [&](NodeId node) {
     shares.resize(blocks_[node]->children());
     blocks_[node]->predict(x, work, shares.data());
@@ -321,10 +272,7 @@ EmbeddingPlt::EmbeddingPlt(const EmbeddingOptions& options, const ArrayReader& s
   require(of_features.size() == ids.size() * options.dimension, "there must be a vector for every feature");
   require(all_within(of_features, kLargestCoordinate) && all_within(of_nodes, kLargestCoordinate),
           "a vector holds a number that is not finite, or larger than any that can be learnt");
-  require(std::ranges::all_of(ids, [](FeatureId id) { return id < kNone / 2; }), "a feature id is out of range");
-  features_.reserve(ids.size());
-  for (const FeatureId id : ids) features_.find_or_insert(id);
-  require(features_.size() == ids.size(), "array 'feature.id': a feature occurs twice");
+  take_features(ids);
   squares_.resize(ids.size());
   vectors_.resize(ids.size() * stride_);
   for (std::uint32_t row = 0; row < ids.size(); ++row) {

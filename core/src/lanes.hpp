@@ -6,6 +6,10 @@
 #include <cstdint>
 #include <cstring>
 
+#if defined(__AVX2__)
+#include <immintrin.h>
+#endif
+
 #include "labelgrove/bfloat16.hpp"
 
 #define LABELGROVE_CONCAT_(a, b) a##b
@@ -80,6 +84,60 @@ inline void store(BFloat16* p, V<N> v, std::uint32_t noise) {
   const auto halves = __builtin_convertvector(signed_if_any, typename Pack<N>::Halves);
   std::memcpy(p, &halves, N * sizeof *p);
 }
+
+// --- numbers as compact models store them: compact_rows.hpp names the types ------------------------------------------
+
+template <typename T>
+inline T read(const std::uint8_t* from) {
+  T value;
+  std::memcpy(&value, from, sizeof value);
+  return value;
+}
+template <typename T, int N>
+using Numbers [[gnu::vector_size(N * sizeof(T))]] = T;
+
+struct Float32 {
+  static constexpr std::size_t kBytes = 4;
+  static float one(const std::uint8_t* from) { return read<float>(from); }
+  template <int N = kLanes>
+  static V<N> many(const std::uint8_t* from) {
+    return read<V<N>>(from);
+  }
+};
+
+// IEEE half precision, without infinities: exponent and fraction move to where a float has them, and the difference of
+// the biases is multiplied in, which also makes numbers of what was subnormal.
+struct Float16 {
+  static constexpr std::size_t kBytes = 2;
+  static constexpr float kBiases = 0x1p112F;
+  static float one(const std::uint8_t* from) {
+    const std::uint32_t half = read<std::uint16_t>(from);
+    const float size = __builtin_bit_cast(float, (half & 0x7FFF) << 13) * kBiases;
+    return __builtin_bit_cast(float, __builtin_bit_cast(std::uint32_t, size) | (half & 0x8000) << 16);
+  }
+  template <int N = kLanes>
+  static V<N> many(const std::uint8_t* from) {
+    using Bits = typename Pack<N>::Bits;
+    const auto half = __builtin_convertvector(read<Numbers<std::uint16_t, N>>(from), Bits);
+    const V<N> size = (V<N>)((half & 0x7FFF) << 13) * kBiases;
+    return (V<N>)((Bits)size | (half & 0x8000) << 16);
+  }
+};
+
+struct Int8 {
+  static constexpr std::size_t kBytes = 1;
+  static float one(const std::uint8_t* from) { return static_cast<float>(read<std::int8_t>(from)); }
+  template <int N = kLanes>
+  static V<N> many(const std::uint8_t* from) {
+#if defined(__AVX2__)
+    if constexpr (N == 8) return (V<N>)_mm256_cvtepi32_ps(_mm256_cvtepi8_epi32(_mm_loadu_si64(from)));
+#endif
+    // Step by step: what is not twice as wide, compilers convert number by number; and eight bytes even then.
+    const auto wider = __builtin_convertvector(read<Numbers<std::int8_t, N>>(from), Numbers<std::int16_t, N>);
+    const auto wide = __builtin_convertvector(wider, Numbers<std::int32_t, N>);
+    return __builtin_convertvector(wide, V<N>);
+  }
+};
 
 // Calls body.template run<lanes, vectors>(first column) over tiles that cover all columns: wide ones first, then the
 // rest in halves. Four vectors a tile keep enough additions in flight to hide their latency.

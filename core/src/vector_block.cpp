@@ -46,10 +46,38 @@ float VectorStep::size(float mean_square, float& sum) const {
   return rate / std::sqrt(learner->epsilon + sum);
 }
 
+void NodeVectors::predict(const Features& hidden, Workspace& work, float* probabilities) const {
+  work.margins.resize(children_);
+  work.margins[0] = 0.0F;
+  work.bytes += score(hidden.values, work.margins.data() + first_);
+  const bool competing = first_ == 1 && children_ != 2;
+  if (first_ == 1 && children_ == 2) work.margins[0] = -work.margins[1];  // two that compete: one sigmoid
+  apply_link(competing ? Link::softmax : Link::logistic, work.margins.data(), children_, probabilities);
+}
+
+float NodeVectors::contributions(const Features& hidden, std::uint32_t child, float* added) const {
+  std::vector<float> own(dimension_ + std::size_t{1});
+  if (child >= first_) copy(child - first_, own.data());
+  for (std::uint32_t k = 0; k < dimension_; ++k) added[k] = own[k] * hidden.values[k];
+  return own[dimension_];
+}
+
+LinearBlock NodeVectors::linear() const {
+  LinearBlock block{first_ == 1 ? Link::softmax : Link::logistic, 1.0F, children_, {}, {}};
+  block.features.resize(dimension_);
+  std::iota(block.features.begin(), block.features.end(), 0U);
+  block.weights.resize((dimension_ + std::size_t{1}) * children_);
+  std::vector<float> own(dimension_ + std::size_t{1});
+  for (std::uint32_t c = first_; c < children_; ++c) {
+    copy(c - first_, own.data());
+    block.weights[c] = own[dimension_];
+    for (std::uint32_t k = 0; k < dimension_; ++k) block.weights[(k + 1) * children_ + c] = own[k];
+  }
+  return block;
+}
+
 VectorBlock::VectorBlock(std::uint32_t children, std::uint32_t dimension, bool softmax)
-    : children_(children),
-      dimension_(dimension),
-      first_(softmax ? 1 : 0),
+    : NodeVectors(children, dimension, softmax),
       stride_(padded(dimension + std::size_t{1})),
       values_(vectors() * stride_),
       squares_(vectors()) {}
@@ -58,44 +86,25 @@ std::size_t VectorBlock::bytes() const {
   return sizeof(VectorBlock) + (values_.capacity() + squares_.capacity()) * sizeof(float);
 }
 
-void VectorBlock::score(const float* hidden, float* scores) const {
+std::size_t VectorBlock::score(const float* hidden, float* scores) const {
   const VectorKernels& kernels = vector_kernels();
-  if (first_ == 1) scores[0] = 0.0F;
-  for (std::uint32_t i = 0; i < vectors(); ++i) scores[first_ + i] = kernels.dot(row(i), hidden, stride_);
+  for (std::uint32_t i = 0; i < vectors(); ++i) scores[i] = kernels.dot(row(i), hidden, stride_);
+  return values_.size() * sizeof(float);
 }
 
-void VectorBlock::predict(const Features& hidden, Workspace& work, float* probabilities) const {
-  work.margins.resize(children_);
-  score(hidden.values, work.margins.data());
-  work.bytes += values_.size() * sizeof(float);
-  const bool competing = first_ == 1 && children_ != 2;
-  if (first_ == 1 && children_ == 2) work.margins[0] = -work.margins[1];  // two that compete: one sigmoid
-  apply_link(competing ? Link::softmax : Link::logistic, work.margins.data(), children_, probabilities);
+void VectorBlock::copy(std::uint32_t i, float* vector) const {
+  std::copy_n(row(i), dimension_ + std::size_t{1}, vector);
 }
 
-float VectorBlock::contributions(const Features& hidden, std::uint32_t child, float* added) const {
-  const float* w = vector(child);
-  for (std::uint32_t k = 0; k < dimension_; ++k) added[k] = w == nullptr ? 0.0F : w[k] * hidden.values[k];
-  return w == nullptr ? 0.0F : w[dimension_];
-}
-
-LinearBlock VectorBlock::linear() const {
-  LinearBlock block{first_ == 1 ? Link::softmax : Link::logistic, 1.0F, children_, {}, {}};
-  block.features.resize(dimension_);
-  std::iota(block.features.begin(), block.features.end(), 0U);
-  block.weights.resize((dimension_ + std::size_t{1}) * children_);
-  for (std::uint32_t i = 0; i < vectors(); ++i) {
-    const std::uint32_t c = first_ + i;
-    block.weights[c] = row(i)[dimension_];
-    for (std::uint32_t k = 0; k < dimension_; ++k) block.weights[(k + 1) * children_ + c] = row(i)[k];
-  }
-  return block;
+void VectorBlock::score_all(const float* hidden, float* scores) const {
+  scores[0] = 0.0F;
+  score(hidden, scores + first_);
 }
 
 void VectorBlock::learn(const float* hidden, float mean_square, std::span<const std::uint32_t> positives, float weight,
                         const VectorStep& step, std::vector<float>& scores, float* gradient) {
   scores.resize(children_);
-  score(hidden, scores.data());
+  score_all(hidden, scores.data());
   if (first_ == 1) fixed_softmax(scores);
   else std::ranges::transform(scores, scores.begin(), fixed_sigmoid);
   for (float& share : scores) share = -share;
@@ -123,7 +132,7 @@ void VectorBlock::reset_child(std::uint32_t child, const float* hidden, std::uin
   double bias = -std::log(static_cast<double>(reached) + 1.0);
   if (first_ == 1) {
     std::vector<float> scores(children_);
-    score(hidden, scores.data());
+    score_all(hidden, scores.data());
     double siblings = 0.0;
     for (std::uint32_t c = 0; c < children_; ++c) {
       if (c != child) siblings += fixed_exp(static_cast<double>(bounded_score(scores[c])));

@@ -1,8 +1,10 @@
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <vector>
 
 #include "harness.hpp"
+#include "labelgrove/compaction.hpp"
 #include "labelgrove/vector_kernels.hpp"
 #include "support.hpp"
 
@@ -58,6 +60,48 @@ TEST("vector kernels: every width gives what plain loops give, to the last bit")
     }
     CHECK(mean == plain);
   }
+}
+
+// Numbers of that type between -2 and 2, in bytes, and what they are.
+template <typename Number, typename Make, typename Value>
+void check_stored(WeightType type, Make&& make, Value&& value_of) {
+  Random random(2);
+  for (std::size_t n = kVectorLanes; n <= 20 * kVectorLanes; n += kVectorLanes) {
+    std::vector<Number> numbers(4 * n);
+    std::vector<float> values;
+    for (Number& number : numbers) {
+      number = make(random.between(-2.0F, 2.0F));
+      values.push_back(value_of(number));
+    }
+    const auto* table = reinterpret_cast<const std::uint8_t*>(numbers.data());
+    const VectorKernels::Stored& stored = vector_kernels().stored[static_cast<std::size_t>(type)];
+    const std::vector<float> x = random_vector(random, n);
+    CHECK_EQ(stored.dot(table, x.data(), n), plain_dot({values.begin(), values.begin() + static_cast<long>(n)}, x));
+    const std::vector<std::uint32_t> rows{3, 0, 3, 1, 2, 0, 1, 2, 3, 1};
+    const std::vector<float> shares = random_vector(random, rows.size());
+    const std::vector<float> scale = random_vector(random, 4);
+    for (const float* given : {static_cast<const float*>(nullptr), scale.data()}) {
+      std::vector<float> mean(n);
+      stored.combine(table, rows.data(), shares.data(), given, rows.size(), mean.data(), n);
+      std::vector<float> plain(n);
+      for (std::size_t j = 0; j < rows.size(); ++j) {
+        const float share = given == nullptr ? shares[j] : shares[j] * scale[rows[j]];
+        for (std::size_t i = 0; i < n; ++i) plain[i] += share * values[rows[j] * n + i];
+      }
+      CHECK(mean == plain);
+    }
+  }
+}
+
+TEST("vector kernels: numbers of every type that compact models have are those that they stand for") {
+  check_stored<float>(WeightType::float32, [](float x) { return x; }, [](float x) { return x; });
+  check_stored<std::uint16_t>(WeightType::float16, to_half, [](std::uint16_t bits) {
+    const float size = std::ldexp(static_cast<float>((bits & 0x3FF) | 0x400), ((bits & 0x7FFF) >> 10) - 25);
+    return (bits & 0x8000) != 0 ? -size : size;  // none of these is subnormal
+  });
+  check_stored<std::int8_t>(
+      WeightType::int8, [](float x) { return static_cast<std::int8_t>(60.0F * x); },
+      [](std::int8_t x) { return static_cast<float>(x); });
 }
 
 TEST("vector kernels: no coordinate goes beyond the largest") {

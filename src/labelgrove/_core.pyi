@@ -120,6 +120,9 @@ class LomTree:
 
     def size(self) -> dict: ...
 
+    def nodes(self) -> dict:
+        """The tree and its statistics, as they are saved."""
+
     def learn(self, indptr: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], ids: Annotated[NDArray[numpy.uint32], dict(shape=(None,), order='C', device='cpu', writable=False)], values: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu', writable=False)], label_indptr: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], labels: Annotated[NDArray[numpy.uint32], dict(shape=(None,), order='C', device='cpu', writable=False)], begin: int, end: int, threads: int, weights: object | None = None) -> None: ...
 
     def remove_labels(self, labels: Annotated[NDArray[numpy.uint32], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> None: ...
@@ -144,9 +147,6 @@ class LomTree:
 
     @property
     def can_learn(self) -> bool: ...
-
-    def nodes(self) -> dict:
-        """The tree and its statistics, as they are saved."""
 
 class Forest:
     """A forest of decision trees; see core/include/labelgrove/forest.hpp."""
@@ -233,7 +233,7 @@ class OnlinePlt:
 
     def compact_threshold(self, dtype: int, most_bytes: int, threads: int) -> float:
         """
-        The least threshold with which the blocks take at most so many bytes; infinity where none does.
+        The least threshold with which all that one can drop takes at most so many bytes; infinity where nothing may stay.
         """
 
     @staticmethod
@@ -325,7 +325,7 @@ class CompactPlt:
 
     def compact_threshold(self, dtype: int, most_bytes: int, threads: int) -> float:
         """
-        The least threshold with which the blocks take at most so many bytes; infinity where none does.
+        The least threshold with which all that one can drop takes at most so many bytes; infinity where nothing may stay.
         """
 
     @staticmethod
@@ -381,6 +381,13 @@ class EmbeddingPlt:
 
     def paths(self, indptr: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], ids: Annotated[NDArray[numpy.uint32], dict(shape=(None,), order='C', device='cpu', writable=False)], values: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu', writable=False)], label_indptr: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], labels: Annotated[NDArray[numpy.uint32], dict(shape=(None,), order='C', device='cpu', writable=False)], threads: int) -> tuple: ...
 
+    def compact(self, dtype: int, threshold: float) -> dict: ...
+
+    def compact_threshold(self, dtype: int, most_bytes: int, threads: int) -> float:
+        """
+        The least threshold with which all that one can drop takes at most so many bytes; infinity where nothing may stay.
+        """
+
     @staticmethod
     def load(options: dict, arrays: dict, for_prediction: bool, let_go: object | None = None, check_only: bool = False) -> EmbeddingPlt:
         """
@@ -402,6 +409,58 @@ class EmbeddingPlt:
     def learn(self, indptr: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], ids: Annotated[NDArray[numpy.uint32], dict(shape=(None,), order='C', device='cpu', writable=False)], values: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu', writable=False)], label_indptr: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], labels: Annotated[NDArray[numpy.uint32], dict(shape=(None,), order='C', device='cpu', writable=False)], begin: int, end: int, threads: int, weights: object | None = None) -> None: ...
 
     def fit(self, indptr: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], ids: Annotated[NDArray[numpy.uint32], dict(shape=(None,), order='C', device='cpu', writable=False)], values: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu', writable=False)], label_indptr: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], labels: Annotated[NDArray[numpy.uint32], dict(shape=(None,), order='C', device='cpu', writable=False)], weights: object | None, epochs: int, threads: int, progress: Progress) -> None: ...
+
+    @property
+    def can_learn(self) -> bool: ...
+
+class CompactEmbedding:
+    """
+    The same in few bytes; see core/include/labelgrove/compact_embedding.hpp.
+    """
+
+    def top_k(self, indptr: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], ids: Annotated[NDArray[numpy.uint32], dict(shape=(None,), order='C', device='cpu', writable=False)], values: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu', writable=False)], k: int, beam_width: int, allowed: object | None, threads: int) -> tuple: ...
+
+    def above_threshold(self, indptr: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], ids: Annotated[NDArray[numpy.uint32], dict(shape=(None,), order='C', device='cpu', writable=False)], values: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu', writable=False)], thresholds: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu', writable=False)], allowed: object | None, threads: int) -> tuple: ...
+
+    def prepare_thresholds(self, thresholds: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> PreparedThresholds: ...
+
+    def above_prepared(self, indptr: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], ids: Annotated[NDArray[numpy.uint32], dict(shape=(None,), order='C', device='cpu', writable=False)], values: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu', writable=False)], thresholds: PreparedThresholds, threads: int) -> tuple: ...
+
+    def remove_labels(self, labels: Annotated[NDArray[numpy.uint32], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> None: ...
+
+    def tree(self) -> dict: ...
+
+    def labels(self) -> NDArray[numpy.uint32]: ...
+
+    @property
+    def examples_seen(self) -> int: ...
+
+    @property
+    def label_count(self) -> int: ...
+
+    def explain(self, indptr: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], ids: Annotated[NDArray[numpy.uint32], dict(shape=(None,), order='C', device='cpu', writable=False)], values: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu', writable=False)], label: int) -> dict: ...
+
+    def paths(self, indptr: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], ids: Annotated[NDArray[numpy.uint32], dict(shape=(None,), order='C', device='cpu', writable=False)], values: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu', writable=False)], label_indptr: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], labels: Annotated[NDArray[numpy.uint32], dict(shape=(None,), order='C', device='cpu', writable=False)], threads: int) -> tuple: ...
+
+    def compact(self, dtype: int, threshold: float) -> dict: ...
+
+    def compact_threshold(self, dtype: int, most_bytes: int, threads: int) -> float:
+        """
+        The least threshold with which all that one can drop takes at most so many bytes; infinity where nothing may stay.
+        """
+
+    @staticmethod
+    def load(options: dict, arrays: dict, for_prediction: bool, let_go: object | None = None, check_only: bool = False) -> CompactEmbedding:
+        """
+        What `save` gave. `let_go` is called, now and then, when what was read so far may go. To check only, the arrays are gone through, and what is returned need not hold them.
+        """
+
+    def save(self, for_prediction: bool, streamed: bool = False) -> dict:
+        """
+        Arrays by name; `streamed`, large ones are made while they are written, which the engine must outlast unchanged.
+        """
+
+    def size(self) -> dict: ...
 
     @property
     def can_learn(self) -> bool: ...

@@ -193,6 +193,84 @@ def test_what_cannot_be_is_refused(name: str, change: Any, says: str) -> None:
         _core.EmbeddingPlt.load(given, {**arrays, name: change(arrays[name])}, False)
 
 
+def packed(vectors: Any, dtype: str) -> tuple[Any, Any, Any]:
+    """Numbers as docs/format.md has them, the vectors' scales, and what the two stand for."""
+    rows = np.zeros((len(vectors), -(-vectors.shape[1] // 8) * 8), np.float32)
+    rows[:, : vectors.shape[1]] = vectors
+    scales = np.zeros(0, np.float32)
+    if dtype == "int8":
+        most = np.abs(rows).max(axis=1)
+        scales = most / np.float32(127)
+        inverse = np.divide(np.float32(127), most, out=np.zeros_like(most), where=most > 0)
+        numbers = np.rint(rows * inverse[:, None]).astype(np.int8)
+        return numbers, scales, numbers * scales[:, None]
+    numbers = rows.astype(dtype)
+    return numbers, scales, numbers.astype(np.float32)
+
+
+@pytest.mark.parametrize("loss", ["log", "softmax"])
+@pytest.mark.parametrize("dtype", ["float32", "float16", "int8"])
+def test_a_compact_copy_is_its_vectors_rounded(dtype: str, loss: str) -> None:
+    rng = np.random.default_rng(0)
+    X, y = rng.random((200, 30)) * (rng.random((200, 30)) < 0.3), rng.integers(0, 40, 200)
+    clf = EmbeddingClassifier(dimension=13, arity=3, max_leaf_size=3, loss=loss).fit(X, y)
+    saved = clf._learned.engine.save(False)
+    copy = clf.compact(dtype=dtype)
+    arrays = copy._learned.engine.save(True)
+    nodes = saved["node.vector"].reshape(-1, 14)
+    rounded = {**saved}
+    for name, vectors in (("feature", saved["feature.vector"].reshape(-1, 13)), ("node", nodes)):
+        numbers, scales, rounded[f"{name}.vector"] = packed(vectors[:, :13], dtype)
+        assert arrays[f"{name}.vector"].tobytes() == numbers.tobytes()
+        assert arrays[f"{name}.scale"].tolist() == scales.tolist()
+    assert arrays["node.bias"].tolist() == nodes[:, 13].tolist()
+    rounded["feature.vector"] = rounded["feature.vector"][:, :13].ravel()
+    rounded["node.vector"] = np.hstack([rounded["node.vector"][:, :13], nodes[:, 13:]]).ravel()
+    twin = _core.EmbeddingPlt.load(clf._learned.options.to_dict(), rounded, False)
+    asked = (*clf._learned.check_rows(X).arrays, 9, 0, None, 1)
+    mine, expected = copy._learned.engine.top_k(*asked), twin.top_k(*asked)
+    np.testing.assert_allclose(mine[1], expected[1], rtol=1e-4)
+    assert (mine[0] == expected[0]).mean() > 0.99  # but for the order of equals
+
+
+def test_short_vectors_are_dropped_first() -> None:
+    clf = EmbeddingClassifier(dimension=4, max_iter=3, arity=3).fit(np.eye(9), list("abcdefghi"))
+    clf.partial_fit(np.eye(9)[:3], list("abc"))
+    saved = clf._learned.engine.save(False)
+    lengths = np.linalg.norm(saved["feature.vector"].reshape(-1, 4), axis=1)
+    cut = float(np.sort(lengths)[4])
+    kept = clf.compact(threshold=cut * 0.999)._learned.engine.save(True)["feature.id"]
+    assert kept.tolist() == saved["feature.id"][lengths >= cut].tolist()
+    each = 4 + 4 * 8  # a feature's number, and its vector, filled up
+    assert clf._learned.engine.compact_threshold(0, 9 * each, 1) == 0.0
+    least = clf._learned.engine.compact_threshold(0, 5 * each, 1)
+    assert np.sort(lengths)[3] < least <= cut * (1 + 1e-6)
+    assert len(clf.compact(threshold=least)._learned.engine.save(True)["feature.id"]) == 5
+
+
+@pytest.mark.parametrize(
+    ("name", "change", "says"),
+    [
+        ("vector.type", lambda a: a + 1, "0 to 2"),
+        ("vector.type", lambda a: a[:0], "one number"),
+        ("feature.vector", lambda a: a[:-1], "as many vectors"),
+        ("node.vector", lambda a: a[:-8], "as many vectors"),
+        ("feature.scale", lambda a: a[:-1], "one number for each vector"),
+        ("node.scale", lambda a: a * np.nan, "not finite"),
+        ("node.bias", lambda a: a + 1e7, "not finite"),
+        ("node.bias", lambda a: a[:-1], "as many vectors"),
+        ("feature.id", lambda a: a * 0, "occurs twice"),
+        ("counters", lambda a: a[:-1], "3 numbers"),
+    ],
+)
+def test_compact_vectors_that_cannot_be_are_refused(name: str, change: Any, says: str) -> None:
+    clf = EmbeddingClassifier(dimension=4, max_iter=1).fit(np.eye(5), list("abcde"))
+    given, arrays = clf._learned.options.to_dict(), clf._learned.engine.compact(2, 0.0)
+    assert _core.CompactEmbedding.load(given, arrays, True).examples_seen == 5
+    with pytest.raises(ValueError, match=says):
+        _core.CompactEmbedding.load(given, {**arrays, name: change(arrays[name])}, True)
+
+
 def test_competing_labels_share_what_there_is() -> None:
     clf = EmbeddingClassifier(dimension=4, loss="softmax", arity=3, max_leaf_size=3)
     clf.fit(np.eye(9), list("abcdefghi"))

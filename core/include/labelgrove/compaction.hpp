@@ -33,7 +33,7 @@ struct CompactedBlock {
 
 // Throws std::length_error if the rows would take 4 GiB.
 CompactedBlock compacted(const LinearBlock& block, const Compaction& how);
-// The most bytes that such a block's arrays take.
+// The most bytes that such a block's arrays take, without biases and scales, of which none is dropped.
 std::uint64_t compacted_bytes(const LinearBlock& block, const Compaction& how);
 
 // Rounds to IEEE half precision, ties to even; what is too large becomes the largest finite number, and NaN becomes 0.

@@ -17,11 +17,9 @@
 
 #include "labelgrove/archive.hpp"
 #include "labelgrove/base.hpp"
-#include "labelgrove/explain.hpp"
-#include "labelgrove/feature_map.hpp"
+#include "labelgrove/embedding.hpp"
 #include "labelgrove/label_tree.hpp"
 #include "labelgrove/learner.hpp"
-#include "labelgrove/node_block.hpp"
 #include "labelgrove/progress.hpp"
 #include "labelgrove/tree_policy.hpp"
 #include "labelgrove/vector_block.hpp"
@@ -36,14 +34,12 @@ struct EmbeddingOptions : GrowthOptions {
   std::uint64_t seed = 0;
 };
 
-class EmbeddingPlt {
+class EmbeddingPlt final : public Embedding {
  public:
   // On a tree, which grows for labels that it does not have.
   EmbeddingPlt(const EmbeddingOptions& options, LabelTree tree);
   // What save() wrote. Throws std::invalid_argument, naming what does not hold, unless every invariant does.
   EmbeddingPlt(const EmbeddingOptions& options, const ArrayReader& saved, bool for_prediction);
-  EmbeddingPlt(const EmbeddingPlt&) = delete;
-  EmbeddingPlt& operator=(const EmbeddingPlt&) = delete;
 
   void save(ArrayWriter& out, bool for_prediction) const;
 
@@ -61,20 +57,10 @@ class EmbeddingPlt {
   // Learns from examples [begin, end) of a stream, one after another, at the full rate. A label without a leaf is new.
   // REQUIRES: can_learn(); ids increase, values are finite; labels are distinct.
   void learn(const Examples& examples, std::size_t begin, std::size_t end);
-  // Throws std::invalid_argument, and removes none, if one has no leaf or is given twice.
-  void remove_labels(std::span<const LabelId> labels);
 
   bool can_learn() const { return can_learn_; }
   bool usable() const { return usable_; }
   const EmbeddingOptions& options() const { return options_; }
-  const LabelTree& tree() const { return tree_; }
-  std::uint64_t examples_seen() const { return examples_seen_; }
-  std::span<const NodeBlock* const> blocks() const { return views_; }
-
-  // The example as the blocks know it: the mean of its features' vectors. What it points to is in `hidden`.
-  Features embed(const Features& x, Workspace& work, std::vector<float>& hidden) const;
-  // As explain_label(), of the example's own features.
-  LabelPath explain(const Features& x, LabelId label) const;
 
   struct Size {
     std::uint64_t weights = 0;
@@ -97,18 +83,10 @@ class EmbeddingPlt {
 
     void take(std::size_t labels);
   };
-  // An example's features as rows of vectors_, and how much of the mean each is.
-  struct Parts {
-    std::span<const std::uint32_t> rows;
-    std::span<const float> shares;
-  };
-
   float* vector(std::uint32_t row) { return vectors_.data() + row * stride_; }
   const float* vector(std::uint32_t row) const { return vectors_.data() + row * stride_; }
   std::uint32_t row_of(FeatureId feature);
-  // How much of the mean each feature is: its value over the sum of their sizes.
-  static void append_shares(const Features& x, std::vector<float>& shares);
-  void mean(const Parts& parts, float* hidden) const;
+  void mean(const Parts& parts, float* hidden) const override;
   float mean_square(const float* vector) const;
   void set_block(NodeId v, std::unique_ptr<VectorBlock> block);
   void grow(const float* hidden, LabelId label, NodeId& selected);
@@ -120,17 +98,11 @@ class EmbeddingPlt {
   void move(std::uint32_t row, float share, const float* gradient, float square, const VectorStep& step);
 
   EmbeddingOptions options_;
-  std::size_t stride_;  // of all vectors: the dimension, a bias, and what fills up
-  std::vector<FeatureId> dimensions_;
-  LabelTree tree_;
   TreePolicy policy_;
-  FeatureMap features_;
-  std::vector<float> vectors_;  // by row of features_
+  std::vector<float> vectors_;  // by row of features_, of stride_ numbers each
   std::vector<float> squares_;  // by row: the sum of the mean squares of its gradients
   std::vector<std::unique_ptr<VectorBlock>> blocks_;
-  std::vector<const NodeBlock*> views_;
   std::vector<std::uint64_t> reached_;  // by node: examples that had a label at or below it
-  std::uint64_t examples_seen_ = 0;
   bool can_learn_ = true;
   bool usable_ = true;
 };

@@ -20,17 +20,38 @@ struct VectorStep {
   float size(float mean_square, float& sum) const;
 };
 
-// The vectors of a node's children, the bias behind each. In a softmax the first child has none: its score is 0.
-class VectorBlock final : public NodeBlock {
+// A node's children as prediction sees them, wherever their vectors are. In a softmax the first child has none: its
+// score is 0.
+class NodeVectors : public NodeBlock {
+ public:
+  std::uint32_t children() const final { return children_; }
+  // `hidden` is an example as Embedding::embed() gives it, here and below.
+  void predict(const Features& hidden, Workspace& work, float* probabilities) const final;
+  float contributions(const Features& hidden, std::uint32_t child, float* added) const final;
+  LinearBlock linear() const final;
+  std::uint32_t vectors() const { return children_ - first_; }
+  // The i-th vector, and its bias behind it.
+  virtual void copy(std::uint32_t i, float* vector) const = 0;
+
+ protected:
+  NodeVectors(std::uint32_t children, std::uint32_t dimension, bool softmax)
+      : children_(children), dimension_(dimension), first_(softmax ? 1 : 0) {}
+
+  std::uint32_t children_;
+  std::uint32_t dimension_;
+  std::uint32_t first_;  // children without a vector
+
+ private:
+  // The scores of the children that have vectors; returns how many bytes were read.
+  virtual std::size_t score(const float* hidden, float* scores) const = 0;
+};
+
+// Those that learn, the bias behind each vector.
+class VectorBlock final : public NodeVectors {
  public:
   VectorBlock(std::uint32_t children, std::uint32_t dimension, bool softmax);
 
-  std::uint32_t children() const override { return children_; }
-  // `hidden` is an example as EmbeddingPlt::embed() gives it, here and below.
-  void predict(const Features& hidden, Workspace& work, float* probabilities) const override;
-  float contributions(const Features& hidden, std::uint32_t child, float* added) const override;
-  LinearBlock linear() const override;
-
+  void copy(std::uint32_t i, float* vector) const override;
   // The example is positive for these children, and counts `weight` times; its gradient is added to `gradient`.
   void learn(const float* hidden, float mean_square, std::span<const std::uint32_t> positives, float weight,
              const VectorStep& step, std::vector<float>& scores, float* gradient);
@@ -39,9 +60,6 @@ class VectorBlock final : public NodeBlock {
   // The child begins anew, likewise.
   void reset_child(std::uint32_t child, const float* hidden, std::uint64_t reached);
 
-  // The vector of a child, null for the first one of a softmax.
-  const float* vector(std::uint32_t child) const { return child < first_ ? nullptr : row(child - first_); }
-  std::uint32_t vectors() const { return children_ - first_; }
   float* row(std::uint32_t i) { return values_.data() + i * stride_; }
   const float* row(std::uint32_t i) const { return values_.data() + i * stride_; }
   std::span<float> squares() { return squares_; }
@@ -49,11 +67,9 @@ class VectorBlock final : public NodeBlock {
   std::size_t bytes() const;
 
  private:
-  void score(const float* hidden, float* scores) const;
+  std::size_t score(const float* hidden, float* scores) const override;
+  void score_all(const float* hidden, float* scores) const;
 
-  std::uint32_t children_;
-  std::uint32_t dimension_;
-  std::uint32_t first_;  // children without a vector
   std::size_t stride_;
   std::vector<float> values_;
   std::vector<float> squares_;  // by vector: the sum of the mean squares of its gradients

@@ -34,6 +34,14 @@ struct VectorKernels {
   // out = sum_j s[j] table[rows[j]]
   void (*combine)(const float* table, const std::uint32_t* rows, const float* s, std::size_t count, float* out,
                   std::size_t n);
+  // The same where the vectors' numbers are of another type, and are multiplied by scale[row] if there is a scale; a
+  // dot product leaves that to its caller.
+  struct Stored {
+    float (*dot)(const std::uint8_t* a, const float* b, std::size_t n);
+    void (*combine)(const std::uint8_t* table, const std::uint32_t* rows, const float* s, const float* scale,
+                    std::size_t count, float* out, std::size_t n);
+  };
+  Stored stored[3];  // by WeightType
 };
 
 // The variant that goes with kernels().

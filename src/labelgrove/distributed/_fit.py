@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import os
+import shutil
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Executor, wait
 from dataclasses import asdict, replace
@@ -19,7 +21,6 @@ from labelgrove._errors import DataError, ParameterError
 from labelgrove._interrupts import held_back, run_watched
 from labelgrove._labels import sorted_in_rows
 from labelgrove._parameters import thread_count
-from labelgrove._unfinished import Unfinished
 from labelgrove._version import __version__
 from labelgrove.data import open_dataset
 from labelgrove.data._mapped import HEADER, Dataset
@@ -160,9 +161,11 @@ class _Run:
         self._tell = progress
         self._core_progress = _core.Progress()
         self._stopped = False
-        self._unfinished = Unfinished(target)
-        work, data = self._unfinished.path, Path(dataset.path).resolve()
-        self._job = Job(str(data), str(work), self._options.to_dict(), 0, memory - _ALONE)
+        self._work = target.with_name(f".{target.name}.partial")
+        free = memory - _ALONE
+        self._job = Job(
+            str(Path(dataset.path).resolve()), str(self._work), self._options.to_dict(), 0, free
+        )
 
     def stop(self) -> None:
         """End soon, with a KeyboardInterrupt."""
@@ -176,7 +179,7 @@ class _Run:
         self._grow_trees()
         self._learn()
         self._save()
-        self._unfinished.remove()
+        shutil.rmtree(self._work)
 
     def _begin(self) -> None:
         """Keep the folder of an earlier call if that was the same."""
@@ -186,7 +189,7 @@ class _Run:
             parameters["tree"] = given.to_json()
         for name in ("n_jobs", "random_state"):  # the seed is among the options
             del parameters[name]
-        self._unfinished.begin(
+        request = json.dumps(
             {
                 "library": __version__,
                 "parameters": repr(sorted(parameters.items())),
@@ -194,6 +197,13 @@ class _Run:
                 "data": Path(self._job.data, HEADER).read_text("utf-8"),
             }
         )
+        record = self._work / "request.json"
+        if not record.is_file() or record.read_text("utf-8") != request:
+            shutil.rmtree(self._work, ignore_errors=True)
+            self._work.mkdir()
+            record.write_text(request, encoding="utf-8")
+        for path in self._work.glob(".*"):  # what a task had not finished
+            shutil.rmtree(path) if path.is_dir() else path.unlink()
 
     # --- stages ------------------------------------------------------------------------------
 

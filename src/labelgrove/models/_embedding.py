@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, ClassVar, NoReturn
+from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -169,8 +169,8 @@ class EmbeddingClassifier(OnlineClassifier, LabelTreeClassifier):
     """
 
     algorithm = "embedding"
-    _format = Format(EmbeddingOptions, _core.EmbeddingPlt.load)
-    _learned: Learned[EmbeddingOptions, _core.EmbeddingPlt] | None = None  # type: ignore[assignment]
+    _format = Format(EmbeddingOptions, _core.EmbeddingPlt.load, _core.CompactEmbedding.load)
+    _learned: Learned[EmbeddingOptions, _core.EmbeddingPlt | _core.CompactEmbedding] | None = None
     _progress: _core.Progress | None = None
     fit_progress = BatchClassifier.fit_progress
 
@@ -210,16 +210,6 @@ class EmbeddingClassifier(OnlineClassifier, LabelTreeClassifier):
         self.second_stage = second_stage
         self.n_jobs = n_jobs
         self.random_state = random_state
-
-    @property
-    def compact(self) -> NoReturn:  # as if it were not there
-        """There are no small copies: the blocks of other label trees have no vectors of features.
-
-        Raises
-        ------
-        AttributeError
-        """
-        raise AttributeError("EmbeddingClassifier has no compact copies")
 
     def _fit(self, X: Any, y: Any, sample_weight: Any) -> None:
         fit_at_once(self, X, y, partial(check_weights, sample_weight, most=MOST_WEIGHT))

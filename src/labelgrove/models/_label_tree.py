@@ -48,17 +48,19 @@ class LabelTreeClassifier(LabelClassifier):
         """Make a copy that takes few bytes, predicts, and cannot learn on.
 
         Weights may be dropped and rounded; each row of weights is written in the way that takes the
-        fewest bytes. A copy with ``dtype="float32"`` and no threshold predicts what this
+        fewest bytes. Of learnt vectors (:class:`EmbeddingClassifier`) numbers are rounded, and
+        features dropped. A copy with ``dtype="float32"`` and no threshold predicts what this
         model does, but for rounding where it learnt online. Saved and loaded, the weights
         stay in the mapped file, and processes that load the same file share them.
 
         Parameters
         ----------
         dtype : {"float32", "float16", "int8"}
-            How weights are held: in 4, 2 or 1 bytes. With "int8" every classifier has a scale of
-            its own. The bias is always a float32.
+            How weights are held: in 4, 2 or 1 bytes. With "int8" every classifier, or vector, has a
+            scale of its own. The bias is always a float32.
         threshold : float, optional
-            Drop weights that add less than this to the linear score of a feature of value 1.
+            Drop weights that add less than this to the linear score of a feature of value 1; or
+            features whose vectors are shorter than this, as fastText's cut-off does.
         max_bytes : int, optional
             In place of ``threshold``: how large the model's file may be. The least threshold that
             makes it fit is taken.
@@ -107,7 +109,9 @@ class LabelTreeClassifier(LabelClassifier):
             measure = partial(precision_at, X=X, y=y, places=PLACES, n_jobs=self.n_jobs)
         with self._guard.reading():
             learned, about = known(self._learned), self._about(front_end)
-            compacted = compact_copy(learned, about, dtype, least, most, measure, self.n_jobs)
+            compacted = compact_copy(
+                self._format, learned, about, dtype, least, most, measure, self.n_jobs
+            )
         copy: Self = clone(self)
         copy._learned = compacted
         copy._vocabulary = self._vocabulary

@@ -8,7 +8,6 @@ from typing import Annotated, Literal
 import typer
 
 from labelgrove._errors import ParameterError
-from labelgrove.cli._checkpoints import checkpoints_of
 from labelgrove.cli._choice import AUTO, TRIAL, chosen_algorithm
 from labelgrove.cli._learning import (
     ALL_PREDICTED,
@@ -29,8 +28,6 @@ from labelgrove.cli._models import (
 )
 from labelgrove.cli._options import (
     AS_FOUND,
-    CHECKPOINT,
-    CheckpointOption,
     DataArgument,
     ForPredictionOption,
     JobsOption,
@@ -66,7 +63,6 @@ EPILOG = (
 
 @gathered
 def train(
-    context: typer.Context,
     data: DataArgument,
     output: Annotated[
         str, typer.Option("--output", "-o", metavar="MODEL", help="Where to write the model.")
@@ -130,13 +126,11 @@ def train(
             "tcp://host:8786, which see DATA and MODEL under the same paths. For plt.",
         ),
     ] = None,
-    checkpoint: CheckpointOption = CHECKPOINT,
     json: JsonOption = False,
 ) -> None:
     """Learn a new model from DATA, one example after another.
 
-    Ctrl-C ends the learning early: what has been learnt so far is written to MODEL. After any other
-    stop the same command goes on from its last checkpoint.
+    Ctrl-C ends the learning early: what has been learnt so far is written to MODEL.
     """
     check_can_write(output)
     refuse_inputs(output, data)
@@ -173,7 +167,6 @@ def train(
             learning = learn_in_pieces(model, data, output, memory=memory, dask=dask)
             report_learning(learning, output, as_json=json)
             return
-        kept = checkpoints_of(output, context.params, checkpoint)
-        learning = learn_from(model, source, passes, record=record, checkpoints=kept)
+        learning = learn_from(model, source, passes, record=record)
     write_record(progressive, learning, output, data)
-    finish_learning(learning, output, for_prediction=for_prediction, as_json=json, checkpoints=kept)
+    finish_learning(learning, output, for_prediction=for_prediction, as_json=json)

@@ -10,10 +10,9 @@ from typing import Any
 
 import numpy as np
 
-from labelgrove import _core
 from labelgrove._errors import ParameterError
 from labelgrove._parameters import choice, integer, real, thread_count
-from labelgrove.models.engine._archive import About, model_state
+from labelgrove.models.engine._archive import About, Format, model_state
 from labelgrove.models.engine._learned import AnyLearned, Arrays, Learned, TreeEngine
 from labelgrove.models.engine._records import DTYPES, PLACES, CompactionReport, Options
 from labelgrove.models.engine._staged import StagedEngine
@@ -27,7 +26,6 @@ _UNKNOWN = 10**15
 _UNMEASURED = (0.123456,) * len(PLACES)
 
 LearnedTree = Learned[Options, TreeEngine]
-CompactTree = Learned[Options, _core.CompactPlt]
 
 
 def checked_compaction(
@@ -49,6 +47,7 @@ def checked_compaction(
 
 
 def compact_copy(
+    form: Format,
     learned: LearnedTree,
     about: About,
     dtype: str,
@@ -56,7 +55,7 @@ def compact_copy(
     max_bytes: int | None,
     measure: Callable[[AnyLearned], tuple[float, ...]] | None,
     n_jobs: int | None,
-) -> CompactTree:
+) -> LearnedTree:
     """Copy what was learnt into few bytes; it shares nothing with the original.
 
     ``measure`` gives the precision that the report tells, before and after.
@@ -72,10 +71,10 @@ def compact_copy(
         None if measure is None else _UNMEASURED,
     )
     if max_bytes is not None:
-        least = _least_threshold(learned, about, report, max_bytes, thread_count(n_jobs))
+        least = _least_threshold(form, learned, about, report, max_bytes, thread_count(n_jobs))
         report = replace(report, threshold=least)
     arrays = learned.engine.compact(DTYPES[dtype], report.threshold)
-    compacted = _loaded(learned, arrays, report)
+    compacted = _loaded(form, learned, arrays, report)
     report = replace(
         _for_json(report),
         weights_after=int(compacted.engine.size()["weights"]),
@@ -89,21 +88,26 @@ def compact_copy(
 
 
 def _least_threshold(
-    learned: LearnedTree, about: About, report: CompactionReport, max_bytes: int, threads: int
+    form: Format,
+    learned: LearnedTree,
+    about: About,
+    report: CompactionReport,
+    max_bytes: int,
+    threads: int,
 ) -> float:
     """The least threshold with which the model's file takes so many bytes at most.
 
-    What the weights take is counted, what everything else takes is known from a copy without
-    weights. Only the header grows with its numbers; room is left for the longest ones.
+    What may be dropped is counted, what everything else takes is known from a copy without it.
+    Only the header grows with its numbers; room is left for the longest ones.
     """
     dtype = DTYPES[report.dtype]
     hollow = learned.engine.compact(dtype, math.inf)
-    empty = _loaded(learned, hollow, report)
+    empty = _loaded(form, learned, hollow, report)
     least = _file_bytes(empty, about, hollow)
     if least > max_bytes:
         raise ParameterError(
-            f"max_bytes={max_bytes}: this model takes {least} bytes even without a weight but the "
-            "biases"
+            f"max_bytes={max_bytes}: this model takes {least} bytes even without all that a "
+            "threshold can drop"
         )
     full = {
         name: array if array.size else np.broadcast_to(array.dtype.type(0), max_bytes)
@@ -111,15 +115,16 @@ def _least_threshold(
     }
     weights = sum(full[name].nbytes for name in full if not hollow[name].size)
     rest = _file_bytes(empty, about, full) - weights
-    biases = hollow["weights.bias"].nbytes + hollow["weights.scale"].nbytes
-    return learned.engine.compact_threshold(dtype, max(max_bytes - rest, 0) + biases, threads)
+    return learned.engine.compact_threshold(dtype, max(max_bytes - rest, 0), threads)
 
 
-def _loaded(learned: LearnedTree, arrays: Arrays, report: CompactionReport) -> CompactTree:
+def _loaded(
+    form: Format, learned: LearnedTree, arrays: Arrays, report: CompactionReport
+) -> LearnedTree:
+    assert form.load_compact is not None  # label trees have one
+    engine = form.load_compact(learned.options.to_dict(), arrays, True, None, False)
     return Learned(
-        engine=StagedEngine.load(
-            _core.CompactPlt.load(learned.options.to_dict(), arrays, True), arrays
-        ),
+        engine=StagedEngine.load(engine, arrays),
         options=learned.options,
         labels=learned.labels.copy(),
         features=copy.deepcopy(learned.features),
@@ -136,5 +141,5 @@ def _for_json(report: CompactionReport) -> CompactionReport:
     return replace(report, threshold=min(report.threshold, _MOST))  # JSON knows no infinity
 
 
-def _file_bytes(compacted: CompactTree, about: About, arrays: Any) -> int:
+def _file_bytes(compacted: LearnedTree, about: About, arrays: Any) -> int:
     return model_bytes(*model_state(compacted, about, for_prediction=True, arrays=arrays))

@@ -126,10 +126,10 @@ class TreeEngine(Engine, Protocol):
         """Ends of the paths to labels, and the probability of every node given its parent."""
 
     def compact(self, dtype: int, threshold: float) -> Arrays:
-        """What `CompactPlt` loads."""
+        """What `Format.load_compact` takes."""
 
     def compact_threshold(self, dtype: int, most_bytes: int, threads: int) -> float:
-        """The least threshold with which all blocks take at most so many bytes."""
+        """The least threshold with which what it may drop takes at most so many bytes."""
 
 
 OptionsT_co = TypeVar("OptionsT_co", bound=Options, covariant=True)

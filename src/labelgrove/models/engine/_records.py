@@ -105,7 +105,8 @@ class CompactionReport:
     dtype : {"float32", "float16", "int8"}
         How weights are held.
     threshold : float
-        Weights that add less than this to the linear score of a feature of value 1 were dropped.
+        Weights that add less than this to the linear score of a feature of value 1 were dropped, or
+        features whose vectors are shorter.
     weights_before, weights_after : int
         Weights held.
     bytes_before, bytes_after : int

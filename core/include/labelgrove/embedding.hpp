@@ -1,0 +1,72 @@
+// What learnt vectors predict by, whether they go on learning or not: an example is the mean of its features' vectors,
+// weighted by their values, and every node of a label tree scores it by a vector of its own.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "labelgrove/archive.hpp"
+#include "labelgrove/base.hpp"
+#include "labelgrove/compaction.hpp"
+#include "labelgrove/explain.hpp"
+#include "labelgrove/feature_map.hpp"
+#include "labelgrove/label_tree.hpp"
+#include "labelgrove/node_block.hpp"
+
+namespace labelgrove {
+
+class Embedding {
+ public:
+  Embedding(const Embedding&) = delete;
+  Embedding& operator=(const Embedding&) = delete;
+
+  const LabelTree& tree() const { return tree_; }
+  std::span<const NodeBlock* const> blocks() const { return views_; }
+  std::uint64_t examples_seen() const { return examples_seen_; }
+  // Throws std::invalid_argument, and removes none, if one has no leaf or is given twice.
+  void remove_labels(std::span<const LabelId> labels);
+
+  // The example as the blocks know it: the mean of its features' vectors. What it points to is in `hidden`.
+  Features embed(const Features& x, Workspace& work, std::vector<float>& hidden) const;
+  // As explain_label(), of the example's own features.
+  LabelPath explain(const Features& x, LabelId label) const;
+
+  // Writes what CompactEmbedding reads. Features whose vectors are shorter than the threshold are left out.
+  void write_compact(const Compaction& how, ArrayWriter& out) const;
+  // The least threshold with which the vectors of features take at most so many bytes.
+  float threshold_for(WeightType type, std::uint64_t most_bytes) const;
+
+ protected:
+  // An example's features as rows of features_, and how much of the mean each is.
+  struct Parts {
+    std::span<const std::uint32_t> rows;
+    std::span<const float> shares;
+  };
+
+  Embedding(std::uint32_t dimension, LabelTree tree);
+  ~Embedding() = default;
+
+  // Throws std::invalid_argument if one is out of range or occurs twice. REQUIRES: there are none yet.
+  void take_features(std::span<const FeatureId> ids);
+  // How much of the mean each feature is: its value over the sum of their sizes.
+  static void append_shares(const Features& x, std::vector<float>& shares);
+  // hidden[0], …, hidden[stride_ - 1]: the mean, and zeros behind it; or a 1, where biases meet it.
+  virtual void mean(const Parts& parts, float* hidden) const = 0;
+
+  std::uint32_t dimension_;
+  std::size_t stride_;  // of an example: the dimension, a bias, and what fills up
+  LabelTree tree_;
+  FeatureMap features_;
+  std::vector<const NodeBlock*> views_;
+  std::uint64_t examples_seen_ = 0;
+  std::size_t vector_bytes_;  // of a feature's
+
+ private:
+  void copy(std::uint32_t row, std::vector<float>& vector) const;
+  std::vector<float> lengths() const;
+
+  std::vector<FeatureId> coordinates_;  // 0, …, dimension - 1: what the blocks take for features
+};
+
+}  // namespace labelgrove
