@@ -45,8 +45,8 @@ def every_check() -> list[Any]:
         pytest.param(model, check, id=f"{name}-{check.__name__}-{number}")
         for name, model in MODELS.items()
         for number, check in enumerate(checks.yield_checks(model))
-        # Thousands of rows each, which sets of labels make no different.
-        if name != "sets" or check.__name__ != "check_bounded_memory_growth"
+        # Thousands of rows each; what grows is the model within, and a LOMtree's nodes are limited.
+        if name == "online plt" or check.__name__ != "check_bounded_memory_growth"
     ]
 
 

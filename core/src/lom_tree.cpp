@@ -1,29 +1,13 @@
 #include "labelgrove/lom_tree.hpp"
 
 #include <algorithm>
-#include <stdexcept>
 
 namespace labelgrove {
 namespace {
 
 constexpr NodeId kTop = LomTree::kRoot;
 
-// The bounds of a slope: a margin always says something, and never everything.
-constexpr double kLeastSlope = 0.5;
-constexpr double kMostSlope = 30.0;
-
 }  // namespace
-
-void Side::learn(float margin, bool right) {
-  const auto m = static_cast<double>(margin);
-  const double p = probability(margin);
-  curvature_ += p * (1.0 - p) * m * m;
-  slope_ = std::clamp(slope_ + ((right ? 1.0 : 0.0) - p) * m / curvature_, kLeastSlope, kMostSlope);
-}
-
-bool Side::can_be(double slope, double curvature) {
-  return slope >= kLeastSlope && slope <= kMostSlope && curvature >= Side().curvature_ && std::isfinite(curvature);
-}
 
 LomTree::LomTree(const LomTreeOptions& options) : options_(options), nodes_(1) {}
 
@@ -39,9 +23,8 @@ void LomTree::learn(const Features& given, LabelId label, float weight) {
     ++passed_over_;
     return;
   }
-  if (label >= states_.size()) states_.resize(label + std::size_t{1}, State::unknown);
   usable_ = false;  // until all is done
-  states_[label] = State::there;
+  known_.see(label);
   Features x = given;
   if (options_.normalize) {
     const double scale = unit_scale(x);
@@ -159,24 +142,6 @@ NodeId LomTree::train(Node& node, const Features& x, float weight, ClassCount& s
 
 float LomTree::margin(NodeId v, const Features& x, Workspace& work) const {
   return nodes_[v].regressor.margin(x, work);
-}
-
-void LomTree::remove_labels(std::span<const LabelId> labels) {
-  std::vector<LabelId> sorted(labels.begin(), labels.end());
-  std::ranges::sort(sorted);
-  if (!std::ranges::all_of(sorted, [this](LabelId label) { return has(label); }) ||
-      std::ranges::adjacent_find(sorted) != sorted.end()) {
-    throw std::invalid_argument("a label to be removed was not learnt, or is given twice");
-  }
-  for (const LabelId label : sorted) states_[label] = State::removed;
-}
-
-std::vector<LabelId> LomTree::labels() const {
-  std::vector<LabelId> there;
-  for (LabelId label = 0; label < label_count(); ++label) {
-    if (has(label)) there.push_back(label);
-  }
-  return there;
 }
 
 LomTree::Size LomTree::size() const {

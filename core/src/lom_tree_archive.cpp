@@ -5,58 +5,29 @@
 
 #include "labelgrove/archive_check.hpp"
 #include "labelgrove/lom_tree.hpp"
+#include "labelgrove/regressor_archive.hpp"
 
 namespace labelgrove {
+
 void LomTree::save(ArrayWriter& out, bool for_prediction) const {
   auto counters = out.u64("counters", 2);
-  counters[0] = label_count();
+  counters[0] = known_.count();
   counters[1] = examples_seen();
-  auto states = out.bytes("label.state", label_count());
-  for (LabelId label = 0; label < label_count(); ++label) states[label] = static_cast<std::uint8_t>(states_[label]);
+  known_.save(out);
   save_nodes(out, for_prediction);
-
-  save_regressors(out, for_prediction);
-}
-
-void LomTree::save_regressors(ArrayWriter& out, bool for_prediction) const {
-  std::vector<Regressor::Term> terms;
-  const auto inner = static_cast<std::size_t>(inner_nodes());
-  auto sizes = out.u32("block.features", inner);
-  std::size_t features = 0;
-  std::size_t i = 0;
+  std::vector<const Regressor*> regressors;
   for (const Node& node : nodes_) {
-    if (node.is_leaf()) continue;
-    node.regressor.collect(for_prediction, terms);
-    sizes[i] = static_cast<std::uint32_t>(terms.size());
-    features += sizes[i++];
+    if (!node.is_leaf()) regressors.push_back(&node.regressor);
   }
-  const bool with_state = options_.learner.has_state() && !for_prediction;
-  FeatureId* next_feature = out.u32("weights.feature", features).data();
-  float* next_weight = out.f32("weights.value", features + inner).data();
-  float* next_state = with_state ? out.f32("weights.state", features + inner).data() : nullptr;
-  for (const Node& node : nodes_) {
-    if (node.is_leaf()) continue;
-    node.regressor.collect(for_prediction, terms);
-    const Regressor::Term bias = node.regressor.bias();
-    *next_weight++ = bias.weight;
-    if (with_state) *next_state++ = bias.state;
-    for (const Regressor::Term& term : terms) {
-      *next_feature++ = term.feature;
-      *next_weight++ = term.weight;
-      if (with_state) *next_state++ = term.state;
-    }
-  }
+  save_regressors(out, regressors, options_.learner, for_prediction);
 }
 
 void LomTree::save_nodes(ArrayWriter& out, bool for_prediction) const {
   const std::size_t n = nodes_.size();
-  auto left = out.u32("node.left", n);
-  auto right = out.u32("node.right", n);
+  save_routes(out, nodes());
   auto sizes = out.u32("node.classes", n);
   std::size_t entries = 0;
   for (NodeId v = 0; v < n; ++v) {
-    left[v] = nodes_[v].left;
-    right[v] = nodes_[v].right;
     sizes[v] = static_cast<std::uint32_t>(nodes_[v].classes.size());
     entries += sizes[v];
   }
@@ -69,8 +40,6 @@ void LomTree::save_nodes(ArrayWriter& out, bool for_prediction) const {
       reached[entry++] = count.reached;
     }
   }
-  auto slopes = out.f64("node.slope", n);
-  for (NodeId v = 0; v < n; ++v) slopes[v] = nodes_[v].side.slope();
   save_weights(out, entries);
   if (!for_prediction) save_statistics(out, entries);
 }
@@ -115,52 +84,27 @@ LomTree::LomTree(const LomTreeOptions& options, const ArrayReader& saved, bool f
   const auto counters = saved.u64("counters");
   require(counters.size() == 2 && counters[0] < kNone / 2 && counters[1] <= kMostExamples,
           "array 'counters' must hold 2 numbers, of labels and of examples");
-  const auto states = saved.bytes("label.state");
-  require(states.size() == counters[0] && std::ranges::all_of(states, [](std::uint8_t state) { return state <= 2; }),
-          "array 'label.state' must hold a number from 0 to 2 for every label");
-  for (const std::uint8_t state : states) states_.push_back(static_cast<State>(state));
-  load_nodes(saved);
+  known_ = KnownLabels(saved, counters[0]);
+  nodes_ = saved_routes<Node>(saved);
   load_classes(saved);
   if (saved.has("class.weight")) load_weights(saved);
   if (!for_prediction) load_statistics(saved);
-  load_regressors(saved, for_prediction);
+  std::vector<Regressor*> regressors;
+  std::vector<NodeId> inner;
+  for (NodeId v = 0; v < nodes_.size(); ++v) {
+    if (nodes_[v].is_leaf()) continue;
+    regressors.push_back(&nodes_[v].regressor);
+    inner.push_back(v);
+  }
+  load_regressors(saved, regressors, options_.learner, for_prediction,
+                  [&](std::size_t i) { return node_name(inner[i]); });
   require(nodes_[kRoot].reached <= counters[1], "the classes at the root are more than the examples");
   passed_over_ = counters[1] - nodes_[kRoot].reached;
-  std::vector<State> unseen = states_;
-  for (const ClassCount& count : nodes_[kRoot].classes.all()) unseen[count.label] = State::unknown;
-  require(std::ranges::all_of(unseen, [](State state) { return state == State::unknown; }),
-          "a label is known, but was never at the root");
+  for (LabelId label = 0; label < known_.count(); ++label) {
+    require(!known_.knows(label) || nodes_[kRoot].classes.find(label) != nullptr,
+            "a label is known, but was never at the root");
+  }
   require(inner_nodes() == 0 || inner_nodes() <= max_nodes(), "there are more inner nodes than there may be");
-}
-
-void LomTree::load_nodes(const ArrayReader& saved) {
-  const auto left = saved.u32("node.left");
-  const auto right = saved.u32("node.right");
-  require(!left.empty() && left.size() == right.size() && left.size() < kNone,
-          "arrays 'node.left' and 'node.right' must hold a number for every node");
-  nodes_.resize(left.size());
-  const auto n = static_cast<NodeId>(nodes_.size());
-  Pieces slopes("node.slope", saved.f64("node.slope"));
-  for (NodeId v = 0; v < n; ++v) {
-    const double slope = slopes.one();
-    require(Side::can_be(slope, Side().curvature()), node_name(v) + ": the slope is out of range");
-    nodes_[v].side.restore(slope, Side().curvature());
-    nodes_[v].left = left[v];
-    nodes_[v].right = right[v];
-    if (left[v] == kNone && right[v] == kNone) continue;
-    for (const NodeId child : {left[v], right[v]}) {
-      require(child < n && child != kRoot && nodes_[child].parent == kNone,
-              node_name(v) + ": a child does not exist, or has another parent");
-      nodes_[child].parent = v;
-    }
-  }
-  slopes.finish();
-  std::vector<NodeId> found{kRoot};
-  for (std::size_t i = 0; i < found.size(); ++i) {
-    const Node& node = nodes_[found[i]];
-    if (!node.is_leaf()) found.insert(found.end(), {node.left, node.right});
-  }
-  require(found.size() == nodes_.size(), "a node is not below the root");
 }
 
 void LomTree::load_classes(const ArrayReader& saved) {
@@ -172,8 +116,7 @@ void LomTree::load_classes(const ArrayReader& saved) {
     for (std::uint32_t left = sizes.one(); left > 0; --left) {
       ClassCount count{.label = labels.one()};
       const std::uint64_t came = reached.one();
-      require(count.label < states_.size() && states_[count.label] != State::unknown &&
-                  node.classes.find(count.label) == nullptr,
+      require(known_.knows(count.label) && node.classes.find(count.label) == nullptr,
               node_name(v) + ": a class is not known, or occurs twice");
       require(came > 0 && came <= ClassCount::kMostOfAClass && came <= kMostExamples - node.reached,
               node_name(v) + ": the number of examples of a class is out of range");
@@ -262,31 +205,6 @@ void LomTree::load_statistics(const ArrayReader& saved) {
     require(node.is_leaf() || node.smallest == std::min(nodes_[node.left].smallest, nodes_[node.right].smallest),
             "a node's smallest leaf is not that of one of its children");
   }
-}
-
-void LomTree::load_regressors(const ArrayReader& saved, bool for_prediction) {
-  Pieces sizes("block.features", saved.u32("block.features"));
-  Pieces features("weights.feature", saved.u32("weights.feature"));
-  Pieces weights("weights.value", saved.f32("weights.value"));
-  const bool with_state = options_.learner.has_state() && !for_prediction;
-  Pieces states("weights.state", with_state ? saved.f32("weights.state") : std::span<const float>());
-  for (NodeId v = 0; v < nodes_.size(); ++v) {
-    Node& node = nodes_[v];
-    if (node.is_leaf()) continue;
-    const auto known = features.take(sizes.one());
-    std::vector<FeatureId> sorted(known.begin(), known.end());
-    std::ranges::sort(sorted);
-    require(sorted.empty() || sorted.back() < kNone / 2, node_name(v) + ": a feature id is out of range");
-    require(std::ranges::adjacent_find(sorted) == sorted.end(), node_name(v) + ": a feature occurs twice");
-    const auto node_weights = weights.take(known.size() + 1);
-    const auto node_states = states.take(with_state ? known.size() + 1 : 0);
-    require_learnable(options_.learner, node_weights, node_states, node_name(v));
-    node.regressor = Regressor(options_.learner, known, node_weights, node_states, !for_prediction);
-  }
-  sizes.finish();
-  features.finish();
-  weights.finish();
-  states.finish();
 }
 
 }  // namespace labelgrove

@@ -190,7 +190,7 @@ void Regressor::keep(const Features& x, std::size_t unknown, const Workspace& wo
 }
 
 Regressor::Margins Regressor::learn(const LearnerOptions& options, const Features& x, float target, float weight,
-                                    Workspace& work) {
+                                    Workspace& work, float offset) {
   const bool there = lies_there(x);
   const std::size_t unknown = there ? 0 : gather(x, work);
   float* weights = there ? cells_.get() : work.gathered.data();
@@ -202,11 +202,11 @@ Regressor::Margins Regressor::learn(const LearnerOptions& options, const Feature
   } else {
     margin = kernels().run_margin(weights, x.values, x.size);
   }
-  margin += bias_;
+  margin += bias_ + offset;
   const float moved = step(options, x, target, weight, margin, weights, behind, variance + bias_state_, work);
   if (moved == 0.0F) return {margin, margin};
   if (!there) keep(x, unknown, work);
-  return {margin, bias_ + kernels().run_margin(there ? cells_.get() : work.gathered.data(), x.values, x.size)};
+  return {margin, offset + bias_ + kernels().run_margin(there ? cells_.get() : work.gathered.data(), x.values, x.size)};
 }
 
 // Changes the bias and the weights, as SiblingBlock::learn does. Returns 0 if nothing changed.

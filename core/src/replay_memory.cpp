@@ -17,16 +17,22 @@ void ReplayMemory::append(ExampleId example, std::span<const std::uint32_t> posi
   entries_.push_back(make_entry(example, positives));
 }
 
+std::uint32_t ReplayMemory::next_place(std::uint64_t seed, std::uint64_t capacity) const {
+  if (capacity == 0 || entries_.size() < capacity) return static_cast<std::uint32_t>(entries_.size());
+  const std::uint64_t slot = draw(seed, Draw::reservoir, reached_ + 1) % (reached_ + 1);
+  return slot < capacity ? static_cast<std::uint32_t>(slot) : kNone;
+}
+
 ExampleId ReplayMemory::offer(std::uint64_t seed, std::uint64_t capacity, ExampleId example,
                               std::span<const std::uint32_t> positives) {
+  const std::uint32_t place = next_place(seed, capacity);
   ++reached_;
-  if (capacity == 0 || entries_.size() < capacity) {
+  if (place == kNone) return example;
+  if (place == entries_.size()) {
     append(example, positives);
     return kNone;
   }
-  const std::uint64_t slot = draw(seed, Draw::reservoir, reached_) % reached_;
-  if (slot >= capacity) return example;
-  Entry& entry = entries_[static_cast<std::size_t>(slot)];
+  Entry& entry = entries_[place];
   if (entry.count > 1) pool_waste_ += entry.count;
   const ExampleId evicted = std::exchange(entry, make_entry(example, positives)).example;
   if (pool_waste_ * 2 > pool_.size()) compact();

@@ -52,7 +52,7 @@ std::uint64_t smallest_leaf(const LomTree& tree, NodeId v) {
   return node.is_leaf() ? node.smallest : std::min(smallest_leaf(tree, node.left), smallest_leaf(tree, node.right));
 }
 
-std::vector<Scored> found_by(const LomTree& tree, const LomScope& scope, const Example& x, std::size_t k,
+std::vector<Scored> found_by(const LomTree& tree, const LabelScope& scope, const Example& x, std::size_t k,
                              std::size_t leaves = 3) {
   LomSearcher searcher(tree, scope, leaves);
   std::vector<Scored> found;
@@ -65,11 +65,11 @@ TEST("the features and the bias add up to the margins on the route, which ends w
   for (const LearnerKind learner : kEveryLearner) {
     LomTree tree(options(learner));
     learn(tree, stream, 0, stream.size());
-    const LomScope scope(tree);
+    const LabelScope scope(tree.known());
     LomSearcher searcher(tree, scope, 1);
     for (std::size_t i = 0; i < 20; ++i) {
       const Features x = stream.x[i].view();
-      const LomRoute route = explain_route(tree, x);
+      const Route route = explain_route(tree, x);
       Workspace work;
       for (std::size_t step = 0; step < route.bias.size(); ++step) {
         const float found = tree.margin(route.nodes[step], x, work);
@@ -126,17 +126,17 @@ TEST("LOMtree grows with the classes seen") {
     seen.insert(stream.labels[i].front());
     CHECK((tree.nodes().size() - 1) / 2 <= 4 * seen.size() - 1);
   }
-  CHECK_EQ(tree.labels().size(), seen.size());
+  CHECK_EQ(tree.known().there().size(), seen.size());
 }
 
 TEST("LOMtree search: ranks all classes") {
   const Stream stream = classes(600);
   LomTree tree(options());
-  const LomScope empty(tree);
+  const LabelScope empty(tree.known());
   CHECK(found_by(tree, empty, stream.x[0], 3).empty());
   learn(tree, stream, 0, 600);
-  const LomScope all(tree);
-  const std::size_t known = tree.labels().size();
+  const LabelScope all(tree.known());
+  const std::size_t known = tree.known().there().size();
   for (std::size_t i = 0; i < 600; i += 29) {
     const auto ranked = found_by(tree, all, stream.x[i], 1000);
     REQUIRE(found_by(tree, all, stream.x[i], 1000, 1).size() == known);
@@ -156,7 +156,7 @@ TEST("LOMtree search: ranks all classes") {
         CHECK(same_bits(best[j].probability, ranked[j].probability));
       }
     }
-    LomScope above(tree);
+    LabelScope above(tree.known());
     above.set_thresholds(std::vector<float>{0.01F});
     LomSearcher searcher(tree, above, 3);
     std::vector<Scored> found;
@@ -164,7 +164,7 @@ TEST("LOMtree search: ranks all classes") {
     CHECK_EQ(found.size(), static_cast<std::size_t>(std::ranges::count_if(
                                ranked, [](const Scored& one) { return one.probability >= 0.01F; })));
     const std::vector<LabelId> two{ranked[1].label, ranked[4].label, 5000};
-    const auto allowed = found_by(tree, LomScope(tree, two), stream.x[i], 1);
+    const auto allowed = found_by(tree, LabelScope(tree.known(), two), stream.x[i], 1);
     REQUIRE(allowed.size() == 1);
     CHECK_EQ(allowed[0].label, ranked[1].label);
   }
@@ -174,12 +174,13 @@ TEST("LOMtree forgets labels that are removed") {
   const Stream stream = classes(300);
   LomTree tree(options());
   learn(tree, stream, 0, 300);
-  const LabelId gone = found_by(tree, LomScope(tree), stream.x[0], 1)[0].label;
-  tree.remove_labels(std::vector<LabelId>{gone});
-  CHECK(!tree.has(gone));
-  for (std::size_t i = 0; i < 300; ++i) CHECK(found_by(tree, LomScope(tree), stream.x[i], 1)[0].label != gone);
+  const LabelId gone = found_by(tree, LabelScope(tree.known()), stream.x[0], 1)[0].label;
+  tree.known().remove(std::vector<LabelId>{gone});
+  CHECK(!tree.known().has(gone));
+  for (std::size_t i = 0; i < 300; ++i)
+    CHECK(found_by(tree, LabelScope(tree.known()), stream.x[i], 1)[0].label != gone);
   for (const auto& wrong : {std::vector<LabelId>{gone}, std::vector<LabelId>{0, 0}, std::vector<LabelId>{4000}}) {
-    CHECK_THROWS(std::invalid_argument, tree.remove_labels(wrong));
+    CHECK_THROWS(std::invalid_argument, tree.known().remove(wrong));
   }
 }
 
@@ -188,7 +189,7 @@ TEST("LOMtree goes on as if it had never been saved") {
   for (const LearnerKind learner : kEveryLearner) {
     LomTree tree(options(learner));
     learn(tree, stream, 0, 400);
-    tree.remove_labels(std::vector<LabelId>{1});
+    tree.known().remove(std::vector<LabelId>{1});
     const MemoryArchive full = saved(tree);
     LomTree again(options(learner), full, false);
     CHECK(saved(again) == full);
@@ -200,8 +201,8 @@ TEST("LOMtree goes on as if it had never been saved") {
     CHECK(!reader.can_learn());
     CHECK(saved(reader, true) == small);
     for (std::size_t i = 0; i < 700; i += 31) {
-      const auto one = found_by(tree, LomScope(tree), stream.x[i], 4);
-      const auto other = found_by(reader, LomScope(reader), stream.x[i], 4);
+      const auto one = found_by(tree, LabelScope(tree.known()), stream.x[i], 4);
+      const auto other = found_by(reader, LabelScope(reader.known()), stream.x[i], 4);
       REQUIRE(one.size() == other.size());
       for (std::size_t j = 0; j < one.size(); ++j) CHECK_EQ(one[j].label, other[j].label);
     }
@@ -255,8 +256,8 @@ TEST("lom tree: classes are as frequent as their examples weigh") {
   tree.learn(x.view(), 0, 3.0F);
   tree.learn(x.view(), 1, 0.0F);
   CHECK_EQ(tree.examples_seen(), 2U);
-  CHECK(!tree.has(1));
-  const std::vector<Scored> found = found_by(tree, LomScope(tree), x, 2);
+  CHECK(!tree.known().has(1));
+  const std::vector<Scored> found = found_by(tree, LabelScope(tree.known()), x, 2);
   REQUIRE(found.size() == 1);
   CHECK_EQ(found[0].probability, 1.0F);
   for (const LearnerKind learner : {LearnerKind::arow, LearnerKind::sgd, LearnerKind::adagrad}) {

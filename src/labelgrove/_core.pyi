@@ -120,9 +120,6 @@ class LomTree:
 
     def size(self) -> dict: ...
 
-    def nodes(self) -> dict:
-        """The tree and its statistics, as they are saved."""
-
     def learn(self, indptr: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], ids: Annotated[NDArray[numpy.uint32], dict(shape=(None,), order='C', device='cpu', writable=False)], values: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu', writable=False)], label_indptr: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], labels: Annotated[NDArray[numpy.uint32], dict(shape=(None,), order='C', device='cpu', writable=False)], begin: int, end: int, threads: int, weights: object | None = None) -> None: ...
 
     def remove_labels(self, labels: Annotated[NDArray[numpy.uint32], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> None: ...
@@ -147,6 +144,9 @@ class LomTree:
 
     @property
     def can_learn(self) -> bool: ...
+
+    def nodes(self) -> dict:
+        """The tree and its statistics, as they are saved."""
 
 class Forest:
     """A forest of decision trees; see core/include/labelgrove/forest.hpp."""

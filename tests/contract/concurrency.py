@@ -28,11 +28,11 @@ from labelgrove.models import _base
 from labelgrove.models.engine._guard import Guard
 
 
-def long_stream(n: int = 9000) -> tuple[sp.csr_array, list[list[int]]]:
+def long_stream(n: int = 5000) -> tuple[sp.csr_array, list[list[int]]]:
     """Enough to be at it for a while: many runs, and new labels to the end."""
     rng = np.random.default_rng(0)
     X = sp.random_array((n, 500), density=0.03, rng=rng, dtype=np.float32, format="csr")
-    return X, [[t // 20, int(v)] for t, v in enumerate(rng.integers(0, 50, n))]
+    return X, [[50 + t // 20, int(v)] for t, v in enumerate(rng.integers(0, 50, n))]
 
 
 class Beside:
@@ -173,7 +173,7 @@ def check_changing_a_model_that_is_read_is_refused(make: Make) -> None:
 @needs("online", "sets", "tree")
 def check_predicting_beside_learning_harms_nobody(make: Make) -> None:
     """However the two meet, each use is refused, or answered as before or after."""
-    X, Y = long_stream(6000)
+    X, Y = long_stream(3000)
     expected = state(make().partial_fit(X, Y))
     clf = make().partial_fit(X[:100], Y[:100])
     few = X[:5]

@@ -19,6 +19,7 @@ enum class Draw : std::uint64_t {
   solver = 9,
   label = 10,
   rounding = 11,
+  reward = 12,
 };
 
 // Finaliser of Steele, Lea & Flood (2014), SplitMix64.

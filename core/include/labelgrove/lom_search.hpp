@@ -18,38 +18,19 @@
 #include <span>
 #include <vector>
 
+#include "labelgrove/known_labels.hpp"
 #include "labelgrove/lom_tree.hpp"
+#include "labelgrove/routers.hpp"
 #include "labelgrove/search.hpp"
 
 namespace labelgrove {
-
-// Which labels may be found, and from which probability on.
-class LomScope {
- public:
-  explicit LomScope(const LomTree& tree) : tree_(tree) {}
-  // Only the labels given.
-  LomScope(const LomTree& tree, std::span<const LabelId> allowed);
-  // One for all, or one by label; where they are too few, the label is never above its threshold.
-  void set_thresholds(std::span<const float> thresholds);
-
-  bool open(LabelId label) const { return tree_.has(label) && (!restricted_ || allowed_[label] != 0); }
-  float threshold(LabelId label) const;
-  float lowest_threshold() const { return lowest_; }
-
- private:
-  const LomTree& tree_;
-  bool restricted_ = false;
-  std::vector<std::uint8_t> allowed_;  // by label
-  std::vector<float> thresholds_;
-  float lowest_ = 0.0F;
-};
 
 // Finds classes for one example after another. Not thread-safe: each thread has its own.
 class LomSearcher {
  public:
   // `leaves`: how many of the most probable leaves count; 1 is the paper's one path. REQUIRES: leaves > 0.
-  LomSearcher(const LomTree& tree, const LomScope& scope, std::size_t leaves)
-      : tree_(tree), scope_(scope), leaves_(leaves) {}
+  LomSearcher(const LomTree& tree, const LabelScope& scope, std::size_t leaves)
+      : tree_(tree), scope_(scope), search_(tree, leaves) {}
 
   // The k most probable classes. Exact.
   void top_k(const Features& x, std::size_t k, std::vector<Scored>& found);
@@ -57,14 +38,9 @@ class LomSearcher {
   void above_threshold(const Features& x, std::vector<Scored>& found);
 
   // Regressors asked, and the depth of the deepest node looked at.
-  const SearchStats& stats() const { return stats_; }
+  const SearchStats& stats() const { return search_.stats(); }
 
  private:
-  struct Item {
-    double probability;
-    NodeId node;
-    std::uint32_t depth;
-  };
   // A leaf that counts, and how far its smoothing has been followed upwards.
   struct Reached {
     NodeId leaf;
@@ -78,29 +54,16 @@ class LomSearcher {
   };
 
   void find_leaves(const Features& x);
-  bool hopeless(const Item& item) const;
-  void follow(Item item, const Features& x);
   double climb();
   double probability(LabelId label) const;
 
   const LomTree& tree_;
-  const LomScope& scope_;
-  std::size_t leaves_;
-  SearchStats stats_;
+  const LabelScope& scope_;
+  LeafSearch<LomTree> search_;
   Workspace work_;
-  std::vector<Item> queue_;
   std::vector<Reached> reached_;  // the most probable first
   std::vector<Part> parts_;       // by label: what the nodes climbed so far add to its probability
   std::vector<double> scores_;    // of parts_
 };
-
-// The paper's one path of an example, and what each of its features says at the inner nodes.
-struct LomRoute {
-  std::vector<NodeId> nodes;         // the leaf is the last one
-  std::vector<float> bias;           // of inner nodes: the margin without any feature
-  std::vector<float> contributions;  // (inner nodes, features of x): what each feature adds to the margin
-};
-
-LomRoute explain_route(const LomTree& tree, const Features& x);
 
 }  // namespace labelgrove

@@ -7,7 +7,6 @@
 // paper leaves open stands in docs/papers/lomtree.md.
 #pragma once
 
-#include <cmath>
 #include <cstdint>
 #include <span>
 #include <vector>
@@ -15,8 +14,10 @@
 #include "labelgrove/archive.hpp"
 #include "labelgrove/base.hpp"
 #include "labelgrove/class_histogram.hpp"
+#include "labelgrove/known_labels.hpp"
 #include "labelgrove/learner.hpp"
 #include "labelgrove/regressor.hpp"
+#include "labelgrove/routers.hpp"
 
 namespace labelgrove {
 
@@ -27,29 +28,6 @@ struct LomTreeOptions {
   std::uint64_t swap_resistance = 4;  // R_S, at least 1: so no leaf recycles itself
   std::uint32_t leaves = 2;           // the most probable leaves that prediction goes by; 1 is the paper's
   bool normalize = true;              // scale examples to unit length
-};
-
-// How likely an example goes to the side of most of its class, from a node's margin m: sigma(slope m). The slope is
-// learnt online, before the regressor has seen the example, by Newton steps on the logistic loss.
-class Side {
- public:
-  // A margin that overflowed into NaN says nothing.
-  double probability(float margin) const {
-    return std::isnan(margin) ? 0.5 : 1.0 / (1.0 + std::exp(-slope_ * static_cast<double>(margin)));
-  }
-  void learn(float margin, bool right);
-
-  double slope() const { return slope_; }
-  double curvature() const { return curvature_; }
-  void restore(double slope, double curvature) {
-    slope_ = slope;
-    curvature_ = curvature;
-  }
-  static bool can_be(double slope, double curvature);
-
- private:
-  double slope_ = 3.0;
-  double curvature_ = 4.0;  // of the loss, summed
 };
 
 class LomTree {
@@ -96,23 +74,18 @@ class LomTree {
   // Should memory run out, the model is broken, usable() says so, and nothing else may be asked of it.
   void learn(const Features& x, LabelId label, float weight = 1.0F);
 
-  // These are never found again. Throws std::invalid_argument, and removes none, if one was never learnt, is removed
-  // already, or is given twice.
-  void remove_labels(std::span<const LabelId> labels);
-
+  const KnownLabels& known() const { return known_; }
+  KnownLabels& known() { return known_; }
   bool can_learn() const { return can_learn_; }
   bool usable() const { return usable_; }
   const LomTreeOptions& options() const { return options_; }
   std::uint64_t examples_seen() const { return nodes_[kRoot].reached + passed_over_; }
-  // All labels that were ever learnt are below.
-  LabelId label_count() const { return static_cast<LabelId>(states_.size()); }
-  bool has(LabelId label) const { return label < states_.size() && states_[label] == State::there; }
-  // All that were learnt and not removed, increasing.
-  std::vector<LabelId> labels() const;
   std::span<const Node> nodes() const { return nodes_; }
 
   // The margin of an inner node: the example goes right where it is above 0. REQUIRES: x is scaled.
   float margin(NodeId v, const Features& x, Workspace& work) const;
+  // How likely it goes to the right there.
+  double goes_right(NodeId v, float margin) const { return nodes_[v].side.probability(margin); }
 
   struct Size {
     std::uint64_t weights = 0;
@@ -121,8 +94,6 @@ class LomTree {
   Size size() const;
 
  private:
-  enum class State : std::uint8_t { unknown = 0, there = 1, removed = 2 };
-
   std::uint64_t inner_nodes() const { return (nodes_.size() - 1) / 2; }  // t
   std::uint64_t max_nodes() const;
   bool make_children(NodeId v);
@@ -131,18 +102,15 @@ class LomTree {
   void start_over(NodeId v);
   void update_smallest(NodeId v);
   NodeId train(Node& node, const Features& x, float weight, ClassCount& seen);
-  void save_regressors(ArrayWriter& out, bool for_prediction) const;
   void save_statistics(ArrayWriter& out, std::size_t entries) const;
   void save_weights(ArrayWriter& out, std::size_t entries) const;
-  void load_nodes(const ArrayReader& saved);
   void load_classes(const ArrayReader& saved);
   void load_statistics(const ArrayReader& saved);
   void load_weights(const ArrayReader& saved);
-  void load_regressors(const ArrayReader& saved, bool for_prediction);
 
   LomTreeOptions options_;
   std::vector<Node> nodes_;
-  std::vector<State> states_;      // by label
+  KnownLabels known_;
   std::uint64_t passed_over_ = 0;  // examples of weight 0
   bool can_learn_ = true;
   bool usable_ = true;

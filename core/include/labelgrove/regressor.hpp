@@ -44,9 +44,10 @@ class Regressor {
   Regressor(const LearnerOptions& options, std::span<const FeatureId> features, std::span<const float> weights,
             std::span<const float> states, bool learns);
 
-  // One step towards `target`, -1 or +1, from an example that counts `weight` times.
+  // One step towards `target`, -1 or +1, from an example that counts `weight` times; `offset` is added to its margin.
   // REQUIRES: it learns; AROW, AdaGrad, or SGD without L2; 0 < weight <= kMostWeight.
-  Margins learn(const LearnerOptions& options, const Features& x, float target, float weight, Workspace& work);
+  Margins learn(const LearnerOptions& options, const Features& x, float target, float weight, Workspace& work,
+                float offset = 0.0F);
 
   float margin(const Features& x, Workspace& work) const;
   // added[j] = what feature j of x adds to the margin; returns the bias.

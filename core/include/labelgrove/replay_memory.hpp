@@ -26,6 +26,8 @@ class ReplayMemory {
     return entry.count == 1 ? std::span(&entry.place, 1) : std::span(pool_.data() + entry.place, entry.count);
   }
 
+  // Where offer() will put the next example: behind all others, in the place of one, or nowhere (kNone).
+  std::uint32_t next_place(std::uint64_t seed, std::uint64_t capacity) const;
   // One more example has reached the node. Takes over the caller's reference to it, and gives back the example whose
   // reference the caller must release (the new one itself if it is not kept), or kNone. capacity 0 means unbounded.
   ExampleId offer(std::uint64_t seed, std::uint64_t capacity, ExampleId example,

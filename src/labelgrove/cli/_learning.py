@@ -16,9 +16,10 @@ from labelgrove._errors import DataError, FileFormatError
 from labelgrove._interrupts import held_back
 from labelgrove._parameters import size_from
 from labelgrove.cli._application import INTERRUPTED
+from labelgrove.cli._checkpoints import Checkpoints
 from labelgrove.cli._models import Model, check_can_write, inputs_of
 from labelgrove.cli.streams import _numbers
-from labelgrove.cli.streams._console import say_error, show_pairs, write_json
+from labelgrove.cli.streams._console import say, say_error, show_pairs, write_json
 from labelgrove.cli.streams._output import refuse_inputs
 from labelgrove.cli.streams._progress import ProgressLine, ShareLine, shown
 from labelgrove.cli.streams._source import CHUNK_ROWS, Source, rows
@@ -70,9 +71,27 @@ class Learning:
         """Labels known to the model by now."""
         return int(getattr(self.model, "n_classes_", 0))
 
+    def keep(self, checkpoints: Checkpoints) -> None:
+        """Leave a checkpoint."""
+        state = {"seconds": self.seconds, "record": self.record.state()}
+        checkpoints.keep(self.model, self.examples, state)
+
+    def go_on(self, checkpoints: Checkpoints) -> None:
+        """Go on from the latest checkpoint, if there is one."""
+        latest = checkpoints.latest()
+        if latest is not None:
+            self.model, self.examples, state = latest
+            self.seconds, self.record = state["seconds"], StreamRecord.resumed(state["record"])
+            say(f"goes on after {_numbers.counted(self.examples, 'example')}, learnt before a stop")
+
 
 def learn_from(
-    model: Model, source: Source, passes: int = 1, *, record: StreamRecord | None = None
+    model: Model,
+    source: Source,
+    passes: int = 1,
+    *,
+    record: StreamRecord | None = None,
+    checkpoints: Checkpoints | None = None,
 ) -> Learning:
     """Learn all examples of a source, batch by batch, and show how it goes on a terminal.
 
@@ -89,6 +108,9 @@ def learn_from(
         How often to go through them.
     record : StreamRecord, optional
         What to keep the course in; every example is predicted for it.
+    checkpoints : Checkpoints, optional
+        Left now and then, for a model that learns example by example; where an earlier run has
+        left one, learning goes on from there, in a model of its own.
     """
     if not hasattr(model, "partial_fit") or _begins_at_once(model):
         return _fit_from(model, source)
@@ -96,8 +118,11 @@ def learn_from(
     state = Learning(model)
     if record is not None:
         state.record, state.all_predicted = record, True
+    if checkpoints is not None:
+        state.go_on(checkpoints)
     line = ProgressLine("learning", source.total, source.share_read)
-    begin = perf_counter()
+    learnt, seen = state.examples, 0
+    begin = perf_counter() - state.seconds
     try:
         with shown(line):
             for number in range(1, passes + 1):
@@ -107,11 +132,16 @@ def learn_from(
                 for batch in _batches(
                     source, first_pass=number == 1, all_predicted=state.all_predicted
                 ):
-                    with held_back():
-                        learn_batch(state, batch, source.path, predict=number == 1)
-                        state.examples += batch.n_rows
+                    seen += batch.n_rows
+                    if seen > learnt:
+                        with held_back():
+                            learn_batch(state, batch, source.path, predict=number == 1)
+                            state.examples += batch.n_rows
                     done += batch.n_rows
                     line.update(done, facts(state))
+                    if checkpoints is not None and seen > learnt and checkpoints.are_due():
+                        state.seconds = perf_counter() - begin
+                        state.keep(checkpoints)
                 state.passes = number
     except KeyboardInterrupt:
         state.stopped = True
@@ -310,6 +340,7 @@ def finish_learning(
     known_before: int = 0,
     for_prediction: bool = False,
     as_json: bool = False,
+    checkpoints: Checkpoints | None = None,
 ) -> None:
     """Write the model and report; after Ctrl-C say so and end with its status.
 
@@ -325,6 +356,8 @@ def finish_learning(
         Leave out of the file what only learning needs.
     as_json : bool
         Report as JSON.
+    checkpoints : Checkpoints, optional
+        Those of the run, which go once the model is written.
     """
     if learning.examples == 0:
         if learning.stopped:
@@ -338,6 +371,8 @@ def finish_learning(
         )
     with shown(ProgressLine(f"writing {path}")):
         learning.model.save(path, for_prediction=for_prediction)
+    if checkpoints is not None:
+        checkpoints.remove()
     report_learning(learning, path, known_before=known_before, as_json=as_json)
 
 

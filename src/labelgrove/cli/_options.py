@@ -212,6 +212,20 @@ SeedOption = Annotated[
     int, typer.Option("--seed", metavar="N", min=0, help="Seed of everything random.")
 ]
 
+CheckpointOption = Annotated[
+    float,
+    typer.Option(
+        "--checkpoint",
+        metavar="MINUTES",
+        min=0.0,
+        help="Leave a checkpoint beside the model so often, from which the same command goes on "
+        "after a stop, however sudden; 0: none. Where examples are learnt one by one, from a file.",
+    ),
+]
+
+#: Minutes between two checkpoints, unless told otherwise.
+CHECKPOINT = 10.0
+
 NewModelOption = Annotated[
     str | None,
     typer.Option(

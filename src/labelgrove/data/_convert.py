@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import multiprocessing
 import os
 import shutil
@@ -19,6 +18,7 @@ import numpy as np
 
 from labelgrove._errors import FileFormatError, ParameterError
 from labelgrove._parameters import thread_count
+from labelgrove._unfinished import Unfinished, identity
 from labelgrove.data._columns import Columns
 from labelgrove.data._mapped import Dataset, Writer, is_mapped, open_dataset
 from labelgrove.data._reader import open_examples
@@ -91,23 +91,25 @@ def convert(
     request = {
         "format": format,
         "columns": asdict(columns or Columns()),
-        "files": [_identity(name) for name in names],
+        "files": [identity(files_of(name)) for name in names],
     }
-    work = target.resolve().with_name(f".{target.resolve().name}.partial")
-    with _held(work, request):
-        parts = [work / f"{place:05d}" for place in range(len(names))]
-        _convert_parts(
-            [
-                (place, name, part, format, columns)
-                for place, (name, part) in enumerate(zip(names, parts, strict=True))
-            ],
-            thread_count(n_jobs),
-            progress,
-        )
-        whole = parts[0] if len(parts) == 1 else _joined(parts, work / "whole")
-        if target.exists():
-            target.resolve().rename(work / "replaced")
-        whole.rename(target.resolve())
+    unfinished = Unfinished(target.resolve())
+    unfinished.begin(request)
+    work = unfinished.path
+    parts = [work / f"{place:05d}" for place in range(len(names))]
+    _convert_parts(
+        [
+            (place, name, part, format, columns)
+            for place, (name, part) in enumerate(zip(names, parts, strict=True))
+        ],
+        thread_count(n_jobs),
+        progress,
+    )
+    whole = parts[0] if len(parts) == 1 else _joined(parts, work / "whole")
+    if target.exists():
+        target.resolve().rename(work / "replaced")
+    whole.rename(target.resolve())
+    unfinished.remove()
     return open_dataset(target, verify=False)
 
 
@@ -123,24 +125,6 @@ def _check_kinds(names: Sequence[str], format: str | None, columns: Columns | No
         first = found if first is None else first
         if found != first:
             raise FileFormatError(name, None, f"holds {found}; expected {first}, as in {names[0]}")
-
-
-def _identity(name: str) -> list[tuple[str, int, int]]:
-    """What must be as it was for a file's rows to be taken from an earlier call."""
-    states = [(str(path), path.stat()) for path in files_of(name)]
-    return [(path, status.st_size, status.st_mtime_ns) for path, status in states]
-
-
-@contextmanager
-def _held(work: Path, request: dict[str, Any]) -> Iterator[None]:
-    """Keep the folder of an earlier call if that was the same; remove it in the end."""
-    record, wanted = work / "request.json", json.dumps(request)
-    if not record.is_file() or record.read_text(encoding="utf-8") != wanted:
-        shutil.rmtree(work, ignore_errors=True)
-        work.mkdir()
-        record.write_text(wanted, encoding="utf-8")
-    yield
-    shutil.rmtree(work)
 
 
 Part = tuple[int, str, Path, str | None, Columns | None]

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import json
 import os
-import shutil
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Executor, wait
 from dataclasses import asdict, replace
@@ -21,6 +19,7 @@ from labelgrove._errors import DataError, ParameterError
 from labelgrove._interrupts import held_back, run_watched
 from labelgrove._labels import sorted_in_rows
 from labelgrove._parameters import thread_count
+from labelgrove._unfinished import Unfinished
 from labelgrove._version import __version__
 from labelgrove.data import open_dataset
 from labelgrove.data._mapped import HEADER, Dataset
@@ -161,11 +160,9 @@ class _Run:
         self._tell = progress
         self._core_progress = _core.Progress()
         self._stopped = False
-        self._work = target.with_name(f".{target.name}.partial")
-        free = memory - _ALONE
-        self._job = Job(
-            str(Path(dataset.path).resolve()), str(self._work), self._options.to_dict(), 0, free
-        )
+        self._unfinished = Unfinished(target)
+        work, data = self._unfinished.path, Path(dataset.path).resolve()
+        self._job = Job(str(data), str(work), self._options.to_dict(), 0, memory - _ALONE)
 
     def stop(self) -> None:
         """End soon, with a KeyboardInterrupt."""
@@ -179,7 +176,7 @@ class _Run:
         self._grow_trees()
         self._learn()
         self._save()
-        shutil.rmtree(self._work)
+        self._unfinished.remove()
 
     def _begin(self) -> None:
         """Keep the folder of an earlier call if that was the same."""
@@ -189,7 +186,7 @@ class _Run:
             parameters["tree"] = given.to_json()
         for name in ("n_jobs", "random_state"):  # the seed is among the options
             del parameters[name]
-        request = json.dumps(
+        self._unfinished.begin(
             {
                 "library": __version__,
                 "parameters": repr(sorted(parameters.items())),
@@ -197,13 +194,6 @@ class _Run:
                 "data": Path(self._job.data, HEADER).read_text("utf-8"),
             }
         )
-        record = self._work / "request.json"
-        if not record.is_file() or record.read_text("utf-8") != request:
-            shutil.rmtree(self._work, ignore_errors=True)
-            self._work.mkdir()
-            record.write_text(request, encoding="utf-8")
-        for path in self._work.glob(".*"):  # what a task had not finished
-            shutil.rmtree(path) if path.is_dir() else path.unlink()
 
     # --- stages ------------------------------------------------------------------------------
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import math
 from collections import Counter, deque
-from collections.abc import Collection, Hashable, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Hashable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -160,6 +161,43 @@ class StreamRecord:
         """How many labels were known or came up."""
         return len(self._known) + self._new
 
+    def state(self) -> dict[str, Any]:
+        """All that has been recorded, as JSON values."""
+        return {
+            **vars(self),
+            "_hits": self._hits.tolist(),
+            "_recent_hits": self._recent_hits.tolist(),
+            "_batches": [(rows, hits.tolist()) for rows, hits in self._batches],
+            "_known": list(self._known),
+            "_learnt": list(self._learnt.items()),
+            "_told": list(self._told.items()),
+            "_asked": list(self._asked.items()),
+            "_points": [asdict(point) for point in self._points],
+        }
+
+    @classmethod
+    def resumed(cls, state: Mapping[str, Any]) -> Self:
+        """The record as it was when it gave this state.
+
+        Parameters
+        ----------
+        state : mapping
+            What `state` has given, perhaps by way of a file.
+        """
+        record = cls()
+        vars(record).update(
+            state,
+            _hits=np.array(state["_hits"]),
+            _recent_hits=np.array(state["_recent_hits"]),
+            _batches=deque((rows, np.array(hits)) for rows, hits in state["_batches"]),
+            _known=frozenset(state["_known"]),
+            _learnt=Counter(dict(state["_learnt"])),
+            _told=dict(state["_told"]),
+            _asked=dict(state["_asked"]),
+            _points=[_point_from(point) for point in state["_points"]],
+        )
+        return record
+
     def add(
         self,
         true: Sequence[Collection[Hashable]],
@@ -296,3 +334,8 @@ class StreamRecord:
             oldest, hits = self._batches.popleft()
             self._recent -= oldest
             self._recent_hits -= hits
+
+
+def _point_from(state: Mapping[str, Any]) -> ProgressPoint:
+    lists = ("precision", "recent_precision")
+    return ProgressPoint(**{**state, **{name: tuple(state[name]) for name in lists}})

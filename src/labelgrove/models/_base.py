@@ -6,6 +6,7 @@ from abc import abstractmethod
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
+from functools import cache
 from os import PathLike
 from typing import Any, ClassVar, Self
 
@@ -764,6 +765,13 @@ class LabelClassifier(ClassifierMixin, BaseEstimator):
     def _about(self, front_end: State | None = None, names: str | None = None) -> About:
         parameters = self.get_params(deep=False)
         return About(self.algorithm, parameters, front_end, self._vocabulary, names)
+
+    @classmethod
+    @cache
+    def _get_param_names(cls) -> list[str]:
+        """Find them once per class: scikit-learn reads the signature whenever it is asked."""
+        names: list[str] = super()._get_param_names()
+        return names
 
     def __getstate__(self) -> dict[str, Any]:
         with self._guard.reading():

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import typer
+
 from labelgrove._errors import ModelStateError, ParameterError
+from labelgrove.cli._checkpoints import checkpoints_of
 from labelgrove.cli._learning import finish_learning, learn_from, new_record, write_record
 from labelgrove.cli._models import algorithm_of, check_can_write, estimator_of, load_model
 from labelgrove.cli._options import (
     AS_FOUND,
+    CHECKPOINT,
+    CheckpointOption,
     DataArgument,
     ForPredictionOption,
     JobsOption,
@@ -27,6 +32,7 @@ from labelgrove.vocabulary import Vocabulary
 
 @gathered
 def learn(
+    context: typer.Context,
     model_file: ModelArgument,
     data: DataArgument,
     output: NewModelOption = None,
@@ -36,6 +42,7 @@ def learn(
     limit: LimitOption = None,
     for_prediction: ForPredictionOption = False,
     progressive: ProgressiveOption = None,
+    checkpoint: CheckpointOption = CHECKPOINT,
     json: JsonOption = False,
 ) -> None:
     """Go on learning with MODEL from DATA, new labels included.
@@ -43,7 +50,8 @@ def learn(
     The result is the same as if learning had never stopped. The old file stays as it is
     until the new one is complete. A model of the batch algorithm plt becomes one of online-plt,
     with the same tree and weights (best after --set online_ready=true). Ctrl-C ends the learning
-    early: what has been learnt so far is written. In the place of MODEL there may be a project of
+    early: what has been learnt so far is written. After any other stop the same command goes on
+    from its last checkpoint. In the place of MODEL there may be a project of
     a service, as http://localhost:8787#tickets.
     """
     if is_address(model_file):
@@ -74,8 +82,14 @@ def learn(
     known = int(model.n_classes_)
     record = new_record(progressive, target, data, known=model.classes_.tolist())
     with Source(data, reading=reading, limit=limit, vocabulary=model.vocabulary_) as source:
-        learning = learn_from(model, source, record=record)
+        kept = checkpoints_of(target, context.params, checkpoint)
+        learning = learn_from(model, source, record=record, checkpoints=kept)
     write_record(progressive, learning, target, data)
     finish_learning(
-        learning, target, known_before=known, for_prediction=for_prediction, as_json=json
+        learning,
+        target,
+        known_before=known,
+        for_prediction=for_prediction,
+        as_json=json,
+        checkpoints=kept,
     )

@@ -8,6 +8,7 @@ from typing import Annotated, Literal
 import typer
 
 from labelgrove._errors import ParameterError
+from labelgrove.cli._checkpoints import checkpoints_of
 from labelgrove.cli._choice import AUTO, TRIAL, chosen_algorithm
 from labelgrove.cli._learning import (
     ALL_PREDICTED,
@@ -28,6 +29,8 @@ from labelgrove.cli._models import (
 )
 from labelgrove.cli._options import (
     AS_FOUND,
+    CHECKPOINT,
+    CheckpointOption,
     DataArgument,
     ForPredictionOption,
     JobsOption,
@@ -63,6 +66,7 @@ EPILOG = (
 
 @gathered
 def train(
+    context: typer.Context,
     data: DataArgument,
     output: Annotated[
         str, typer.Option("--output", "-o", metavar="MODEL", help="Where to write the model.")
@@ -126,11 +130,13 @@ def train(
             "tcp://host:8786, which see DATA and MODEL under the same paths. For plt.",
         ),
     ] = None,
+    checkpoint: CheckpointOption = CHECKPOINT,
     json: JsonOption = False,
 ) -> None:
     """Learn a new model from DATA, one example after another.
 
-    Ctrl-C ends the learning early: what has been learnt so far is written to MODEL.
+    Ctrl-C ends the learning early: what has been learnt so far is written to MODEL. After any other
+    stop the same command goes on from its last checkpoint.
     """
     check_can_write(output)
     refuse_inputs(output, data)
@@ -167,6 +173,7 @@ def train(
             learning = learn_in_pieces(model, data, output, memory=memory, dask=dask)
             report_learning(learning, output, as_json=json)
             return
-        learning = learn_from(model, source, passes, record=record)
+        kept = checkpoints_of(output, context.params, checkpoint)
+        learning = learn_from(model, source, passes, record=record, checkpoints=kept)
     write_record(progressive, learning, output, data)
-    finish_learning(learning, output, for_prediction=for_prediction, as_json=json)
+    finish_learning(learning, output, for_prediction=for_prediction, as_json=json, checkpoints=kept)

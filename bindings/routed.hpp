@@ -1,0 +1,121 @@
+// What Python is offered of a tree that routes examples to leaves.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "arrays.hpp"
+#include "held.hpp"
+#include "labelgrove/known_labels.hpp"
+#include "labelgrove/routers.hpp"
+#include "model_archive.hpp"
+#include "predictions.hpp"
+#include "rows.hpp"
+
+namespace labelgrove::bindings {
+
+template <typename Tree, typename Searcher>
+struct Routed {
+  using Model = Held<Tree>;
+
+  static LabelScope make_scope(const Model& model, const nb::object& allowed) {
+    if (allowed.is_none()) return LabelScope(model.whole().known());
+    return LabelScope(model.whole().known(), view(nb::cast<In<LabelId>>(allowed)));
+  }
+
+  static nb::tuple top_k(const Model& model, const In<std::int64_t>& indptr, const In<FeatureId>& ids,
+                         const In<float>& values, std::size_t k, std::size_t beam_width, const nb::object& allowed,
+                         unsigned threads) {
+    const LabelScope scope = make_scope(model, allowed);
+    const std::size_t leaves = beam_width > 0 ? beam_width : model.engine.options().leaves;
+    const auto make = [&] { return Searcher(model.engine, scope, leaves); };
+    const auto find = [&](Searcher& searcher, const Features& x, std::vector<Scored>& found) {
+      searcher.top_k(x, k, found);
+    };
+    return ranked(Rows(indptr, ids, values), k, model.engine.options().normalize, threads, make, find);
+  }
+
+  static nb::tuple above_threshold(const Model& model, const In<std::int64_t>& indptr, const In<FeatureId>& ids,
+                                   const In<float>& values, const In<float>& thresholds, const nb::object& allowed,
+                                   unsigned threads) {
+    LabelScope scope = make_scope(model, allowed);
+    scope.set_thresholds(view(thresholds));
+    const auto make = [&] { return Searcher(model.engine, scope, model.engine.options().leaves); };
+    const auto find = [](Searcher& searcher, const Features& x, std::vector<Scored>& found) {
+      searcher.above_threshold(x, found);
+    };
+    return collected(Rows(indptr, ids, values), model.engine.options().normalize, threads, make, find);
+  }
+
+  static nb::tuple above_prepared(const Model& model, const In<std::int64_t>& indptr, const In<FeatureId>& ids,
+                                  const In<float>& values, const In<float>& thresholds, unsigned threads) {
+    return above_threshold(model, indptr, ids, values, thresholds, nb::none(), threads);
+  }
+};
+
+// The way of the only row (see Route): its values, the nodes, and whether each is a right child; add(out, route, x) adds
+// more.
+template <typename Tree, typename Add>
+nb::dict explained_route(const Held<Tree>& model, const In<std::int64_t>& indptr, const In<FeatureId>& ids,
+                         const In<float>& values, Add&& add) {
+  const Rows rows(indptr, ids, values);
+  if (rows.size() != 1) throw std::invalid_argument("one row can be explained at a time");
+  TakenRow taken;
+  const Features x = rows.as_learnt(0, model.whole().options().normalize, taken);
+  const Route route = explain_route(model.engine, x);
+  auto contributions = make_array<float>({route.bias.size(), x.size});
+  std::ranges::copy(route.contributions, contributions.data());
+  std::vector<std::uint8_t> right;
+  for (const NodeId v : route.nodes) {
+    const NodeId parent = model.engine.nodes()[v].parent;
+    right.push_back(parent != kNone && model.engine.nodes()[parent].right == v ? 1 : 0);
+  }
+  nb::dict out;
+  out["value"] = to_array(std::span<const float>(x.values, x.size));
+  out["node"] = to_array(std::span<const NodeId>(route.nodes));
+  out["bias"] = to_array(std::span<const float>(route.bias));
+  out["contributions"] = contributions;
+  out["right"] = to_array(std::span<const std::uint8_t>(right));
+  add(out, route, x);
+  return out;
+}
+
+template <typename Tree, typename Searcher, typename OptionsFrom, typename Learn, typename Explain>
+void bind_routed(nb::class_<Held<Tree>>& engine, OptionsFrom options_from, Learn learn, Explain explain) {
+  using Model = Held<Tree>;
+  using Of = Routed<Tree, Searcher>;
+  bind_archive(engine, options_from);
+  engine
+      .def(
+          "__init__",
+          [options_from](Model* self, const nb::dict& options) { new (self) Model(nb::none(), options_from(options)); },
+          nb::arg("options"))
+      .def("learn", learn, nb::arg("indptr").noconvert(), nb::arg("ids").noconvert(), nb::arg("values").noconvert(),
+           nb::arg("label_indptr").noconvert(), nb::arg("labels").noconvert(), nb::arg("begin"), nb::arg("end"),
+           nb::arg("threads"), nb::arg("weights").none() = nb::none())
+      .def(
+          "remove_labels", [](Model& self, const In<LabelId>& labels) { self.whole().known().remove(view(labels)); },
+          nb::arg("labels").noconvert())
+      .def("top_k", &Of::top_k, nb::arg("indptr").noconvert(), nb::arg("ids").noconvert(),
+           nb::arg("values").noconvert(), nb::arg("k"), nb::arg("beam_width"), nb::arg("allowed").none(),
+           nb::arg("threads"))
+      .def(
+          "prepare_thresholds", [](const Model&, const In<float>& thresholds) { return thresholds; },
+          nb::arg("thresholds").noconvert())
+      .def("above_prepared", &Of::above_prepared, nb::arg("indptr").noconvert(), nb::arg("ids").noconvert(),
+           nb::arg("values").noconvert(), nb::arg("thresholds").noconvert(), nb::arg("threads"))
+      .def("above_threshold", &Of::above_threshold, nb::arg("indptr").noconvert(), nb::arg("ids").noconvert(),
+           nb::arg("values").noconvert(), nb::arg("thresholds").noconvert(), nb::arg("allowed").none(),
+           nb::arg("threads"))
+      .def("explain", explain, nb::arg("indptr").noconvert(), nb::arg("ids").noconvert(), nb::arg("values").noconvert(),
+           nb::arg("label"))
+      .def("labels", [](const Model& self) { return to_array(std::span<const LabelId>(self.whole().known().there())); })
+      .def_prop_ro("examples_seen", [](const Model& self) { return self.engine.examples_seen(); })
+      .def_prop_ro("label_count", [](const Model& self) { return self.engine.known().count(); })
+      .def_prop_ro("can_learn", [](const Model& self) { return self.engine.can_learn(); });
+}
+
+}  // namespace labelgrove::bindings

@@ -1,0 +1,26 @@
+#include "labelgrove/routers.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+namespace labelgrove {
+namespace {
+
+// The bounds of a slope: a margin always says something, and never everything.
+constexpr double kLeastSlope = 0.5;
+constexpr double kMostSlope = 30.0;
+
+}  // namespace
+
+void Side::learn(float margin, bool right) {
+  const auto m = static_cast<double>(margin);
+  const double p = probability(margin);
+  curvature_ += p * (1.0 - p) * m * m;
+  slope_ = std::clamp(slope_ + ((right ? 1.0 : 0.0) - p) * m / curvature_, kLeastSlope, kMostSlope);
+}
+
+bool Side::can_be(double slope, double curvature) {
+  return slope >= kLeastSlope && slope <= kMostSlope && curvature >= Side().curvature_ && std::isfinite(curvature);
+}
+
+}  // namespace labelgrove

@@ -1,0 +1,129 @@
+"""Checkpoints of a run of learning: after a stop, however sudden, the same command goes on."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from pathlib import Path
+from time import monotonic
+from typing import Any
+
+import labelgrove
+from labelgrove._unfinished import Unfinished, identity
+from labelgrove._version import __version__
+from labelgrove.cli._models import Model
+from labelgrove.cli.streams._console import say_warning
+from labelgrove.data._sniff import files_of
+
+#: Options that leave the model as it is.
+_FREE = frozenset({"output", "jobs", "json", "checkpoint"})
+
+
+class Checkpoints:
+    """The latest state of a run, in a hidden folder beside the model that is to be written.
+
+    A model learns the same from the rest of its data whether it was saved meanwhile or not, so
+    the state is the model, the number of examples that it has learnt, and the figures so far.
+
+    Parameters
+    ----------
+    output : str
+        Where the model goes.
+    options : mapping
+        Everything that the command was given, ``data`` among it. The state belongs to the command
+        with these options, and to the files that they name, as they are now.
+    minutes : float
+        The time between two checkpoints.
+    """
+
+    def __init__(self, output: str, options: Mapping[str, Any], minutes: float) -> None:
+        given = {name: value for name, value in options.items() if name not in _FREE}
+        self._request = {
+            "library": __version__,
+            "options": given,
+            "files": identity([*files_of(given["data"]), *_files_among(given.values())]),
+        }
+        self._unfinished = Unfinished(Path(output).resolve())
+        self._jobs: int = options["jobs"]
+        self._seconds = 60 * minutes
+        self._next = monotonic() + self._seconds
+
+    def latest(self) -> tuple[Model, int, dict[str, Any]] | None:
+        """What the latest call of `keep` was given, in this run or an earlier one."""
+        if not self._unfinished.is_of(self._request):
+            return None
+        path = max(self._models(), key=lambda path: int(path.stem), default=None)
+        if path is None:
+            return None
+        # What the file says of texts is what this very command has asked for.
+        model = labelgrove.load(path, n_jobs=self._jobs, trust_pattern=True)
+        return model, int(path.stem), json.loads(path.with_suffix(".json").read_text("utf-8"))
+
+    def are_due(self) -> bool:
+        """Whether it is time for another one."""
+        return monotonic() >= self._next
+
+    def keep(self, model: Model, examples: int, state: Mapping[str, Any]) -> None:
+        """Leave a state; it is there once its model is, and takes the place of the one before.
+
+        Parameters
+        ----------
+        model : Model
+            As it is.
+        examples : int
+            How many it has learnt, more than at the last checkpoint.
+        state : mapping
+            The rest, as JSON values.
+        """
+        try:
+            self._write(model, examples, state)
+        except OSError as failure:
+            say_warning(f"no checkpoint after {examples} examples: {failure}")
+        self._next = monotonic() + self._seconds
+
+    def remove(self) -> None:
+        """Remove them, since the model is written."""
+        if self._unfinished.path.is_dir():
+            self._unfinished.remove()
+
+    def _write(self, model: Model, examples: int, state: Mapping[str, Any]) -> None:
+        self._unfinished.begin(self._request)
+        before = self._models()
+        path = self._unfinished.path / f"{examples}.lg"
+        with path.with_suffix(".json").open("w", encoding="utf-8") as file:
+            json.dump(state, file)
+            file.flush()
+            os.fsync(file.fileno())
+        model.save(path)
+        for old in before:
+            with suppress(OSError):  # where a file that is mapped cannot be removed
+                old.unlink()
+                old.with_suffix(".json").unlink()
+
+    def _models(self) -> list[Path]:
+        return list(self._unfinished.path.glob("[0-9]*.lg"))
+
+
+def checkpoints_of(output: str, options: Mapping[str, Any], minutes: float) -> Checkpoints | None:
+    """Checkpoints of a command, unless it wants none or its data can be read only once.
+
+    Parameters
+    ----------
+    output, options, minutes
+        As for `Checkpoints`; 0 minutes for none.
+    """
+    data = options["data"]
+    if minutes == 0 or data == "-" or not all(path.is_file() for path in files_of(data)):
+        return None
+    return Checkpoints(output, options, minutes)
+
+
+def _files_among(values: Any) -> Iterator[Path]:
+    """Files named by options, or by the values of ``--set``."""
+    for value in values:
+        for word in value if isinstance(value, list | tuple) else [value]:
+            path = Path(word.rpartition("=")[2]) if isinstance(word, str) else None
+            if path is not None and path.is_file():
+                yield path.resolve()

@@ -1,0 +1,158 @@
+"""Learning that is killed, again and again, comes to the same bytes as learning that is not."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import signal
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from labelgrove.cli import _checkpoints
+from labelgrove.evaluation import StreamRecord
+
+from .conftest import Run, write_xmlc
+
+pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="forks, and kills by SIGKILL")
+
+OFTEN = ("--checkpoint", "1e-9", "--json")
+
+#: What touches a file: a kill comes before one of these.
+STEPS = {"open", "os.rename", "os.remove", "os.mkdir", "os.rmdir", "shutil.rmtree"}
+
+
+def killed_before(step: int, run: Run, words: tuple[Any, ...]) -> bool:
+    """Run a command in a process that kills itself before its n-th step; False if it has ended."""
+    child = os.fork()
+    if child == 0:
+        left = [step]
+
+        def count(event: str, _: Any) -> None:
+            left[0] -= event in STEPS
+            if event in STEPS and left[0] < 0:
+                os.kill(os.getpid(), signal.SIGKILL)
+
+        sys.addaudithook(count)
+        status = 1
+        try:
+            run(*words)
+            status = 0
+        finally:
+            os._exit(status)
+    _, status = os.waitpid(child, 0)
+    assert status in (0, signal.SIGKILL)
+    return status != 0
+
+
+def told(result: Any) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads(result.stdout)
+    return {name: value for name, value in found.items() if "second" not in name}
+
+
+def command(kind: str, folder: Path, make_texts: Callable[..., Path]) -> tuple[Any, ...]:
+    texts = make_texts("train.jsonl", 60)
+    classes = make_texts("classes.jsonl", 60, labels=["one", "two", "three"])
+    classes.write_text(
+        "".join(
+            json.dumps({**example, "labels": example["labels"][:1]}) + "\n"
+            for example in map(json.loads, classes.read_text().splitlines())
+        )
+    )
+    rows = write_xmlc(folder / "rows.xmlc", 60)
+    names = folder / "names.tsv"
+    names.write_text("".join(f"topic-{n:02d}\tnumber {n}\n" for n in range(40)))
+    return {
+        "texts": ("train", texts, "--vocabulary", names, "--learn-names", "met"),
+        "passes": ("train", rows, "--passes", 2, "--shuffle", "--trees", 2),
+        "lomtree": ("train", classes, "--algorithm", "lomtree"),
+        "stage": ("train", rows, "--set", "second_stage=head"),
+    }[kind]
+
+
+@pytest.mark.parametrize("kind", ["texts", "passes", "lomtree", "stage"])
+def test_a_run_killed_at_random_comes_to_the_same_bytes(
+    kind: str, run: Run, make_texts: Callable[..., Path], tmp_path: Path
+) -> None:
+    words = command(kind, tmp_path, make_texts)
+    straight = told(run(*words, "-o", tmp_path / "straight.lg", "--json"))
+    given = (*words, "-o", tmp_path / "killed.lg", *OFTEN)
+    chance = random.Random(kind)
+    kills = sum(killed_before(chance.randrange(10, 50), run, given) for _ in range(3))
+    assert kills > 1
+    assert told(run(*given)) == {**straight, "model": str(tmp_path / "killed.lg")}
+    assert (tmp_path / "killed.lg").read_bytes() == (tmp_path / "straight.lg").read_bytes()
+    assert not (tmp_path / ".killed.lg.partial").exists()
+
+
+def test_learning_on_is_resumed_too(
+    run: Run, make_texts: Callable[..., Path], tmp_path: Path
+) -> None:
+    first, second = make_texts("1.jsonl", 40), make_texts("2.jsonl", 60, seed=1)
+    run("train", first, "-o", tmp_path / "first.lg")
+    model = tmp_path / "model.lg"
+    model.write_bytes((tmp_path / "first.lg").read_bytes())
+    words = ("learn", model, second, *OFTEN)
+    assert killed_before(40, run, words)
+    assert "goes on after" in run(*words).stderr
+    run("learn", tmp_path / "first.lg", second)
+    assert model.read_bytes() == (tmp_path / "first.lg").read_bytes()
+
+
+def test_another_command_begins_anew(run: Run, tmp_path: Path) -> None:
+    rows, model = write_xmlc(tmp_path / "rows.xmlc", 60), tmp_path / "m.lg"
+    words = ("train", rows, "-o", model)
+    for changed in [("--set", "alpha=0.5"), ("--seed", 1)]:
+        assert killed_before(40, run, (*words, *OFTEN))
+        assert "goes on" not in run(*words, *changed).stderr
+    assert killed_before(40, run, (*words, *OFTEN))
+    write_xmlc(rows, 60, seed=1)
+    assert "goes on" not in run(*words).stderr
+    assert killed_before(40, run, (*words, *OFTEN))
+    assert "goes on after" in run(*words, "--jobs", 2, "--json").stderr
+
+
+def test_where_there_are_none(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    kept: list[int] = []
+    monkeypatch.setattr(
+        _checkpoints.Checkpoints, "keep", lambda _, model, examples, state: kept.append(examples)
+    )
+    rows = write_xmlc(tmp_path / "rows.xmlc", 30)
+    run("train", rows, "-o", tmp_path / "m.lg", "--checkpoint", 0)
+    run("train", "-", "-o", tmp_path / "m.lg", *OFTEN, input=rows.read_bytes())
+    run("train", rows, "-o", tmp_path / "m.lg")
+    assert kept == []
+    run("train", rows, "-o", tmp_path / "m.lg", *OFTEN)
+    assert kept[:3] == [1, 3, 7]
+
+
+def test_a_checkpoint_that_cannot_be_written_is_no_failure(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_: Any) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(_checkpoints.Checkpoints, "_write", fail)
+    rows = write_xmlc(tmp_path / "rows.xmlc", 30)
+    told = run("train", rows, "-o", tmp_path / "m.lg", *OFTEN).stderr
+    assert "warning: no checkpoint after 1 examples: [Errno 28] No space left on device" in told
+    assert (tmp_path / "m.lg").is_file()
+
+
+def test_a_record_is_resumed() -> None:
+    chance = random.Random(0)
+    straight = StreamRecord([1, 2], places=3, window=10)
+    resumed = StreamRecord.resumed(straight.state())
+    for _ in range(60):
+        true = [chance.sample(range(8), chance.choice([1, 1, 2])) for _ in range(3)]
+        predicted = [chance.sample(range(8), 3) for _ in range(2)]
+        for record in (straight, resumed):
+            record.add(true, predicted, seconds=0.5, nodes=4)
+        resumed = StreamRecord.resumed(json.loads(json.dumps(resumed.state())))
+    assert json.dumps(resumed.state()) == json.dumps(straight.state())
+    assert repr(resumed.points()) == repr(straight.points())
+    assert resumed.patience().tolist() == straight.patience().tolist()
