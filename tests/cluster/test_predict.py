@@ -12,6 +12,7 @@ from cluster.kit import some_rows, written
 from labelgrove import DataError, ParameterError, PLTClassifier, distributed
 from labelgrove.data._mapped import Writer
 from labelgrove.distributed import _predict
+from labelgrove.evaluation import evaluate
 
 
 def test_rows_are_predicted_in_order(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -30,6 +31,27 @@ def test_rows_are_predicted_in_order(tmp_path: Path, monkeypatch: pytest.MonkeyP
                 assert rows == whole[start:].tolist()
         begun = distributed.predict_topk(*names, executor=pool)
         assert next(begun)[0].shape == (7, 5)  # the others are not asked for
+
+
+@pytest.mark.parametrize("threshold", [None, 0.3])
+@pytest.mark.parametrize("in_a_row", [None, 1])
+def test_figures_are_those_of_the_whole(
+    threshold: float | None, in_a_row: int | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(_predict, "ROWS", 7)
+    rows = [(labels[:in_a_row], x) for labels, x in some_rows(100) if labels or not in_a_row]
+    dataset = written(tmp_path / "rows", rows)
+    Y = [label for (label,) in dataset.labels] if in_a_row else dataset.labels
+    model = PLTClassifier().fit(dataset.X, Y)
+    model.save(tmp_path / "model.lg")
+    expected = evaluate(model, dataset.X, Y, ks=[1, 4], threshold=threshold)
+    with ThreadPoolExecutor(3) as pool:
+        found = distributed.evaluate(
+            tmp_path / "model.lg", tmp_path / "rows", ks=[4, 1], threshold=threshold, executor=pool
+        )
+    for figures in (found, expected):
+        del figures["seconds"], figures["examples_per_second"]
+    assert found == expected
 
 
 def test_the_last_of_a_new_file_counts(tmp_path: Path) -> None:

@@ -2,6 +2,6 @@
 
 from labelgrove.distributed._executors import client
 from labelgrove.distributed._fit import LEAST_MEMORY, fit
-from labelgrove.distributed._predict import predict_topk
+from labelgrove.distributed._predict import evaluate, predict_topk
 
-__all__ = ["LEAST_MEMORY", "client", "fit", "predict_topk"]
+__all__ = ["LEAST_MEMORY", "client", "evaluate", "fit", "predict_topk"]

@@ -1,20 +1,25 @@
-"""Prediction for a data set on disk that may be larger than memory, in order, here or anywhere."""
+"""Prediction and evaluation on a data set that may be larger than memory, here or anywhere."""
 
 from __future__ import annotations
 
 import os
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import lru_cache, partial
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy.typing as npt
+from scipy.sparse import csr_array
 
+from labelgrove._cuts import Cut
 from labelgrove._errors import DataError, ParameterError
 from labelgrove._parameters import integer
-from labelgrove.data._mapped import csr_over, open_arrays
+from labelgrove.data._mapped import csr_over, open_arrays, open_dataset
 from labelgrove.distributed._executors import resolved, result_of
+from labelgrove.evaluation._figures import Training, figures
+from labelgrove.evaluation._observed import observe
+from labelgrove.metrics._inputs import check_k
 from labelgrove.models import load
 
 ROWS = 8192
@@ -24,6 +29,8 @@ _AHEAD = 256
 """Tasks that are handed in before the first of them is asked for."""
 
 Found = tuple[npt.NDArray[Any], npt.NDArray[Any]]
+Answer = tuple[tuple[Any, Any, Any], Any]
+_Result = TypeVar("_Result")
 
 
 def predict_topk(
@@ -67,20 +74,100 @@ def predict_topk(
     --------
     See `fit`; then ``for labels, scores in predict_topk("model.lg", "two", k=1): …``
     """
-    data = str(Path(os.fsdecode(dataset)).resolve())
-    n_rows = open_arrays(data)[0].rows
-    path = str(Path(os.fsdecode(model)).resolve())
+    names, n_rows = _opened(model, dataset)
     integer("k", k, 1)
     if not 0 <= start <= n_rows:
         raise ParameterError(f"start={start}: expected a row from 0 to {n_rows}")
-    runs = range(start, n_rows, ROWS)
-    return _in_order(
-        [partial(predict, path, data, begin, min(begin + ROWS, n_rows), k) for begin in runs],
-        executor,
-    )
+    tasks = [partial(predict, *names, *run, k) for run in _runs(start, n_rows)]
+    return _in_order(tasks, executor)
 
 
-def _in_order(tasks: list[Callable[[], Found]], executor: Any) -> Iterator[Found]:
+def evaluate(
+    model: str | os.PathLike[str],
+    dataset: str | os.PathLike[str],
+    *,
+    ks: Iterable[int] = (1, 3, 5),
+    threshold: Cut | None = None,
+    executor: Any = None,
+) -> dict[str, Any]:
+    """Measure a model on all rows of a data set on disk, some thousand rows at a time.
+
+    Parameters
+    ----------
+    model, dataset, executor
+        As for `predict_topk`. The caller loads the model too, for its labels.
+    ks, threshold
+        As for `labelgrove.evaluation.evaluate`.
+
+    Returns
+    -------
+    dict
+        What `labelgrove.evaluation.evaluate` gives for the same model and rows; its "seconds" are
+        those of all tasks together.
+
+    Raises
+    ------
+    ParameterError
+        If a parameter is out of its domain.
+    DataError
+        If the data set cannot be used.
+    ModelFileError
+        If the model is none.
+    """
+    places = sorted({check_k(k) for k in ks})
+    if not places:
+        raise ParameterError("ks is empty: expected at least one number of places")
+    names, n_rows = _opened(model, dataset)
+    labels = open_dataset(names[1]).labels
+    runs = _runs(0, n_rows)
+    tasks = [partial(answer, *names, *run, places[-1], threshold) for run in runs]
+    asked = _Asked(load(names[0]), _in_order(tasks, executor))
+    batches = ((range(*run), list(labels[slice(*run)])) for run in runs)
+    observed = observe(asked, batches, k=places[-1], threshold=threshold)
+    return figures(observed, places, training=Training.of(asked))
+
+
+class _Asked:
+    """A model whose answers for run after run of rows come from elsewhere."""
+
+    def __init__(self, model: Any, answers: Iterator[Answer]) -> None:
+        self._model, self._answers = model, answers
+        self._sets: Any = None
+
+    def __getattr__(self, name: str) -> Any:
+        """What it knows is the model's own."""
+        return getattr(self._model, name)
+
+    def predict_topk(self, rows: range, k: int, *, return_stats: bool = False) -> Any:
+        """The best labels of the next run, as its task was asked for them, and their costs."""
+        del rows, k, return_stats
+        best, self._sets = next(self._answers)
+        return best
+
+    def predict(self, rows: range) -> Any:
+        """The label sets of the same run."""
+        del rows
+        return self._sets
+
+    def predict_proba(self, rows: range, threshold: Cut) -> Any:
+        """Likewise, of labels from the threshold on."""
+        del rows, threshold
+        return self._sets
+
+
+def _opened(
+    model: str | os.PathLike[str], dataset: str | os.PathLike[str]
+) -> tuple[tuple[str, str], int]:
+    """The whole names of both, and the number of rows."""
+    data = str(Path(os.fsdecode(dataset)).resolve())
+    return (str(Path(os.fsdecode(model)).resolve()), data), open_arrays(data)[0].rows
+
+
+def _runs(start: int, n_rows: int) -> list[tuple[int, int]]:
+    return [(begin, min(begin + ROWS, n_rows)) for begin in range(start, n_rows, ROWS)]
+
+
+def _in_order(tasks: Sequence[Callable[[], _Result]], executor: Any) -> Iterator[_Result]:
     if executor is None:
         for task in tasks:
             yield task()
@@ -100,19 +187,35 @@ def _in_order(tasks: list[Callable[[], Found]], executor: Any) -> Iterator[Found
 
 def predict(model: str, data: str, begin: int, end: int, k: int) -> Found:
     """Predict some rows."""
+    found: Found = _loaded(model).predict_topk(_rows(data, begin, end), k=k)
+    return found
+
+
+def answer(model: str, data: str, begin: int, end: int, k: int, threshold: Cut | None) -> Answer:
+    """Predict some rows, and their label sets unless a row has the one best label."""
+    clf, X = _loaded(model), _rows(data, begin, end)
+    best = clf.predict_topk(X, k=k, return_stats=True)
+    if threshold is not None:
+        return best, clf.predict_proba(X, threshold=threshold)
+    return best, None if clf.target_type_ == "multiclass" else clf.predict(X)
+
+
+def _rows(data: str, begin: int, end: int) -> csr_array:
     header, arrays = open_arrays(data)
     if header.width < 0:
         raise DataError(f"{data}: holds texts; expected features")
     ends = arrays["X.indptr.i64"][begin : end + 1]
     cells = slice(int(ends[0]), int(ends[-1]))
     values = (arrays[name][cells] for name in ("X.indices.i32", "X.data.f32"))
-    X = csr_over((ends - ends[0], *values), header.width)
-    found: Found = _loaded(model, Path(model).stat().st_mtime_ns).predict_topk(X, k=k)
-    return found
+    return csr_over((ends - ends[0], *values), header.width)
+
+
+def _loaded(model: str) -> Any:
+    return _kept(model, Path(model).stat().st_mtime_ns)
 
 
 @lru_cache(maxsize=1)
-def _loaded(model: str, changed: int) -> Any:
+def _kept(model: str, changed: int) -> Any:
     """The model, kept from one task to the next as long as its file is the same."""
     del changed
     return load(model)
