@@ -97,6 +97,7 @@ BENCHMARKS = {
     "river": Benchmark(1, quick=(QUICK_CLASSES, "--rows=200")),
     "ldsm": Benchmark(6, quick=(QUICK_DATA, "--ensembles=2", "--sizes=100")),
     "fastxml": Benchmark(6, quick=(QUICK_DATA,)),
+    "splits": Benchmark(10, quick=(QUICK_DATA, "--models=PLTClassifier", "--splits=2")),
     "models": Benchmark(6, quick=(QUICK_CLASSES,)),
     "names": Benchmark(8, quick=("onet-titles",)),
     "text": Benchmark(

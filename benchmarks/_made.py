@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import lzma
+from collections import Counter
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import partial
@@ -17,6 +18,8 @@ from sklearn.feature_extraction.text import TfidfVectorizer
 from labelgrove.data import read_examples
 
 _SEED = 1
+_FEW = 10
+"""Examples of a class, where they are to be few."""
 
 Part = tuple[sp.csr_array, list[tuple[int, ...]]]
 """Rows, and the labels of each."""
@@ -49,6 +52,22 @@ def onet_tasks(data: Path) -> tuple[Part, Part]:
         for part in ("train", "test")
     )
     return _of_texts(train, test)
+
+
+def onet_ten(data: Path) -> tuple[Part, Part]:
+    """Job titles, the first of their occupations; ten titles an occupation to learn from."""
+    folder, taken = data / "onet-titles", Counter[str]()
+    train, test = (
+        [(row["text"], row["labels"][:1]) for row in _rows(folder / f"{part}.jsonl.xz")]
+        for part in ("train", "test")
+    )
+    train = [train[i] for i in np.random.default_rng(_SEED).permutation(len(train)).tolist()]
+    few = []
+    for text, (occupation,) in train:
+        taken[occupation] += 1
+        if taken[occupation] <= _FEW:
+            few.append((text, [occupation]))
+    return _of_texts(few, test)
 
 
 def texts(folder: str, learnt: tuple[str, ...], data: Path) -> tuple[Part, Part]:
@@ -121,6 +140,7 @@ MADE = {
     "cpv-italian": Made("cpv-italian", partial(texts, "cpv-italian", ("train",))),
     "onet-titles": Made("onet-titles", partial(texts, "onet-titles", ("train",))),
     "onet-tasks": Made("onet-titles", onet_tasks),
+    "onet-ten": Made("onet-titles", onet_ten),
     "gutenberg-classes": Made("gutenberg-text", gutenberg_classes),
     "aloi-like": Made(None, aloi_like),
     "rcv1sub1-train": Made("rcv1sub1", rcv1sub1_train),

@@ -15,7 +15,8 @@ def multiclass(found: Results) -> str:
 
 def _methods(result: dict[str, Any]) -> str:
     header = [f"{result['subject']}, {result['classes']:,} classes", "error %", "step", "passes"]
-    header += ["learning, examples a s", "prediction, examples a s", "model MB"]
+    header += ["one pass, held out", "learning, examples a s", "prediction, examples a s"]
+    header += ["model MB"]
     rows = []
     for method, run in result["runs"].items():
         learnt, rows_tested = result["learnt"] * run["passes"], result["rows"]
@@ -25,6 +26,7 @@ def _methods(result: dict[str, Any]) -> str:
                 f"{run['error']:.2f} ± {_half_width(run['error'], rows_tested):.2f}",
                 f"{run['step']:g}",
                 run["passes"],
+                f"{min(one['error'] for one in run['searched'] if one['passes'] == 1):.1f}",
                 f"{learnt / run['learning_cpu']:,.0f}",
                 f"{rows_tested / max(run['predicting_cpu'], 1e-4):,.0f}",
                 f"{run['model_bytes'] / 2**20:.1f}",

@@ -1,9 +1,11 @@
-"""Results about trees as tables: the knob, the warm start, and LdSM."""
+"""Results about trees as tables: the knob, the warm start, and forests."""
 
 from __future__ import annotations
 
 from statistics import median
 from typing import Any
+
+import numpy as np
 
 from benchmarks import _aims
 from benchmarks._tables import Results, precision, table
@@ -116,6 +118,23 @@ def fastxml(found: Results) -> str:
             given = [result["subject"], "published FastXML", 50, precision(paper.precision), ""]
             rows.append([*given, *times, "", "", ""])
         rows += [_forest(result, run) for run in result["runs"]]
+    return table(header, rows)
+
+
+def splits(found: Results) -> str:
+    """Every model on the file's split and on random ones, the published figures first."""
+    header = ["data", "model", "the file's split", "random splits", "standard deviation", "best"]
+    rows: list[list[object]] = []
+    for result in found:
+        for name, published in (("LdSM", _aims.LDSM), ("FastXML", _aims.FASTXML)):
+            paper = published.get(result["subject"])
+            if paper is not None:
+                given = precision(paper.precision)
+                rows.append([result["subject"], f"published {name}", "", given, "", ""])
+        for model, run in result["runs"].items():
+            drawn = np.array(run["drawn"])
+            columns = [run["filed"], drawn.mean(0), drawn.std(0, ddof=1), drawn.max(0)]
+            rows.append([result["subject"], f"`{model}`", *map(precision, columns)])
     return table(header, rows)
 
 

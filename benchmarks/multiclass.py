@@ -27,7 +27,7 @@ from benchmarks._data import Stream, is_there, label_count, load
 from benchmarks._measure import Clock, about, fresh
 from benchmarks._results import command_line, earlier, write
 
-DATASETS = ("clinc150-tfidf", "onet-tasks", "gutenberg-classes", "aloi-like")
+DATASETS = ("clinc150-tfidf", "onet-tasks", "onet-ten", "gutenberg-classes", "aloi-like")
 
 STEPS = (0.25, 0.5, 1.0, 2.0, 4.0)
 PASSES = (3,)

@@ -56,6 +56,7 @@ TABLES: dict[str, Callable[[Results], str]] = {
     "river": _multiclass_tables.river,
     "ldsm": _tree_tables.ldsm,
     "fastxml": _tree_tables.fastxml,
+    "splits": _tree_tables.splits,
     "models": _models_table.models,
     "second_stage": _second_stage_table.second_stage,
     "names": _names_table.names,
@@ -77,7 +78,7 @@ PLOTS: dict[str, tuple[Callable[[Results, Path], None], str]] = {
     ),
     "classes": (_plots.classes, "Microseconds an example against the number of classes"),
 }
-_MADE = ("onet-tasks", "gutenberg-classes", "aloi-like", "100000", "300000", "1000000")
+_MADE = ("onet-tasks", "onet-ten", "gutenberg-classes", "aloi-like", "100000", "300000", "1000000")
 _ORDER = (*DATASETS, *_MADE, "paper", "default")
 
 

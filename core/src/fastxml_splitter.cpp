@@ -51,7 +51,6 @@ void FastxmlSplitter::gather(const NodeDraft& node) {
   rows_.clear();
   ends_.assign(1, 0);
   labels_.clear();
-  costs_.clear();
   shares_.clear();
   sides_.clear();
   for (const std::uint32_t i : node.examples) {
@@ -62,7 +61,6 @@ void FastxmlSplitter::gather(const NodeDraft& node) {
     rows_.push_back(i);
     for (const LabelId label : labels) labels_.push_back(slot_of(label));
     ends_.push_back(labels_.size());
-    costs_.push_back(cost_ * weight);
     shares_.push_back(1.0 / ideal_[labels.size()]);
     sides_.push_back((bits & 1U) != 0 ? 1 : -1);
   }
@@ -130,6 +128,7 @@ bool FastxmlSplitter::choose_sides(bool has_plane) {
 }
 
 std::vector<float> FastxmlSplitter::learn_plane(const NodeDraft& node) {
+  weigh_examples();
   number_features(node.examples, 1);
   feature_ends_.assign(1, 0);
   features_.clear();
@@ -160,6 +159,17 @@ std::vector<float> FastxmlSplitter::learn_plane(const NodeDraft& node) {
   }
   keep_features(places);
   return weights;
+}
+
+// Both sides cost the same in all, however many examples they have: C_delta over the side's share of the node.
+void FastxmlSplitter::weigh_examples() {
+  std::array<double, 2> sums{};
+  for (std::size_t i = 0; i < rows_.size(); ++i) sums[sides_[i] > 0 ? 1 : 0] += data().examples().weight(rows_[i]);
+  costs_.resize(rows_.size());
+  for (std::size_t i = 0; i < rows_.size(); ++i) {
+    const double share = sums[sides_[i] > 0 ? 1 : 0] / (sums[0] + sums[1]);
+    costs_[i] = cost_ / share * data().examples().weight(rows_[i]);
+  }
 }
 
 // The matrix by columns, without those that no w gives a weight: an example pulls at most with C x, and |w| resists

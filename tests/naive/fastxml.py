@@ -1,8 +1,9 @@
 """FastXML (Prabhu & Varma 2014), Algorithms 1 to 3, beside the paper's pseudo-code.
 
 How we read what it leaves open: the DCG's logarithm is to base 2; among labels of equal sums the
-first is ranked higher; sides whose costs are within EQUAL are equal; a node whose examples have no
-more than one label among them is not split; a split that sends all examples to one child is
+first is ranked higher; sides whose costs are within EQUAL are equal; the hyperplane's C_delta is
+divided by the share of the example's side, as in the authors' program; a node whose examples have
+no more than one label among them is not split; a split that sends all examples to one child is
 undone, and its node stays a leaf. Examples without labels train nothing, but are sent on. Weights
 of examples stand in front of every sum, in costs raised to 1 on average if they are below; and what
 labels are worth (PfastreXML's propensities) in front of their gains.
@@ -36,7 +37,7 @@ class Settings:
     """The parameters of a tree, under the paper's names where it has some."""
 
     MaxLeaf: int = 4
-    C_delta: float = 4.0
+    C_delta: float = 2.0
     C_r: float = 1.0
     bias: float = 1.0
     rounds: int = 1
@@ -185,7 +186,7 @@ class Tree:
             n.ndcg = self._mean_ndcg(Id, delta, r)
             if delta == before:
                 break
-            n.w = hyperplane(X, delta, [s.C_delta * self.scale * self.data[i].weight for i in Id])
+            n.w = hyperplane(X, delta, self._costs(Id, delta))
             margins = [self._margin(n, self.data[i].x) for i in Id]
             before = delta
         sent = [self._margin(n, self.data[i].x) for i in n.Id]
@@ -202,6 +203,15 @@ class Tree:
             return True
         n.children, n.w = [], {}
         return False
+
+    def _costs(self, Id: list[int], delta: list[int]) -> list[float]:
+        """Give C_delta over the share of each example's side, times what the example weighs."""
+        weights = [self.data[i].weight for i in Id]
+        sums = {-1: 0.0, 1: 0.0}
+        for w, d in zip(weights, delta, strict=True):
+            sums[d] += w
+        C = self.settings.C_delta * self.scale * sum(weights)
+        return [C / sums[d] * w for w, d in zip(weights, delta, strict=True)]
 
     def _rank(self, Id: list[int], delta: list[int], side: int) -> list[Label]:
         """Give r+ or r-: labels of the node by sum_i 1/2 (1 +- delta_i) I_L(y_i) y_i."""

@@ -6,7 +6,9 @@
 //
 // until no example changes its side, and then
 //
-//   w:        |w|_1 + C_delta sum_i log(1 + exp(-delta_i w . x_i)) is least.
+//   w:        |w|_1 + sum_i C_delta / (share of the examples on the side delta_i) log(1 + exp(-delta_i w . x_i))
+//
+// is least. So both sides cost the same in all: as in the authors' program, which the paper does not tell.
 #pragma once
 
 #include <array>
@@ -33,6 +35,7 @@ class FastxmlSplitter final : public NodeSplitter {
   void rank(const NodeDraft& node, std::size_t side);
   bool choose_sides(bool has_plane);
   std::vector<float> learn_plane(const NodeDraft& node);
+  void weigh_examples();
   void find_columns();
 
   const FastxmlOptions& fastxml_;
@@ -43,7 +46,7 @@ class FastxmlSplitter final : public NodeSplitter {
   std::vector<std::uint32_t> rows_;  // their numbers
   std::vector<std::size_t> ends_;    // of their labels
   std::vector<std::uint32_t> labels_;
-  std::vector<double> costs_;       // cost_, times what the example weighs
+  std::vector<double> costs_;       // of being on the wrong side of the hyperplane
   std::vector<double> shares_;      // I(y_i)
   std::vector<std::int8_t> sides_;  // delta_i
   double ndcg_ = 0.0;               // their mean, as they were dealt

@@ -84,7 +84,8 @@ class FastXMLClassifier(ForestClassifier):
     max_leaf_size : int
         Nodes that more examples have reached are split.
     C : float
-        C_delta: the cost of an example on the wrong side of the hyperplane. With less of it the
+        C_delta: the cost of an example on the wrong side of the hyperplane, over the share of the
+        node's examples on its own side, so that both sides cost the same. With less of it the
         hyperplanes have fewer weights, and where they have none left, nodes are not split.
     C_rank : float
         C_r: the cost of nDCG that is missed. It counts where ``max_rounds`` is above 1.
@@ -146,7 +147,7 @@ class FastXMLClassifier(ForestClassifier):
         *,
         n_estimators: int = 50,
         max_leaf_size: int = 10,
-        C: float = 4.0,
+        C: float = 2.0,
         C_rank: float = 1.0,
         gain: str = "ndcg",
         bias: float = 1.0,
