@@ -32,6 +32,8 @@ DATASETS = (
     "stackexchange-tfidf",
     "gutenberg-tfidf",
     "kirjastonhoitaja-yso",
+    "cpv-italian",
+    "cooking-tfidf",
 )
 
 MODELS: dict[str, Callable[[], Any]] = {
