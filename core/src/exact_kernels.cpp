@@ -6,48 +6,40 @@
 namespace labelgrove {
 namespace {
 
-struct MarginsAndVariances {
+// Whether any of the N numbers at p is not 0. Most tiles hold no column that learns, and those that do hold few.
+template <int N>
+inline bool any(const float* p) {
+  bool found = false;
+  for (int i = 0; i < N; ++i) found |= p[i] != 0.0F;
+  return found;
+}
+
+struct Variances {
   const BFloat16* const* rows;
   const float* x;
   std::size_t n;
   std::size_t state;
-  float* margins;
-  float* variances;
+  const float* wanted;
+  float* out;
 
   template <int N, int M>
   void run(std::size_t at) const {
-    V<N> even[M]{};
-    V<N> odd[M]{};
-    V<N> even_variance[M]{};
-    V<N> odd_variance[M]{};
-    std::size_t j = 0;
-    for (; j + 1 < n; j += 2) {
-      const V<N> x0 = all<N>(x[j]);
-      const V<N> x1 = all<N>(x[j + 1]);
-      for (int k = 0; k < M; ++k) {
-        const BFloat16* w0 = rows[j] + at + k * N;
-        const BFloat16* w1 = rows[j + 1] + at + k * N;
-        even[k] += x0 * load<N>(w0);
-        odd[k] += x1 * load<N>(w1);
-        even_variance[k] += (x0 * x0) * load<N>(w0 + state);
-        odd_variance[k] += (x1 * x1) * load<N>(w1 + state);
+    for (const std::size_t end = at + N * M; at < end; at += N) {
+      if (!any<N>(wanted + at)) continue;
+      V<N> even{};
+      V<N> odd{};
+      std::size_t j = 0;
+      for (; j + 1 < n; j += 2) {
+        even += all<N>(x[j] * x[j]) * load<N>(rows[j] + state + at);
+        odd += all<N>(x[j + 1] * x[j + 1]) * load<N>(rows[j + 1] + state + at);
       }
-    }
-    if (j < n) {
-      const V<N> x0 = all<N>(x[j]);
-      for (int k = 0; k < M; ++k) {
-        const BFloat16* w0 = rows[j] + at + k * N;
-        even[k] += x0 * load<N>(w0);
-        even_variance[k] += (x0 * x0) * load<N>(w0 + state);
-      }
-    }
-    for (int k = 0; k < M; ++k) {
-      store<N>(margins + at + k * N, even[k] + odd[k]);
-      store<N>(variances + at + k * N, even_variance[k] + odd_variance[k]);
+      if (j < n) even += all<N>(x[j] * x[j]) * load<N>(rows[j] + state + at);
+      store<N>(out + at, even + odd);
     }
   }
 };
 
+template <bool kShrinks>  // whether variances do
 struct Arow {
   BFloat16* const* rows;
   const float* x;
@@ -59,21 +51,18 @@ struct Arow {
 
   template <int N, int M>
   void run(std::size_t at) const {
-    // One vector at a time: most tiles hold no column that learns, and those that do hold few.
-    for (int k = 0; k < M; ++k) {
-      const V<N> s = load<N>(step + at + k * N);
-      const auto learns = s != 0.0F;
-      bool any = false;
-      for (int i = 0; i < N; ++i) any = any || learns[i];
-      if (!any) continue;
-      const V<N> weight = (V<N>)(learns & (typename Pack<N>::Int)all<N>(inverse_r));  // 0 where nothing is learnt
+    for (const std::size_t end = at + N * M; at < end; at += N) {
+      if (!any<N>(step + at)) continue;
+      const V<N> s = load<N>(step + at);
+      const V<N> weight = (V<N>)((s != 0.0F) & (typename Pack<N>::Int)all<N>(inverse_r));  // 0 where nothing is learnt
       for (std::size_t j = 0; j < n; ++j) {
         const V<N> xj = all<N>(x[j]);
-        BFloat16* w = rows[j] + at + k * N;
+        BFloat16* w = rows[j] + at;
         const V<N> variance = load<N>(w + state);
         const V<N> sx = variance * xj;
-        store<N>(w, load<N>(w) + s * sx, noise[j] & 0xFFFFU);
-        store<N>(w + state, variance / (1.0F + (sx * xj) * weight), noise[j] >> 16);
+        const typename Pack<N>::Bits drawn = noise[j] - typename Pack<N>::Bits{};
+        store<N>(w, load<N>(w) + s * sx, drawn & 0xFFFFU);
+        if constexpr (kShrinks) store<N>(w + state, variance / (1.0F + (sx * xj) * weight), drawn >> 16);
       }
     }
   }
@@ -130,13 +119,14 @@ struct Exponential {
 void margins(const BFloat16* const* rows, const float* x, std::size_t n, std::size_t columns, float* out) {
   for_each_tile(columns, Margins<const BFloat16* const*>{rows, x, n, out});
 }
-void margins_and_variances(const BFloat16* const* rows, const float* x, std::size_t n, std::size_t columns,
-                           std::size_t state, float* margins, float* variances) {
-  for_each_tile(columns, MarginsAndVariances{rows, x, n, state, margins, variances});
+void variances(const BFloat16* const* rows, const float* x, std::size_t n, std::size_t columns, std::size_t state,
+               const float* wanted, float* out) {
+  for_each_tile(columns, Variances{rows, x, n, state, wanted, out});
 }
 void arow(BFloat16* const* rows, const float* x, const std::uint32_t* noise, std::size_t n, std::size_t columns,
           std::size_t state, const float* step, float inverse_r) {
-  for_each_tile(columns, Arow{rows, x, noise, n, state, step, inverse_r});
+  if (inverse_r > 0.0F) for_each_tile(columns, Arow<true>{rows, x, noise, n, state, step, inverse_r});
+  else for_each_tile(columns, Arow<false>{rows, x, noise, n, state, step, inverse_r});
 }
 void sigmoid(const float* in, std::size_t n, float* out) { for_each_tile(n, Sigmoid{in, out}); }
 void exponential(const float* in, std::size_t n, float* out) { for_each_tile(n, Exponential{in, out}); }
@@ -144,7 +134,7 @@ void exponential(const float* in, std::size_t n, float* out) { for_each_tile(n, 
 }  // namespace
 
 extern const ExactKernels LABELGROVE_CONCAT(exact_kernels_, LABELGROVE_KERNEL_VARIANT);
-const ExactKernels LABELGROVE_CONCAT(exact_kernels_, LABELGROVE_KERNEL_VARIANT){margins, margins_and_variances, arow,
-                                                                                sigmoid, exponential};
+const ExactKernels LABELGROVE_CONCAT(exact_kernels_, LABELGROVE_KERNEL_VARIANT){margins, variances, arow, sigmoid,
+                                                                                exponential};
 
 }  // namespace labelgrove

@@ -17,28 +17,18 @@ std::size_t slots_for(std::size_t features) {
 
 }  // namespace
 
-std::uint32_t FeatureMap::insert(FeatureId feature) {
-  const std::uint32_t row = size();
+void FeatureMap::insert(FeatureId feature, std::uint32_t row) {
   if (features_.size() == features_.capacity()) features_.reserve(features_.size() + features_.size() / 8 + 16);
   features_.push_back(feature);
   largest_ = std::max(largest_, feature);
   const std::size_t slots = slots_for(features_.size());
-  const bool direct_is_smaller = (std::size_t{largest_} + 1) * sizeof(rows_[0]) <= slots * sizeof(Slot);
-  if (direct_) {
-    if (feature < rows_.size()) {
-      rows_[feature] = row;
-    } else if (direct_is_smaller) {
-      index_directly();
-    } else {
-      hash_into(slots);
-    }
-  } else if (slots > slots_.size()) {
+  if (direct_ ? feature >= rows_.size() : slots > slots_.size()) {
+    const bool direct_is_smaller = (std::size_t{largest_} + 1) * sizeof(rows_[0]) <= slots * sizeof(Slot);
     if (direct_is_smaller) index_directly();
     else hash_into(slots);
-  } else {
-    place({feature, row});
   }
-  return row;
+  if (direct_) rows_[feature] = row;
+  else place({feature, row});
 }
 
 std::size_t FeatureMap::bytes() const {
@@ -46,29 +36,41 @@ std::size_t FeatureMap::bytes() const {
          slots_.capacity() * sizeof(Slot) + crowded_out_.size() * kBytesOfTreeNode;
 }
 
-std::uint32_t FeatureMap::find_crowded_out(FeatureId feature) const {
+const std::uint32_t* FeatureMap::find_crowded_out(FeatureId feature) const {
   const auto found = crowded_out_.find(feature);
-  return found != crowded_out_.end() ? found->second : kNone;
+  return found != crowded_out_.end() ? &found->second : nullptr;
+}
+
+template <typename Visit>
+void FeatureMap::each(Visit&& visit) const {
+  for (FeatureId feature = 0; feature < rows_.size(); ++feature) {
+    if (rows_[feature] != kNone) visit(Slot{feature, rows_[feature]});
+  }
+  for (const Slot slot : slots_) {
+    if (slot.row != kNone) visit(slot);
+  }
+  for (const auto& [feature, row] : crowded_out_) visit(Slot{feature, row});
 }
 
 void FeatureMap::index_directly() {
-  direct_ = true;
-  slots_ = std::vector<Slot>();  // = {} would keep the memory
-  crowded_out_.clear();
   // A quarter to spare, for features that arrive in order.
   std::vector<std::uint32_t> rows(std::size_t{largest_} + largest_ / 4 + 1, kNone);
-  for (std::uint32_t row = 0; row < size(); ++row) rows[features_[row]] = row;
+  each([&](Slot slot) { rows[slot.feature] = slot.row; });
+  direct_ = true;
   rows_ = std::move(rows);
+  slots_ = std::vector<Slot>();  // = {} would keep the memory
+  crowded_out_.clear();
 }
 
 void FeatureMap::hash_into(std::size_t slots) {
-  direct_ = false;
-  rows_ = std::vector<std::uint32_t>();
-  slots_ = std::vector<Slot>(slots);
-  crowded_out_.clear();
-  mask_ = static_cast<std::uint32_t>(slots - 1);
-  shift_ = static_cast<std::uint32_t>(32 - std::countr_zero(slots));
-  for (std::uint32_t row = 0; row < size(); ++row) place({features_[row], row});
+  FeatureMap hashed;
+  hashed.slots_.resize(slots);
+  hashed.mask_ = static_cast<std::uint32_t>(slots - 1);
+  hashed.shift_ = static_cast<std::uint32_t>(32 - std::countr_zero(slots));
+  each([&](Slot slot) { hashed.place(slot); });
+  hashed.features_ = std::move(features_);
+  hashed.largest_ = largest_;
+  *this = std::move(hashed);
 }
 
 // Each step adds one to the sum of all entries' distances from home, and no distance passes kFarthestProbe. So,

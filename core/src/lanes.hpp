@@ -77,7 +77,7 @@ inline V<N> load(const BFloat16* p) {
 }
 // As `rounded` does it.
 template <int N>
-inline void store(BFloat16* p, V<N> v, std::uint32_t noise) {
+inline void store(BFloat16* p, V<N> v, typename Pack<N>::Bits noise) {
   using Bits = typename Pack<N>::Bits;
   const Bits bits = ((Bits)v + noise) >> 16;
   const Bits signed_if_any = bits & (Bits)((bits & 0x7FFFU) != 0U);

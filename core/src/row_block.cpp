@@ -33,10 +33,10 @@ void RowBlock::margins(const Features& x, Workspace& work, float* out) const {
   work.half_inherited.resize(work.inherited.size());
   std::size_t next = 0;
   for (std::uint32_t j = 0; j < x.size; ++j) {
-    const std::uint32_t found = map_.find(x.ids[j]);
+    const std::uint32_t in_map = map_.find(x.ids[j]);
     float* row = work.inherited.data() + next;
-    if (found != kNone) {
-      const Place at = place(found);
+    if (in_map != kNone) {
+      const Place at = found(in_map);
       add(at.row, x.values[j] * at.share);
     } else if (inherited_row(x.ids[j], work.sums, row)) {
       BFloat16* half_row = work.half_inherited.data() + next;
@@ -89,9 +89,9 @@ float RowBlock::contributions(const Features& x, std::uint32_t child, float* add
   std::vector<float> sums;
   std::vector<float> row(inherited() != nullptr ? inherited_width() : 0);
   for (std::uint32_t j = 0; j < x.size; ++j) {
-    const std::uint32_t found = map_.find(x.ids[j]);
+    const std::uint32_t in_map = map_.find(x.ids[j]);
     added[j] = 0.0F;
-    if (found != kNone) added[j] = weight(place(found).row, child) * place(found).share * x.values[j] * scale;
+    if (in_map != kNone) added[j] = weight(found(in_map).row, child) * found(in_map).share * x.values[j] * scale;
     else if (inherited_row(x.ids[j], sums, row.data())) added[j] = row[child] * x.values[j] * scale;
   }
   return scale * weight(0, child);
@@ -122,9 +122,11 @@ LinearBlock RowBlock::linear() const {
 StoredBlock::StoredBlock(const LearnerOptions& options, const BlockView& stored)
     : RowBlock(options, stored.children, false, stored.updates, stored.weights.halves != nullptr) {
   map_.reserve(stored.features.size());
-  for (const FeatureId feature : stored.features) map_.find_or_insert(feature);
   places_ = stored.places;
   shares_ = stored.shares;
+  for (std::uint32_t feature = 0; feature < stored.features.size(); ++feature) {
+    map_.put(stored.features[feature], place(feature).shared ? feature | kSharedRow : place(feature).row);
+  }
   row_count_ = stored.rows();
   rows_ = halves_ ? reinterpret_cast<const std::byte*>(stored.weights.halves)
                   : reinterpret_cast<const std::byte*>(stored.weights.floats);

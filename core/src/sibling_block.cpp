@@ -59,12 +59,12 @@ SiblingBlock::SiblingBlock(const LearnerOptions& options, const BlockView& store
   updates_ = stored.updates;
   inherited_ = stored.inherited;
   map_.reserve(stored.features.size());
-  for (const FeatureId feature : stored.features) map_.find_or_insert(feature);
-  for (std::uint32_t feature = 0; shares_rows_ && feature < map_.size(); ++feature) {
-    if (stored.places.empty()) put_place(feature, {.row = feature + 1});
-    else
-      put_place(feature, {stored.places[feature] & ~kSharedRow, (stored.places[feature] & kSharedRow) != 0,
-                          stored.shares[feature]});
+  for (std::uint32_t feature = 0; feature < stored.features.size(); ++feature) {
+    Place at{.row = feature + 1};
+    if (!stored.places.empty()) {
+      at = {stored.places[feature] & ~kSharedRow, (stored.places[feature] & kSharedRow) != 0, stored.shares[feature]};
+    }
+    put_place(feature, stored.features[feature], at);
   }
   reserve_rows(stored.rows());
   while (rows() < stored.rows()) start_row();
@@ -294,8 +294,7 @@ void SiblingBlock::forget(std::uint32_t worth) {
   members_ = {};
   map_.reserve(features.size());
   for (std::uint32_t feature = 0; feature < features.size(); ++feature) {
-    map_.find_or_insert(features[feature]);
-    if (shares_rows_) put_place(feature, places[feature]);
+    put_place(feature, features[feature], places[feature]);
   }
   places_ = own_places_;
   shares_ = own_shares_;
@@ -310,25 +309,24 @@ void SiblingBlock::forget(std::uint32_t worth) {
 // example has one of these features, all that the node knows of them is how they stood to each other in this one, x =
 // |x| u. So they are one feature, u, whose value is |x|, and each holds its share of it, u_f. In the direction u that
 // is AROW with a full covariance matrix, I - (1 - S) u u', rather than with its diagonal.
-void SiblingBlock::place_newcomers(const Features& x, std::uint32_t known, const Workspace& work) {
+void SiblingBlock::place_newcomers(const Features& x, std::uint32_t newcomers, Workspace& work) {
   double square = 0.0;
   for (std::uint32_t j = 0; j < x.size; ++j) {
-    if (work.found[j] >= known) square += static_cast<double>(x.values[j]) * static_cast<double>(x.values[j]);
+    if (work.found[j] == kNone) square += static_cast<double>(x.values[j]) * static_cast<double>(x.values[j]);
   }
-  const bool shared = shares_rows_ && map_.size() - known > 1 && square > 0.0;
+  const bool shared = shares_rows_ && newcomers > 1 && square > 0.0;
   const double length = std::sqrt(square);
   const std::uint32_t row = shared ? start_row() : 0;
   for (std::uint32_t j = 0; j < x.size; ++j) {
-    const std::uint32_t feature = work.found[j];
-    if (feature < known) continue;
-    if (shared) put_place(feature, {row, true, static_cast<float>(static_cast<double>(x.values[j]) / length)});
-    else if (shares_rows_) put_place(feature, {.row = start_row()});
-    else start_row();
+    if (work.found[j] != kNone) continue;
+    Place at{row, shared, static_cast<float>(static_cast<double>(x.values[j]) / length)};
+    if (!shared) at = {.row = start_row()};
+    work.found[j] = put_place(map_.size(), x.ids[j], at);
   }
 }
 
 // A second example has the feature: from here on it has a row of its own, which begins with what is known of it.
-void SiblingBlock::take_out(std::uint32_t feature) {
+std::uint32_t SiblingBlock::take_out(std::uint32_t feature) {
   const Place at = place(feature);
   const std::uint32_t own = --members_[at.row] == 0 ? at.row : start_row();
   const BFloat16* from = row<BFloat16>(at.row);
@@ -342,7 +340,7 @@ void SiblingBlock::take_out(std::uint32_t feature) {
     const float variance = 1.0F - square * (1.0F - widened(from[stride_ + c]));  // the diagonal of I - (1 - S) u u'
     to[stride_ + c] = rounded(variance, noise >> 16);
   }
-  put_place(feature, {.row = own});
+  return put_place(feature, id, {.row = own});
 }
 
 // An inherited feature gets a row of its own, as it is learnt from for the first time.
@@ -350,16 +348,19 @@ void SiblingBlock::take_over(FeatureId feature, Workspace& work) {
   if (map_.find(feature) != kNone) return;
   work.inherited.resize(std::max(work.inherited.size(), inherited_width()));
   if (!inherited_row(feature, work.sums, work.inherited.data())) return;
-  const std::uint32_t number = map_.find_or_insert(feature);
   const std::uint32_t own = start_row();
   by_type([&]<typename Number>(Number) {
     copy(work.inherited.data(), 0, children(), row<Number>(own));
     if (state_) std::fill_n(row<Number>(own) + stride_, columns_, nearest<Number>(inherited_.state));
   });
-  if (shares_rows_) put_place(number, {.row = own});
+  put_place(map_.size(), feature, {.row = own});
 }
 
-void SiblingBlock::put_place(std::uint32_t feature, Place place) {
+// Returns what the map has for the feature from here on.
+std::uint32_t SiblingBlock::put_place(std::uint32_t feature, FeatureId id, Place place) {
+  const std::uint32_t in_map = place.shared ? feature | kSharedRow : place.row;
+  map_.put(id, in_map);
+  if (!shares_rows_) return in_map;
   if (feature == own_places_.size()) {
     grow_a_little(own_places_);
     grow_a_little(own_shares_);
@@ -374,38 +375,58 @@ void SiblingBlock::put_place(std::uint32_t feature, Place place) {
   }
   own_places_[feature] = place.row | (place.shared ? kSharedRow : 0);
   own_shares_[feature] = place.share;
+  return in_map;
 }
 
 void SiblingBlock::find_or_insert_rows(const Features& x, bool fresh, Workspace& work) {
   work.found.resize(x.size);
   for (std::uint32_t j = 0; j < x.size; ++j) map_.prefetch(x.ids[j]);
   for (std::uint32_t j = 0; inherited() != nullptr && j < x.size; ++j) take_over(x.ids[j], work);
-  const std::uint32_t known = map_.size();
+  std::uint32_t newcomers = 0;
+  bool shared = false;
   for (std::uint32_t j = 0; j < x.size; ++j) {
-    // An example that is learnt again does not bring back what the block has forgotten of it.
-    work.found[j] = fresh ? map_.find_or_insert(x.ids[j]) : map_.find(x.ids[j]);
-    if (work.found[j] < known) __builtin_prefetch(rows_ + place(work.found[j]).row * row_bytes_);
+    const std::uint32_t in_map = map_.find(x.ids[j]);
+    work.found[j] = in_map;
+    if (in_map == kNone) ++newcomers;
+    else if ((in_map & kSharedRow) != 0) shared = true;
+    else prefetch_row(in_map);
   }
-  for (std::uint32_t j = 0; fresh && shares_rows_ && j < x.size; ++j) {
-    if (work.found[j] < known && place(work.found[j]).shared) take_out(work.found[j]);
+  // An example that is learnt again does not bring back what the block has forgotten of it.
+  if (!fresh) return;
+  for (std::uint32_t j = 0; shared && j < x.size; ++j) {
+    const std::uint32_t in_map = work.found[j];
+    if (in_map != kNone && (in_map & kSharedRow) != 0) work.found[j] = take_out(in_map & ~kSharedRow);
   }
-  if (map_.size() > known) place_newcomers(x, known, work);
-  work.row_numbers.assign(1, 0);
-  work.values.assign(1, 1.0F);
-  work.noise.assign(1, kNone);  // by row, what it is drawn for: the first feature of the example that has the row
-  std::size_t shared = 0;       // where the features that share a row are summed up
+  if (newcomers > 0) place_newcomers(x, newcomers, work);
+}
+
+// The rows that were found, the bias's first; their values; and by row what its noise is drawn for, the first feature of
+// the example that has the row. Returns how many there are.
+template <typename Number>
+std::size_t SiblingBlock::gather(const Features& x, std::vector<Number*>& rows, Workspace& work) {
+  rows.resize(x.size + std::size_t{1});
+  work.values.resize(x.size + std::size_t{1});
+  work.noise.resize(x.size + std::size_t{1});
+  rows[0] = row<Number>(0);
+  work.values[0] = 1.0F;
+  work.noise[0] = kNone;
+  std::size_t n = 1;
+  std::size_t shared = 0;  // where the features that share a row are summed up
   for (std::uint32_t j = 0; j < x.size; ++j) {
     if (work.found[j] == kNone) continue;
-    const Place at = place(work.found[j]);
-    if (at.shared && shared != 0 && work.row_numbers[shared] == at.row) {
+    const Place at = found(work.found[j]);
+    Number* const its = row<Number>(at.row);
+    if (at.shared && shared != 0 && rows[shared] == its) {
       work.values[shared] += x.values[j] * at.share;
       continue;
     }
-    if (at.shared) shared = work.row_numbers.size();
-    work.row_numbers.push_back(at.row);
-    work.noise.push_back(x.ids[j]);
-    work.values.push_back(x.values[j] * at.share);
+    if (at.shared) shared = n;
+    rows[n] = its;
+    work.values[n] = x.values[j] * at.share;
+    work.noise[n] = x.ids[j];
+    ++n;
   }
+  return n;
 }
 
 void SiblingBlock::learn(const Features& x, std::span<const std::uint32_t> positives, float weight, bool fresh,
@@ -419,32 +440,35 @@ void SiblingBlock::learn(const Features& x, std::span<const std::uint32_t> posit
   std::fill_n(targets, columns, -1.0F);
   for (const std::uint32_t child : positives) targets[child] = 1.0F;
   if (theta_) targets[columns_ - 1] = 1.0F;
-  if (options_.kind == LearnerKind::arow) learn_by_arow(weight, fresh, columns, work);
-  else descend(weight, columns, work);
+  if (options_.kind == LearnerKind::arow) learn_by_arow(x, weight, fresh, columns, work);
+  else descend(x, weight, columns, work);
   ++updates_;
 }
 
-void SiblingBlock::learn_by_arow(float weight, bool fresh, std::uint32_t columns, Workspace& work) {
-  const std::size_t n = work.row_numbers.size();
-  const std::uint64_t draws = draws_at(options_.seed, Draw::rounding, updates_);
-  work.half_rows.resize(n);
-  for (std::size_t j = 0; j < n; ++j) {
-    work.half_rows[j] = row<BFloat16>(work.row_numbers[j]);
-    work.noise[j] = static_cast<std::uint32_t>(mix(draws ^ work.noise[j]));
-  }
+void SiblingBlock::learn_by_arow(const Features& x, float weight, bool fresh, std::uint32_t columns, Workspace& work) {
+  const std::size_t n = gather(x, work.half_rows, work);
   BFloat16* const* rows = work.half_rows.data();
   const float* values = work.values.data();
   const float* targets = work.targets.data();
-  const float* margins = work.margins.data();
+  float* losses = work.margins.data();
   float* steps = work.steps.data();
   const ExactKernels& kernel = exact_kernels();
-  kernel.margins_and_variances(rows, values, n, columns, stride_, work.margins.data(), work.variances.data());
-  const float r = (fresh ? options_.r : kReplayedR * options_.r) / weight;
+  kernel.margins(rows, values, n, columns, losses);
+  // Most columns have nothing to learn, and of these the variances are not even read.
+  bool learns = false;
   for (std::uint32_t c = 0; c < columns; ++c) {
-    const float loss = 1.0F - targets[c] * margins[c];
-    steps[c] = loss > 0.0F ? targets[c] * arow_step(loss, work.variances[c], r) : 0.0F;
+    losses[c] = 1.0F - targets[c] * losses[c];
+    steps[c] = losses[c] > 0.0F && c < columns_ ? targets[c] : 0.0F;
+    learns |= steps[c] != 0.0F;
   }
-  std::fill(steps + columns_, steps + columns, 0.0F);
+  if (!learns) return;
+  kernel.variances(rows, values, n, columns, stride_, steps, work.variances.data());
+  const float r = (fresh ? options_.r : kReplayedR * options_.r) / weight;
+  for (std::uint32_t c = 0; c < columns_; ++c) {
+    if (steps[c] != 0.0F) steps[c] *= arow_step(losses[c], work.variances[c], r);
+  }
+  const std::uint64_t draws = draws_at(options_.seed, Draw::rounding, updates_);
+  for (std::size_t j = 0; j < n; ++j) work.noise[j] = static_cast<std::uint32_t>(mix(draws ^ work.noise[j]));
   kernel.arow(rows, values, work.noise.data(), n, columns, stride_, steps, fresh ? weight / options_.r : 0.0F);
 }
 
@@ -454,10 +478,8 @@ void SiblingBlock::learn_by_arow(float weight, bool fresh, std::uint32_t columns
 // Appendix B). With gamma_t = gamma / (1 + lambda gamma t) the product telescopes to
 // Pi_t = (1 + lambda gamma (t + 1)) / (1 + lambda gamma), and the step Pi_{t-1} gamma_t is the constant
 // gamma / (1 + lambda gamma).
-void SiblingBlock::descend(float weight, std::uint32_t columns, Workspace& work) {
-  const std::size_t n = work.row_numbers.size();
-  work.rows.resize(n);
-  for (std::size_t j = 0; j < n; ++j) work.rows[j] = row<float>(work.row_numbers[j]);
+void SiblingBlock::descend(const Features& x, float weight, std::uint32_t columns, Workspace& work) {
+  const std::size_t n = gather(x, work.rows, work);
   float* const* rows = work.rows.data();
   const float* values = work.values.data();
   const float* targets = work.targets.data();

@@ -24,6 +24,10 @@ class Reference {
     if (is_new) order_.push_back(feature);
     return at->second;
   }
+  void put(FeatureId feature, std::uint32_t row) {
+    find_or_insert(feature);
+    rows_[feature] = row;
+  }
   const std::vector<FeatureId>& order() const { return order_; }
 
  private:
@@ -185,6 +189,26 @@ TEST("feature map: room asked for beforehand changes nothing") {
     CHECK_EQ(plain.find_or_insert(feature), reserved.find_or_insert(feature));
   }
   CHECK(std::ranges::equal(plain.features(), reserved.features()));
+}
+
+// Ids in a row are indexed directly, those behind them make a table of it, and in that some find no slot.
+TEST("feature map: rows that the caller chose stay, wherever the map moves them") {
+  Random random(5);
+  std::vector<FeatureId> features = counting(500);
+  for (std::uint32_t i = 0; i < 500; ++i) features.push_back(i * kColliding);
+  for (std::uint32_t i = 0; i < 500; ++i) features.push_back(random.below(kLargest));
+  FeatureMap map;
+  Reference reference;
+  for (std::size_t known = 0; known < features.size(); ++known) {
+    for (const FeatureId feature : {features[known], features[random.below(static_cast<std::uint32_t>(known + 1))]}) {
+      const std::uint32_t row = random.below(0xFFFFFFFEU);
+      map.put(feature, row);
+      reference.put(feature, row);
+    }
+    if (known % 50 == 0) check_same(map, reference);
+  }
+  check_same(map, reference);
+  CHECK(map.crowded_out() > 0);
 }
 
 TEST("feature map: a copy goes its own way") {

@@ -14,9 +14,10 @@ struct ExactKernels {
   // out[c] = sum_j x[j] * rows[j][c] for c < columns.
   void (*margins)(const BFloat16* const* rows, const float* x, std::size_t n, std::size_t columns, float* out);
 
-  // Also variances[c] = sum_j x[j]^2 * rows[j][state + c]  (AROW's confidence of the margin).
-  void (*margins_and_variances)(const BFloat16* const* rows, const float* x, std::size_t n, std::size_t columns,
-                                std::size_t state, float* margins, float* variances);
+  // out[c] = sum_j x[j]^2 * rows[j][state + c] where wanted[c] is not 0; elsewhere out[c] may become anything. It is
+  // AROW's confidence of the margin.
+  void (*variances)(const BFloat16* const* rows, const float* x, std::size_t n, std::size_t columns, std::size_t state,
+                    const float* wanted, float* out);
 
   // AROW (Crammer et al. 2009), diagonal: with S the state, w += step[c] * x[j] * S; S /= 1 + S * x[j]^2 * inverse_r.
   // The lower half of noise[j] rounds the weights of row j, the upper half its variances. Columns whose step is 0 stay

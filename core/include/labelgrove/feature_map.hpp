@@ -1,4 +1,5 @@
-// Which row of a sibling block belongs to a feature; rows are numbered in order of arrival.
+// Which row of a block belongs to a feature. Features are numbered in order of arrival, and so are their rows unless the
+// caller says otherwise.
 //
 // An open-addressing hash table with Robin Hood displacement (Celis et al. 1985), as the OPLT paper uses it, or,
 // whenever that is smaller, a plain array over all features up to the largest. So the blocks near the root, which know
@@ -22,22 +23,22 @@ class FeatureMap {
  public:
   // The row of `feature`, or kNone.
   std::uint32_t find(FeatureId feature) const {
-    if (direct_) return feature < rows_.size() ? rows_[feature] : kNone;
-    if (slots_.empty()) return kNone;
-    std::uint32_t at = home(feature);
-    for (std::uint32_t distance = 0; distance <= kFarthestProbe; ++distance, at = (at + 1) & mask_) {
-      const Slot slot = slots_[at];
-      if (slot.row == kNone) return kNone;
-      if (slot.feature == feature) return slot.row;
-      if (((at - home(slot.feature)) & mask_) < distance) return kNone;
-    }
-    return find_crowded_out(feature);
+    const std::uint32_t* row = find_entry(feature);
+    return row != nullptr ? *row : kNone;
   }
 
   // The row of `feature`, which is size() if the feature is new.
   std::uint32_t find_or_insert(FeatureId feature) {
     const std::uint32_t found = find(feature);
-    return found != kNone ? found : insert(feature);
+    if (found == kNone) insert(feature, size());
+    return found != kNone ? found : size() - 1;
+  }
+
+  // From here on this is the row of `feature`, which may be new. REQUIRES: row != kNone.
+  void put(FeatureId feature, std::uint32_t row) {
+    auto* entry = const_cast<std::uint32_t*>(find_entry(feature));
+    if (entry != nullptr && *entry != kNone) *entry = row;
+    else insert(feature, row);
   }
 
   // Asks the CPU to fetch what find(feature) will read.
@@ -52,7 +53,7 @@ class FeatureMap {
   void reserve(std::size_t features) { features_.reserve(features); }
 
   std::uint32_t size() const { return static_cast<std::uint32_t>(features_.size()); }
-  std::span<const FeatureId> features() const { return features_; }  // in order of rows
+  std::span<const FeatureId> features() const { return features_; }  // in order of arrival
   // Those that found no slot within reach of their home.
   std::size_t crowded_out() const { return crowded_out_.size(); }
   std::size_t bytes() const;
@@ -64,11 +65,27 @@ class FeatureMap {
   };
 
   std::uint32_t home(FeatureId feature) const { return scattered(feature) >> shift_; }
-  std::uint32_t find_crowded_out(FeatureId feature) const;
-  std::uint32_t insert(FeatureId feature);
+  // Where the row of `feature` is, or is to be, or null.
+  const std::uint32_t* find_entry(FeatureId feature) const {
+    if (direct_) return feature < rows_.size() ? &rows_[feature] : nullptr;
+    if (slots_.empty()) return nullptr;
+    std::uint32_t at = home(feature);
+    for (std::uint32_t distance = 0; distance <= kFarthestProbe; ++distance, at = (at + 1) & mask_) {
+      const Slot& slot = slots_[at];
+      if (slot.row == kNone) return nullptr;
+      if (slot.feature == feature) return &slot.row;
+      if (((at - home(slot.feature)) & mask_) < distance) return nullptr;
+    }
+    return find_crowded_out(feature);
+  }
+  const std::uint32_t* find_crowded_out(FeatureId feature) const;
+  void insert(FeatureId feature, std::uint32_t row);
   void index_directly();
   void hash_into(std::size_t slots);
   void place(Slot slot);
+  // visit(slot) for every feature that has a row.
+  template <typename Visit>
+  void each(Visit&& visit) const;
 
   std::vector<FeatureId> features_;
   FeatureId largest_ = 0;

@@ -14,7 +14,6 @@ namespace labelgrove {
 // Scratch space of one thread.
 struct Workspace {
   std::vector<std::uint32_t> found;
-  std::vector<std::uint32_t> row_numbers;
   std::vector<float*> rows;
   std::vector<BFloat16*> half_rows;
   std::vector<std::uint32_t> noise;

@@ -102,6 +102,12 @@ class RowBlock : public NodeBlock {
   RowBlock(const LearnerOptions& options, std::uint32_t children, bool theta, std::uint64_t updates, bool halves)
       : options_(options), columns_(children + (theta ? 1 : 0)), theta_(theta), updates_(updates), halves_(halves) {}
 
+  // Of a feature, by what the map has for it: its row, if that is its own, so that nothing else need be looked up, or else
+  // its number, with kSharedRow.
+  Place found(std::uint32_t in_map) const {
+    return (in_map & kSharedRow) == 0 ? Place{.row = in_map} : place(in_map & ~kSharedRow);
+  }
+
   std::size_t number_bytes() const { return halves_ ? sizeof(BFloat16) : sizeof(float); }
 
   // What w . x is multiplied by before the sigmoid.

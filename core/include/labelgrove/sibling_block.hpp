@@ -78,6 +78,10 @@ class SiblingBlock final : public RowBlock {
   Number* row(std::uint32_t r) {
     return reinterpret_cast<Number*>(storage_.data() + r * row_floats());
   }
+  void prefetch_row(std::uint32_t r) const {
+    const std::byte* row = rows_ + r * row_bytes_;
+    for (std::size_t at = 0; at < row_bytes_; at += 64) __builtin_prefetch(row + at);
+  }
   std::size_t row_floats() const { return row_bytes_ / sizeof(float); }
   // visit(a number of the type that rows are made of).
   template <typename Visit>
@@ -94,14 +98,16 @@ class SiblingBlock final : public RowBlock {
   void copy_column(std::uint32_t from, std::uint32_t to, bool negated);
   void take_over(FeatureId feature, Workspace& work);
   void find_or_insert_rows(const Features& x, bool fresh, Workspace& work);
-  void place_newcomers(const Features& x, std::uint32_t known, const Workspace& work);
-  void take_out(std::uint32_t feature);
-  void put_place(std::uint32_t feature, Place place);
+  template <typename Number>
+  std::size_t gather(const Features& x, std::vector<Number*>& rows, Workspace& work);
+  void place_newcomers(const Features& x, std::uint32_t newcomers, Workspace& work);
+  std::uint32_t take_out(std::uint32_t feature);
+  std::uint32_t put_place(std::uint32_t feature, FeatureId id, Place place);
   std::uint64_t row_bytes(std::size_t columns) const;
   std::uint64_t most_bytes(std::uint64_t features, std::uint64_t rows, std::uint64_t row_bytes) const;
   std::uint32_t worth(std::uint32_t row) const;
-  void learn_by_arow(float weight, bool fresh, std::uint32_t columns, Workspace& work);
-  void descend(float weight, std::uint32_t columns, Workspace& work);
+  void learn_by_arow(const Features& x, float weight, bool fresh, std::uint32_t columns, Workspace& work);
+  void descend(const Features& x, float weight, std::uint32_t columns, Workspace& work);
 
   bool state_;  // each row holds the optimiser's state behind the weights
   bool shares_rows_;
