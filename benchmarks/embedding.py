@@ -155,11 +155,12 @@ def chosen_options(dataset: str, name: str, options: dict[str, Any]) -> dict[str
     return options
 
 
-def beside(dataset: str, times: int, *, peers: bool) -> list[dict[str, Any]]:
+def beside(dataset: str, times: int, *, peers: bool, tune: bool) -> list[dict[str, Any]]:
     """All of them in turns; times are medians."""
     train = load(dataset, "train")
     n_labels = 1 + max(label for row in train.labels for label in row)
     wanted = {**(FASTTEXTS if peers else {}), **OURS}
+    wanted = {name: one for name, one in wanted.items() if tune or name not in TRIED}
     if len(train.labels) * n_labels > _MOST_FOR_FLAT:
         for name in ("one-versus-rest", "fastText ova, tuned"):
             wanted.pop(name, None)
@@ -203,6 +204,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     """Measure, and write ``embedding-<dataset>.json``."""
     parser = command_line(__doc__ or "", DATASETS)
     parser.add_argument("--peers", action="store_true", help="fastText, too")
+    parser.add_argument("--untuned", action="store_true", help="without what is tuned")
     parser.add_argument("--repetitions", type=int, default=3, help="turns")
     parser.add_argument("--lambdas", type=float, nargs="*", default=list(LAMBDAS))
     parser.add_argument("--go-on", action="store_true", help="keep tables that are there already")
@@ -214,7 +216,10 @@ def main(arguments: Sequence[str] | None = None) -> None:
             told = {"dataset": dataset, "lambda_prime": lambda_prime}
             trees.append(fresh("benchmarks.embedding:knob", **told))
             print(f"{dataset}: {trees[-1]}", flush=True)
-        rows = kept.get("rows") or beside(dataset, chosen.repetitions, peers=chosen.peers)
+        rows = kept.get("rows")
+        if not rows:
+            told = {"peers": chosen.peers, "tune": not chosen.untuned}
+            rows = beside(dataset, chosen.repetitions, **told)
         write(chosen.output, "embedding", dataset, {"rows": rows, "trees": trees})
 
 
