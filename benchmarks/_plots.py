@@ -157,3 +157,29 @@ def classes(found: Results, path: Path) -> None:
         handles, names = panels[0].get_legend_handles_labels()
         figure.legend(handles, names, loc="outside upper center", ncols=6, frameon=False)
         save(figure, path)
+
+
+def embedding(found: Results, path: Path) -> None:
+    """Draw P@1 of learnt vectors against depth and time, one row of panels a data set."""
+    columns = {"depth": "depth@1", "batch_us": "µs a row, in batches"}
+    with mpl.rc_context(STYLE):
+        figure = Figure(figsize=(9, 2.4 * len(found) + 0.5), layout="constrained")
+        lines = figure.subplots(len(found), len(columns), squeeze=False)
+        for line, result in zip(lines, found, strict=True):
+            trees = [tree for tree in result["trees"] if tree["lambda_prime"] is not None]
+            (huffman,) = (tree for tree in result["trees"] if tree["lambda_prime"] is None)
+            for panel, (column, title) in zip(line, columns.items(), strict=True):
+                x, y = [tree[column] for tree in trees], [tree["precision"][0] for tree in trees]
+                panel.plot(x, y, "o-", markersize=3.5, color="#0072B2", label="interpolated")
+                for i in (0, -1):
+                    name = f"{trees[i]['lambda_prime']:g}"
+                    here = (x[i], y[i])
+                    panel.annotate(name, here, (3, 3), textcoords="offset points", fontsize=7)
+                at = huffman[column], huffman["precision"][0]
+                panel.plot(*at, "D", markersize=6, color="#D55E00", label="Huffman")
+                panel.set_xlabel(title)
+            line[0].set_title(result["subject"], loc="left", fontweight="bold")
+            line[0].set_ylabel("P@1, %")
+        handles, names = lines[0][0].get_legend_handles_labels()
+        figure.legend(handles, names, loc="outside upper center", ncols=2, frameon=False)
+        save(figure, path)

@@ -76,6 +76,7 @@ PLOTS: dict[str, tuple[Callable[[Results, Path], None], str]] = {
         _calibration.reliability,
         "How often a label was right against the probability that it was given",
     ),
+    "embedding": (_plots.embedding, "P@1 of learnt vectors against depth, and against time"),
     "classes": (_plots.classes, "Microseconds an example against the number of classes"),
 }
 _MADE = ("onet-tasks", "onet-ten", "gutenberg-classes", "aloi-like", "100000", "300000", "1000000")

@@ -33,6 +33,8 @@ EmbeddingOptions options_from(const nb::dict& given) {
   options.arity = static_cast<std::uint32_t>(integer("arity"));
   options.max_leaves = static_cast<std::uint32_t>(integer("max_leaves"));
   options.seed = integer("seed");
+  options.replay = static_cast<std::uint32_t>(integer("replay"));
+  options.replay_memory = integer("replay_memory");
   return options;
 }
 

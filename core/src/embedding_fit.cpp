@@ -119,8 +119,7 @@ void EmbeddingPlt::Batches::share_nodes_out(std::size_t n) {
   if (threads_ == 1) return;
   std::vector<std::uint64_t> cost(model_.tree_.size());
   for (std::size_t i = 0; i < n; ++i) {
-    visits_.all.clear();
-    visits_.slots.clear();
+    visits_.clear();
     visit(model_.drawn(examples_(i).labels, 0, i));
     for (const Visit& one : visits_.all) cost[one.node] += model_.blocks_[one.node]->vectors();
   }
@@ -137,8 +136,7 @@ void EmbeddingPlt::Batches::share_nodes_out(std::size_t n) {
 
 void EmbeddingPlt::Batches::take(std::span<const std::uint32_t> order, double rate, double fall) {
   places_.clear();
-  visits_.all.clear();
-  visits_.slots.clear();
+  visits_.clear();
   std::size_t features = 0;
   for (const std::uint32_t example : order) {
     const Parts own = parts(example);
@@ -253,9 +251,11 @@ void EmbeddingPlt::fit(const Examples& examples, std::size_t n, std::uint32_t ep
   Visits visits;
   for (std::size_t i = 0; i < n; ++i) {
     const Example one = examples(i);
-    visits.all.clear();
-    visits.slots.clear();
-    if (one.weight > 0.0F) visit(one.labels, visits);
+    visits.clear();
+    if (one.weight > 0.0F) {
+      visit(one.labels, visits);
+      remember(one);
+    }
     count(visits);
   }
   usable_ = true;

@@ -71,7 +71,8 @@ float EmbeddingPlt::mean_square(const float* vector) const {
 EmbeddingPlt::Size EmbeddingPlt::size() const {
   Size size;
   size.weights = std::uint64_t{features_.size()} * options_.dimension;
-  size.model_bytes = features_.bytes() + (vectors_.capacity() + squares_.capacity()) * sizeof(float);
+  size.model_bytes = examples_.bytes() + memory_.bytes() + features_.bytes() +
+                     (vectors_.capacity() + squares_.capacity()) * sizeof(float);
   for (NodeId v = 0; v < tree_.size(); ++v) {
     size.model_bytes += sizeof(TreeNode) + tree_[v].children.capacity() * sizeof(NodeId);
     if (blocks_[v] == nullptr) continue;
@@ -177,50 +178,122 @@ void EmbeddingPlt::move(std::uint32_t row, float share, const float* gradient, f
 
 void EmbeddingPlt::learn(const Examples& examples, std::size_t begin, std::size_t end) {
   usable_ = false;  // until all is done
-  std::vector<std::uint32_t> rows;
-  std::vector<float> shares;
-  std::vector<float> hidden(stride_);
-  std::vector<float> gradient(stride_);
-  std::vector<float> apart(stride_);
-  std::vector<float> scores;
-  Visits visits;
-  const VectorStep step{&options_.learner, options_.learner.rate};
+  Scratch work;
   for (; begin < end; ++begin) {
-    const auto [x, labels, weight] = examples(begin);
-    visits.all.clear();
-    visits.slots.clear();
-    if (weight == 0.0F) {
+    const Example one = examples(begin);
+    if (one.weight == 0.0F) {
       ++examples_seen_;
       continue;
     }
-    rows.clear();
-    shares.clear();
-    for (std::uint32_t j = 0; j < x.size; ++j) rows.push_back(row_of(x.ids[j]));
-    append_shares(x, shares);
-    mean({rows, shares}, hidden.data());
-    NodeId selected = kNone;  // as in OPLT: new labels of one example go to one place
-    for (const LabelId label : labels) {
-      if (tree_.leaf_of(label) == kNone) grow(hidden.data(), label, selected);
-    }
-    visit(labels, visits);
-    count(visits);
-    if (options_.softmax && labels.size() > 1) {
-      visits.all.clear();
-      visits.slots.clear();
-      visit(drawn(labels, kNone, examples_seen_), visits);
-    }
-    std::ranges::fill(gradient, 0.0F);
-    const float square = mean_square(hidden.data());
-    for (const Visit& one : visits.all) {
-      std::ranges::fill(apart, 0.0F);
-      learn_at(one, visits, hidden.data(), square, weight, step, scores, apart.data());
-      vector_kernels().add(1.0F, apart.data(), gradient.data(), stride_);
-    }
-    gradient[options_.dimension] = 0.0F;  // the bias is no feature's
-    const float gradient_square = mean_square(gradient.data());
-    for (std::size_t j = 0; j < rows.size(); ++j) move(rows[j], shares[j], gradient.data(), gradient_square, step);
+    meet(one, work);
+    learn_one(one, kNone, work);
+    replay(work);
+    remember(one);
   }
   usable_ = true;
+}
+
+// Leaves for new labels; counts what the example reaches.
+void EmbeddingPlt::meet(const Example& example, Scratch& work) {
+  NodeId selected = kNone;  // as in OPLT: new labels of one example go to one place
+  bool embedded = false;
+  for (const LabelId label : example.labels) {
+    if (tree_.leaf_of(label) != kNone) continue;
+    if (!std::exchange(embedded, true)) embed_known(example.x, work);
+    grow(work.hidden.data(), label, selected);
+  }
+  work.visits.clear();
+  visit(example.labels, work.visits);
+  count(work.visits);
+}
+
+// All features get their vectors; the mean is in `hidden`.
+void EmbeddingPlt::embed_known(const Features& x, Scratch& work) {
+  work.rows.clear();
+  work.shares.clear();
+  for (std::uint32_t j = 0; j < x.size; ++j) work.rows.push_back(row_of(x.ids[j]));
+  append_shares(x, work.shares);
+  work.hidden.resize(stride_);
+  mean({work.rows, work.shares}, work.hidden.data());
+}
+
+void EmbeddingPlt::learn_one(const Example& example, std::uint64_t pass, Scratch& work) {
+  embed_known(example.x, work);
+  work.visits.clear();
+  visit(drawn(example.labels, pass, examples_seen_), work.visits);
+  work.gradient.assign(stride_, 0.0F);
+  work.apart.resize(stride_);
+  const VectorStep step{&options_.learner, options_.learner.rate};
+  const float square = mean_square(work.hidden.data());
+  for (const Visit& one : work.visits.all) {
+    std::ranges::fill(work.apart, 0.0F);
+    learn_at(one, work.visits, work.hidden.data(), square, example.weight, step, work.scores, work.apart.data());
+    vector_kernels().add(1.0F, work.apart.data(), work.gradient.data(), stride_);
+  }
+  work.gradient[options_.dimension] = 0.0F;  // the bias is no feature's
+  const float gradient_square = mean_square(work.gradient.data());
+  for (std::size_t j = 0; j < work.rows.size(); ++j) {
+    move(work.rows[j], work.shares[j], work.gradient.data(), gradient_square, step);
+  }
+}
+
+// --- what came before ------------------------------------------------------------------------------------------------
+
+// Earlier examples, less the labels that were removed since; those that have lost all of theirs tell nothing.
+void EmbeddingPlt::replay(Scratch& work) {
+  for (std::uint32_t r = 0; r < options_.replay && memory_.size() > 0; ++r) {
+    const std::size_t i = memory_.pick(options_.seed, r);
+    const ExampleId id = memory_.example(i);
+    work.labels.clear();
+    for (const LabelId label : memory_.positives(i)) {
+      if (tree_.leaf_of(label) != kNone) work.labels.push_back(label);
+    }
+    if (work.labels.empty() && !memory_.positives(i).empty()) continue;
+    learn_one({examples_.view(id), work.labels, examples_.weight(id)}, kNone + std::uint64_t{1} + r, work);
+  }
+}
+
+void EmbeddingPlt::remember(const Example& example) {
+  if (options_.replay == 0) return;
+  const bool kept = memory_.next_place(options_.seed, options_.replay_memory) != kNone;
+  const ExampleId id = kept ? examples_.add(example.x, 1.0, example.weight) : kNone;
+  const ExampleId evicted = memory_.offer(options_.seed, options_.replay_memory, id, example.labels);
+  if (evicted != kNone) examples_.release(evicted);
+}
+
+void EmbeddingPlt::save_memory(ArrayWriter& out) const {
+  if (options_.replay == 0) return;
+  out.u64("memory.reached", 1)[0] = memory_.reached();
+  auto counts = out.u32("memory.labels", memory_.size());
+  std::size_t labels = 0;
+  const auto ids = std::make_shared<std::vector<ExampleId>>();
+  for (std::size_t i = 0; i < memory_.size(); ++i) {
+    counts[i] = static_cast<std::uint32_t>(memory_.positives(i).size());
+    labels += counts[i];
+    ids->push_back(memory_.example(i));
+  }
+  auto next = out.u32("memory.label", labels).begin();
+  for (std::size_t i = 0; i < memory_.size(); ++i) next = std::ranges::copy(memory_.positives(i), next).out;
+  save_examples(out, ids, examples_);
+}
+
+void EmbeddingPlt::load_memory(const ArrayReader& saved) {
+  if (options_.replay == 0) return;
+  const auto reached = saved.u64("memory.reached");
+  require(reached.size() == 1 && reached[0] <= kMostExamples, "array 'memory.reached' must hold a count");
+  Pieces counts("memory.labels", saved.u32("memory.labels"));
+  Pieces labels("memory.label", saved.u32("memory.label"));
+  const std::size_t known = load_examples(saved, [&](const Features& x, float weight) {
+    const auto positives = labels.take(counts.one());
+    require(std::ranges::all_of(positives, [this](LabelId label) { return label < tree_.label_count(); }),
+            "array 'memory.label': a label does not exist");
+    memory_.append(examples_.add(x, 1.0, weight), positives);
+  });
+  counts.finish();
+  labels.finish();
+  const std::uint64_t most = options_.replay_memory == 0 ? reached[0] : options_.replay_memory;
+  require(known == std::min(reached[0], most), "the number of remembered examples is wrong");
+  memory_.restore(reached[0]);
 }
 
 // --- saving and loading: docs/format.md names every array ------------------------------------------------------------
@@ -247,6 +320,7 @@ void EmbeddingPlt::save(ArrayWriter& out, bool for_prediction) const {
   for (const auto& block : blocks_) {
     if (block != nullptr) next = std::ranges::copy(std::as_const(*block).squares(), next).out;
   }
+  save_memory(out);
 }
 
 namespace {
@@ -299,6 +373,7 @@ EmbeddingPlt::EmbeddingPlt(const EmbeddingOptions& options, const ArrayReader& s
     if (block != nullptr) std::ranges::copy(sums.take(block->vectors()), block->squares().begin());
   }
   sums.finish();
+  load_memory(saved);
 }
 
 }  // namespace labelgrove

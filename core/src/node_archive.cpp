@@ -279,9 +279,6 @@ void load_blocks(const ArrayReader& saved, const LabelTree& tree, const LearnerO
 
 // --- memories --------------------------------------------------------------------------------------------------------
 
-namespace {
-
-// Of these, in this order.
 void save_examples(ArrayWriter& out, std::shared_ptr<const std::vector<ExampleId>> ids, const ExampleStore& examples) {
   auto lengths = out.u32("example.features", ids->size());
   auto dense = out.bytes("example.dense", ids->size());
@@ -307,7 +304,6 @@ void save_examples(ArrayWriter& out, std::shared_ptr<const std::vector<ExampleId
   std::ranges::transform(*ids, out.f32("example.weight", ids->size()).begin(), weight_of);
 }
 
-// Their number; `take` is given each, with its weight.
 std::size_t load_examples(const ArrayReader& saved, const std::function<void(const Features&, float)>& take) {
   Pieces lengths("example.features", saved.u32("example.features"));
   const auto dense = saved.bytes("example.dense");
@@ -342,8 +338,6 @@ std::size_t load_examples(const ArrayReader& saved, const std::function<void(con
   values.finish();
   return dense.size();
 }
-
-}  // namespace
 
 void save_memories(ArrayWriter& out, std::span<const NodeId> nodes, const NodeLearners& learners) {
   auto reached = out.u64("memory.reached", nodes.size());

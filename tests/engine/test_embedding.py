@@ -20,12 +20,12 @@ TREES: dict[str, dict[int, list[int]]] = {
     "deep": {0: [1], 1: [2, 3], 3: [4, 5], 5: [6, 7]},
     "wide": {0: [1], 1: [2, 3, 4], 2: [5, 6, 7], 4: [8, 9]},
 }
-FEATURES, DIMENSION, SHUFFLE, LABEL = 9, 3, 4, 10
+FEATURES, DIMENSION, REPLAY, RESERVOIR, SHUFFLE, LABEL = 9, 3, 2, 3, 4, 10
 NONE = 0xFFFFFFFF
 
 
 def options(**changes: Any) -> dict[str, Any]:
-    parameters = {**EmbeddingClassifier(dimension=DIMENSION).get_params(), **changes}
+    parameters = {**EmbeddingClassifier(dimension=DIMENSION, replay=0).get_params(), **changes}
     return EmbeddingOptions.from_parameters(parameters).to_dict()
 
 
@@ -100,6 +100,36 @@ def test_a_stream_is_learnt_one_by_one(problem: tuple[str, dict[str, Any], list[
     assert_same(engine, twin, examples)
 
 
+@settings(max_examples=15, deadline=None)
+@given(problems(), st.integers(1, 2), st.integers(0, 5))
+def test_earlier_examples_are_learnt_again(
+    problem: tuple[str, dict[str, Any], list[Example]], times: int, room: int
+) -> None:
+    tree, given_options, examples = problem
+    given_options |= {"replay": times, "replay_memory": room}
+    engine, twin = engine_and_twin(tree, given_options)
+    engine.learn(*rows(examples), *labels_of(examples), 0, len(examples), 1)
+    memory: list[Example] = []
+    for seen, example in enumerate(examples):
+        twin.learn([as_twin(example)], [1.0])
+        for turn in range(times if memory else 0):
+            again = memory[_core.draw(0, REPLAY, seen, turn) % len(memory)]
+            twin.learn([as_twin(again)], [1.0])
+        place = _core.draw(0, RESERVOIR, seen + 1, 0) % (seen + 1)
+        if not room or len(memory) < room:
+            memory.append(example)
+        elif place < room:
+            memory[place] = example
+    assert_same(engine, twin, examples)
+    saved = engine.save(False)
+    assert saved["memory.label"].tolist() == [label for one in memory for label in one.labels]
+    other = _core.EmbeddingPlt.load(given_options, saved, False)
+    for one in (engine, other):
+        one.learn(*rows(examples), *labels_of(examples), 0, len(examples), 1)
+    for name, array in engine.save(False).items():
+        assert np.array_equal(array, other.save(False)[name])
+
+
 @settings(max_examples=30, deadline=None)
 @given(problems(), st.integers(1, 3))
 def test_fit_learns_in_batches_at_a_falling_rate(
@@ -132,16 +162,31 @@ def test_every_processor_learns_the_same() -> None:
     rng = np.random.default_rng(0)
     X, y = rng.random((200, 30)), rng.integers(0, 40, 200)
     digest = sha256()
-    for changes in ({"dimension": 13}, {"dimension": 100, "loss": "softmax"}):
+    for changes in ({"dimension": 13, "replay": 0}, {"dimension": 100, "loss": "softmax"}):
         clf = EmbeddingClassifier(tree="huffman", arity=4, max_iter=3, **changes)
         clf.fit(X, y).partial_fit(X[:50], y[:50])
         arrays = clf._learned.engine.save(False)
         digest.update(b"".join(arrays[name].tobytes() for name in sorted(arrays)))
-    assert digest.hexdigest()[:16] == "2ce47b960a45592d"
+    assert digest.hexdigest()[:16] == "43ee4ed2c1a67b96"
+
+
+def test_what_came_early_is_not_forgotten() -> None:
+    """Two halves that have nothing in common, one after the other."""
+    rng = np.random.default_rng(0)
+    labels = np.repeat([0, 1], 600) * 10 + rng.integers(0, 10, 1200)
+    X = np.zeros((1200, 45))
+    for i, label in enumerate(labels):
+        X[i, [2 * label, 2 * label + 1, 40 + i % 5]] = 1.0  # two words of its own, one of all
+    found = {}
+    for replay in (0, 1):
+        clf = EmbeddingClassifier(dimension=10, replay=replay).partial_fit(X, labels)
+        found[replay] = (clf.predict(X[:600]) == labels[:600]).mean()
+    assert found[1] > 0.9 > found[0]
 
 
 def test_a_new_label_begins_as_rare_as_it_has_been() -> None:
-    clf = EmbeddingClassifier(dimension=4, max_iter=1).fit([[1.0, 0.0]] * 9, ["a", "b", "c"] * 3)
+    clf = EmbeddingClassifier(dimension=4, max_iter=1, replay=0)
+    clf.fit([[1.0, 0.0]] * 9, ["a", "b", "c"] * 3)
     engine = clf._learned.engine
     weights = np.array([1e-6], np.float32)
     one = (np.array([0, 1]), np.array([0], np.uint32), np.array([1.0], np.float32))
@@ -182,6 +227,11 @@ def test_the_largest_steps_stay_finite() -> None:
         ("node.square", lambda a: a[:-1], "too short"),
         ("node.reached", lambda a: a[:-1], "for every node"),
         ("node.reached", lambda a: a + 2**60, "for every node"),
+        ("memory.reached", lambda a: a + 1, "remembered examples is wrong"),
+        ("memory.reached", lambda a: a[:0], "must hold a count"),
+        ("memory.labels", lambda a: a[:-1], "too short"),
+        ("memory.label", lambda a: a + 9, "does not exist"),
+        ("example.value", lambda a: a[:-1], "too short"),
         ("counters", lambda a: a[:-1], "3 numbers"),
     ],
 )

@@ -18,9 +18,11 @@
 #include "labelgrove/archive.hpp"
 #include "labelgrove/base.hpp"
 #include "labelgrove/embedding.hpp"
+#include "labelgrove/example_store.hpp"
 #include "labelgrove/label_tree.hpp"
 #include "labelgrove/learner.hpp"
 #include "labelgrove/progress.hpp"
+#include "labelgrove/replay_memory.hpp"
 #include "labelgrove/tree_policy.hpp"
 #include "labelgrove/vector_block.hpp"
 
@@ -32,6 +34,8 @@ struct EmbeddingOptions : GrowthOptions {
   bool softmax = false;    // siblings compete, and of several labels one is drawn
   bool normalize = false;  // examples are weighted means, whatever their length
   std::uint64_t seed = 0;
+  std::uint32_t replay = 0;         // how many earlier examples learn() learns again after each
+  std::uint64_t replay_memory = 0;  // of how many at most, a fair sample of all; 0 for all
 };
 
 class EmbeddingPlt final : public Embedding {
@@ -54,7 +58,8 @@ class EmbeddingPlt final : public Embedding {
   // Passes over n examples, in an order drawn for each, at a rate that falls to 0. REQUIRES: as for learn(), and every
   // label has a leaf.
   void fit(const Examples& examples, std::size_t n, std::uint32_t epochs, unsigned threads, Progress& progress);
-  // Learns from examples [begin, end) of a stream, one after another, at the full rate. A label without a leaf is new.
+  // Learns from examples [begin, end) of a stream, one after another, at the full rate, and after each from earlier ones
+  // again, those of fit() among them. A label without a leaf is new.
   // REQUIRES: can_learn(); ids increase, values are finite; labels are distinct.
   void learn(const Examples& examples, std::size_t begin, std::size_t end);
 
@@ -82,7 +87,23 @@ class EmbeddingPlt final : public Embedding {
     std::vector<std::uint64_t> reached;  // of the example at hand: nodes, and the slot of a positive child
 
     void take(std::size_t labels);
+    void clear() {
+      all.clear();
+      slots.clear();
+    }
   };
+  // What learning one example of a stream needs, for all of them.
+  struct Scratch {
+    std::vector<std::uint32_t> rows;
+    std::vector<float> shares;
+    std::vector<float> hidden;
+    std::vector<float> gradient;
+    std::vector<float> apart;
+    std::vector<float> scores;
+    std::vector<LabelId> labels;
+    Visits visits;
+  };
+
   float* vector(std::uint32_t row) { return vectors_.data() + row * stride_; }
   const float* vector(std::uint32_t row) const { return vectors_.data() + row * stride_; }
   std::uint32_t row_of(FeatureId feature);
@@ -95,6 +116,13 @@ class EmbeddingPlt final : public Embedding {
   void count(const Visits& visits);
   void learn_at(const Visit& visit, const Visits& visits, const float* hidden, float square, float weight,
                 const VectorStep& step, std::vector<float>& scores, float* gradient);
+  void meet(const Example& example, Scratch& work);
+  void embed_known(const Features& x, Scratch& work);
+  void learn_one(const Example& example, std::uint64_t pass, Scratch& work);
+  void replay(Scratch& work);
+  void remember(const Example& example);
+  void save_memory(ArrayWriter& out) const;
+  void load_memory(const ArrayReader& saved);
   void move(std::uint32_t row, float share, const float* gradient, float square, const VectorStep& step);
 
   EmbeddingOptions options_;
@@ -103,6 +131,8 @@ class EmbeddingPlt final : public Embedding {
   std::vector<float> squares_;  // by row: the sum of the mean squares of its gradients
   std::vector<std::unique_ptr<VectorBlock>> blocks_;
   std::vector<std::uint64_t> reached_;  // by node: examples that had a label at or below it
+  ExampleStore examples_;
+  ReplayMemory memory_;  // of examples_, and their labels
   bool can_learn_ = true;
   bool usable_ = true;
 };

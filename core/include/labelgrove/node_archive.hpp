@@ -3,10 +3,13 @@
 
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <span>
+#include <vector>
 
 #include "labelgrove/archive.hpp"
 #include "labelgrove/compact_plt.hpp"
+#include "labelgrove/example_store.hpp"
 #include "labelgrove/label_tree.hpp"
 #include "labelgrove/learner.hpp"
 #include "labelgrove/node_learners.hpp"
@@ -35,6 +38,11 @@ using TakeBlock = std::function<std::uint32_t(NodeId, const BlockView&)>;
 // Throws std::invalid_argument, naming what does not hold, unless blocks fit the tree and learning can go on from them.
 void load_blocks(const ArrayReader& saved, const LabelTree& tree, const LearnerOptions& learner, bool for_prediction,
                  const std::function<bool(NodeId)>& has_theta, const CompactTree* batch, const TakeBlock& take);
+
+// Remembered examples, in this order.
+void save_examples(ArrayWriter& out, std::shared_ptr<const std::vector<ExampleId>> ids, const ExampleStore& examples);
+// Their number; `take` is given each, with its weight. Throws std::invalid_argument, naming what does not hold.
+std::size_t load_examples(const ArrayReader& saved, const std::function<void(const Features&, float)>& take);
 
 // What these nodes remember; each example is stored once. Without learners it is checked only.
 void save_memories(ArrayWriter& out, std::span<const NodeId> nodes, const NodeLearners& learners);

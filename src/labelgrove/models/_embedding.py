@@ -48,6 +48,8 @@ class EmbeddingOptions(SavedOptions):
     arity: int
     max_leaves: int
     seed: int
+    replay: int = 0
+    replay_memory: int = 0
 
     normalize: ClassVar[bool] = True  # an example is a mean, whatever its length
 
@@ -69,6 +71,8 @@ class EmbeddingOptions(SavedOptions):
             arity=arity,
             max_leaves=max(integer("max_leaf_size", p["max_leaf_size"], 1), arity),
             seed=seed_from(p["random_state"]),
+            replay=integer("replay", p["replay"], 0, 1000),
+            replay_memory=integer("replay_memory", p["replay_memory"], 0),
         )
 
     @classmethod
@@ -128,6 +132,11 @@ class EmbeddingClassifier(OnlineClassifier, LabelTreeClassifier):
         Vectors that features begin with: an array, or a mapping from numbers, by column of X; a
         mapping from names where examples are dicts, data frames or texts. All others are drawn
         between -1/√d and 1/√d. See :func:`labelgrove.data.read_vectors`.
+    replay : int
+        Earlier examples that :meth:`partial_fit` learns again after each new one.
+    replay_memory : int
+        How many are remembered for that, a fair sample of all so far, those of :meth:`fit` among
+        them; 0 for all.
     alpha : float in [0, 1]
         Weight of balance in the choice of a new label's place, as for
         :class:`OnlinePLTClassifier`.
@@ -188,6 +197,8 @@ class EmbeddingClassifier(OnlineClassifier, LabelTreeClassifier):
         epsilon: float = 1e-6,
         max_iter: int = 10,
         vectors: npt.ArrayLike | Mapping[str | int, npt.ArrayLike] | None = None,
+        replay: int = 1,
+        replay_memory: int = 10_000,
         alpha: float = 0.75,
         threshold: float = 0.5,
         second_stage: str | float | None = None,
@@ -205,6 +216,8 @@ class EmbeddingClassifier(OnlineClassifier, LabelTreeClassifier):
         self.epsilon = epsilon
         self.max_iter = max_iter
         self.vectors = vectors
+        self.replay = replay
+        self.replay_memory = replay_memory
         self.alpha = alpha
         self.threshold = threshold
         self.second_stage = second_stage
