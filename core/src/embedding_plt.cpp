@@ -199,7 +199,7 @@ void EmbeddingPlt::meet(const Example& example, Scratch& work) {
   bool embedded = false;
   for (const LabelId label : example.labels) {
     if (tree_.leaf_of(label) != kNone) continue;
-    if (!std::exchange(embedded, true)) embed_known(example.x, work);
+    if (!std::exchange(embedded, true)) embed_all(example.x, work);
     grow(work.hidden.data(), label, selected);
   }
   work.visits.clear();
@@ -208,7 +208,7 @@ void EmbeddingPlt::meet(const Example& example, Scratch& work) {
 }
 
 // All features get their vectors; the mean is in `hidden`.
-void EmbeddingPlt::embed_known(const Features& x, Scratch& work) {
+void EmbeddingPlt::embed_all(const Features& x, Scratch& work) {
   work.rows.clear();
   work.shares.clear();
   for (std::uint32_t j = 0; j < x.size; ++j) work.rows.push_back(row_of(x.ids[j]));
@@ -218,7 +218,7 @@ void EmbeddingPlt::embed_known(const Features& x, Scratch& work) {
 }
 
 void EmbeddingPlt::learn_one(const Example& example, std::uint64_t pass, Scratch& work) {
-  embed_known(example.x, work);
+  embed_all(example.x, work);
   work.visits.clear();
   visit(drawn(example.labels, pass, examples_seen_), work.visits);
   work.gradient.assign(stride_, 0.0F);

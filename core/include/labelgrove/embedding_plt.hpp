@@ -117,7 +117,7 @@ class EmbeddingPlt final : public Embedding {
   void learn_at(const Visit& visit, const Visits& visits, const float* hidden, float square, float weight,
                 const VectorStep& step, std::vector<float>& scores, float* gradient);
   void meet(const Example& example, Scratch& work);
-  void embed_known(const Features& x, Scratch& work);
+  void embed_all(const Features& x, Scratch& work);
   void learn_one(const Example& example, std::uint64_t pass, Scratch& work);
   void replay(Scratch& work);
   void remember(const Example& example);
