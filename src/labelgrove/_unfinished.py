@@ -41,7 +41,7 @@ class Unfinished:
         request : mapping
             Everything that decides what is to be written, as JSON values.
         """
-        return self._record.is_file() and self._record.read_text("utf-8") == json.dumps(request)
+        return self._record.is_file() and self._record.read_bytes() == json.dumps(request).encode()
 
     def begin(self, request: Mapping[str, Any]) -> None:
         """Make the folder; what an equal call has left is kept, if it is whole.
@@ -59,5 +59,5 @@ class Unfinished:
             shutil.rmtree(path) if path.is_dir() else path.unlink()
 
     def remove(self) -> None:
-        """Remove the folder, since the file is written."""
-        shutil.rmtree(self.path)
+        """Remove the folder, since the file is written, as far as nobody else is at it."""
+        shutil.rmtree(self.path, ignore_errors=True)

@@ -13,6 +13,8 @@ from typing import Any
 
 import pytest
 
+from labelgrove import OnlinePLTClassifier
+from labelgrove._unfinished import Unfinished
 from labelgrove.cli import _checkpoints
 from labelgrove.evaluation import StreamRecord
 
@@ -134,13 +136,32 @@ def test_a_checkpoint_that_cannot_be_written_is_no_failure(
     run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def fail(*_: Any) -> None:
-        raise OSError(28, "No space left on device")
+        raise OSError(28, "No space left on device", "1.lg")
 
-    monkeypatch.setattr(_checkpoints.Checkpoints, "_write", fail)
+    monkeypatch.setattr(OnlinePLTClassifier, "save", fail)
     rows = write_xmlc(tmp_path / "rows.xmlc", 30)
-    told = run("train", rows, "-o", tmp_path / "m.lg", *OFTEN).stderr
-    assert "warning: no checkpoint after 1 examples: [Errno 28] No space left on device" in told
-    assert (tmp_path / "m.lg").is_file()
+    told = run("train", rows, "-o", tmp_path / "m.lg", *OFTEN, status=1).stderr
+    assert "warning: no checkpoint after 1 examples: 1.lg: no space left on device\n" in told
+    assert [path.name for path in (tmp_path / ".m.lg.partial").iterdir()] == ["request.json"]
+
+
+def test_a_checkpoint_that_cannot_be_read_is_left_aside(run: Run, tmp_path: Path) -> None:
+    rows, model = write_xmlc(tmp_path / "rows.xmlc", 30), tmp_path / "m.lg"
+    words = ("train", rows, "-o", model, *OFTEN)
+    run(*words)
+    whole = model.read_bytes()
+    for damaged, expected in [("*.lg", "cut short"), ("[0-9]*.json", "Expecting value")]:
+        assert killed_before(40, run, words)
+        for left in (tmp_path / ".m.lg.partial").glob(damaged):
+            os.truncate(left, 0 if left.suffix == ".json" else 1000)
+        told = run(*words).stderr
+        assert "warning: learning begins anew, since its checkpoint cannot be read" in told
+        assert expected in told
+        assert model.read_bytes() == whole
+
+
+def test_a_folder_that_another_run_has_removed_is_gone(tmp_path: Path) -> None:
+    Unfinished(tmp_path / "m.lg").remove()
 
 
 def test_a_record_is_resumed() -> None:

@@ -21,7 +21,7 @@ from typer.core import TyperCommand, TyperGroup
 
 from labelgrove._errors import LabelGroveError
 from labelgrove._version import __version__
-from labelgrove.cli.streams._console import say_error
+from labelgrove.cli.streams._console import about_os_error, say_error
 
 FAILURE = 1
 INTERRUPTED = 130
@@ -56,7 +56,7 @@ def _report(failure: BaseException) -> int:
     if isinstance(failure, OSError):
         if failure.errno == errno.ENOSPC:
             _abandon_stdout()
-        say_error(_about_os_error(failure))
+        say_error(about_os_error(failure))
         return FAILURE
     if isinstance(failure, KeyboardInterrupt | typer.Abort):
         say_error(str(failure) or "stopped by Ctrl-C")
@@ -76,13 +76,6 @@ def _report(failure: BaseException) -> int:
         "please report it with what the same command prints under --debug"
     )
     return FAILURE
-
-
-def _about_os_error(failure: OSError) -> str:
-    reason = failure.strerror or str(failure) or type(failure).__name__
-    reason = reason[:1].lower() + reason[1:]
-    names = [os.fsdecode(name) for name in (failure.filename, failure.filename2) if name]
-    return f"{names[-1]}: {reason}" if names else reason
 
 
 def _about_usage(failure: BaseException, message: str) -> str:

@@ -14,7 +14,7 @@ import labelgrove
 from labelgrove._unfinished import Unfinished, identity
 from labelgrove._version import __version__
 from labelgrove.cli._models import Model
-from labelgrove.cli.streams._console import say_warning
+from labelgrove.cli.streams._console import about_os_error, say_warning
 from labelgrove.data._sniff import files_of
 
 #: Options that leave the model as it is.
@@ -51,15 +51,24 @@ class Checkpoints:
         self._next = monotonic() + self._seconds
 
     def latest(self) -> tuple[Model, int, dict[str, Any]] | None:
-        """What the latest call of `keep` was given, in this run or an earlier one."""
+        """What the latest call of `keep` was given, in this run or an earlier one.
+
+        None where there is nothing, or nothing that can be read, as a warning then says.
+        """
         if not self._unfinished.is_of(self._request):
             return None
-        path = max(self._models(), key=lambda path: int(path.stem), default=None)
+        path = self._latest_model()
         if path is None:
             return None
-        # What the file says of texts is what this very command has asked for.
-        model = labelgrove.load(path, n_jobs=self._jobs, trust_pattern=True)
-        return model, int(path.stem), json.loads(path.with_suffix(".json").read_text("utf-8"))
+        try:
+            # What the file says of texts is what this very command has asked for.
+            model = labelgrove.load(path, n_jobs=self._jobs, trust_pattern=True)
+            state = json.loads(path.with_suffix(".json").read_text("utf-8"))
+        except (OSError, ValueError) as failure:
+            why = about_os_error(failure) if isinstance(failure, OSError) else failure
+            say_warning(f"learning begins anew, since its checkpoint cannot be read: {why}")
+            return None
+        return model, int(path.stem), state
 
     def are_due(self) -> bool:
         """Whether it is time for another one."""
@@ -80,30 +89,32 @@ class Checkpoints:
         try:
             self._write(model, examples, state)
         except OSError as failure:
-            say_warning(f"no checkpoint after {examples} examples: {failure}")
+            say_warning(f"no checkpoint after {examples} examples: {about_os_error(failure)}")
         self._next = monotonic() + self._seconds
 
     def remove(self) -> None:
         """Remove them, since the model is written."""
-        if self._unfinished.path.is_dir():
-            self._unfinished.remove()
+        self._unfinished.remove()
 
     def _write(self, model: Model, examples: int, state: Mapping[str, Any]) -> None:
         self._unfinished.begin(self._request)
-        before = self._models()
         path = self._unfinished.path / f"{examples}.lg"
-        with path.with_suffix(".json").open("w", encoding="utf-8") as file:
-            json.dump(state, file)
-            file.flush()
-            os.fsync(file.fileno())
-        model.save(path)
-        for old in before:
-            with suppress(OSError):  # where a file that is mapped cannot be removed
-                old.unlink()
-                old.with_suffix(".json").unlink()
+        try:
+            with path.with_suffix(".json").open("w", encoding="utf-8") as file:
+                json.dump(state, file)
+                file.flush()
+                os.fsync(file.fileno())
+            model.save(path)
+        finally:  # what is not of the latest goes, be it older or half written
+            kept = self._latest_model()
+            for part in self._unfinished.path.glob("[0-9]*.*"):
+                if kept is None or part.stem != kept.stem:
+                    with suppress(OSError):  # where a file that is mapped cannot be removed
+                        part.unlink()
 
-    def _models(self) -> list[Path]:
-        return list(self._unfinished.path.glob("[0-9]*.lg"))
+    def _latest_model(self) -> Path | None:
+        models = [path for path in self._unfinished.path.glob("*.lg") if path.stem.isdecimal()]
+        return max(models, key=lambda path: int(path.stem), default=None)
 
 
 def checkpoints_of(output: str, options: Mapping[str, Any], minutes: float) -> Checkpoints | None:

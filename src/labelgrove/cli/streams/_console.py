@@ -70,6 +70,20 @@ def message_console() -> Console:
     return _VisibleConsole(file=sys.stderr, highlight=False, soft_wrap=not is_terminal(sys.stderr))
 
 
+def about_os_error(failure: OSError) -> str:
+    """Say which file could not be used, and why.
+
+    Parameters
+    ----------
+    failure : OSError
+        As it was raised.
+    """
+    reason = failure.strerror or str(failure) or type(failure).__name__
+    reason = reason[:1].lower() + reason[1:]
+    names = [os.fsdecode(name) for name in (failure.filename, failure.filename2) if name]
+    return f"{names[-1]}: {reason}" if names else reason
+
+
 def say_error(sentence: str) -> None:
     """Write ``error: sentence`` to standard error, on one line unless a person watches.
 
