@@ -1,4 +1,6 @@
+#include <algorithm>
 #include <cstdint>
+#include <limits>
 #include <memory>
 #include <optional>
 #include <span>
@@ -46,19 +48,37 @@ OnlineGroveOptions options_from(const nb::dict& given) {
   return options;
 }
 
-void learn(Model& model, const In<std::int64_t>& indptr, const In<FeatureId>& ids, const In<float>& values,
-           const In<std::int64_t>& label_indptr, const In<LabelId>& labels, std::size_t begin, std::size_t end,
-           unsigned threads, const nb::object& weights) {
+// Gives the `k` best labels of the rows `asked`, which increase, as they were just before these were learnt: labels and
+// probabilities (asked, k), kNone and NaN where there is none.
+nb::tuple learn(Model& model, const In<std::int64_t>& indptr, const In<FeatureId>& ids, const In<float>& values,
+                const In<std::int64_t>& label_indptr, const In<LabelId>& labels, std::size_t begin, std::size_t end,
+                unsigned threads, const nb::object& weights, const In<std::uint64_t>& asked, std::size_t k) {
   const TakenRows rows(indptr, ids, values, begin, end);
   const RowLabels row_labels(label_indptr, labels, rows.total(), begin, end);
   const RowWeights row_weights(weights, rows.total(), begin, end);
   if (!model.whole().can_learn()) throw std::runtime_error("this model was loaded for prediction only");
-  const WithoutGil without_gil;
-  const auto example = [&](std::size_t row) {
-    return OnlinePlt::Example{rows[row], row_labels[row], row_weights[row]};
-  };
-  if (rows.dense()) model.engine.expect_dense(rows.width());
-  model.engine.learn(example, begin, end, threads);
+  const std::vector<std::uint64_t> questions(view(asked).begin(), view(asked).end());
+  const bool within = questions.empty() || (questions.front() >= begin && questions.back() < end);
+  if (!within || !std::ranges::is_sorted(questions)) throw std::invalid_argument("there are no such rows to ask about");
+  auto labels_found = make_array<LabelId>({questions.size(), k});
+  auto probabilities = make_array<float>({questions.size(), k});
+  std::fill_n(labels_found.data(), labels_found.size(), kNone);
+  std::fill_n(probabilities.data(), probabilities.size(), std::numeric_limits<float>::quiet_NaN());
+  {
+    const WithoutGil without_gil;
+    const auto example = [&](std::size_t row) {
+      return OnlinePlt::Example{rows[row], row_labels[row], row_weights[row]};
+    };
+    const auto answer = [&](std::size_t i, const std::vector<Scored>& found) {
+      for (std::size_t place = 0; place < found.size(); ++place) {
+        labels_found.data()[i * k + place] = found[place].label;
+        probabilities.data()[i * k + place] = found[place].probability;
+      }
+    };
+    if (rows.dense()) model.engine.expect_dense(rows.width());
+    model.engine.learn(example, begin, end, threads, {questions, k, answer});
+  }
+  return nb::make_tuple(labels_found, probabilities);
 }
 
 // What goes on from a batch model of as many trees, by its arrays, which are kept; by label, how many examples had each,
@@ -114,7 +134,8 @@ void register_online_plt(nb::module_& module) {
            })
       .def("learn", &learn, nb::arg("indptr").noconvert(), nb::arg("ids").noconvert(), nb::arg("values").noconvert(),
            nb::arg("label_indptr").noconvert(), nb::arg("labels").noconvert(), nb::arg("begin"), nb::arg("end"),
-           nb::arg("threads"), nb::arg("weights").none() = nb::none())
+           nb::arg("threads"), nb::arg("weights").none() = nb::none(),
+           nb::arg("asked").noconvert() = make_array<std::uint64_t>({0}), nb::arg("k") = 0)
       .def("thresholds", &thresholds)
       .def_prop_ro("n_trees", [](const Model& self) { return self.engine.trees().size(); })
       .def_prop_ro("can_learn", [](const Model& self) { return self.engine.can_learn(); });

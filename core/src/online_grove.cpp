@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "labelgrove/archive_check.hpp"
+#include "labelgrove/grove_search.hpp"
 #include "labelgrove/hash.hpp"
 #include "labelgrove/parallel.hpp"
 
@@ -142,16 +143,44 @@ void OnlineGrove::save(ArrayWriter& out, bool for_prediction) const {
   batch_->save(batch);
 }
 
-void OnlineGrove::learn(const Examples& examples, std::size_t begin, std::size_t end, unsigned threads) {
+void OnlineGrove::learn(const Examples& examples, std::size_t begin, std::size_t end, unsigned threads,
+                        const Questions& questions) {
   usable_ = false;  // until all is done
   try {
-    if (options_.ofo && trees_.size() > 1) learn_and_tune(examples, begin, end, threads);
-    else learn_each(examples, begin, end, std::max(threads, 1U));
+    if (trees_.size() == 1) {
+      trees_.front().learn(examples, begin, end, std::max(threads, 1U), questions);
+    } else {
+      for (std::size_t i = 0; i < questions.examples.size(); ++i) {
+        const auto asked = static_cast<std::size_t>(questions.examples[i]);
+        learn_together(examples, begin, asked, threads);
+        questions.answer(i, ask(examples(asked).x, questions.k));
+        begin = asked;
+      }
+      learn_together(examples, begin, end, threads);
+    }
   } catch (const BudgetExceeded&) {
     usable_ = trees_.size() == 1;  // others may have learnt from more examples than this one
     throw;
   }
   usable_ = true;
+}
+
+void OnlineGrove::learn_together(const Examples& examples, std::size_t begin, std::size_t end, unsigned threads) {
+  if (options_.ofo) learn_and_tune(examples, begin, end, threads);
+  else learn_each(examples, begin, end, std::max(threads, 1U));
+}
+
+std::vector<Scored> OnlineGrove::ask(const Features& x, std::size_t k) const {
+  std::vector<float> values(x.values, x.values + x.size);
+  if (options_.normalize) {
+    const double scale = unit_scale(x);
+    for (float& value : values) value = scaled(value, scale);
+  }
+  const std::vector<TreeView> views = views_of(*this);
+  const GroveScope scope(views);
+  std::vector<Scored> found;
+  GroveSearcher(views, scope).top_k({x.ids, values.data(), x.size}, k, found);
+  return found;
 }
 
 // A tree a thread, as far as trees go round; those that are left share the threads.

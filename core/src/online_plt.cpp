@@ -56,14 +56,18 @@ const RowBlock* OnlinePlt::block(NodeId v) const {
 // --- learning: OPLT.TRAIN (Algorithm 3) -----------------------------------------------------------------------------
 
 void OnlinePlt::learn(const std::function<Example(std::size_t)>& examples, std::size_t begin, std::size_t end,
-                      unsigned threads) {
+                      unsigned threads, const Questions& questions) {
   usable_ = false;  // until all is done
   const std::size_t window = threads <= 1 ? kLoneWindow : kSharedWindow;
   std::exception_ptr refused;
+  std::size_t asked = 0;
   const auto take_in_window = [&] {
     if (begin == end) return false;
     try {
-      for (const std::size_t stop = std::min(end, begin + window); begin < stop; ++begin) take_in(examples(begin));
+      for (const std::size_t stop = std::min(end, begin + window); begin < stop; ++begin) {
+        const bool question = asked < questions.examples.size() && questions.examples[asked] == begin;
+        take_in(examples(begin), questions, question ? std::optional(asked++) : std::nullopt);
+      }
     } catch (const BudgetExceeded&) {
       refused = std::current_exception();
       return false;
@@ -75,9 +79,18 @@ void OnlinePlt::learn(const std::function<Example(std::size_t)>& examples, std::
   if (refused) std::rethrow_exception(refused);
 }
 
-void OnlinePlt::take_in(const Example& given) {
+void OnlinePlt::take_in(const Example& given, const Questions& questions, std::optional<std::size_t> question) {
   const ExampleId example = hold(given);
   if (example == kNone) return;
+  if (question) {
+    const Scope scope(tree_);
+    Search search(tree_, scope);
+    search.start({Query::Kind::top_k, questions.k});
+    for (NodeId v = search.next(); v != kNone; v = search.next()) {
+      search.take(probabilities(learners_.examples().view(example), v).data(), 0);
+    }
+    questions.answer(*question, search.found());
+  }
   if (thresholds_) candidates(example, predicted_);
   teach(example, given.labels, predicted_);
 }
@@ -189,6 +202,8 @@ void OnlinePlt::assign(ExampleId example, std::span<const LabelId> labels) {
     auto child = std::ranges::lower_bound(reached_, std::pair(v, std::uint32_t{0}));
     for (; child != reached_.end() && child->first == v; ++child) slots_.push_back(child->second);
     learners_.learn(v, example, slots_, tree_[v].children.size(), replays);
+    // Its rows are at hand where the search for thresholds has just opened the node.
+    if (thresholds_ && v < opened_.size() && opened_[v].first == search_) learners_.bring_up_to_date(v);
   }
 }
 

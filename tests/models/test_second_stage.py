@@ -18,6 +18,7 @@ from labelgrove import (
     TextClassifier,
 )
 from labelgrove.metrics import inverse_propensity
+from labelgrove.models.engine._predicting import MISSING
 from labelgrove.models.engine._staged import CANDIDATES, StagedEngine
 from labelgrove.tuning._second_stage import SecondStage
 from naive import second_stage as naive
@@ -147,6 +148,33 @@ def test_online_it_is_the_same_for_all_cuts_threads_and_files(
     assert clf.fingerprint() == expected
 
 
+@pytest.mark.parametrize("parameters", [{}, {"thresholds": "ofo"}, {"n_trees": 2}])
+def test_what_is_asked_within_learning_is_as_between_two_calls(parameters: dict[str, Any]) -> None:
+    X, Y = near_centroids(n=90)
+    asked, k = np.array([0, 1, 40, 89], np.uint64), 4
+    clf = OnlinePLTClassifier(max_leaves=4, arity=2, n_jobs=2, **parameters)
+    ids = {name: i for i, name in enumerate(dict.fromkeys(name for row in Y for name in row))}
+    ends = np.cumsum([0, *map(len, Y)])
+    labels = np.array([ids[name] for row in Y for name in row], np.uint32)
+    dense = np.empty(0, np.int64), np.arange(24, dtype=np.uint32), X.ravel()
+    engine = clf._start(named=False).make(None)
+    found, scores = engine.learn(*dense, ends, labels, 0, 90, 2, None, asked, k)
+    for i, row in enumerate(asked.tolist()):
+        names = np.array([*ids, ""], object)[np.minimum(found[i], len(ids))]
+        if row == 0:
+            assert names.tolist() == [""] * k and np.isnan(scores[i]).all()
+            continue
+        until = OnlinePLTClassifier(max_leaves=4, arity=2, **parameters).partial_fit(
+            X[:row], Y[:row]
+        )
+        best, probabilities = until.predict_topk(X[[row]], k)
+        there = ~np.isnan(scores[i])
+        assert names[there].tolist() == best[0][there].tolist()
+        assert np.array_equal(scores[i], probabilities[0], equal_nan=True)
+    with pytest.raises(ValueError, match="rows to ask about"):
+        engine.learn(*dense, ends, labels, 0, 40, 1, None, asked, k)
+
+
 def test_it_ranks_for_what_it_was_asked_for(batch: PLTClassifier) -> None:
     """Rare labels come first more often where the tail is wanted."""
     X, Y = near_centroids(1, 200)
@@ -192,19 +220,24 @@ def test_calibrated_probabilities_are_right_as_often_as_they_say() -> None:
 class _Sure:
     """An engine that says of label 0, and of no other, that it is as probable as not."""
 
-    def learn(self, *_: Any) -> None:
-        pass
+    examples_seen = 0
 
-    def top_k(self, *_: Any) -> tuple[Any, ...]:
-        return np.zeros((1, 1), np.uint32), np.full((1, 1), 0.5, np.float32), None
+    def learn(self, *given: Any) -> None:
+        begin, end = given[5:7]
+        self.examples_seen += end - begin
+
+    def top_k(self, *given: Any) -> tuple[Any, ...]:
+        alone = np.arange(given[3]) == 0
+        found = np.where(alone, 0, MISSING).astype(np.uint32)
+        return found[None], np.where(alone, 0.5, np.nan).astype(np.float32)[None], None
 
 
-def test_all_of_a_stream_counts_alike_though_most_predictions_are_early() -> None:
+def test_the_later_in_a_stream_the_more_it_counts_though_most_predictions_are_early() -> None:
     engine, n = StagedEngine(_Sure(), SecondStage(None)), 4000
     ends, features, ones = np.arange(n + 1), np.zeros(n, np.uint32), np.ones(n, np.float32)
     labels = (np.arange(n) < n // 4).astype(np.uint32)  # wrong for a quarter, then right
     engine.learn(ends, features, ones, ends, labels, 0, n, 1, None)
-    assert engine.stage.calibrated(np.array([0.5]))[0] == pytest.approx(0.75, abs=0.03)
+    assert engine.stage.calibrated(np.array([0.5]))[0] == pytest.approx(15 / 16, abs=0.01)
 
 
 def test_small_copies_have_it_too(online: OnlinePLTClassifier, tmp_path: Path) -> None:

@@ -10,6 +10,7 @@
 #include <memory>
 #include <optional>
 #include <span>
+#include <vector>
 
 #include "labelgrove/archive.hpp"
 #include "labelgrove/base.hpp"
@@ -44,7 +45,7 @@ class OnlineGrove {
 
   // As OnlinePlt has them. `examples` is called from several threads.
   void learn(const std::function<OnlinePlt::Example(std::size_t)>& examples, std::size_t begin, std::size_t end,
-             unsigned threads);
+             unsigned threads, const Questions& questions = {});
   void expect_dense(std::uint32_t features);
   void remove_labels(std::span<const LabelId> labels);
   void restore_inherited();
@@ -65,8 +66,10 @@ class OnlineGrove {
 
  private:
   using Examples = std::function<OnlinePlt::Example(std::size_t)>;
+  void learn_together(const Examples& examples, std::size_t begin, std::size_t end, unsigned threads);
   void learn_each(const Examples& examples, std::size_t begin, std::size_t end, unsigned threads);
   void learn_and_tune(const Examples& examples, std::size_t begin, std::size_t end, unsigned threads);
+  std::vector<Scored> ask(const Features& x, std::size_t k) const;
   const OnlinePlt& first() const { return trees_.front(); }
 
   OnlineGroveOptions options_;

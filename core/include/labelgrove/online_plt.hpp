@@ -34,6 +34,13 @@ struct OnlinePltOptions : GrowthOptions, ReplayOptions {
   std::uint64_t seed = 0;         // of the learner's draws, too
 };
 
+// Examples that are asked about just before they are learnt: what are the k most probable labels, by all that came before?
+struct Questions {
+  std::span<const std::uint64_t> examples = {};  // their numbers, increasing
+  std::size_t k = 0;
+  std::function<void(std::size_t i, const std::vector<Scored>& found)> answer = {};  // to the i-th of them
+};
+
 class OnlinePlt {
  public:
   explicit OnlinePlt(const OnlinePltOptions& options);
@@ -57,14 +64,15 @@ class OnlinePlt {
   // Learns from examples [begin, end) of a stream, in order; `examples(i)` gives the i-th. A label without a leaf is
   // new. An example of weight 0 counts as seen, and changes nothing else. REQUIRES: can_learn(); ids increase, values
   // are finite; labels are distinct, below kNone - 1, none was removed, and none is new if the policy is `fixed`;
-  // weights are at most kMostWeight. Should memory run out, the model is broken, usable() says so, and nothing else
+  // weights are at most kMostWeight; only these examples are asked about. Should memory run out, the model is broken, usable() says so, and nothing else
   // may be asked of it.
   struct Example {
     Features x;
     std::span<const LabelId> labels;
     float weight = 1.0F;  // how many times it counts
   };
-  void learn(const std::function<Example(std::size_t)>& examples, std::size_t begin, std::size_t end, unsigned threads);
+  void learn(const std::function<Example(std::size_t)>& examples, std::size_t begin, std::size_t end, unsigned threads,
+             const Questions& questions = {});
   // learn() in steps, for trees that tune their thresholds together. An example is held, unless it has no weight (kNone),
   // asked about in every tree, then taught to all of them; settle() works off what has been taught since.
   ExampleId hold(const Example& example);
@@ -105,7 +113,7 @@ class OnlinePlt {
 
  private:
   static OnlinePltOptions seeded(OnlinePltOptions options);
-  void take_in(const Example& example);
+  void take_in(const Example& given, const Questions& questions, std::optional<std::size_t> question);
   std::span<const float> open(ExampleId example, NodeId v, float probability);
   void grow(const Features& x, LabelId label, NodeId& selected);
   void take_place(NodeId v, LabelId label);

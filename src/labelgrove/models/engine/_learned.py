@@ -104,7 +104,7 @@ class OnlineEngine(Engine, Protocol):
         end: int,
         threads: int,
         weights: Floats | None,
-    ) -> None:
+    ) -> object:
         """Learn from the rows ``begin`` to ``end``."""
 
 

@@ -29,8 +29,10 @@ _PREFIX = "stage."
 _STAGE = _PREFIX + "numbers"
 _FEWEST = 3  # examples: with fewer there are no propensities
 
-_DENSE, _SPARSEST = 128, 64
-"""So many examples are all predicted before they are learnt; later fewer, at last one of 64."""
+_DENSE, _SPARSEST = 256, 8
+"""So many examples are all predicted before they are learnt; later fewer, at last one of 8."""
+
+_NOTHING = np.empty((0, CANDIDATES), np.uint32), np.empty((0, CANDIDATES), np.float32)
 
 
 class StagedEngine:
@@ -76,25 +78,67 @@ class StagedEngine:
         weights: Floats | None,
     ) -> None:
         """Learn from the rows ``begin`` to ``end``, some of which are predicted first."""
-        at = begin
-        for row, keep in (*self._observed(begin, end), (end, 1.0)):
-            if row > at:
-                self.first.learn(
-                    indptr, ids, values, label_indptr, labels, at, row, threads, weights
-                )
-                self.add(indptr, ids, values, label_indptr, labels, at, row, weights)
-                at = row
-            if row < end and (weights is None or weights[row] > 0):
-                true = labels[label_indptr[row] : label_indptr[row + 1]]
-                x = _one_row(indptr, ids, values, row)
-                self.observe(*x, np.zeros(len(true), np.int64), true, keep=keep)
-        self.met += end - begin
+        watched = [
+            (row, keep)
+            for row, keep in self._observed(begin, end)
+            if weights is None or weights[row] > 0
+        ]
+        asked, keeps = [row for row, _ in watched], [keep for _, keep in watched]
+        seen, at = self.first.examples_seen, begin
+        found, scores = _NOTHING
+        try:
+            found, scores = self._learn_and_ask(
+                (indptr, ids, values),
+                (label_indptr, labels),
+                begin,
+                end,
+                threads,
+                weights,
+                np.array(asked, np.uint64),
+            )
+        finally:
+            true = [
+                labels[label_indptr[row] : label_indptr[row + 1]] for row in asked[: len(found)]
+            ]
+            right = _right(found, np.repeat(np.arange(len(true)), [*map(len, true)]), true)
+            if self.stage.tail is None:
+                self._judge(None, found, scores, right, keeps)
+            else:  # by what the labels' examples looked like just then
+                for i, row in enumerate(asked[: len(found)]):
+                    self.add(indptr, ids, values, label_indptr, labels, at, row, weights)
+                    x, one, at = _one_row(indptr, ids, values, row), slice(i, i + 1), row
+                    self._judge(x, found[one], scores[one], right[one], keeps[one])
+            stop = begin + self.first.examples_seen - seen
+            self.add(indptr, ids, values, label_indptr, labels, at, stop, weights)
+            self.met += stop - begin
+
+    def _learn_and_ask(
+        self,
+        rows: tuple[Pointers, Ids, Floats],
+        labels: tuple[Pointers, Ids],
+        begin: int,
+        end: int,
+        threads: int,
+        weights: Floats | None,
+        asked: npt.NDArray[np.uint64],
+    ) -> tuple[Any, ...]:
+        """Learn, and tell the best labels of some rows as they were just before that."""
+        if isinstance(self.first, _core.OnlinePlt):
+            return self.first.learn(*rows, *labels, begin, end, threads, weights, asked, CANDIDATES)
+        answers = [_NOTHING]
+        for row in asked.tolist():
+            self.first.learn(*rows, *labels, begin, row, threads, weights)
+            answers.append(self.first.top_k(*_one_row(*rows, row), CANDIDATES, 0, None, 1)[:2])
+            begin = row
+        self.first.learn(*rows, *labels, begin, end, threads, weights)
+        return tuple(np.concatenate(parts) for parts in zip(*answers, strict=True))
 
     def _observed(self, begin: int, end: int) -> Iterator[tuple[int, float]]:
-        """Rows to predict, and how much earlier predictions count: as the share of the stream.
+        """Rows to predict, and how much earlier ones count: as the share of the stream, squared.
 
-        So each stands for the examples since the one before, and the many of an early model that
-        is no more count for the few examples that they were.
+        Predictions of an early model, which is no more, are many and say little of the late one:
+        each counts in proportion to its place in the stream, and for the examples since the one
+        before.
         """
         if self.again:
             return
@@ -102,7 +146,7 @@ class StagedEngine:
             number = self.met + row - begin
             since = min(1 + number // _DENSE, _SPARSEST)
             if number % since == 0:
-                yield row, number / (number + since)
+                yield row, (number / (number + since)) ** 2
 
     def add(
         self,
@@ -127,13 +171,26 @@ class StagedEngine:
         row_of: npt.NDArray[np.int64],
         labels: Ids,
         threads: int = 1,
-        keep: float = 1.0,
     ) -> None:
         """See how good the predictions are, row by row; ``row_of`` are the rows of true labels."""
         found, scores, *_ = self.first.top_k(indptr, ids, values, CANDIDATES, 0, None, threads)
-        cosines = self._cosines(indptr, ids, values, found, threads)
-        worth = self._inverse_propensity(found)
-        right = np.isin(_pairs(np.arange(len(found))[:, None], found), _pairs(row_of, labels))
+        right = _right(found, row_of, [labels])
+        self._judge((indptr, ids, values), found, scores, right, [1.0] * len(found), threads)
+
+    def _judge(
+        self,
+        rows: tuple[Pointers, Ids, Floats] | None,
+        found: npt.NDArray[np.uint32],
+        scores: npt.NDArray[np.float32],
+        right: npt.NDArray[np.bool_],
+        keeps: list[float],
+        threads: int = 1,
+    ) -> None:
+        """Show the stage predictions of rows, which it needs where it ranks, and what was right."""
+        cosines: npt.NDArray[np.floating[Any]] = np.zeros(found.shape)
+        worth = np.zeros(found.shape)
+        if rows is not None and self.stage.tail is not None:
+            cosines, worth = self._cosines(*rows, found, threads), self._inverse_propensity(found)
         there = found != MISSING
         scores = scores.astype(np.float64)
         for i, place in enumerate(there):
@@ -142,7 +199,7 @@ class StagedEngine:
                 cosines[i, place].astype(np.float64),
                 worth[i, place],
                 right[i, place],
-                keep,
+                keeps[i],
             )
 
     def remove_labels(self, labels: Ids) -> None:
@@ -326,6 +383,14 @@ def _one_row(indptr: Pointers, ids: Ids, values: Floats, row: int) -> tuple[Poin
         return indptr, ids, values[row * width : (row + 1) * width]
     begin, end = int(indptr[row]), int(indptr[row + 1])
     return np.array([0, end - begin], np.int64), ids[begin:end], values[begin:end]
+
+
+def _right(
+    found: npt.NDArray[np.uint32], row_of: npt.NDArray[np.int64], labels: list[Ids]
+) -> npt.NDArray[np.bool_]:
+    """Whether the labels found in every row are true of it; ``row_of`` are the rows of labels."""
+    true = np.concatenate([np.empty(0, np.uint32), *labels])
+    return np.isin(_pairs(np.arange(len(found))[:, None], found), _pairs(row_of, true))
 
 
 def _pairs(rows: npt.NDArray[Any], labels: npt.NDArray[Any]) -> npt.NDArray[np.int64]:
