@@ -8,6 +8,7 @@ NB_MODULE(_core, module) {
   labelgrove::bindings::register_search(module);
   labelgrove::bindings::register_streamed_array(module);
   labelgrove::bindings::register_lom_tree(module);
+  labelgrove::bindings::register_memory_tree(module);
   labelgrove::bindings::register_forest(module);
   labelgrove::bindings::register_online_plt(module);
   labelgrove::bindings::register_batch_plt(module);

@@ -7,6 +7,7 @@ namespace labelgrove::bindings {
 
 void register_search(nanobind::module_& module);
 void register_lom_tree(nanobind::module_& module);
+void register_memory_tree(nanobind::module_& module);
 void register_forest(nanobind::module_& module);
 void register_online_plt(nanobind::module_& module);
 void register_batch_plt(nanobind::module_& module);

@@ -127,6 +127,7 @@ def engines() -> dict[str, Any]:
         "CompactPlt": labelgrove.PLTClassifier().fit(X, many)._learned.engine,
         "two trees": labelgrove.PLTClassifier(n_trees=2).fit(X, many)._learned.engine,
         "LomTree": labelgrove.LOMTreeClassifier().fit(X, y)._learned.engine,
+        "MemoryTree": labelgrove.MemoryTreeClassifier().fit(X, many)._learned.engine,
         "Forest": labelgrove.LdSMClassifier(n_estimators=2).fit(X, many)._learned.engine,
     }
 
@@ -152,7 +153,7 @@ def test_rows_are_checked_where_they_are_read(spoilt: str) -> None:
             engine.top_k(*bad, 2, 0, None, 1)
         with pytest.raises(ValueError, match="rows"):
             engine.above_threshold(*bad, np.array([0.1], np.float32), None, 2)
-        if name in ("OnlinePlt", "LomTree"):
+        if name in ("OnlinePlt", "LomTree", "MemoryTree"):
             with pytest.raises(ValueError, match="rows"):
                 engine.learn(*bad, *labels, 0, n, 1)
             engine.top_k(*rows([1, 2], [0, 2]), 2, 0, None, 1)

@@ -75,7 +75,8 @@ class Classifier(_OneByOne, base.Classifier):
     Parameters
     ----------
     estimator : classifier with ``partial_fit``, optional
-        An `OnlinePLTClassifier`, as it comes by default, or a `LOMTreeClassifier`. It is cloned.
+        An `OnlinePLTClassifier`, as it comes by default, a `LOMTreeClassifier` or a
+        `MemoryTreeClassifier`. It is cloned.
 
     Examples
     --------

@@ -98,6 +98,30 @@ KINDS: dict[str, Kind] = {
             "epochs": [0, -1, 1.5, "2", None, True],
         },
     ),
+    "MemoryTreeClassifier": Kind(
+        configurations={
+            "default": {},
+            "nearest": {
+                "classifiers": False,
+                "leaf_multiplier": 2,
+                "leaves": 4,
+                "reroutes": 2,
+                "max_examples": 200,
+            },
+        },
+        traits=frozenset({"online", "passes", "remembers", "sets"}),
+        numbers={"epochs": 2, "alpha": 0.5, "leaf_multiplier": 2, "leaves": 3, "reroutes": 0},
+        bad={
+            "alpha": [-0.1, 1.1, np.nan, "0.5", None],
+            "leaf_multiplier": [0, -1, 2.0, "2", None, True, 2**40],
+            "reroutes": [-1, 0.5, "1", None, True],
+            "max_examples": [0, -1, 0.5, "1", True],
+            "leaves": [0, -1, 2.0, "2", None, True],
+            "classifiers": ["yes", None, 2],
+            "r": [0, -1.0, np.nan, np.inf, "1", 1e300, 1e-300],
+            "epochs": [0, -1, 1.5, "2", None, True],
+        },
+    ),
     "EmbeddingClassifier": Kind(
         configurations={
             "default": {"dimension": 6, "max_iter": 8, "learning_rate": 1.0},

@@ -23,6 +23,7 @@ EXPECTED = {
 
 STEPS = "a weight is how far a step goes: a step twice as far is not two steps"
 DRAWN = "every example begins on a side that is drawn for it: the same example twice, on two"
+REMEMBERED = "an example that counts twice is remembered once, and takes one place in a leaf"
 COUNTED = "the tree is built from the rows, whose number it counts"
 ALSO_EXPECTED = {
     "EmbeddingClassifier": {
@@ -39,6 +40,10 @@ ALSO_EXPECTED = {
     "LOMTreeClassifier": {
         "check_sample_weight_equivalence_on_dense_data": STEPS,
         "check_sample_weight_equivalence_on_sparse_data": STEPS,
+    },
+    "MemoryTreeClassifier": {
+        "check_sample_weight_equivalence_on_dense_data": REMEMBERED,
+        "check_sample_weight_equivalence_on_sparse_data": REMEMBERED,
     },
     "FastXMLClassifier": {
         "check_sample_weight_equivalence_on_dense_data": DRAWN,

@@ -13,6 +13,7 @@ import labelgrove
 from labelgrove import (
     LdSMClassifier,
     LOMTreeClassifier,
+    MemoryTreeClassifier,
     ModelFileError,
     OnlinePLTClassifier,
     PLTClassifier,
@@ -127,6 +128,7 @@ MODELS: dict[str, Any] = {
     "oplt sgd": lambda: OnlinePLTClassifier(learner="sgd"),
     "plt": PLTClassifier,
     "lomtree": LOMTreeClassifier,
+    "memory tree": MemoryTreeClassifier,
     "ldsm": lambda: LdSMClassifier(n_estimators=2, tail_weight=0.2),
 }
 

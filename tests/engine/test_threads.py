@@ -20,7 +20,7 @@ from engine.driver import (
     rows,
     save_bytes,
 )
-from labelgrove import LOMTreeClassifier, OnlinePLTClassifier, _core
+from labelgrove import LOMTreeClassifier, MemoryTreeClassifier, OnlinePLTClassifier, _core
 from naive.learners import instance
 
 # The core takes examples in by windows of 512 while helpers work off the window before.
@@ -110,10 +110,14 @@ def test_the_seed_decides() -> None:
     assert by_seed[1] == learnt(options(policy="random", max_leaves=4, replay=1, random_state=1), 0)
 
 
-@pytest.mark.parametrize("engine", ["OnlinePlt", "LomTree"])
+@pytest.mark.parametrize("engine", ["OnlinePlt", "LomTree", "MemoryTree"])
 def test_a_call_looks_at_no_other_rows_than_its_own(engine: str) -> None:
     """Else what a stream of n rows costs, cut into runs, would grow with n times n."""
-    estimator = {"OnlinePlt": OnlinePLTClassifier, "LomTree": LOMTreeClassifier}[engine]
+    estimator = {
+        "OnlinePlt": OnlinePLTClassifier,
+        "LomTree": LOMTreeClassifier,
+        "MemoryTree": MemoryTreeClassifier,
+    }[engine]
     model = estimator().fit([[1.0, 0.0], [0.0, 1.0]], ["a", "b"])
     learned = model._learned
     arrays = learned.check_rows([[1.0, 0.0]] * 3).arrays

@@ -111,6 +111,15 @@ _ENDS: dict[str, dict[str, st.SearchStrategy[Any]]] = {
         "swap_resistance": st.sampled_from([1, 4, 2**31 - 1]),
         "leaves": st.sampled_from([1, 2, 2**31 - 1]),
     },
+    "MemoryTreeClassifier": {
+        "r": _ends(1e-30, 1e30),
+        "alpha": _ends(0.0, 1.0, 0.1),
+        "leaf_multiplier": st.sampled_from([1, 10_000]),
+        "reroutes": st.sampled_from([0, 1, 5]),
+        "max_examples": st.sampled_from([None, 1, 2**31 - 1]),
+        "leaves": st.sampled_from([1, 4, 2**31 - 1]),
+        "classifiers": st.booleans(),
+    },
     "EmbeddingClassifier": {
         "dimension": st.sampled_from([1, 7, 8, 200]),
         "tree": st.sampled_from(["kmeans", "huffman", "flat", "complete", "cost"]),

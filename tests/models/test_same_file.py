@@ -12,7 +12,13 @@ from typer.testing import CliRunner
 import labelgrove
 from cli.conftest import text_examples, write_jsonl
 from contract.kit import noise
-from labelgrove import LdSMClassifier, LOMTreeClassifier, OnlinePLTClassifier, PLTClassifier
+from labelgrove import (
+    LdSMClassifier,
+    LOMTreeClassifier,
+    MemoryTreeClassifier,
+    OnlinePLTClassifier,
+    PLTClassifier,
+)
 from labelgrove.cli.commands import app
 
 THREADS = (1, 2, 3)
@@ -37,6 +43,7 @@ FITS: dict[str, Fit] = {
     "online-ready": lambda jobs: PLTClassifier(online_ready=True, n_jobs=jobs).fit(X, Y),
     "iplt": lambda jobs: PLTClassifier(solver="adagrad", n_jobs=jobs).fit(X, Y),
     "lomtree": lambda jobs: LOMTreeClassifier(n_jobs=jobs).fit(X, ONE_EACH),
+    "memory-tree": lambda jobs: MemoryTreeClassifier(n_jobs=jobs).fit(X, Y),
     "ldsm": lambda jobs: LdSMClassifier(n_estimators=5, n_jobs=jobs).fit(X, Y),
     "compact": lambda jobs: (
         PLTClassifier(n_trees=2, n_jobs=jobs).fit(X, Y).compact(dtype="int8", X=X, y=Y)

@@ -15,9 +15,7 @@ read what Algorithm 1 leaves open:
 Beyond the paper, an example may count several times, in the steps of regressors and in the
 frequencies of classes; t, C and T count every example once. And prediction may go by several
 leaves: an example goes to the side of most of its class with probability sigma(slope * margin),
-and the most probable leaves are mixed: those that a best-first search finds which goes down to a
-leaf before it turns to the best of what it has left aside. It ends when it has asked ``BREADTH``
-times the leaves times the bits of the number of nodes.
+and the most probable leaves (:mod:`naive.routers`) are mixed.
 """
 
 from __future__ import annotations
@@ -28,8 +26,8 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from .learners import Instance, Weights, dot, sigma
+from .routers import probable_leaves
 
-BREADTH = 2
 Class = int
 Nodes = Callable[[int], int]  # from the number of classes seen, T
 
@@ -70,10 +68,6 @@ class Regressor(Protocol):
 
 
 NewRegressor = Callable[[], Regressor]
-
-
-def _hopeless(p: float, found: list[tuple[Node, float]], leaves: int) -> bool:
-    return len(found) == leaves and p <= found[-1][1]
 
 
 @dataclass(eq=False)
@@ -237,25 +231,11 @@ class LOMTree:
             path.append(right if path[-1].h(x) > 0 else left)
         return path
 
-    def probable_leaves(self, x: Instance, leaves: int) -> list[tuple[Node, float]]:
+    def _probable_leaves(self, x: Instance, leaves: int) -> list[tuple[Node, float]]:
         """Give the leaf of x, or its most probable leaves, with weights that sum to 1."""
         if leaves == 1:
             return [(self.path(x)[-1], 1.0)]
-        most = leaves * BREADTH * len(self.nodes).bit_length()
-        waiting, found, asked = [(self.root, 1.0)], [], 0
-        while waiting and (asked < most or not found):
-            v, p = max(waiting, key=lambda item: (item[1], -item[0].number))
-            waiting.remove((v, p))
-            while not v.is_leaf and not _hopeless(p, found, leaves):
-                (left, right), share = v.children(), v.goes_right(x)
-                asked += 1
-                sides = [(left, p * (1 - share)), (right, p * share)]
-                other, (v, p) = sides if share > 0.5 else sides[::-1]
-                waiting.append(other)
-            if not _hopeless(p, found, leaves):
-                found = sorted([*found, (v, p)], key=lambda item: -item[1])[:leaves]
-        total = sum(p for _, p in found)
-        return [(v, p / total) for v, p in found]
+        return probable_leaves(self.root, x, leaves, len(self.nodes))
 
     def probabilities(self, x: Instance, leaves: int = 1) -> dict[Class, float]:
         """Give the frequencies of all classes at the leaves of x, smoothed by those above.
@@ -264,7 +244,7 @@ class LOMTree:
         their smoothed frequencies at the parent.
         """
         found = dict.fromkeys(self.root.l, 0.0)
-        for leaf, weight in self.probable_leaves(x, leaves):
+        for leaf, weight in self._probable_leaves(x, leaves):
             for y in found:
                 found[y] += weight * self._smoothed(leaf, y)
         return found

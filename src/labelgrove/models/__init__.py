@@ -7,6 +7,7 @@ from labelgrove.models._label_tree import LabelPaths
 from labelgrove.models._ldsm import LdSMClassifier, LdSMStatistics
 from labelgrove.models._load import ESTIMATORS, load
 from labelgrove.models._lom_tree import LOMTreeClassifier, LOMTreeStatistics
+from labelgrove.models._memory_tree import MemoryTreeClassifier
 from labelgrove.models._online_plt import OnlinePLTClassifier
 from labelgrove.models._plt import PLTClassifier
 from labelgrove.models._shared import SharedModel
@@ -41,6 +42,7 @@ __all__ = [
     "LdSMClassifier",
     "LdSMStatistics",
     "Leaf",
+    "MemoryTreeClassifier",
     "OnlinePLTClassifier",
     "PLTClassifier",
     "SearchStats",

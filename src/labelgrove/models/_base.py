@@ -457,8 +457,11 @@ class LabelClassifier(ClassifierMixin, BaseEstimator):
         shown. A LOMtree predicts what it has seen end where the example ends: the path is the way
         of the example, with the share of the label's examples that went it. LdSM and FastXML
         average the label's shares in the leaves that the example reaches: they are named, with the
-        way to the leaf of the largest. Where LOMtree goes by several leaves, or LdSM also by the
-        nearness of centroids (``tail_weight``), the probability holds these too.
+        way to the leaf of the largest. A memory tree shows the way of the example; at its end come
+        how near the remembered examples with the label are, in the mean by their votes, and the
+        label's classifier. The leaf tells their share of the votes. Where LOMtree goes by several
+        leaves, or LdSM also by the nearness of centroids (``tail_weight``), the probability holds
+        these too.
 
         Parameters
         ----------

@@ -13,6 +13,7 @@ from labelgrove.models._embedding import EmbeddingClassifier
 from labelgrove.models._fastxml import FastXMLClassifier
 from labelgrove.models._ldsm import LdSMClassifier
 from labelgrove.models._lom_tree import LOMTreeClassifier
+from labelgrove.models._memory_tree import MemoryTreeClassifier
 from labelgrove.models._names import check_names
 from labelgrove.models._online_plt import OnlinePLTClassifier
 from labelgrove.models._plt import PLTClassifier
@@ -29,6 +30,7 @@ ESTIMATORS: tuple[type[LabelClassifier], ...] = (
     LdSMClassifier,
     FastXMLClassifier,
     EmbeddingClassifier,
+    MemoryTreeClassifier,
 )
 """Every estimator that model files can hold."""
 

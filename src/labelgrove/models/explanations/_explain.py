@@ -290,6 +290,8 @@ def ways_to(learned: AnyLearned, rows: Rows, label: int) -> Ways:
     """The paths of a single row to a label, by id."""
     if isinstance(learned.engine, _core.LomTree):
         return _in_lom_tree(learned, rows, label)
+    if isinstance(learned.engine, _core.MemoryTree):
+        return _in_memory_tree(learned, rows, label)
     if isinstance(learned.engine, _core.Forest):
         return _in_forest(learned, rows, label)
     return _in_label_tree(learned, rows, label)
@@ -328,6 +330,32 @@ def _in_lom_tree(learned: AnyLearned, rows: Rows, label: int) -> Ways:
         probabilities=(seen[1:] / np.maximum(seen[:-1], 1.0)).astype(np.float32),
         leaves=(Leaf(0, nodes[-1], sign.size, float(share)),),
         needed=_MOST,
+    )
+
+
+def _in_memory_tree(learned: AnyLearned, rows: Rows, label: int) -> Ways:
+    """The way of the example; then how near the label's examples are, and the label's classifier.
+
+    These two, which stand at the leaf, are what is averaged; routers know no labels.
+    """
+    found = learned.engine.explain(*rows.arrays, label)
+    nodes = found["node"].tolist()
+    sign = np.where(found["right"][1:], 1, -1).astype(np.float32)
+    at_leaf = [(found["near.bias"], found["near"])]
+    if found["classifier"].size == rows.ids.size:
+        at_leaf.append((found["classifier.bias"], found["classifier"]))
+    steps = sign.size + len(at_leaf)
+    return Ways(
+        values=found["value"],
+        bias=np.append(sign * found["bias"], [bias for bias, _ in at_leaf]).astype(np.float32),
+        contributions=np.vstack(
+            [sign[:, np.newaxis] * found["contributions"], *(added for _, added in at_leaf)]
+        ),
+        counts=np.arange(steps) >= sign.size,
+        path=list(range(steps)),
+        nodes=nodes[1:] + nodes[-1:] * len(at_leaf),
+        probabilities=None,
+        leaves=(Leaf(0, nodes[-1], sign.size, float(found["share"])),),
     )
 
 

@@ -1,0 +1,150 @@
+#include "labelgrove/memory_search.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+namespace labelgrove {
+namespace {
+
+constexpr double kMore = 0.5;  // pseudo-examples that vote by frequency
+constexpr double kFarthest = 1e9;
+
+// Votes weigh exp(kSharpness f): on texts, 4 to 16 find nearly the same.
+constexpr double kSharpness = 8.0;
+
+// Where numbers have overflowed, what is nearest still is.
+double bounded(float near) {
+  return std::isnan(near) ? -kFarthest : std::clamp(static_cast<double>(near), -kFarthest, kFarthest);
+}
+
+// A classifier's probability; one that has overflowed says no.
+double says(float margin) {
+  return std::isnan(margin) ? 0.0 : 1.0 / (1.0 + std::exp(-2.0 * static_cast<double>(margin)));
+}
+
+bool better(const Scored& a, const Scored& b) {
+  return a.probability != b.probability ? a.probability > b.probability : a.label < b.label;
+}
+
+}  // namespace
+
+void MemorySearcher::vote(const Features& x) {
+  votes_.clear();
+  nearness_.ask(tree_.similarity(), x);
+  const auto reached = search_.find(x, work_);
+  stats_ = search_.stats();
+  stats_.blocks = static_cast<std::uint32_t>(reached.size());
+  double nearest = 0.0;
+  for (const auto& [leaf, weight] : reached) {
+    if (weight == 0.0) continue;
+    for (const std::uint32_t entry : tree_.looked_at(leaf)) {
+      const double near = kSharpness * bounded(nearness_.of(tree_.example(entry))) + std::log(weight) +
+                          std::log(static_cast<double>(tree_.weight(entry)));
+      nearest = votes_.empty() ? near : std::max(nearest, near);
+      votes_.push_back({entry, near});
+    }
+  }
+  double sum = 0.0;
+  for (Vote& vote : votes_) sum += vote.share = std::exp(vote.share - nearest);
+  for (Vote& vote : votes_) vote.share /= sum;
+  rest_ = kMore / (kMore + static_cast<double>(votes_.size()));
+}
+
+float MemorySearcher::prior(LabelId label) const {
+  return static_cast<float>(rest_ * tree_.seen(label) / tree_.all_seen());
+}
+
+void MemorySearcher::score(const Features& x) {
+  vote(x);
+  parts_.clear();
+  for (const Vote& vote : votes_) {
+    for (const LabelId label : tree_.labels(vote.entry)) {
+      if (scope_.open(label)) parts_.push_back({label, vote.share});
+    }
+  }
+  std::ranges::stable_sort(parts_, {}, &Part::label);
+  std::size_t kept = 0;
+  for (const Part& part : parts_) {
+    if (kept > 0 && parts_[kept - 1].label == part.label) parts_[kept - 1].share += part.share;
+    else parts_[kept++] = part;
+  }
+  parts_.resize(kept);
+  near_.clear();
+  for (const Part& part : parts_) {
+    double share = part.share;
+    if (tree_.options().classifiers) {
+      ++stats_.classifiers;
+      share = std::sqrt(share * says(tree_.classifier(part.label).margin(x, work_) + MemoryTree::kUnlikely));
+    }
+    const float probability = static_cast<float>((1.0 - rest_) * share) + prior(part.label);
+    near_.push_back({part.label, std::min(probability, 1.0F)});  // rounding may exceed it
+  }
+  std::ranges::sort(near_, better);
+}
+
+// All labels, the most probable first, until enough(found, next) says so: those near by, and all others by how frequent
+// they are.
+template <typename Enough>
+void MemorySearcher::merge(std::vector<Scored>& found, Enough&& enough) {
+  auto frequent = tree_.by_frequency().begin();
+  const auto last = tree_.by_frequency().end();
+  const auto skipped = [this](LabelId label) {
+    return !scope_.open(label) || std::ranges::binary_search(parts_, label, {}, &Part::label);
+  };
+  for (std::size_t i = 0;;) {
+    while (frequent != last && skipped(frequent->second)) ++frequent;
+    Scored next{kNone, -1.0F};
+    if (frequent != last) next = {frequent->second, prior(frequent->second)};
+    if (i < near_.size() && near_[i].probability >= next.probability) next = near_[i++];
+    else if (frequent != last) ++frequent;
+    if (next.label == kNone || enough(next)) break;
+    found.push_back(next);
+  }
+  std::ranges::sort(found, better);
+}
+
+void MemorySearcher::top_k(const Features& x, std::size_t k, std::vector<Scored>& found) {
+  found.clear();
+  if (k == 0 || tree_.all_seen() == 0.0) return;
+  score(x);
+  merge(found, [&](const Scored& next) { return found.size() >= k && next.probability < found.back().probability; });
+  found.resize(std::min(k, found.size()));
+}
+
+void MemorySearcher::above_threshold(const Features& x, std::vector<Scored>& found) {
+  found.clear();
+  if (tree_.all_seen() == 0.0) return;
+  score(x);
+  merge(found, [&](const Scored& next) { return next.probability < scope_.lowest_threshold(); });
+  std::erase_if(found, [&](const Scored& one) { return !(one.probability >= scope_.threshold(one.label)); });
+}
+
+MemoryEvidence MemorySearcher::evidence(const Features& x, LabelId label) {
+  MemoryEvidence evidence;
+  evidence.near.resize(x.size);
+  if (tree_.all_seen() == 0.0) return evidence;
+  vote(x);
+  std::vector<float> weights(x.size);
+  const float bias = tree_.similarity().margin_parts(x, weights.data());
+  const double scale = unit_scale(x);
+  for (const Vote& vote : votes_) {
+    if (std::ranges::find(tree_.labels(vote.entry), label) == tree_.labels(vote.entry).end()) continue;
+    evidence.share += vote.share;
+    const Features z = tree_.example(vote.entry);
+    const double share = vote.share * scale * unit_scale(z);
+    for_each_common(x, z, [&](std::uint32_t i, std::uint32_t j) {
+      evidence.near[i] += scaled((weights[i] + x.values[i]) * z.values[j], share);
+    });
+  }
+  if (evidence.share > 0.0) {
+    evidence.near_bias = bias;
+    for (float& near : evidence.near) near = scaled(near, 1.0 / evidence.share);
+  }
+  if (tree_.options().classifiers) {
+    evidence.contributions.resize(x.size);
+    evidence.bias = tree_.classifier(label).margin_parts(x, evidence.contributions.data()) + MemoryTree::kUnlikely;
+  }
+  return evidence;
+}
+
+}  // namespace labelgrove

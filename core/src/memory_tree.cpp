@@ -1,0 +1,302 @@
+#include "labelgrove/memory_tree.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <utility>
+
+#include "labelgrove/hash.hpp"
+#include "labelgrove/kernels.hpp"
+
+namespace labelgrove {
+namespace {
+
+// What a reward makes a step of a router weigh lies between these: the differences are often tiny, and a lopsided node
+// is not put right at once.
+constexpr double kLeastStep = 0.01;
+constexpr double kMostStep = 100.0;
+
+// A leaf that could not be split is looked at so many times as far as others.
+constexpr std::size_t kMostLookedAt = 4;
+
+}  // namespace
+
+double f1_of(std::span<const LabelId> a, std::span<const LabelId> b) {
+  if (a.empty() && b.empty()) return 1.0;
+  const auto common = std::ranges::count_if(a, [b](LabelId label) { return std::ranges::find(b, label) != b.end(); });
+  return 2.0 * static_cast<double>(common) / static_cast<double>(a.size() + b.size());
+}
+
+// --- the similarity -------------------------------------------------------------------------------------------------
+
+std::uint32_t Nearness::place(FeatureId feature) const {
+  const auto mask = static_cast<std::uint32_t>(slots_.size()) - 1;
+  std::uint32_t at = scattered(feature) >> shift_;
+  while (slots_[at].feature != kNone && slots_[at].feature != feature) at = (at + 1) & mask;
+  return at;
+}
+
+void Nearness::ask(const Regressor& similarity, const Features& x) {
+  x_ = x;
+  scale_ = unit_scale(x);
+  weights_.resize(x.size);
+  bias_ = similarity.margin_parts(x, weights_.data());
+  for (std::uint32_t j = 0; j < x.size; ++j) weights_[j] = scaled(weights_[j] + x.values[j], scale_);
+  if (is_dense(x)) return;
+  const auto bits = static_cast<unsigned>(std::bit_width(x.size * std::size_t{2} + 1));
+  slots_.assign(std::size_t{1} << bits, {});
+  shift_ = 32 - bits;
+  for (std::uint32_t j = 0; j < x.size; ++j) slots_[place(x.ids[j])] = {x.ids[j], j};
+}
+
+float Nearness::of(const Features& z) const {
+  const double scale = unit_scale(z);
+  if (is_dense(x_) && is_dense(z)) {
+    const std::size_t n = std::min(x_.size, z.size);
+    return scaled(kernels().run_margin(weights_.data(), z.values, n), scale) + bias_;
+  }
+  float sum = 0.0F;
+  if (is_dense(x_)) {
+    for (std::uint32_t j = 0; j < z.size && z.ids[j] < x_.size; ++j) sum += z.values[j] * weights_[z.ids[j]];
+  } else {
+    for (std::uint32_t j = 0; j < z.size; ++j) {
+      const Slot slot = slots_[place(z.ids[j])];
+      if (slot.feature != kNone) sum += z.values[j] * weights_[slot.place];
+    }
+  }
+  return scaled(sum, scale) + bias_;
+}
+
+Features Nearness::common(const Features& z) {
+  ids_.clear();
+  products_.clear();
+  const double scale = scale_ * unit_scale(z);
+  for_each_common(x_, z, [&](std::uint32_t i, std::uint32_t j) {
+    ids_.push_back(x_.ids[i]);
+    products_.push_back(scaled(x_.values[i] * z.values[j], scale));
+  });
+  return {ids_.data(), products_.data(), static_cast<std::uint32_t>(ids_.size())};
+}
+
+// --- the tree -------------------------------------------------------------------------------------------------------
+
+MemoryTree::MemoryTree(const MemoryTreeOptions& options) : options_(options), nodes_(1) {
+  similarity_.start(options_.learner);
+}
+
+std::size_t MemoryTree::capacity() const {
+  return std::size_t{options_.leaf_multiplier} * std::bit_width(nodes_.size());
+}
+
+double MemoryTree::goes_right(NodeId v, float margin) const {
+  const Node& node = nodes_[v];
+  if (nodes_[node.left].remembered == 0) return 1.0;
+  if (nodes_[node.right].remembered == 0) return 0.0;
+  return node.side.probability(margin);
+}
+
+std::span<const std::uint32_t> MemoryTree::looked_at(NodeId leaf) const {
+  const auto& entries = nodes_[leaf].entries;
+  return std::span(entries).last(std::min(entries.size(), kMostLookedAt * capacity()));
+}
+
+// log2(n_l / n_r): above 0 where the left holds more. Each side counts one more, for the first ones to come.
+double MemoryTree::balance(const Node& node) const {
+  return std::log2((nodes_[node.left].remembered + 1.0) / (nodes_[node.right].remembered + 1.0));
+}
+
+// Where an example that is looked for goes.
+NodeId MemoryTree::child(NodeId v, const Features& x) {
+  return margin(v, x, work_) > 0.0F ? nodes_[v].right : nodes_[v].left;
+}
+
+void MemoryTree::learn(const Features& given, std::span<const LabelId> labels, float weight) {
+  if (weight == 0.0F) {
+    ++passed_over_;
+    return;
+  }
+  usable_ = false;  // until all is done
+  for (const LabelId label : labels) {
+    known_.see(label);
+    if (label >= seen_.size()) seen_.resize(label + std::size_t{1});
+    by_frequency_.erase({-seen_[label], label});
+    seen_[label] += static_cast<double>(weight);
+    by_frequency_.emplace(-seen_[label], label);
+  }
+  all_seen_ += static_cast<double>(weight);
+  if (options_.classifiers) {
+    while (classifiers_.size() < known_.count()) classifiers_.emplace_back().start(options_.learner);
+  }
+  if (is_dense(given)) examples_.expect_dense(given.size);
+  const ExampleId example = examples_.add(given, options_.normalize ? unit_scale(given) : 1.0, weight);
+  update(examples_.view(example), labels, weight);
+
+  const std::size_t entry = remembered_.next_place(options_.seed, options_.max_examples);
+  if (entry < remembered_.size()) take_out(static_cast<std::uint32_t>(entry));
+  const ExampleId forgotten = remembered_.offer(options_.seed, options_.max_examples, example, labels);
+  if (forgotten != kNone) examples_.release(forgotten);
+  if (forgotten != example) {
+    places_.resize(remembered_.size());
+    insert(static_cast<std::uint32_t>(entry), kRoot);
+  }
+  for (std::uint32_t r = 0; r < options_.reroutes; ++r) {
+    const auto again = static_cast<std::uint32_t>(remembered_.pick(options_.seed, r));
+    take_out(again);
+    insert(again, kRoot);
+  }
+  usable_ = true;
+}
+
+// Update: a node of the path is drawn. A router learns which of its sides answers the example better; at a leaf, the
+// similarity learns from an example that is drawn.
+void MemoryTree::update(const Features& x, std::span<const LabelId> labels, float weight) {
+  path_.assign(1, kRoot);
+  while (!nodes_[path_.back()].is_leaf()) path_.push_back(child(path_.back(), x));
+  nearness_.ask(similarity_, x);
+  const NodeId leaf = path_.back();
+  if (options_.classifiers) learn_classifiers(leaf, x, labels, weight);
+  const std::uint64_t drawn = draw(options_.seed, Draw::reward, remembered_.reached());
+  const NodeId v = path_[static_cast<std::size_t>(drawn % path_.size())];
+  if (nodes_[v].is_leaf()) {
+    const auto there = looked_at(v);
+    if (there.empty()) return;
+    const std::uint32_t entry =
+        there[static_cast<std::size_t>(draw(options_.seed, Draw::reward, remembered_.reached(), 1) % there.size())];
+    learn_similarity(entry, f1_of(labels, this->labels(entry)), weight);
+    return;
+  }
+  const double on_left = reward(nodes_[v].left, x, labels, weight);
+  nearness_.ask(similarity_, x);
+  const double gain = reward(nodes_[v].right, x, labels, weight) - on_left;
+  Node& node = nodes_[v];
+  const auto alpha = static_cast<double>(options_.alpha);
+  const double objective = (1.0 - alpha) * balance(node) + alpha * gain / 2.0;
+  if (objective == 0.0) return;
+  const double step = std::clamp(std::abs(objective), kLeastStep, kMostStep) * static_cast<double>(weight);
+  const auto most = static_cast<double>(kMostWeight);
+  const float before =
+      node.regressor
+          .learn(options_.learner, x, objective > 0.0 ? 1.0F : -1.0F, static_cast<float>(std::min(step, most)), work_)
+          .before;
+  if (gain != 0.0) node.side.learn(before, gain > 0.0);
+}
+
+// Of the nearest example at the leaf that x reaches from here; the similarity learns from it. 0 where nothing is.
+double MemoryTree::reward(NodeId v, const Features& x, std::span<const LabelId> labels, float weight) {
+  while (!nodes_[v].is_leaf()) v = child(v, x);
+  std::uint32_t nearest = kNone;
+  float best = 0.0F;
+  for (const std::uint32_t entry : looked_at(v)) {
+    const float near = nearness_.of(example(entry));
+    if (nearest != kNone && !(near > best)) continue;
+    nearest = entry;
+    best = near;
+  }
+  if (nearest == kNone) return 0.0;
+  const double found = f1_of(labels, this->labels(nearest));
+  learn_similarity(nearest, found, weight);
+  return found;
+}
+
+void MemoryTree::learn_similarity(std::uint32_t entry, double reward, float weight) {
+  const double target = 2.0 * reward - 1.0;
+  if (target == 0.0) return;
+  const Features pair = nearness_.common(example(entry));
+  float cosine = 0.0F;
+  for (std::uint32_t j = 0; j < pair.size; ++j) cosine += pair.values[j];
+  similarity_.learn(options_.learner, pair, target > 0.0 ? 1.0F : -1.0F, static_cast<float>(std::abs(target)) * weight,
+                    work_, cosine);
+}
+
+// One against some: the classifiers of the labels that are at the leaf, and of the example's own.
+void MemoryTree::learn_classifiers(NodeId leaf, const Features& x, std::span<const LabelId> labels, float weight) {
+  candidates_.assign(labels.begin(), labels.end());
+  for (const std::uint32_t entry : looked_at(leaf)) {
+    const auto there = this->labels(entry);
+    candidates_.insert(candidates_.end(), there.begin(), there.end());
+  }
+  std::ranges::sort(candidates_);
+  const auto repeated = std::ranges::unique(candidates_);
+  candidates_.erase(repeated.begin(), repeated.end());
+  for (const LabelId label : candidates_) {
+    const bool has = std::ranges::find(labels, label) != labels.end();
+    classifiers_[label].learn(options_.learner, x, has ? 1.0F : -1.0F, weight, work_, kUnlikely);
+  }
+}
+
+// Insert. Examples that no router can tell apart are tried again when there are twice as many.
+void MemoryTree::insert(std::uint32_t entry, NodeId v) {
+  const NodeId leaf = go_down(entry, v);
+  const std::size_t more = nodes_[leaf].entries.size() - 1;
+  if (more % capacity() == 0 && std::has_single_bit(more / capacity())) split(leaf);
+}
+
+// Every router on the way learns to go where fewer are, or where it would anyhow, and is followed.
+NodeId MemoryTree::go_down(std::uint32_t entry, NodeId v) {
+  const Features x = example(entry);
+  const auto alpha = static_cast<double>(options_.alpha);
+  for (;;) {
+    Node& node = nodes_[v];
+    ++node.remembered;
+    if (node.is_leaf()) break;
+    const float before = node.regressor.margin(x, work_);
+    const double prediction = std::isnan(before) ? 0.0 : static_cast<double>(before);
+    const float target = (1.0 - alpha) * balance(node) + alpha * prediction < 0.0 ? -1.0F : 1.0F;
+    const float after = node.regressor.learn(options_.learner, x, target, weight(entry), work_).after;
+    v = after > 0.0F ? node.right : node.left;
+  }
+  places_[entry] = {v, static_cast<std::uint32_t>(nodes_[v].entries.size())};
+  nodes_[v].entries.push_back(entry);
+  return v;
+}
+
+// A leaf becomes an inner node, which its examples go down from; unless all went to one side.
+void MemoryTree::split(NodeId v) {
+  const auto left = static_cast<NodeId>(nodes_.size());
+  nodes_.resize(nodes_.size() + 2);
+  nodes_[left].parent = nodes_[left + 1].parent = v;
+  Node& node = nodes_[v];
+  const std::vector<std::uint32_t> entries = std::exchange(node.entries, {});
+  node.left = left;
+  node.right = left + 1;
+  node.remembered = 0;
+  node.regressor.start(options_.learner);
+  for (const std::uint32_t entry : entries) go_down(entry, v);
+  if (nodes_[left].remembered > 0 && nodes_[left + 1].remembered > 0) return;
+  nodes_.resize(left);
+  const NodeId parent = nodes_[v].parent;
+  nodes_[v] = Node();
+  nodes_[v].parent = parent;
+  nodes_[v].remembered = static_cast<std::uint32_t>(entries.size());
+  for (const std::uint32_t entry : entries) {
+    places_[entry] = {v, static_cast<std::uint32_t>(nodes_[v].entries.size())};
+    nodes_[v].entries.push_back(entry);
+  }
+}
+
+// The last one of its leaf takes its place.
+void MemoryTree::take_out(std::uint32_t entry) {
+  const Place place = places_[entry];
+  auto& entries = nodes_[place.leaf].entries;
+  entries[place.at] = entries.back();
+  places_[entries.back()].at = place.at;
+  entries.pop_back();
+  for (NodeId v = place.leaf; v != kNone; v = nodes_[v].parent) --nodes_[v].remembered;
+}
+
+// --- what was learnt ------------------------------------------------------------------------------------------------
+
+MemoryTree::Size MemoryTree::size() const {
+  Size size;
+  for (const Node& node : nodes_) size.model_bytes += sizeof(Node) + node.entries.capacity() * sizeof(std::uint32_t);
+  for_each_regressor(*this, [&](const Regressor& regressor, const std::string&) {
+    size.model_bytes += sizeof(Regressor) + regressor.bytes();
+    size.weights += regressor.size() + 1;
+  });
+  constexpr std::size_t kBytesOfLabel = 72;  // by_frequency_'s node, and what stands by label
+  size.model_bytes += kBytesOfLabel * known_.count();
+  size.memory_bytes = examples_.bytes() + remembered_.bytes() + places_.capacity() * sizeof(Place);
+  return size;
+}
+
+}  // namespace labelgrove

@@ -1,0 +1,141 @@
+// Saving and loading: docs/format.md names every array.
+#include <algorithm>
+#include <cmath>
+#include <memory>
+#include <string>
+
+#include "labelgrove/archive_check.hpp"
+#include "labelgrove/memory_tree.hpp"
+#include "labelgrove/node_archive.hpp"
+#include "labelgrove/regressor_archive.hpp"
+
+namespace labelgrove {
+
+void MemoryTree::save(ArrayWriter& out, bool for_prediction) const {
+  auto counters = out.u64("counters", 3);
+  counters[0] = known_.count();
+  counters[1] = examples_seen();
+  counters[2] = remembered_.reached();
+  known_.save(out);
+  std::ranges::copy(seen_, out.f64("label.seen", seen_.size()).begin());
+  out.f64("seen", 1)[0] = all_seen_;
+  save_routes(out, nodes());
+  if (!for_prediction) {
+    auto curvatures = out.f64("node.curvature", nodes_.size());
+    std::ranges::transform(nodes_, curvatures.begin(), [](const Node& node) { return node.side.curvature(); });
+  }
+  save_leaves(out);
+  std::vector<const Regressor*> all;
+  for_each_regressor(*this, [&](const Regressor& regressor, const std::string&) { all.push_back(&regressor); });
+  save_regressors(out, all, options_.learner, for_prediction);
+}
+
+// What leaves remember, each in its order; and the examples, with their labels.
+void MemoryTree::save_leaves(ArrayWriter& out) const {
+  auto sizes = out.u32("node.entries", nodes_.size());
+  std::ranges::transform(nodes_, sizes.begin(),
+                         [](const Node& node) { return static_cast<std::uint32_t>(node.entries.size()); });
+  const std::size_t n = remembered_.size();
+  auto entries = out.u32("leaf.entry", n);
+  for (auto next = entries.begin(); const Node& node : nodes_) next = std::ranges::copy(node.entries, next).out;
+  auto counts = out.u32("entry.labels", n);
+  auto examples = std::make_shared<std::vector<ExampleId>>();
+  std::size_t labels = 0;
+  for (std::size_t entry = 0; entry < n; ++entry) {
+    counts[entry] = static_cast<std::uint32_t>(remembered_.positives(entry).size());
+    labels += counts[entry];
+    examples->push_back(remembered_.example(entry));
+  }
+  auto next = out.u32("entry.label", labels).begin();
+  for (std::size_t entry = 0; entry < n; ++entry) next = std::ranges::copy(remembered_.positives(entry), next).out;
+  save_examples(out, std::move(examples), examples_);
+}
+
+MemoryTree::MemoryTree(const MemoryTreeOptions& options, const ArrayReader& saved, bool for_prediction)
+    : options_(options), can_learn_(!for_prediction) {
+  const auto counters = saved.u64("counters");
+  require(counters.size() == 3 && counters[0] < kNone / 2 && counters[1] <= kMostExamples && counters[2] <= counters[1],
+          "array 'counters' must hold 3 numbers, of labels, examples, and those of any weight");
+  passed_over_ = counters[1] - counters[2];
+  known_ = KnownLabels(saved, counters[0]);
+  load_seen(saved, counters[2]);
+  nodes_ = saved_routes<Node>(saved);
+  if (!for_prediction) {
+    Pieces curvatures("node.curvature", saved.f64("node.curvature"));
+    for (NodeId v = 0; v < nodes_.size(); ++v) {
+      Side& side = nodes_[v].side;
+      side.restore(side.slope(), curvatures.one());
+      require(Side::can_be(side.slope(), side.curvature()), node_name(v) + ": the curvature is out of range");
+    }
+    curvatures.finish();
+  }
+  load_leaves(saved, counters[2]);
+  if (options_.classifiers) classifiers_.resize(known_.count());
+  std::vector<Regressor*> all;
+  std::vector<std::string> names;
+  for_each_regressor(*this, [&](Regressor& regressor, const std::string& name) {
+    all.push_back(&regressor);
+    names.push_back(name);
+  });
+  load_regressors(saved, all, options_.learner, for_prediction, [&](std::size_t i) { return names[i]; });
+}
+
+void MemoryTree::load_seen(const ArrayReader& saved, std::uint64_t examples) {
+  const auto total = saved.f64("seen");
+  const auto seen = saved.f64("label.seen");
+  const double most = static_cast<double>(examples) * static_cast<double>(kMostWeight);
+  require(total.size() == 1 && total[0] >= 0.0 && total[0] <= most && (total[0] > 0.0) == (examples > 0),
+          "array 'seen' must hold what all examples weigh");
+  require(seen.size() == known_.count(), "array 'label.seen' must hold a number for every label");
+  all_seen_ = total[0];
+  seen_.assign(seen.begin(), seen.end());
+  for (LabelId label = 0; label < seen.size(); ++label) {
+    // Summed in stream order, both were rounded.
+    require(seen[label] >= 0.0 && seen[label] <= all_seen_ * (1.0 + 1e-6) && (seen[label] > 0.0) == known_.knows(label),
+            "the weight of a label's examples is out of range");
+    if (seen[label] > 0.0) by_frequency_.emplace(-seen[label], label);
+  }
+}
+
+void MemoryTree::load_leaves(const ArrayReader& saved, std::uint64_t reached) {
+  Pieces counts("entry.labels", saved.u32("entry.labels"));
+  Pieces labels("entry.label", saved.u32("entry.label"));
+  load_examples(saved, [&](const Features& x, float weight) {
+    const auto its = labels.take(counts.one());
+    std::vector<LabelId> sorted(its.begin(), its.end());
+    std::ranges::sort(sorted);
+    require(std::ranges::adjacent_find(sorted) == sorted.end() &&
+                std::ranges::all_of(its, [this](LabelId label) { return known_.knows(label); }),
+            "a label of a remembered example is not known, or is given twice");
+    if (is_dense(x)) examples_.expect_dense(x.size);
+    remembered_.append(examples_.add(x, 1.0, weight), its);
+  });
+  counts.finish();
+  labels.finish();
+  const std::uint64_t most = options_.max_examples == 0 ? reached : std::min(reached, options_.max_examples);
+  require(remembered_.size() == most, "the number of remembered examples is wrong");
+  remembered_.restore(reached);
+  places_.resize(remembered_.size());
+  Pieces sizes("node.entries", saved.u32("node.entries"));
+  Pieces entries("leaf.entry", saved.u32("leaf.entry"));
+  for (NodeId v = 0; v < nodes_.size(); ++v) {
+    Node& node = nodes_[v];
+    require(v == kRoot || node.parent < v, node_name(v) + ": a child is older than its parent");
+    const auto its = entries.take(sizes.one());
+    require(its.empty() || node.is_leaf(), node_name(v) + ": an inner node remembers examples");
+    node.entries.assign(its.begin(), its.end());
+    for (std::uint32_t at = 0; at < its.size(); ++at) {
+      require(its[at] < places_.size() && places_[its[at]].leaf == kNone,
+              node_name(v) + ": a remembered example does not exist, or stands at two places");
+      places_[its[at]] = {v, at};
+    }
+    node.remembered = static_cast<std::uint32_t>(its.size());
+  }
+  for (auto v = static_cast<NodeId>(nodes_.size()); --v > kRoot;)
+    nodes_[nodes_[v].parent].remembered += nodes_[v].remembered;
+  sizes.finish();
+  entries.finish();
+  require(nodes_[kRoot].remembered == places_.size(), "a remembered example stands at no leaf");
+}
+
+}  // namespace labelgrove
