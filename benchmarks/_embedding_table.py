@@ -32,11 +32,23 @@ def _beside(found: Results) -> str:
     return table(header, rows)
 
 
+_SETTINGS = {
+    "rate": ("lr", "learning_rate"),
+    "passes": ("epoch", "max_iter"),
+    "dimensions": ("dim", "dimension"),
+}
+
+
 def _title(row: dict[str, Any]) -> str:
-    """What it is, and at which rate it was best where several were tried."""
+    """What it is, and what it was told where several settings were tried."""
     options = row.get("options", {}) if "tuned" in row["model"] else {}
-    rate = options.get("lr", options.get("learning_rate"))
-    return row["model"] if rate is None else f"{row['model']}: rate {rate:g}"
+    told = [
+        f"{word} {options[name]:g}"
+        for word, names in _SETTINGS.items()
+        for name in names
+        if name in options
+    ]
+    return f"{row['model']}: {', '.join(told)}" if told else row["model"]
 
 
 def _knob(found: Results) -> str:
