@@ -33,7 +33,13 @@ class DictWriter final : public ArrayWriter {
   void u32(std::string_view name, std::size_t size, Source<std::uint32_t> source) override {
     put(name, size, std::move(source));
   }
+  void u64(std::string_view name, std::size_t size, Source<std::uint64_t> source) override {
+    put(name, size, std::move(source));
+  }
   void f32(std::string_view name, std::size_t size, Source<float> source) override {
+    put(name, size, std::move(source));
+  }
+  void f64(std::string_view name, std::size_t size, Source<double> source) override {
     put(name, size, std::move(source));
   }
   void bf16(std::string_view name, std::size_t size, Source<BFloat16> source) override {

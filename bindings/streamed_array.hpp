@@ -14,7 +14,8 @@ namespace labelgrove::bindings {
 
 // What it gives is the engine's state as it is then: nobody may change the engine meanwhile.
 struct StreamedArray {
-  using Numbers = std::variant<Source<std::uint32_t>, Source<float>, Source<BFloat16>>;
+  using Numbers =
+      std::variant<Source<std::uint32_t>, Source<std::uint64_t>, Source<float>, Source<double>, Source<BFloat16>>;
   static constexpr std::size_t kPiece = std::size_t{1} << 18;  // numbers
 
   nb::object engine;
@@ -23,10 +24,12 @@ struct StreamedArray {
 
   // NumPy has no bfloat16: it gets the bits.
   const char* type() const {
-    constexpr const char* kTypes[] = {"uint32", "float32", "uint16"};
+    constexpr const char* kTypes[] = {"uint32", "uint64", "float32", "float64", "uint16"};
     return kTypes[numbers.index()];
   }
-  std::size_t bytes() const { return size * (std::holds_alternative<Source<BFloat16>>(numbers) ? 2 : 4); }
+  std::size_t bytes() const {
+    return std::visit([this]<typename T>(const Source<T>&) { return size * sizeof(T); }, numbers);
+  }
   // The next piece, None behind the last one.
   static nb::object next(Numbers& from) {
     return std::visit(

@@ -17,12 +17,12 @@ namespace labelgrove {
 
 // --- the model -------------------------------------------------------------------------------------------------------
 
-EmbeddingPlt::EmbeddingPlt(const EmbeddingOptions& options, LabelTree tree)
+EmbeddingPlt::EmbeddingPlt(const EmbeddingOptions& options, LabelTree tree, bool with_blocks)
     : Embedding(options.dimension, std::move(tree)),
       options_(options),
       policy_(options, options.seed),
       reached_(tree_.size()) {
-  for (NodeId v = 0; v < tree_.size(); ++v) {
+  for (NodeId v = 0; with_blocks && v < tree_.size(); ++v) {
     const auto children = static_cast<std::uint32_t>(tree_[v].children.size());
     set_block(v, children == 0 ? nullptr : std::make_unique<VectorBlock>(children, options.dimension, options.softmax));
   }
@@ -277,7 +277,7 @@ void EmbeddingPlt::save_memory(ArrayWriter& out) const {
   save_examples(out, ids, examples_);
 }
 
-void EmbeddingPlt::load_memory(const ArrayReader& saved) {
+void EmbeddingPlt::load_memory(const ArrayReader& saved, bool check_only) {
   if (options_.replay == 0) return;
   const auto reached = saved.u64("memory.reached");
   require(reached.size() == 1 && reached[0] <= kMostExamples, "array 'memory.reached' must hold a count");
@@ -287,7 +287,7 @@ void EmbeddingPlt::load_memory(const ArrayReader& saved) {
     const auto positives = labels.take(counts.one());
     require(std::ranges::all_of(positives, [this](LabelId label) { return label < tree_.label_count(); }),
             "array 'memory.label': a label does not exist");
-    memory_.append(examples_.add(x, 1.0, weight), positives);
+    if (!check_only) memory_.append(examples_.add(x, 1.0, weight), positives);
   });
   counts.finish();
   labels.finish();
@@ -301,25 +301,29 @@ void EmbeddingPlt::load_memory(const ArrayReader& saved) {
 void EmbeddingPlt::save(ArrayWriter& out, bool for_prediction) const {
   save_tree(out, tree_, {examples_seen_, policy_.draws()});
   std::ranges::copy(features_.features(), out.u32("feature.id", features_.size()).begin());
-  float* next = out.f32("feature.vector", features_.size() * std::size_t{options_.dimension}).data();
-  for (std::uint32_t row = 0; row < features_.size(); ++row) {
-    next = std::copy_n(vector(row), options_.dimension, next);
-  }
+  const auto one_vector = [this](std::size_t row, std::vector<float>& to) {
+    const float* from = vectors_.data() + row * stride_;
+    to.insert(to.end(), from, from + options_.dimension);
+  };
+  out.f32("feature.vector", features_.size() * std::size_t{options_.dimension},
+          one_by_one<float>(features_.size(), one_vector));
   std::size_t vectors = 0;
   for (const auto& block : blocks_) vectors += block == nullptr ? 0 : block->vectors();
-  next = out.f32("node.vector", vectors * (options_.dimension + std::size_t{1})).data();
-  for (const auto& block : blocks_) {
-    for (std::uint32_t i = 0; block != nullptr && i < block->vectors(); ++i) {
-      next = std::copy_n(block->row(i), options_.dimension + 1, next);
-    }
-  }
+  const auto by_block = [this](auto append) {
+    return one_by_one<float>(blocks_.size(), [this, append](std::size_t v, std::vector<float>& to) {
+      if (blocks_[v] != nullptr) append(std::as_const(*blocks_[v]), to);
+    });
+  };
+  out.f32("node.vector", vectors * (options_.dimension + std::size_t{1}),
+          by_block([size = options_.dimension + 1](const VectorBlock& block, std::vector<float>& to) {
+            for (std::uint32_t i = 0; i < block.vectors(); ++i) to.insert(to.end(), block.row(i), block.row(i) + size);
+          }));
   if (for_prediction) return;
   std::ranges::copy(reached_, out.u64("node.reached", tree_.size()).begin());
-  std::ranges::copy(squares_, out.f32("feature.square", squares_.size()).begin());
-  next = out.f32("node.square", vectors).data();
-  for (const auto& block : blocks_) {
-    if (block != nullptr) next = std::ranges::copy(std::as_const(*block).squares(), next).out;
-  }
+  out.lend("feature.square", squares_);
+  out.f32("node.square", vectors, by_block([](const VectorBlock& block, std::vector<float>& to) {
+            to.insert(to.end(), block.squares().begin(), block.squares().end());
+          }));
   save_memory(out);
 }
 
@@ -334,8 +338,9 @@ std::span<const float> squares_in(const ArrayReader& saved, const std::string& n
 
 }  // namespace
 
-EmbeddingPlt::EmbeddingPlt(const EmbeddingOptions& options, const ArrayReader& saved, bool for_prediction)
-    : EmbeddingPlt(options, saved_tree(saved)) {
+EmbeddingPlt::EmbeddingPlt(const EmbeddingOptions& options, const ArrayReader& saved, bool for_prediction,
+                           bool check_only)
+    : EmbeddingPlt(options, saved_tree(saved), !check_only) {
   can_learn_ = !for_prediction;
   const TreeCounters counters = saved_counters(saved);
   examples_seen_ = counters.examples;
@@ -344,18 +349,24 @@ EmbeddingPlt::EmbeddingPlt(const EmbeddingOptions& options, const ArrayReader& s
   const auto of_features = saved.f32("feature.vector");
   const auto of_nodes = saved.f32("node.vector");
   require(of_features.size() == ids.size() * options.dimension, "there must be a vector for every feature");
-  require(all_within(of_features, kLargestCoordinate) && all_within(of_nodes, kLargestCoordinate),
-          "a vector holds a number that is not finite, or larger than any that can be learnt");
   take_features(ids);
   squares_.resize(ids.size());
-  vectors_.resize(ids.size() * stride_);
+  if (!check_only) vectors_.resize(ids.size() * stride_);
+  Reading reading(saved);
+  const auto take = [&](std::span<const float> from, float* to) {
+    require(all_within(from, kLargestCoordinate),
+            "a vector holds a number that is not finite, or larger than any that can be learnt");
+    if (!check_only) std::ranges::copy(from, to);
+    reading.went_over(from.size_bytes());
+  };
   for (std::uint32_t row = 0; row < ids.size(); ++row) {
-    std::copy_n(of_features.data() + row * std::size_t{options.dimension}, options.dimension, vector(row));
+    take(of_features.subspan(row * std::size_t{options.dimension}, options.dimension),
+         check_only ? nullptr : vector(row));
   }
   Pieces vectors("node.vector", of_nodes);
-  for (auto& block : blocks_) {
-    for (std::uint32_t i = 0; block != nullptr && i < block->vectors(); ++i) {
-      std::ranges::copy(vectors.take(options.dimension + std::uint64_t{1}), block->row(i));
+  for (NodeId v = 0; v < tree_.size(); ++v) {
+    for (std::uint32_t i = 0; i < vectors_of(v); ++i) {
+      take(vectors.take(options.dimension + std::uint64_t{1}), check_only ? nullptr : blocks_[v]->row(i));
     }
   }
   vectors.finish();
@@ -369,11 +380,12 @@ EmbeddingPlt::EmbeddingPlt(const EmbeddingOptions& options, const ArrayReader& s
   require(squares.size() == ids.size(), "there must be a sum of squares for every feature");
   std::ranges::copy(squares, squares_.begin());
   Pieces sums("node.square", squares_in(saved, "node.square"));
-  for (auto& block : blocks_) {
-    if (block != nullptr) std::ranges::copy(sums.take(block->vectors()), block->squares().begin());
+  for (NodeId v = 0; v < tree_.size(); ++v) {
+    const auto of_node = sums.take(vectors_of(v));
+    if (!check_only && !of_node.empty()) std::ranges::copy(of_node, blocks_[v]->squares().begin());
   }
   sums.finish();
-  load_memory(saved);
+  load_memory(saved, check_only);
 }
 
 }  // namespace labelgrove

@@ -52,22 +52,35 @@ void Forest::save(ArrayWriter& out, bool for_prediction) const {
     }
   }
   auto leaf_sizes = out.u32("node.labels", nodes).begin();
-  auto labels = out.u32("leaf.label", entries).begin();
-  auto shares = out.f32("leaf.share", entries).begin();
   auto block_sizes = out.u32("block.features", inner).begin();
-  auto feature = out.u32("weights.feature", features).begin();
-  auto weight = out.f32("weights.value", weights).begin();
   for (const ForestTree& tree : trees_) {
     for (const ForestTree::Node& node : tree.nodes) {
       *leaf_sizes++ = static_cast<std::uint32_t>(node.end - node.begin);
-      if (node.is_leaf()) continue;
-      *block_sizes++ = static_cast<std::uint32_t>(node.planes->features().size());
-      feature = std::ranges::copy(node.planes->features(), feature).out;
-      weight = std::ranges::copy(node.planes->weights(), weight).out;
+      if (!node.is_leaf()) *block_sizes++ = static_cast<std::uint32_t>(node.planes->features().size());
     }
-    labels = std::ranges::copy(tree.labels, labels).out;
-    shares = std::ranges::copy(tree.shares, shares).out;
   }
+  const auto by_tree = [this]<typename T>(std::vector<T> ForestTree::* part) {
+    return one_by_one<T>(trees_.size(), [this, part](std::size_t tree, std::vector<T>& to) {
+      const std::vector<T>& more = trees_[tree].*part;
+      to.insert(to.end(), more.begin(), more.end());
+    });
+  };
+  const auto by_plane = [this]<typename T>(std::span<const T> (Hyperplanes::*part)() const) -> Source<T> {
+    return [this, part, tree = std::size_t{0}, v = std::size_t{0}](std::vector<T>& to) mutable {
+      if (tree == trees_.size()) return false;
+      const ForestTree::Node& node = trees_[tree].nodes[v];
+      if (!node.is_leaf()) {
+        const std::span<const T> more = ((*node.planes).*part)();
+        to.insert(to.end(), more.begin(), more.end());
+      }
+      if (++v == trees_[tree].nodes.size()) ++tree, v = 0;
+      return true;
+    };
+  };
+  out.u32("leaf.label", entries, by_tree(&ForestTree::labels));
+  out.f32("leaf.share", entries, by_tree(&ForestTree::shares));
+  out.u32("weights.feature", features, by_plane(&Hyperplanes::features));
+  out.f32("weights.value", weights, by_plane(&Hyperplanes::weights));
   if (options_.tail_weight > 0.0) centroids_.save(out);
   if (!for_prediction) save_statistics(out);
 }
@@ -113,7 +126,7 @@ void Forest::save_statistics(ArrayWriter& out) const {
   }
 }
 
-Forest::Forest(const ForestOptions& options, const ArrayReader& saved, bool borrow)
+Forest::Forest(const ForestOptions& options, const ArrayReader& saved, bool borrow, bool check_only)
     : options_(options), borrowed_(borrow) {
   const auto counters = saved.u64("counters");
   const auto known = saved.bytes("label.known");
@@ -134,6 +147,7 @@ Forest::Forest(const ForestOptions& options, const ArrayReader& saved, bool borr
   Pieces block_sizes("block.features", saved.u32("block.features"));
   Pieces features("weights.feature", saved.u32("weights.feature"));
   Pieces weights("weights.value", saved.f32("weights.value"));
+  Reading reading(saved);
   for (std::size_t t = 0; t < sizes.size(); ++t) {
     const std::string where = "tree " + std::to_string(t) + ": ";
     require(sizes[t] > 0, where + "it has no root");
@@ -153,8 +167,10 @@ Forest::Forest(const ForestOptions& options, const ArrayReader& saved, bool borr
                   (leaf_labels.empty() || leaf_labels.back() < label_count()),
               where + "a leaf's labels do not increase, or do not exist");
       require(std::ranges::all_of(leaf_shares, in_unit_range), where + "a label's share is not between 0 and 1");
-      tree.labels.insert(tree.labels.end(), leaf_labels.begin(), leaf_labels.end());
-      tree.shares.insert(tree.shares.end(), leaf_shares.begin(), leaf_shares.end());
+      if (!check_only) {
+        tree.labels.insert(tree.labels.end(), leaf_labels.begin(), leaf_labels.end());
+        tree.shares.insert(tree.shares.end(), leaf_shares.begin(), leaf_shares.end());
+      }
       node.end = tree.labels.size();
       if (node.is_leaf()) continue;
       for (std::uint32_t m = 0; m < options_.children; ++m) tree.nodes[node.first_child + m].depth = node.depth + 1;
@@ -165,7 +181,8 @@ Forest::Forest(const ForestOptions& options, const ArrayReader& saved, bool borr
       require(std::ranges::adjacent_find(block_features, std::greater_equal<>()) == block_features.end(),
               where + "the features of a node do not increase");
       require(block_features.empty() || block_features.back() < kNone / 2, where + "a feature id is out of range");
-      node.planes.emplace(options_.hyperplanes(), block_features, block_weights, borrow);
+      node.planes.emplace(options_.hyperplanes(), block_features, block_weights, borrow || check_only);
+      reading.went_over(block_features.size_bytes() + block_weights.size_bytes());
     }
   }
   children.finish();
@@ -175,7 +192,7 @@ Forest::Forest(const ForestOptions& options, const ArrayReader& saved, bool borr
   block_sizes.finish();
   features.finish();
   weights.finish();
-  if (options_.tail_weight > 0.0) centroids_ = LabelCentroids(saved, label_count());
+  if (options_.tail_weight > 0.0) centroids_ = LabelCentroids(saved, label_count(), check_only);
   if (!borrow) load_statistics(saved);
 }
 

@@ -64,11 +64,11 @@ void LabelCentroids::save(ArrayWriter& out) const {
   auto sizes = out.u32("centroid.features", squares_.size());
   for (std::size_t label = 0; label < squares_.size(); ++label)
     sizes[label] = static_cast<std::uint32_t>(ends_[label + 1] - ends_[label]);
-  std::ranges::copy(ids_, out.u32("centroid.feature", ids_.size()).begin());
-  std::ranges::copy(values_, out.f32("centroid.value", values_.size()).begin());
+  out.lend("centroid.feature", ids_);
+  out.lend("centroid.value", values_);
 }
 
-LabelCentroids::LabelCentroids(const ArrayReader& saved, LabelId labels) {
+LabelCentroids::LabelCentroids(const ArrayReader& saved, LabelId labels, bool check_only) {
   const auto sizes = saved.u32("centroid.features");
   Pieces ids("centroid.feature", saved.u32("centroid.feature"));
   Pieces values("centroid.value", saved.f32("centroid.value"));
@@ -79,6 +79,7 @@ LabelCentroids::LabelCentroids(const ArrayReader& saved, LabelId labels) {
     require(std::ranges::adjacent_find(id, std::greater_equal<>()) == id.end() && (id.empty() || id.back() < kNone / 2),
             "a centroid's features do not increase, or are out of range");
     require(all_finite(value), "a centroid holds a number that is not finite");
+    if (check_only) continue;
     ids_.insert(ids_.end(), id.begin(), id.end());
     values_.insert(values_.end(), value.begin(), value.end());
     ends_.push_back(ids_.size());

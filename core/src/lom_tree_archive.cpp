@@ -22,6 +22,15 @@ void LomTree::save(ArrayWriter& out, bool for_prediction) const {
   save_regressors(out, regressors, options_.learner, for_prediction);
 }
 
+// What `get` finds in every class of every node.
+template <typename T, typename Get>
+Source<T> LomTree::by_class(Get get) const {
+  return one_by_one<T>(nodes_.size(), [this, get](std::size_t v, std::vector<T>& to) {
+    const ClassHistogram& classes = nodes_[v].classes;
+    for (const ClassCount& count : classes.all()) to.push_back(static_cast<T>(get(classes, count)));
+  });
+}
+
 void LomTree::save_nodes(ArrayWriter& out, bool for_prediction) const {
   const std::size_t n = nodes_.size();
   save_routes(out, nodes());
@@ -31,15 +40,9 @@ void LomTree::save_nodes(ArrayWriter& out, bool for_prediction) const {
     sizes[v] = static_cast<std::uint32_t>(nodes_[v].classes.size());
     entries += sizes[v];
   }
-  auto labels = out.u32("class.label", entries);
-  auto reached = out.u64("class.reached", entries);
-  std::size_t entry = 0;
-  for (const Node& node : nodes_) {
-    for (const ClassCount& count : node.classes.all()) {
-      labels[entry] = count.label;
-      reached[entry++] = count.reached;
-    }
-  }
+  out.u32("class.label", entries, by_class<LabelId>([](const auto&, const auto& count) { return count.label; }));
+  out.u64("class.reached", entries,
+          by_class<std::uint64_t>([](const auto&, const auto& count) { return count.reached; }));
   save_weights(out, entries);
   if (!for_prediction) save_statistics(out, entries);
 }
@@ -48,12 +51,9 @@ void LomTree::save_nodes(ArrayWriter& out, bool for_prediction) const {
 void LomTree::save_weights(ArrayWriter& out, std::size_t entries) const {
   if (std::ranges::none_of(nodes_, [](const Node& node) { return node.classes.weighted(); })) return;
   auto totals = out.f64("node.weight", nodes_.size());
-  auto weights = out.f64("class.weight", entries);
-  std::size_t entry = 0;
-  for (NodeId v = 0; v < nodes_.size(); ++v) {
-    totals[v] = nodes_[v].weight();
-    for (const ClassCount& count : nodes_[v].classes.all()) weights[entry++] = nodes_[v].classes.weight(count);
-  }
+  for (NodeId v = 0; v < nodes_.size(); ++v) totals[v] = nodes_[v].weight();
+  out.f64("class.weight", entries,
+          by_class<double>([](const auto& classes, const auto& count) { return classes.weight(count); }));
 }
 
 void LomTree::save_statistics(ArrayWriter& out, std::size_t entries) const {
@@ -62,24 +62,19 @@ void LomTree::save_statistics(ArrayWriter& out, std::size_t entries) const {
   auto smallest = out.u64("node.smallest", n);
   auto scores = out.f64("node.score", n);
   auto curvatures = out.f64("node.curvature", n);
-  auto trained = out.u64("class.trained", entries);
-  auto right = out.u64("class.right", entries);
-  auto class_scores = out.f64("class.score", entries);
-  std::size_t entry = 0;
   for (NodeId v = 0; v < n; ++v) {
     swaps[v] = nodes_[v].swaps;
     smallest[v] = nodes_[v].smallest;
     scores[v] = nodes_[v].score;
     curvatures[v] = nodes_[v].side.curvature();
-    for (const ClassCount& count : nodes_[v].classes.all()) {
-      trained[entry] = count.trained;
-      right[entry] = count.right;
-      class_scores[entry++] = count.score;
-    }
   }
+  out.u64("class.trained", entries,
+          by_class<std::uint64_t>([](const auto&, const auto& count) { return count.trained; }));
+  out.u64("class.right", entries, by_class<std::uint64_t>([](const auto&, const auto& count) { return count.right; }));
+  out.f64("class.score", entries, by_class<double>([](const auto&, const auto& count) { return count.score; }));
 }
 
-LomTree::LomTree(const LomTreeOptions& options, const ArrayReader& saved, bool for_prediction)
+LomTree::LomTree(const LomTreeOptions& options, const ArrayReader& saved, bool for_prediction, bool check_only)
     : options_(options), can_learn_(!for_prediction) {
   const auto counters = saved.u64("counters");
   require(counters.size() == 2 && counters[0] < kNone / 2 && counters[1] <= kMostExamples,
@@ -93,7 +88,7 @@ LomTree::LomTree(const LomTreeOptions& options, const ArrayReader& saved, bool f
   std::vector<NodeId> inner;
   for (NodeId v = 0; v < nodes_.size(); ++v) {
     if (nodes_[v].is_leaf()) continue;
-    regressors.push_back(&nodes_[v].regressor);
+    regressors.push_back(check_only ? nullptr : &nodes_[v].regressor);
     inner.push_back(v);
   }
   load_regressors(saved, regressors, options_.learner, for_prediction,

@@ -101,16 +101,6 @@ void append(std::vector<T>& to, std::span<const T> numbers) {
   to.insert(to.end(), numbers.begin(), numbers.end());
 }
 
-// What `part` appends for one item after the other.
-template <typename T, typename Item, typename Part>
-Source<T> by_item(std::shared_ptr<const std::vector<Item>> items, Part part) {
-  return [items = std::move(items), part, next = std::size_t{0}](std::vector<T>& to) mutable {
-    if (next == items->size()) return false;
-    part((*items)[next++], to);
-    return true;
-  };
-}
-
 }  // namespace
 
 // --- blocks ----------------------------------------------------------------------------------------------------------

@@ -47,8 +47,14 @@ class PrefixedWriter final : public ArrayWriter {
   void u32(std::string_view name, std::size_t size, Source<std::uint32_t> source) override {
     out_.u32(named(name), size, std::move(source));
   }
+  void u64(std::string_view name, std::size_t size, Source<std::uint64_t> source) override {
+    out_.u64(named(name), size, std::move(source));
+  }
   void f32(std::string_view name, std::size_t size, Source<float> source) override {
     out_.f32(named(name), size, std::move(source));
+  }
+  void f64(std::string_view name, std::size_t size, Source<double> source) override {
+    out_.f64(named(name), size, std::move(source));
   }
   void bf16(std::string_view name, std::size_t size, Source<BFloat16> source) override {
     out_.bf16(named(name), size, std::move(source));

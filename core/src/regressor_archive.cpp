@@ -18,21 +18,19 @@ void save_regressors(ArrayWriter& out, std::span<const Regressor* const> regress
     sizes[i] = static_cast<std::uint32_t>(terms.size());
     features += sizes[i];
   }
-  const bool with_state = learner.has_state() && !for_prediction;
   const std::size_t weights = features + regressors.size();
-  FeatureId* next_feature = out.u32("weights.feature", features).data();
-  float* next_weight = out.f32("weights.value", weights).data();
-  float* next_state = with_state ? out.f32("weights.state", weights).data() : nullptr;
-  for (const Regressor* regressor : regressors) {
-    regressor->collect(for_prediction, terms);
-    const Regressor::Term bias = regressor->bias();
-    *next_weight++ = bias.weight;
-    if (with_state) *next_state++ = bias.state;
-    for (const Regressor::Term& term : terms) {
-      *next_feature++ = term.feature;
-      *next_weight++ = term.weight;
-      if (with_state) *next_state++ = term.state;
-    }
+  const auto all = std::make_shared<const std::vector<const Regressor*>>(regressors.begin(), regressors.end());
+  const auto each = [&]<typename T>(T Regressor::Term::* part, bool with_bias) {
+    return by_item<T>(all, [=, terms = std::vector<Regressor::Term>()](const Regressor* from, auto& to) mutable {
+      from->collect(for_prediction, terms);
+      if (with_bias) to.push_back(from->bias().*part);
+      for (const Regressor::Term& term : terms) to.push_back(term.*part);
+    });
+  };
+  out.u32("weights.feature", features, each(&Regressor::Term::feature, false));
+  out.f32("weights.value", weights, each(&Regressor::Term::weight, true));
+  if (learner.has_state() && !for_prediction) {
+    out.f32("weights.state", weights, each(&Regressor::Term::state, true));
   }
 }
 
@@ -43,6 +41,7 @@ void load_regressors(const ArrayReader& saved, std::span<Regressor* const> regre
   Pieces weights("weights.value", saved.f32("weights.value"));
   const bool with_state = learner.has_state() && !for_prediction;
   Pieces states("weights.state", with_state ? saved.f32("weights.state") : std::span<const float>());
+  Reading reading(saved);
   for (std::size_t i = 0; i < regressors.size(); ++i) {
     const auto known = features.take(sizes.one());
     std::vector<FeatureId> sorted(known.begin(), known.end());
@@ -52,6 +51,8 @@ void load_regressors(const ArrayReader& saved, std::span<Regressor* const> regre
     const auto its_weights = weights.take(known.size() + 1);
     const auto its_states = states.take(with_state ? known.size() + 1 : 0);
     require_learnable(learner, its_weights, its_states, name(i));
+    reading.went_over(known.size() * sizeof(Regressor::Term));
+    if (regressors[i] == nullptr) continue;
     *regressors[i] = Regressor(learner, known, its_weights, its_states, !for_prediction);
   }
   sizes.finish();

@@ -47,9 +47,11 @@ def names_to_arrays(names: Names) -> dict[str, Names]:
 
 
 def labels_from_arrays(
-    arrays: Mapping[str, Names],
+    arrays: Mapping[str, Names], *, check_only: bool = False
 ) -> tuple[Names, npt.NDArray[np.bool_], dict[Any, int]]:
     """Return what `labels_to_arrays` was given, and the id of every name in use.
+
+    With `check_only` no ids need be returned, which take much more memory than all else.
 
     Raises
     ------
@@ -66,6 +68,8 @@ def labels_from_arrays(
     if len(names) != len(retired):
         raise ModelFileError(f"there are {len(names)} labels, but {RETIRED} has {len(retired)}")
     active = retired == 0
+    if check_only and _certainly_differ(names[active]):
+        return names, active, {}
     flags: list[bool] = active.tolist()
     in_use = list(compress(names.tolist(), flags))
     index = dict(zip(in_use, compress(range(len(names)), flags), strict=True))
@@ -75,6 +79,13 @@ def labels_from_arrays(
         twice = next(name for name, i in zip(in_use, ids, strict=True) if index[name] != i)
         raise ModelFileError(f"two labels in use are named {twice!r}")
     return names, active, index
+
+
+def _certainly_differ(names: Names) -> bool:
+    keys = names
+    if names.dtype == object:
+        keys = np.fromiter(map(hash, names), np.int64, len(names))
+    return len(np.unique(keys)) == len(keys)
 
 
 def names_from_arrays(arrays: Mapping[str, Names]) -> Names:

@@ -321,8 +321,10 @@ class LabelRegistry:
         return labels_to_arrays(self.names, self.active)
 
     @classmethod
-    def from_arrays(cls, arrays: Mapping[str, Names]) -> LabelRegistry:
+    def from_arrays(cls, arrays: Mapping[str, Names], *, check_only: bool = False) -> LabelRegistry:
         """Return the registry that `to_arrays` wrote down; checks everything.
+
+        With `check_only` the registry that is returned may not know the ids of its names.
 
         Raises
         ------
@@ -330,7 +332,9 @@ class LabelRegistry:
             Arrays that are missing, of the wrong type, or do not fit together.
         """
         registry = cls()
-        registry._names, registry._active, registry._index = labels_from_arrays(arrays)
+        registry._names, registry._active, registry._index = labels_from_arrays(
+            arrays, check_only=check_only
+        )
         registry._size = len(registry._names)
         return registry
 

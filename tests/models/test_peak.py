@@ -3,9 +3,11 @@
 import re
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 
 import labelgrove
 
@@ -33,10 +35,32 @@ def megabytes_more(call: Callable[[], object]) -> int:
     return megabytes("VmHWM") - before
 
 
-def test_files_are_streamed(tmp_path: Path) -> None:
-    path = tmp_path / "model.lg"
+def online() -> Any:
     X, Y = np.random.default_rng(0).random((2, 20_000)), np.ones((2, 600), np.int8)
-    model = labelgrove.OnlinePLTClassifier().partial_fit(X, Y)
+    return labelgrove.OnlinePLTClassifier().partial_fit(X, Y)
+
+
+def lom_tree() -> Any:
+    X = np.random.default_rng(0).random((3000, 3000), np.float32)
+    return labelgrove.LOMTreeClassifier().partial_fit(X, np.arange(3000) % 1500)
+
+
+def forest() -> Any:
+    X = np.random.default_rng(0).random((40, 60_000), np.float32)
+    model = labelgrove.LdSMClassifier(n_estimators=4, epochs_per_node=1, random_state=0)
+    return model.fit(X, np.eye(40, dtype=np.int8))
+
+
+def embedding() -> Any:
+    n = 140_000
+    X = sp.csr_matrix((np.ones(n, np.float32), np.arange(n), np.arange(0, n + 1, 140)))
+    return labelgrove.EmbeddingClassifier(max_iter=1).fit(X, np.arange(1000) % 50)
+
+
+@pytest.mark.parametrize("make", [online, lom_tree, forest, embedding])
+def test_files_are_streamed(make: Callable[[], Any], tmp_path: Path) -> None:
+    path = tmp_path / "model.lg"
+    model = make()
     saving = megabytes_more(lambda: model.save(path))
     assert path.stat().st_size > MODEL_MB << 20
     assert saving < ALLOWED_MB

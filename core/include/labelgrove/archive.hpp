@@ -6,8 +6,10 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <span>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "labelgrove/bfloat16.hpp"
@@ -18,6 +20,24 @@ namespace labelgrove {
 // left. A copy goes on from where the original is, so that copies of one that was never called begin at the beginning.
 template <typename T>
 using Source = std::function<bool(std::vector<T>&)>;
+
+// What part(i, numbers) appends to them for one i after the other, all below n.
+template <typename T, typename Part>
+Source<T> one_by_one(std::size_t n, Part part) {
+  return [n, part = std::move(part), next = std::size_t{0}](std::vector<T>& numbers) mutable {
+    if (next == n) return false;
+    part(next++, numbers);
+    return true;
+  };
+}
+
+// Likewise part(item, numbers).
+template <typename T, typename Item, typename Part>
+Source<T> by_item(std::shared_ptr<const std::vector<Item>> items, Part part) {
+  const std::size_t n = items->size();
+  return one_by_one<T>(n, [items = std::move(items), part = std::move(part)](
+                              std::size_t i, std::vector<T>& numbers) mutable { part((*items)[i], numbers); });
+}
 
 class ArrayWriter {
  public:
@@ -31,7 +51,9 @@ class ArrayWriter {
   // For arrays that grow with the model. The source is called, then or later and any number of times, while nothing
   // changes what is saved.
   virtual void u32(std::string_view name, std::size_t size, Source<std::uint32_t> source) = 0;
+  virtual void u64(std::string_view name, std::size_t size, Source<std::uint64_t> source) = 0;
   virtual void f32(std::string_view name, std::size_t size, Source<float> source) = 0;
+  virtual void f64(std::string_view name, std::size_t size, Source<double> source) = 0;
   virtual void bf16(std::string_view name, std::size_t size, Source<BFloat16> source) = 0;
   // Arrays that lie somewhere as long as what is saved does, and need no copy.
   virtual void lend(std::string_view name, std::span<const std::uint8_t> array) {

@@ -13,6 +13,7 @@
 #include <functional>
 #include <memory>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "labelgrove/archive.hpp"
@@ -41,9 +42,10 @@ struct EmbeddingOptions : GrowthOptions {
 class EmbeddingPlt final : public Embedding {
  public:
   // On a tree, which grows for labels that it does not have.
-  EmbeddingPlt(const EmbeddingOptions& options, LabelTree tree);
+  EmbeddingPlt(const EmbeddingOptions& options, LabelTree tree) : EmbeddingPlt(options, std::move(tree), true) {}
   // What save() wrote. Throws std::invalid_argument, naming what does not hold, unless every invariant does.
-  EmbeddingPlt(const EmbeddingOptions& options, const ArrayReader& saved, bool for_prediction);
+  // `check_only` goes through all of it and keeps no vectors: nothing may be asked of such a model.
+  EmbeddingPlt(const EmbeddingOptions& options, const ArrayReader& saved, bool for_prediction, bool check_only = false);
 
   void save(ArrayWriter& out, bool for_prediction) const;
 
@@ -104,6 +106,12 @@ class EmbeddingPlt final : public Embedding {
     Visits visits;
   };
 
+  EmbeddingPlt(const EmbeddingOptions& options, LabelTree tree, bool with_blocks);
+  // In the block of a node: in a softmax the first child has none.
+  std::uint32_t vectors_of(NodeId v) const {
+    const auto children = static_cast<std::uint32_t>(tree_[v].children.size());
+    return children > 0 && options_.softmax ? children - 1 : children;
+  }
   float* vector(std::uint32_t row) { return vectors_.data() + row * stride_; }
   const float* vector(std::uint32_t row) const { return vectors_.data() + row * stride_; }
   std::uint32_t row_of(FeatureId feature);
@@ -122,7 +130,7 @@ class EmbeddingPlt final : public Embedding {
   void replay(Scratch& work);
   void remember(const Example& example);
   void save_memory(ArrayWriter& out) const;
-  void load_memory(const ArrayReader& saved);
+  void load_memory(const ArrayReader& saved, bool check_only);
   void move(std::uint32_t row, float share, const float* gradient, float square, const VectorStep& step);
 
   EmbeddingOptions options_;

@@ -21,8 +21,9 @@ class Forest {
  public:
   explicit Forest(const ForestOptions& options) : options_(options) {}
   // What save() wrote. Throws std::invalid_argument, naming what does not hold, unless every invariant does. With
-  // `borrow` the weights stay where they lie, and nothing is known about how the trees grew.
-  Forest(const ForestOptions& options, const ArrayReader& saved, bool borrow);
+  // `borrow` the weights stay where they lie, and nothing is known about how the trees grew. `check_only` goes through
+  // all of it, and nothing may be asked of such a forest.
+  Forest(const ForestOptions& options, const ArrayReader& saved, bool borrow, bool check_only = false);
   Forest(const Forest&) = delete;
   Forest& operator=(const Forest&) = delete;
 

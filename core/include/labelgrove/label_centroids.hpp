@@ -17,7 +17,7 @@ class LabelCentroids {
   // None.
   LabelCentroids() = default;
   // What save() wrote. Throws std::invalid_argument unless it holds one centroid for every label.
-  LabelCentroids(const ArrayReader& saved, LabelId labels);
+  LabelCentroids(const ArrayReader& saved, LabelId labels, bool check_only = false);
   void save(ArrayWriter& out) const;
 
   // Adds the centroid of the next label, from 0 on. each(take) calls take(x, weight) for every example that has it.

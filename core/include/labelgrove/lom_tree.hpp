@@ -58,7 +58,8 @@ class LomTree {
   explicit LomTree(const LomTreeOptions& options);
   // What save() wrote. Throws std::invalid_argument, naming what does not hold, unless every invariant does. With
   // `for_prediction` there are weights alone, and the model cannot learn.
-  LomTree(const LomTreeOptions& options, const ArrayReader& saved, bool for_prediction);
+  // `check_only` goes through all of it and keeps no regressors: nothing may be asked of such a model.
+  LomTree(const LomTreeOptions& options, const ArrayReader& saved, bool for_prediction, bool check_only = false);
 
   LomTree(const LomTree&) = delete;
   LomTree& operator=(const LomTree&) = delete;
@@ -104,6 +105,8 @@ class LomTree {
   NodeId train(Node& node, const Features& x, float weight, ClassCount& seen);
   void save_statistics(ArrayWriter& out, std::size_t entries) const;
   void save_weights(ArrayWriter& out, std::size_t entries) const;
+  template <typename T, typename Get>
+  Source<T> by_class(Get get) const;
   void load_classes(const ArrayReader& saved);
   void load_statistics(const ArrayReader& saved);
   void load_weights(const ArrayReader& saved);

@@ -159,7 +159,7 @@ def learned_from_file(
 
     With ``check_only`` the engine need not hold anything, and what is returned is of no use.
     """
-    labels = LabelRegistry.from_arrays(arrays)
+    labels = LabelRegistry.from_arrays(arrays, check_only=check_only)
     counts = np.array(arrays["label.count"])
     counters = np.array(arrays["counters"])
     if counts.dtype != np.int64 or counts.shape != (len(labels),) or counts.min(initial=0) < 0:
