@@ -104,7 +104,8 @@ def size_from(name: str, text: str) -> int:
     name : str
         What it is for, as errors name it.
     text : str
-        A number and, if need be, B, kB, MB, GB, KiB, MiB or GiB, in letters of any case.
+        A number, of 18 digits at most before its point, and, if need be, B, kB, MB, GB, KiB, MiB
+        or GiB, in letters of any case.
 
     Raises
     ------
@@ -116,7 +117,7 @@ def size_from(name: str, text: str) -> int:
     >>> size_from("size", "10MB"), size_from("size", "1.5 KiB"), size_from("size", "512")
     (10000000, 1536, 512)
     """
-    found = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([a-z]*)\s*", text, re.IGNORECASE | re.ASCII)
+    found = re.fullmatch(r"\s*(\d{1,18}(?:\.\d+)?)\s*([a-z]*)\s*", text, re.IGNORECASE | re.ASCII)
     if found is None or found[2].lower() not in _UNITS:
         raise ParameterError(f"{name} {text}: expected a size such as 500kB, 10MB or 2GiB")
     return int(float(found[1]) * _UNITS[found[2].lower()])

@@ -63,7 +63,7 @@ def test_what_cannot_be_done_is_said(
     assert run("compact", text_model, "-o", text_model, status=1).stderr
 
 
-@pytest.mark.parametrize("text", ["", "MB", "10 MB!", "-1", "1e3", "10XB"])
+@pytest.mark.parametrize("text", ["", "MB", "10 MB!", "-1", "1e3", "10XB", "9" * 400])
 def test_bad_sizes(text: str) -> None:
     with pytest.raises(ParameterError, match="expected a size"):
         size_from("--max-bytes", text)

@@ -15,8 +15,15 @@ from hypothesis import strategies as st
 
 from cluster.kit import in_memory, some_rows, written
 from fuzz.extremes import examples
-from labelgrove import DataError, LabelTree, ParameterError, PLTClassifier, distributed
-from labelgrove.data._mapped import Writer, open_dataset
+from labelgrove import (
+    DataError,
+    LabelTree,
+    ModelFileError,
+    ParameterError,
+    PLTClassifier,
+    distributed,
+)
+from labelgrove.data._mapped import Writer, open_arrays, open_dataset
 from labelgrove.distributed import _fit, _plan, _tasks
 
 KINDS: list[dict[str, Any]] = [
@@ -94,7 +101,9 @@ def test_large_arrays_lie_in_files(tmp_path: Path, monkeypatch: pytest.MonkeyPat
 
 def test_units_hold_every_inner_node_once_and_respect_the_memory(tmp_path: Path) -> None:
     written(tmp_path / "rows", some_rows(300))
-    job = _tasks.Job(str(tmp_path / "rows"), str(tmp_path), {"normalize": True}, 60, 100_000)
+    data = str(tmp_path / "rows")
+    header, _ = open_arrays(data)
+    job = _tasks.Job(data, header, str(tmp_path), {"normalize": True}, 60, 100_000)
     labels = open_dataset(tmp_path / "rows").labels
     _tasks.leave(tmp_path / "labels", {"ids": labels.ids.astype(np.uint32)})
     parents = np.array([0xFFFFFFFF, 0, *([1] * 6), *np.repeat(np.arange(2, 8), 10)], np.uint32)
@@ -215,4 +224,27 @@ def test_what_cannot_be_learnt_is_refused(tmp_path: Path) -> None:
             distributed.fit(given_model, tmp_path / data, target)
     with pytest.raises(ParameterError, match="executor is a int"):
         distributed.fit(PLTClassifier(), tmp_path / "rows", target, executor=3)
-    assert not target.exists()
+    for memory in (float("inf"), 1e9, 10**30, "2GB"):
+        with pytest.raises(ParameterError, match="memory=.*: expected an integer"):
+            distributed.fit(PLTClassifier(), tmp_path / "rows", target, memory=memory)  # type: ignore[arg-type]
+    with pytest.raises(ModelFileError, match="texts: a model can only replace an ordinary file"):
+        distributed.fit(PLTClassifier(), tmp_path / "rows", tmp_path / "texts")
+    assert not target.exists() and not (tmp_path / ".texts.partial").exists()
+
+
+def test_a_data_set_that_is_replaced_meanwhile_is_not_learnt(tmp_path: Path) -> None:
+    data = tmp_path / "rows"
+    other = some_rows(100)[::-1]
+    written(data, some_rows(100))
+
+    def replace(share: float) -> None:
+        if share > 0 and data.exists() and not (tmp_path / "old").exists():
+            data.rename(tmp_path / "old")
+            written(data, other)
+
+    target = tmp_path / "pieces.lg"
+    with pytest.raises(DataError, match="rows: has been replaced since the learning began"):
+        distributed.fit(PLTClassifier(), data, target, progress=replace)
+    distributed.fit(PLTClassifier(), data, target)
+    expected = in_memory(PLTClassifier(), open_dataset(data), tmp_path / "memory.lg")
+    assert target.read_bytes() == expected

@@ -72,8 +72,9 @@ def test_what_cannot_be_predicted_is_refused(tmp_path: Path) -> None:
     with Writer(tmp_path / "texts", is_text=True, labels_are_int=True) as writer:
         writer.labels([(1,)])
         writer.texts(["a"])
-    with pytest.raises(ParameterError, match="start=31: expected a row from 0 to 30"):
-        distributed.predict_topk(tmp_path / "model.lg", tmp_path / "rows", start=31)
+    for start in (31, -1, 1.5, "1"):
+        with pytest.raises(ParameterError, match="start=.*: expected an integer from 0 to 30"):
+            distributed.predict_topk(tmp_path / "model.lg", tmp_path / "rows", start=start)  # type: ignore[arg-type]
     with pytest.raises(ParameterError, match="k=0"):
         distributed.predict_topk(tmp_path / "model.lg", tmp_path / "rows", k=0)
     with pytest.raises(DataError, match="holds texts"):

@@ -14,6 +14,7 @@ import labelgrove
 from labelgrove._unfinished import Unfinished, identity
 from labelgrove._version import __version__
 from labelgrove.cli._models import Model
+from labelgrove.cli.streams import _numbers
 from labelgrove.cli.streams._console import about_os_error, say_warning
 from labelgrove.data._sniff import files_of
 
@@ -89,7 +90,8 @@ class Checkpoints:
         try:
             self._write(model, examples, state)
         except OSError as failure:
-            say_warning(f"no checkpoint after {examples} examples: {about_os_error(failure)}")
+            learnt = _numbers.counted(examples, "example")
+            say_warning(f"no checkpoint after {learnt}: {about_os_error(failure)}")
         self._next = monotonic() + self._seconds
 
     def remove(self) -> None:

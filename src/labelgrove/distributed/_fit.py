@@ -15,14 +15,14 @@ import numpy.typing as npt
 from sklearn.base import clone
 
 from labelgrove import _core
-from labelgrove._errors import DataError, ParameterError
+from labelgrove._errors import DataError, ModelFileError, ParameterError
 from labelgrove._interrupts import held_back, run_watched
 from labelgrove._labels import sorted_in_rows
-from labelgrove._parameters import thread_count
+from labelgrove._parameters import integer, thread_count
 from labelgrove._unfinished import Unfinished
 from labelgrove._version import __version__
 from labelgrove.data import open_dataset
-from labelgrove.data._mapped import HEADER, Dataset
+from labelgrove.data._mapped import Dataset, open_arrays
 from labelgrove.distributed._executors import TRIES, Lost, resolved
 from labelgrove.distributed._plan import plan_units
 from labelgrove.distributed._tasks import (
@@ -104,7 +104,9 @@ def fit(
         If a parameter is out of its domain, or asks for what needs all examples at once:
         ``second_stage``, ``online_ready`` and ``solver="adagrad"``.
     DataError
-        If the data set cannot be used.
+        If the data set cannot be used, or has been replaced meanwhile.
+    ModelFileError
+        If the output is a folder, or another thing that no file may replace.
     OSError
         If a file cannot be read or written.
     KeyboardInterrupt
@@ -125,11 +127,12 @@ def fit(
     """
     if not isinstance(model, PLTClassifier):
         raise ParameterError(f"model is a {type(model).__name__}; expected a PLTClassifier")
-    if memory < LEAST_MEMORY:
-        raise ParameterError(f"memory={memory}: expected at least {LEAST_MEMORY} bytes")
+    memory = integer("memory", memory, LEAST_MEMORY, 2**60)
     learner = clone(model)
     learner.vocabulary_ = model.vocabulary_
     target = Path(os.fsdecode(output)).absolute()
+    if target.exists() and not target.is_file():
+        raise ModelFileError(f"{target}: a model can only replace an ordinary file")
     source = open_dataset(dataset, verify=False)
     run = _Run(learner, source, target, memory, executor, progress)
     with held_back() as interrupts:
@@ -162,7 +165,9 @@ class _Run:
         self._stopped = False
         self._unfinished = Unfinished(target)
         work, data = self._unfinished.path, Path(dataset.path).resolve()
-        self._job = Job(str(data), str(work), self._options.to_dict(), 0, memory - _ALONE)
+        header, _ = open_arrays(str(data))
+        options = self._options.to_dict()
+        self._job = Job(str(data), header, str(work), options, 0, memory - _ALONE)
 
     def stop(self) -> None:
         """End soon, with a KeyboardInterrupt."""
@@ -191,7 +196,6 @@ class _Run:
                 "library": __version__,
                 "parameters": repr(sorted(parameters.items())),
                 "job": asdict(self._job),
-                "data": Path(self._job.data, HEADER).read_text("utf-8"),
             }
         )
 

@@ -76,8 +76,7 @@ def predict_topk(
     """
     names, n_rows = _opened(model, dataset)
     integer("k", k, 1)
-    if not 0 <= start <= n_rows:
-        raise ParameterError(f"start={start}: expected a row from 0 to {n_rows}")
+    start = integer("start", start, 0, n_rows)
     tasks = [partial(predict, *names, *run, k) for run in _runs(start, n_rows)]
     return _in_order(tasks, executor)
 

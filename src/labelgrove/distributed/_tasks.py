@@ -21,7 +21,7 @@ import numpy.typing as npt
 from labelgrove import _core
 from labelgrove._errors import DataError
 from labelgrove._validation import Rows, require_magnitude
-from labelgrove.data._mapped import csr_over, open_arrays
+from labelgrove.data._mapped import Header, csr_over, open_arrays
 from labelgrove.models.engine._trees import TreePlan, embed_labels, engine_tree_of_ids, label_matrix
 from labelgrove.persistence import Storable, read_model, write_model
 
@@ -40,6 +40,8 @@ class Job:
     ----------
     data : str
         The folder of the data set.
+    header : Header
+        What tells it from others.
     work : str
         The folder of results.
     options : dict
@@ -51,6 +53,7 @@ class Job:
     """
 
     data: str
+    header: Header
     work: str
     options: dict[str, Any]
     n_labels: int
@@ -115,6 +118,10 @@ class Source:
     def __init__(self, job: Job) -> None:
         self._job = job
         header, arrays = open_arrays(job.data)
+        if header != job.header:
+            raise DataError(
+                f"{job.data}: has been replaced since the learning began; the same call begins anew"
+            )
         self.n_rows, self.width = header.rows, header.width
         self._ends, self._ids, self._values = (
             arrays[name] for name in ("X.indptr.i64", "X.indices.i32", "X.data.f32")
