@@ -12,9 +12,9 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from scipy.sparse import csc_array, csr_array, csr_matrix, issparse
+from scipy.sparse import coo_matrix, csc_array, csr_array, csr_matrix, issparse
 
-from labelgrove import DataError, NotLearnedError, ParameterError, metrics
+from labelgrove import DataError, NotLearnedError, ParameterError, PLTClassifier, metrics
 from labelgrove.evaluation import (
     ProgressPoint,
     evaluate,
@@ -414,6 +414,15 @@ def test_what_cannot_race_is_refused() -> None:
         ({}, [1, 2, 3], 9, "models is empty"),
         ({"all": Knows()}, [1, 2], 9, "found 2 examples"),
         ({"all": Knows()}, [1, 2, 3], 2, "n_examples=2"),
+        ({"all": Knows()}, [1, 2, 3], 4.5, "n_examples=4.5: expected an integer"),
     ):
         with pytest.raises(ValueError, match=says):
             race(models, np.zeros((len(y), 2)), y, n_examples=n)
+    with pytest.raises(DataError, match="X and Y: .*inconsistent numbers of samples"):
+        race({"all": Knows()}, np.zeros((4, 2)), [1, 2, 3])
+
+
+def test_any_sparse_matrix_may_race() -> None:
+    X, y = coo_matrix(np.eye(6)), list("ababab")
+    models = {"plt": PLTClassifier()}
+    assert race(models, X, y)[-1].examples == 6

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from contextlib import ExitStack
 from os import PathLike, fspath
 from typing import Any
@@ -15,6 +16,8 @@ from labelgrove.data._lines import LineSource
 from labelgrove.data._open import open_pieces
 
 Vector = npt.NDArray[np.float32]
+
+_HEADER = re.compile(rb"\d{1,10} (\d{1,10})\s*")
 
 
 def read_vectors(path: str | PathLike[str]) -> dict[str, Vector] | Vector:
@@ -53,8 +56,8 @@ def _words(path: str) -> dict[str, Vector]:
         for block in LineSource(path, open_pieces(path, resources)).blocks():
             for number, line in enumerate(block.data.split(b"\n"), block.first_line):
                 fields = line.rstrip(b" ").split(b" ")
-                if number == 1 and len(fields) == 2 and all(one.isdigit() for one in fields):
-                    size = int(fields[1])
+                if number == 1 and (header := _HEADER.fullmatch(line)):
+                    size = int(header[1])
                     continue
                 size = size or len(fields) - 1
                 word, vector = _entry(path, number, fields, size)
@@ -68,7 +71,8 @@ def _entry(path: str, number: int, fields: list[bytes], size: int) -> tuple[str,
     # A word may itself hold spaces: the numbers are the last fields.
     try:
         word = b" ".join(fields[:-size]).decode() if 0 < size < len(fields) else ""
-        vector = np.array(fields[-size:], np.float32) if word else None
+        with np.errstate(over="ignore"):  # to infinity, which is refused
+            vector = np.array(fields[-size:], np.float32) if word else None
     except ValueError:
         vector = None
     if vector is None or not np.isfinite(vector).all():

@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 from sklearn.base import clone
-from sklearn.utils import _safe_indexing
+from sklearn.utils import _safe_indexing, indexable
 
 from labelgrove._errors import DataError, ParameterError
-from labelgrove._parameters import seed_from
+from labelgrove._parameters import integer, seed_from
 from labelgrove.evaluation._observed import observe
 from labelgrove.metrics._ranking import discounts, ideal_gain, match
 from labelgrove.metrics._score import divide
@@ -96,7 +96,7 @@ def race(
     Raises
     ------
     DataError
-        If there are too few examples to hold any back.
+        If there are too few examples to hold any back, or not as many rows in X as in Y.
     ParameterError
         If there are no models, or ``n_examples`` is too small.
 
@@ -115,8 +115,11 @@ def race(
     """
     if not models:
         raise ParameterError("models is empty: expected at least one")
-    if n_examples < _FOLDS:
-        raise ParameterError(f"n_examples={n_examples}: expected at least {_FOLDS}")
+    n_examples = integer("n_examples", n_examples, _FOLDS)
+    try:
+        X, Y = indexable(X, Y)
+    except ValueError as error:
+        raise DataError(f"X and Y: {error}") from error
     n = X.shape[0] if hasattr(X, "shape") else len(X)
     if n < _FOLDS:
         raise DataError(f"found {n} examples; expected at least {_FOLDS}, to hold some back")
