@@ -1,4 +1,4 @@
-"""LOMtree and its baselines beside Vowpal Wabbit: error, and examples a second.
+"""LOMtree, memory trees and their baselines beside Vowpal Wabbit: error, and examples a second.
 
 Passes and step size of every method, ours and theirs alike, are those with the smallest error on
 the last tenth of the training set, or of its first 20 000 rows, after learning the rest; then all
@@ -47,6 +47,9 @@ PEERS = {
     "vw log_multi": f"--log_multi {{k}} --swap_resistance {SWAP_RESISTANCE}",
     "vw recall_tree": "--recall_tree {k}",
     "vw oaa": "--oaa {k}",
+    # Room for all examples; three of them go down anew with every new one.
+    "vw memory_tree": "--memory_tree {nodes} --max_number_of_labels {k} --online "
+    "--leaf_example_multiplier 10 --dream_repeats 3",
 }
 OURS: dict[str, dict[str, Any]] = {
     "LOMtree": {"estimator": "LOMTreeClassifier", "step": "r"},
@@ -56,6 +59,13 @@ OURS: dict[str, dict[str, Any]] = {
         "step": "learning_rate",
         "nodes": True,
         "learner": "sgd",
+    },
+    "memory tree": {"estimator": "MemoryTreeClassifier", "step": "r"},
+    "memory tree, one path, votes alone": {
+        "estimator": "MemoryTreeClassifier",
+        "step": "r",
+        "leaves": 1,
+        "classifiers": False,
     },
 }
 """``step`` is the parameter that is searched; ``nodes`` asks for as many as the peer has."""
@@ -147,7 +157,7 @@ def learn_peer(
 ) -> list[dict[str, Any]]:
     """The same of Vowpal Wabbit."""
     train, test = parts(dataset, searching)
-    options = PEERS[method].format(k=label_count(dataset))
+    options = PEERS[method].format(k=label_count(dataset), nodes=max(2, len(train.labels) // 50))
     runs = [(f"{options} --learning_rate {step}", passes) for step, passes in settings]
     return _vowpal_wabbit.learn_and_predict(train, test, runs, texts(dataset, searching=searching))
 

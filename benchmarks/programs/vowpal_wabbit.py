@@ -12,10 +12,10 @@ from typing import Any
 from vowpalwabbit import Workspace  # type: ignore[import-not-found]
 
 
-def drive(options: str) -> float:
+def drive(options: str, seed: str = "--random_seed 1") -> float:
     """Run the driver to its end; seconds of processor, of all its threads."""
     begun = time.process_time()
-    Workspace(f"{options} --quiet --random_seed 1").finish()
+    Workspace(f"{options} --quiet {seed}").finish()
     return time.process_time() - begun
 
 
@@ -37,7 +37,11 @@ def learn_and_predict(train: str, test: str, options: str, passes: int) -> dict[
         reading_train = reading(f"-d {train} {several}")
         learning = drive(f"-d {train} {options} {several} -f {model}")
         peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-        predicting = drive(f"-d {test} -t -i {model} -p {found}")
+        testing = f"-d {test} -i {model} -p {found}"
+        if "--memory_tree" in options:  # with `-t` it predicts at random; it keeps its seed
+            predicting = drive(testing, seed="")
+        else:
+            predicting = drive(f"{testing} -t")
         classes = [int(float(line.split()[0])) for line in found.read_text("ascii").splitlines()]
         return {
             "learning_cpu": round(learning - reading_train, 4),
