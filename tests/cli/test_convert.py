@@ -46,9 +46,9 @@ def test_data_learnt_in_pieces_give_the_same_model(run: Any, tmp_path: Path) -> 
     assert models[0].read_bytes() == models[1].read_bytes()
     for arguments, message in (
         ((data, *train, "--memory", "1GB"), "expected a folder that labelgrove convert"),
-        ((folder, *train, "--memory", "1MB"), "expected at least"),
+        ((folder, *train, "--memory", "1MB"), "expected an integer from 536870912"),
         ((folder, *train, "--memory", "lots"), "--memory lots: expected a size"),
-        ((folder, "--memory", "1GB"), "expected a PLTClassifier"),
+        ((folder, "--memory", "1GB"), "expected --algorithm plt"),
         ((folder, *train, "--memory", "1GB", "--limit", "9"), "expected none of --shuffle"),
     ):
         result = run("train", *arguments, "-o", tmp_path / "no.lg", status=1)

@@ -12,7 +12,7 @@ import pytest
 
 import labelgrove
 from cluster.kit import in_memory, some_rows, written
-from labelgrove import DataError, PLTClassifier, distributed
+from labelgrove import DataError, ParameterError, PLTClassifier, distributed
 
 dask = pytest.importorskip("distributed", reason="there is no Dask here (the extra dask)")
 
@@ -61,3 +61,8 @@ def test_what_fails_on_a_worker_is_raised_here(cluster: Any, tmp_path: Path) -> 
     with pytest.raises(DataError, match="is damaged"):
         distributed.fit(PLTClassifier(), tmp_path / "rows", tmp_path / "model.lg", executor=cluster)
     assert not (tmp_path / "model.lg").exists()
+
+
+def test_what_is_no_address_is_named() -> None:
+    with pytest.raises(ParameterError, match="junk: expected an address such as tcp://host:8786"):
+        distributed.client("junk")

@@ -12,7 +12,7 @@ from typing import Any
 import typer
 
 from labelgrove import distributed
-from labelgrove._errors import DataError, FileFormatError
+from labelgrove._errors import DataError, FileFormatError, ParameterError
 from labelgrove._interrupts import held_back
 from labelgrove._parameters import size_from
 from labelgrove.cli._application import INTERRUPTED
@@ -27,6 +27,7 @@ from labelgrove.data import Examples
 from labelgrove.data._mapped import is_mapped
 from labelgrove.evaluation import StreamRecord
 from labelgrove.evaluation._progressive import predict_then_learn
+from labelgrove.models import PLTClassifier
 from labelgrove.reporting import write_stream_report
 
 #: Rows that are predicted before a batch of at least so many is learnt.
@@ -190,6 +191,8 @@ def learn_in_pieces(
     """
     if not is_mapped(data):
         raise DataError(f"{data}: expected a folder that labelgrove convert has written")
+    if not isinstance(model, PLTClassifier):
+        raise ParameterError("--memory and --dask: expected --algorithm plt, and no texts")
     share, begin = [0.0], perf_counter()
 
     def told(done: float) -> None:

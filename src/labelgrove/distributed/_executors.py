@@ -32,10 +32,15 @@ def client(address: str) -> Any:
     ------
     MissingDependencyError
         Without Dask.
+    ParameterError
+        If this is no address.
     OSError
         If there is no scheduler.
     """
-    return _dask().Client(address)
+    try:
+        return _dask().Client(address)
+    except ValueError as error:
+        raise ParameterError(f"{address}: expected an address such as tcp://host:8786") from error
 
 
 def _dask() -> Any:
