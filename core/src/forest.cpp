@@ -145,9 +145,6 @@ float ForestFinder::mixed(std::size_t i, LabelId label, float share) const {
 }
 
 void ForestFinder::top_k(std::size_t i, std::size_t k, std::vector<Scored>& found) {
-  const auto better = [](const Scored& a, const Scored& b) {
-    return a.probability != b.probability ? a.probability > b.probability : a.label < b.label;
-  };
   found.clear();
   if (k == 0) return;
   score(i, [&](LabelId label, float value) {  // found: a heap, the worst first

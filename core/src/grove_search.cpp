@@ -6,16 +6,6 @@
 #include <ranges>
 
 namespace labelgrove {
-namespace {
-
-void sort_found(std::vector<Scored>& found) {
-  std::ranges::sort(found, [](const Scored& a, const Scored& b) {
-    return a.probability != b.probability ? a.probability > b.probability : a.label < b.label;
-  });
-}
-
-}  // namespace
-
 GroveScope::GroveScope(std::span<const TreeView> trees) {
   for (const TreeView& one : trees) scopes_.emplace_back(one.tree());
 }
@@ -79,7 +69,7 @@ void GroveSearcher::top_k(const Features& x, std::size_t k, std::vector<Scored>&
     std::ranges::pop_heap(best_, std::greater<>());
     best_.pop_back();
   }
-  sort_found(found);
+  std::ranges::sort(found, better);
   if (found.size() > k) found.resize(k);
 }
 
@@ -90,7 +80,7 @@ void GroveSearcher::above_threshold(const Features& x, std::vector<Scored>& foun
   for (float most = bound(); most >= 0.0F && most >= scope_.lowest_threshold(); most = bound()) {
     if (advance(next) && next.probability >= scope_.threshold(next.label)) found.push_back(next);
   }
-  sort_found(found);
+  std::ranges::sort(found, better);
 }
 
 void GroveSearcher::beam(const Features& x, std::size_t k, std::size_t width, std::vector<Scored>& found) {
@@ -115,7 +105,7 @@ void GroveSearcher::beam(const Features& x, std::size_t k, std::size_t width, st
   stats_.blocks += beams.blocks;
   stats_.bytes += beams.bytes;
   stats_.depth = std::max(stats_.depth, beams.depth);
-  sort_found(found);
+  std::ranges::sort(found, better);
   if (found.size() > k) found.resize(k);
 }
 

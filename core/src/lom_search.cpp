@@ -16,10 +16,6 @@ constexpr double kNothing = 1e-9;
 // Slack for comparing sums that were rounded in different orders.
 constexpr double kNearly = 1.0 - 1e-6;
 
-bool better(const Scored& a, const Scored& b) {
-  return a.probability != b.probability ? a.probability > b.probability : a.label < b.label;
-}
-
 }  // namespace
 
 void LomSearcher::find_leaves(const Features& x) {

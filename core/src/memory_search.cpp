@@ -6,7 +6,7 @@
 namespace labelgrove {
 namespace {
 
-constexpr double kMore = 0.5;  // pseudo-examples that vote by frequency
+constexpr double kByFrequency = 0.5;  // pseudo-examples that vote by frequency
 constexpr double kFarthest = 1e9;
 
 // Votes weigh exp(kSharpness f): on texts, 4 to 16 find nearly the same.
@@ -20,10 +20,6 @@ double bounded(float near) {
 // A classifier's probability; one that has overflowed says no.
 double says(float margin) {
   return std::isnan(margin) ? 0.0 : 1.0 / (1.0 + std::exp(-2.0 * static_cast<double>(margin)));
-}
-
-bool better(const Scored& a, const Scored& b) {
-  return a.probability != b.probability ? a.probability > b.probability : a.label < b.label;
 }
 
 }  // namespace
@@ -47,7 +43,7 @@ void MemorySearcher::vote(const Features& x) {
   double sum = 0.0;
   for (Vote& vote : votes_) sum += vote.share = std::exp(vote.share - nearest);
   for (Vote& vote : votes_) vote.share /= sum;
-  rest_ = kMore / (kMore + static_cast<double>(votes_.size()));
+  rest_ = kByFrequency / (kByFrequency + static_cast<double>(votes_.size()));
 }
 
 float MemorySearcher::prior(LabelId label) const {

@@ -5,13 +5,6 @@
 #include <limits>
 
 namespace labelgrove {
-namespace {
-
-bool better(const Scored& a, const Scored& b) {
-  return a.probability != b.probability ? a.probability > b.probability : a.label < b.label;
-}
-
-}  // namespace
 
 Scope::Scope(const LabelTree& tree, std::span<const LabelId> allowed)
     : tree_(tree), restricted_(true), open_(tree.size(), 0) {

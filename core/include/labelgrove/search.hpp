@@ -20,6 +20,11 @@ struct Scored {
   float probability;
 };
 
+// The order of answers: the more probable first, and of two that are equally probable the one with the smaller id.
+inline bool better(const Scored& a, const Scored& b) {
+  return a.probability != b.probability ? a.probability > b.probability : a.label < b.label;
+}
+
 struct SearchStats {
   std::uint32_t classifiers = 0;  // evaluated
   std::uint32_t depth = 0;        // of the deepest node entered; the root has depth 0
