@@ -6,6 +6,7 @@
 #include <ranges>
 
 namespace labelgrove {
+
 GroveScope::GroveScope(std::span<const TreeView> trees) {
   for (const TreeView& one : trees) scopes_.emplace_back(one.tree());
 }
