@@ -46,8 +46,9 @@ class OnlinePlt {
   explicit OnlinePlt(const OnlinePltOptions& options);
   // On a given tree: IPLT if the policy is `fixed`, else OPLT that starts from this tree.
   OnlinePlt(const OnlinePltOptions& options, LabelTree tree);
-  // Goes on from the weights of a batch model (section 5.4), whose one tree this is, and which must outlive this one. `past`: the examples that it has
-  // learnt from, by which the optimiser's state is guessed; without, the state is as if nothing had been learnt.
+  // Goes on from the weights of a batch model (section 5.4), whose one tree this is, and which must outlive this one.
+  // `past`: the examples that it has learnt from, by which the optimiser's state is guessed; without, the state is as if
+  // nothing had been learnt.
   struct Past {
     std::uint64_t examples = 0;
     std::span<const std::uint64_t> of_labels;  // examples that had each label
@@ -64,8 +65,8 @@ class OnlinePlt {
   // Learns from examples [begin, end) of a stream, in order; `examples(i)` gives the i-th. A label without a leaf is
   // new. An example of weight 0 counts as seen, and changes nothing else. REQUIRES: can_learn(); ids increase, values
   // are finite; labels are distinct, below kNone - 1, none was removed, and none is new if the policy is `fixed`;
-  // weights are at most kMostWeight; only these examples are asked about. Should memory run out, the model is broken, usable() says so, and nothing else
-  // may be asked of it.
+  // weights are at most kMostWeight; only these examples are asked about. Should memory run out, the model is broken,
+  // usable() says so, and nothing else may be asked of it.
   struct Example {
     Features x;
     std::span<const LabelId> labels;
