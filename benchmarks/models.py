@@ -39,6 +39,7 @@ COMMON = (
     _model("`PLTClassifier`", "PLTClassifier"),
     _model("`PLTClassifier`, 3 trees", "PLTClassifier", 3, n_trees=3),
     _model("`EmbeddingClassifier`", "EmbeddingClassifier"),
+    _model("`MemoryTreeClassifier`", "MemoryTreeClassifier"),
     *(
         _model(f"`{name}`, 10 trees", name, 10, n_estimators=10)
         for name in ("FastXMLClassifier", "LdSMClassifier")
