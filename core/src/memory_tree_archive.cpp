@@ -51,7 +51,7 @@ void MemoryTree::save_leaves(ArrayWriter& out) const {
   save_examples(out, std::move(examples), examples_);
 }
 
-MemoryTree::MemoryTree(const MemoryTreeOptions& options, const ArrayReader& saved, bool for_prediction)
+MemoryTree::MemoryTree(const MemoryTreeOptions& options, const ArrayReader& saved, bool for_prediction, bool check_only)
     : options_(options), can_learn_(!for_prediction) {
   const auto counters = saved.u64("counters");
   require(counters.size() == 3 && counters[0] < kNone / 2 && counters[1] <= kMostExamples && counters[2] <= counters[1],
@@ -69,12 +69,12 @@ MemoryTree::MemoryTree(const MemoryTreeOptions& options, const ArrayReader& save
     }
     curvatures.finish();
   }
-  load_leaves(saved, counters[2]);
+  load_leaves(saved, counters[2], check_only);
   if (options_.classifiers) classifiers_.resize(known_.count());
   std::vector<Regressor*> all;
   std::vector<std::string> names;
   for_each_regressor(*this, [&](Regressor& regressor, const std::string& name) {
-    all.push_back(&regressor);
+    all.push_back(check_only ? nullptr : &regressor);
     names.push_back(name);
   });
   load_regressors(saved, all, options_.learner, for_prediction, [&](std::size_t i) { return names[i]; });
@@ -97,25 +97,26 @@ void MemoryTree::load_seen(const ArrayReader& saved, std::uint64_t examples) {
   }
 }
 
-void MemoryTree::load_leaves(const ArrayReader& saved, std::uint64_t reached) {
+void MemoryTree::load_leaves(const ArrayReader& saved, std::uint64_t reached, bool check_only) {
   Pieces counts("entry.labels", saved.u32("entry.labels"));
   Pieces labels("entry.label", saved.u32("entry.label"));
-  load_examples(saved, [&](const Features& x, float weight) {
+  const std::size_t known = load_examples(saved, [&](const Features& x, float weight) {
     const auto its = labels.take(counts.one());
     std::vector<LabelId> sorted(its.begin(), its.end());
     std::ranges::sort(sorted);
     require(std::ranges::adjacent_find(sorted) == sorted.end() &&
                 std::ranges::all_of(its, [this](LabelId label) { return known_.knows(label); }),
             "a label of a remembered example is not known, or is given twice");
+    if (check_only) return;
     if (is_dense(x)) examples_.expect_dense(x.size);
     remembered_.append(examples_.add(x, 1.0, weight), its);
   });
   counts.finish();
   labels.finish();
   const std::uint64_t most = options_.max_examples == 0 ? reached : std::min(reached, options_.max_examples);
-  require(remembered_.size() == most, "the number of remembered examples is wrong");
+  require(known == most, "the number of remembered examples is wrong");
   remembered_.restore(reached);
-  places_.resize(remembered_.size());
+  places_.resize(known);
   Pieces sizes("node.entries", saved.u32("node.entries"));
   Pieces entries("leaf.entry", saved.u32("leaf.entry"));
   for (NodeId v = 0; v < nodes_.size(); ++v) {

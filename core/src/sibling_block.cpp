@@ -319,8 +319,8 @@ void SiblingBlock::place_newcomers(const Features& x, std::uint32_t newcomers, W
   const std::uint32_t row = shared ? start_row() : 0;
   for (std::uint32_t j = 0; j < x.size; ++j) {
     if (work.found[j] != kNone) continue;
-    Place at{row, shared, static_cast<float>(static_cast<double>(x.values[j]) / length)};
-    if (!shared) at = {.row = start_row()};
+    const Place at = shared ? Place{row, true, static_cast<float>(static_cast<double>(x.values[j]) / length)}
+                            : Place{.row = start_row()};
     work.found[j] = put_place(map_.size(), x.ids[j], at);
   }
 }

@@ -57,7 +57,12 @@ def embedding() -> Any:
     return labelgrove.EmbeddingClassifier(max_iter=1).fit(X, np.arange(1000) % 50)
 
 
-@pytest.mark.parametrize("make", [online, lom_tree, forest, embedding])
+def memory_tree() -> Any:
+    X = np.random.default_rng(0).random((400, 20_000), np.float32)
+    return labelgrove.MemoryTreeClassifier(reroutes=0).partial_fit(X, np.arange(400))
+
+
+@pytest.mark.parametrize("make", [online, lom_tree, forest, embedding, memory_tree])
 def test_files_are_streamed(make: Callable[[], Any], tmp_path: Path) -> None:
     path = tmp_path / "model.lg"
     model = make()

@@ -83,8 +83,9 @@ class MemoryTree {
 
   explicit MemoryTree(const MemoryTreeOptions& options);
   // What save() wrote. Throws std::invalid_argument, naming what does not hold, unless every invariant does. With
-  // `for_prediction` there are weights alone, and the model cannot learn.
-  MemoryTree(const MemoryTreeOptions& options, const ArrayReader& saved, bool for_prediction);
+  // `for_prediction` there are weights alone, and the model cannot learn. `check_only` goes through all of it and keeps
+  // neither examples nor regressors: nothing may be asked of such a model.
+  MemoryTree(const MemoryTreeOptions& options, const ArrayReader& saved, bool for_prediction, bool check_only = false);
 
   MemoryTree(const MemoryTree&) = delete;
   MemoryTree& operator=(const MemoryTree&) = delete;
@@ -154,7 +155,7 @@ class MemoryTree {
   void take_out(std::uint32_t entry);
   void save_leaves(ArrayWriter& out) const;
   void load_seen(const ArrayReader& saved, std::uint64_t examples);
-  void load_leaves(const ArrayReader& saved, std::uint64_t reached);
+  void load_leaves(const ArrayReader& saved, std::uint64_t reached, bool check_only);
   // Routers, in the order of their nodes; the similarity; and the classifiers, in the order of their labels.
   template <typename Tree, typename Visit>
   static void for_each_regressor(Tree& tree, Visit&& visit) {
