@@ -1,8 +1,13 @@
+#include <nanobind/stl/tuple.h>
+
+#include <memory>
 #include <optional>
 #include <shared_mutex>
 #include <string>
 #include <string_view>
+#include <tuple>
 #include <utility>
+#include <vector>
 
 #include "arrays.hpp"
 #include "dict_archive.hpp"
@@ -134,17 +139,24 @@ void register_text(nb::module_& module) {
           },
           nb::arg("indptr").noconvert(), nb::arg("ids").noconvert(), nb::arg("values").noconvert(), nb::arg("threads"))
       .def(
-          "add_all",
-          [](TextFeatures& self, const nb::list& given, unsigned threads) {
-            const Texts texts(given);
+          "weighted",
+          [](const TextFeatures& self, const nb::list& given, bool as_next, unsigned threads) {
+            std::vector<std::unique_ptr<Rows>> held;
+            std::vector<RowView> counts;
+            for (nb::handle part : given) {
+              const auto arrays = nb::cast<std::tuple<In<std::int64_t>, In<FeatureId>, In<float>>>(part, false);
+              held.push_back(std::apply([](const auto&... one) { return std::make_unique<Rows>(one...); }, arrays));
+              counts.push_back(*held.back());
+            }
             TextRows rows;
             {
               const WithoutGil without_gil;
-              rows = self.add_all(texts.views(), threads);
+              rows = self.weighted(counts, as_next, threads);
             }
             return as_tuple(std::move(rows));
           },
-          nb::arg("texts"), nb::arg("threads"), "Counts texts, then gives rows weighted by all of them.")
+          nb::arg("counts"), nb::arg("as_next"), nb::arg("threads"),
+          "Rows of counts, all parts below one another, as documents counted already or as the next.")
       .def(
           "learn",
           [](TextFeatures& self, const In<std::int64_t>& indptr, const In<FeatureId>& ids, const In<float>& values,

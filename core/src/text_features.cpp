@@ -249,12 +249,12 @@ class Counter {
   std::vector<Unit> units_;
 };
 
-// Puts rows below one another.
-TextRows joined(std::vector<TextRows>& parts, unsigned threads) {
-  if (parts.size() == 1) return std::move(parts.front());
+// Puts rows below one another; `done(i)` is called as soon as a part is no longer needed.
+template <typename Part, typename Done>
+TextRows joined(std::span<Part> parts, unsigned threads, Done&& done) {
   TextRows all;
   std::vector<std::size_t> begins{0};
-  for (const TextRows& part : parts) {
+  for (const Part& part : parts) {
     const auto begin = static_cast<std::int64_t>(begins.back());
     for (std::size_t row = 1; row < part.indptr.size(); ++row) all.indptr.push_back(begin + part.indptr[row]);
     begins.push_back(begins.back() + part.ids.size());
@@ -265,7 +265,7 @@ TextRows joined(std::vector<TextRows>& parts, unsigned threads) {
     const auto begin = static_cast<std::ptrdiff_t>(begins[i]);
     std::ranges::copy(parts[i].ids, all.ids.begin() + begin);
     std::ranges::copy(parts[i].values, all.values.begin() + begin);
-    parts[i] = TextRows{};
+    done(i);
   });
   return all;
 }
@@ -297,7 +297,8 @@ TextRows TextFeatures::count(std::span<const std::string_view> texts, unsigned t
         const std::size_t end = std::min((block + 1) * kBlock, texts.size());
         for (std::size_t row = block * kBlock; row < end; ++row) counter.count(texts[row], parts[block]);
       });
-  return joined(parts, threads);
+  if (parts.size() == 1) return std::move(parts.front());
+  return joined(std::span(parts), threads, [&](std::size_t part) { parts[part] = {}; });
 }
 
 TextFeatures::Moment TextFeatures::moment(std::uint64_t documents) { return {documents, log_of(1 + documents)}; }
@@ -372,6 +373,16 @@ TextRows TextFeatures::transform(std::span<const std::string_view> texts, unsign
   return rows;
 }
 
+TextRows TextFeatures::weighted(std::span<const RowView> counts, bool as_next, unsigned threads) const {
+  if (std::ranges::any_of(counts, &RowView::dense)) throw std::invalid_argument("counts must be sparse rows");
+  TextRows rows = joined(counts, threads, [](std::size_t) {});
+  if (std::ranges::any_of(rows.ids, [&](FeatureId id) { return id >= options_.columns; })) {
+    throw std::invalid_argument("an id is out of range");
+  }
+  weigh(rows, as_next ? 1 : 0, threads);
+  return rows;
+}
+
 // Every thread has columns of its own, in which it goes from document to document.
 template <typename Use>
 void TextFeatures::each_share(const RowView& counts, unsigned threads, Use&& use) const {
@@ -392,13 +403,6 @@ void TextFeatures::add(const RowView& counts, unsigned threads) {
   n_documents_ += counts.size();
   if (documents_.empty()) return;
   each_share(counts, threads, [&](std::size_t, std::size_t j) { ++documents_[counts.ids[j]]; });
-}
-
-TextRows TextFeatures::add_all(std::span<const std::string_view> texts, unsigned threads) {
-  TextRows rows = count(texts, threads);
-  add(rows.view(), threads);
-  weigh(rows, 0, threads);
-  return rows;
 }
 
 TextRows TextFeatures::learn(const RowView& counts, unsigned threads) {

@@ -558,8 +558,10 @@ class TextFeatures:
 
     def add(self, indptr: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], ids: Annotated[NDArray[numpy.uint32], dict(shape=(None,), order='C', device='cpu', writable=False)], values: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu', writable=False)], threads: int) -> None: ...
 
-    def add_all(self, texts: list, threads: int) -> tuple:
-        """Counts texts, then gives rows weighted by all of them."""
+    def weighted(self, counts: list, as_next: bool, threads: int) -> tuple:
+        """
+        Rows of counts, all parts below one another, as documents counted already or as the next.
+        """
 
     def learn(self, indptr: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], ids: Annotated[NDArray[numpy.uint32], dict(shape=(None,), order='C', device='cpu', writable=False)], values: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu', writable=False)], threads: int) -> tuple: ...
 

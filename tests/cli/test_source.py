@@ -2,12 +2,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
+from threading import active_count, get_ident
 from typing import Any
 
 import numpy as np
 import pytest
 
-from labelgrove import ParameterError
+from labelgrove import FileFormatError, ParameterError
 from labelgrove.cli._options import Reading
 from labelgrove.cli.streams._source import CHUNK_ROWS, Source
 
@@ -87,3 +88,34 @@ def test_texts_are_shuffled_with_their_labels(make_texts: Any) -> None:
     assert shuffled.text is not None
     pairs = zip(shuffled.text, shuffled.labels, strict=True)
     assert sorted(pairs) == sorted(zip(plain.text, plain.labels, strict=True))
+
+
+def test_files_are_read_ahead_where_there_is_a_thread_for_it(widening: Path) -> None:
+    def told(items: Iterator[Any]) -> Iterator[tuple[int, Any]]:
+        for item in items:
+            yield get_ident(), item
+
+    with Source(str(widening), reading=Reading("xmlc")) as source:
+        for threads, elsewhere in ((1, False), (2, True)):
+            found = list(source.ahead(told(source.chunks()), threads))
+            assert [chunk.n_rows for _, chunk in found] == [CHUNK_ROWS, CHUNK_ROWS, 452]
+            assert {thread != get_ident() for thread, _ in found} == {elsewhere}
+
+
+def test_what_is_read_ahead_of_a_mistake_comes_before_it(tmp_path: Path) -> None:
+    path = tmp_path / "rows.txt"
+    path.write_text("0 1:1\n" * (3 * CHUNK_ROWS) + "0 x\n")
+    with Source(str(path), reading=Reading("xmlc")) as source:
+        chunks = source.ahead(source.chunks(), 2)
+        for _ in range(3):
+            assert next(chunks).n_rows == CHUNK_ROWS
+        with pytest.raises(FileFormatError, match=":3073: "):
+            next(chunks)
+
+
+def test_nothing_is_read_on_after_the_one_who_takes_has_stopped(widening: Path) -> None:
+    with Source(str(widening), reading=Reading("xmlc")) as source:
+        items = source.ahead(iter(range(1, 10**9)), 2)
+        assert next(items) == 1
+        items.close()  # type: ignore[attr-defined]
+        assert active_count() == 1

@@ -10,9 +10,16 @@ import pytest
 from sklearn.base import clone
 
 import labelgrove
-from labelgrove import DataError, ModelStateError, OnlinePLTClassifier, ParameterError
+from labelgrove import (
+    DataError,
+    ModelStateError,
+    OnlinePLTClassifier,
+    ParameterError,
+    PLTClassifier,
+)
 from labelgrove import TextClassifier as Classifier
-from labelgrove.text import TextFeatures
+from labelgrove.models._text_classifier import counter_of
+from labelgrove.text import CountedTexts, TextFeatures
 
 TEXTS = ["one text", "another text", "", "one more text of one", "\ud800 half", "last text"]
 LABELS = [["a"], ["b"], ["a"], ["a", "c"], ["b"], ["c"]]
@@ -33,6 +40,29 @@ def test_words_keep_their_columns_and_embeddings_have_their_length() -> None:
     assert np.allclose(lengths, [0.25, 0.25, 0, 0.25, 0.25, 0.25])
     assert np.allclose(both.transform(["tea"])[:, 64:].toarray(), 0.25 / np.sqrt(3))
     assert len(both.get_feature_names_out()) == 67
+
+
+@pytest.mark.parametrize("embeddings", [None, letters])
+def test_texts_counted_beforehand_are_texts(embeddings: Any) -> None:
+    def new(classifier: Any) -> Any:
+        return Classifier(classifier, TextFeatures(n_features=64, embeddings=embeddings))
+
+    count = counter_of(new(PLTClassifier()), 2)
+    parts = [count(TEXTS[:1]), count(TEXTS[1:4]), count(TEXTS[4:])]
+    counted = CountedTexts.of(part for part in parts if isinstance(part, CountedTexts))
+    assert len(counted) == 6
+    for classifier in (PLTClassifier(), OnlinePLTClassifier()):
+        expected = new(classifier).fit(TEXTS, LABELS)
+        assert new(classifier).fit(counted, LABELS).fingerprint() == expected.fingerprint()
+        scores = expected.predict_topk(TEXTS[1:5], 2)[1]
+        assert np.array_equal(expected.predict_topk(counted[1:5], 2)[1], scores)
+    online = new(OnlinePLTClassifier())
+    for part, a, b in zip(parts, (0, 1, 4), (1, 4, 6), strict=True):
+        online.partial_fit(part, LABELS[a:b])
+    expected = new(OnlinePLTClassifier()).partial_fit(TEXTS, LABELS)
+    assert online.fingerprint() == expected.fingerprint()
+    whole = new(OnlinePLTClassifier()).partial_fit(counted, LABELS)
+    assert whole.fingerprint() == expected.fingerprint()
 
 
 @pytest.mark.parametrize("cut", [1, 4])

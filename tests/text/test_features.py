@@ -78,6 +78,13 @@ def assert_same(found: Any, expected: list[dict[int, float]]) -> None:
         )
 
 
+def weighted(engine: Any, documents: list[str]) -> Any:
+    parts = [engine.count(some, 2) for some in (documents[:1], documents[1:])]
+    for part in parts:
+        engine.add(*part, 2)
+    return engine.weighted(parts, False, 2)
+
+
 @pytest.mark.parametrize("variant", VARIANTS, ids=str)
 @settings(max_examples=30)
 @given(documents=texts, asked=texts)
@@ -92,7 +99,7 @@ def test_the_core_is_the_twin(variant: dict[str, Any], documents: Any, asked: An
     assert_same(engine.transform(asked, 1), [twin.transform(text) for text in asked])
     at_once = _core.TextFeatures(options)
     assert_same(
-        at_once.add_all(documents, 2),
+        weighted(at_once, documents),
         [twin.weigh(twin.count(text), twin.n_documents, twin.documents) for text in documents],
     )
 
@@ -198,7 +205,7 @@ def test_predicting_changes_nothing_and_is_what_learning_next_would_give() -> No
     after = features.state()
     assert before[0] == after[0]
     assert all(np.array_equal(before[1][name], after[1][name]) for name in before[1])
-    learnt = features.learn(features.counted(["one text is another"], 1), 0, 1, 1)
+    learnt = features.learn(features.counted(["one text is another"], 1).rows, 0, 1, 1)
     known = np.isin(learnt.ids, X.indices)
     ratio = learnt.values[known] / X.data  # but for words that nobody has seen before
     assert np.allclose(ratio[:3], ratio[0])

@@ -60,11 +60,12 @@ class TextFeatures {
   TextRows count(std::span<const std::string_view> texts, unsigned threads) const;
   // Rows of texts as they would be if each were learnt next.
   TextRows transform(std::span<const std::string_view> texts, unsigned threads) const;
+  // The same of texts whose features were counted, all parts below one another; or, unless `as_next`, rows of documents
+  // that are among those counted. Throws std::invalid_argument if a column is out of range.
+  TextRows weighted(std::span<const RowView> counts, bool as_next, unsigned threads) const;
 
   // Counts documents whose features were counted.
   void add(const RowView& counts, unsigned threads);
-  // Counts documents, then weights each by all of them.
-  TextRows add_all(std::span<const std::string_view> texts, unsigned threads);
   // One document after another: each is counted, then weighted as things stand. Any cut into calls and any number of
   // threads give the same.
   TextRows learn(const RowView& counts, unsigned threads);

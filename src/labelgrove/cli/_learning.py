@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -17,7 +17,7 @@ from labelgrove._interrupts import held_back
 from labelgrove._parameters import size_from
 from labelgrove.cli._application import INTERRUPTED
 from labelgrove.cli._checkpoints import Checkpoints
-from labelgrove.cli._models import Model, check_can_write, inputs_of
+from labelgrove.cli._models import Model, check_can_write, inputs_of, threads_of
 from labelgrove.cli.streams import _numbers
 from labelgrove.cli.streams._console import say, say_error, show_pairs, write_json
 from labelgrove.cli.streams._output import refuse_inputs
@@ -27,8 +27,10 @@ from labelgrove.data import Examples
 from labelgrove.data._mapped import is_mapped
 from labelgrove.evaluation import StreamRecord
 from labelgrove.evaluation._progressive import predict_then_learn
-from labelgrove.models import PLTClassifier
+from labelgrove.models import PLTClassifier, TextClassifier
+from labelgrove.models._text_classifier import counter_of
 from labelgrove.reporting import write_stream_report
+from labelgrove.text import CountedTexts
 
 #: Rows that are predicted before a batch of at least so many is learnt.
 SAMPLE = 256
@@ -122,7 +124,7 @@ def learn_from(
     if checkpoints is not None:
         state.go_on(checkpoints)
     line = ProgressLine("learning", source.total, source.share_read)
-    learnt, seen = state.examples, 0
+    learnt, seen, threads = state.examples, 0, threads_of(model)
     begin = perf_counter() - state.seconds
     try:
         with shown(line):
@@ -130,17 +132,19 @@ def learn_from(
                 if passes > 1:
                     line.restart(f"pass {number}/{passes}", source.total)
                 done = 0
-                for batch in _batches(
+                batches = _batches(
                     source, first_pass=number == 1, all_predicted=state.all_predicted
-                ):
+                )
+                given = _given(state.model, batches, source.path, threads, skip=learnt - seen)
+                for batch, X in source.ahead(given, threads):
                     seen += batch.n_rows
-                    if seen > learnt:
+                    if X is not None:
                         with held_back():
-                            learn_batch(state, batch, source.path, predict=number == 1)
+                            learn_batch(state, batch, X, source.path, predict=number == 1)
                             state.examples += batch.n_rows
                     done += batch.n_rows
                     line.update(done, facts(state))
-                    if checkpoints is not None and seen > learnt and checkpoints.are_due():
+                    if checkpoints is not None and X is not None and checkpoints.are_due():
                         state.seconds = perf_counter() - begin
                         state.keep(checkpoints)
                 state.passes = number
@@ -157,18 +161,52 @@ def _fit_from(model: Model, source: Source) -> Learning:
     begin = perf_counter()
     try:
         with shown(line):
-            examples = source.whole(line.update)
-        if examples is not None:
-            done = examples.n_rows
-            X = inputs_of(model, examples, source.path)
+            X, labels = _read(model, source, line)
+        if len(labels) > 0:
+            done = len(labels)
             title = f"learning from {_numbers.counted(done, 'example')}"
             with shown(ShareLine(title, lambda: model.fit_progress)):
-                model.fit(X, _targets(model, examples, source.path))
+                model.fit(X, labels)
             state.examples, state.passes = done, 1
     except KeyboardInterrupt:
         state.stopped = True
     state.seconds = perf_counter() - begin
     return state
+
+
+def _read(model: Model, source: Source, line: ProgressLine) -> tuple[Any, Any]:
+    """Read all examples: what the model takes of them, and their labels."""
+    if not isinstance(model, TextClassifier):
+        examples = source.whole(line.update)
+        if examples is None:
+            return None, []
+        return inputs_of(model, examples, source.path), examples.labels
+    parts: list[Any] = []
+    labels: list[Any] = []
+    threads = threads_of(model)
+    for batch, X in _given(model, source.ahead(source.chunks(), threads), source.path, threads):
+        parts.append(X)
+        labels += batch.labels
+        line.update(len(labels))
+    if parts and isinstance(parts[0], CountedTexts):
+        return CountedTexts.of(parts), labels
+    return [text for part in parts for text in part], labels
+
+
+def _given(
+    model: Model, batches: Iterable[Examples], path: str, threads: int, skip: int = 0
+) -> Iterator[tuple[Examples, Any]]:
+    """Give with examples what the model takes of them, but for the first so many."""
+    count = None
+    if isinstance(model, TextClassifier):
+        count = counter_of(model, max(threads - 1, 1))  # one reads meanwhile, or learns
+    for batch in batches:
+        skip -= batch.n_rows
+        if skip >= 0:
+            yield batch, None
+            continue
+        X = inputs_of(model, batch, path)
+        yield batch, X if count is None else count(X)
 
 
 def learn_in_pieces(
@@ -214,7 +252,7 @@ def _begins_at_once(model: Model) -> bool:
     return hasattr(model, "fit_progress") and not hasattr(model, "n_classes_")
 
 
-def learn_batch(state: Learning, batch: Examples, path: str, *, predict: bool) -> None:
+def learn_batch(state: Learning, batch: Examples, X: Any, path: str, *, predict: bool) -> None:
     """Predict a batch, count the hits, then learn it.
 
     Parameters
@@ -223,13 +261,14 @@ def learn_batch(state: Learning, batch: Examples, path: str, *, predict: bool) -
         Counts and model, changed in place.
     batch : Examples
         Rows that the model has not seen.
+    X : texts or rows
+        What the model takes of them.
     path : str
         Their file's name, for messages.
     predict : bool
         False on later passes, when the rows have been seen and a prediction would flatter.
     """
     model: Any = state.model
-    X = inputs_of(model, batch, path)
     try:
         targets = _targets(state.model, batch, path)
         if predict:

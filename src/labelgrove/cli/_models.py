@@ -12,6 +12,7 @@ from typing import Any
 
 import labelgrove
 from labelgrove._errors import DataError, ModelFileError, ParameterError
+from labelgrove._parameters import thread_count
 from labelgrove.cli._application import trusting
 from labelgrove.cli._options import parse_settings, settable
 from labelgrove.cli._trees import read_tree
@@ -61,6 +62,18 @@ def estimator_of(model: Model) -> Any:
         The model.
     """
     return model.classifier_ if isinstance(model, TextClassifier) else model
+
+
+def threads_of(model: Model) -> int:
+    """Tell how many threads a model may use.
+
+    Parameters
+    ----------
+    model : Model
+        The model.
+    """
+    learner: Any = model.classifier if isinstance(model, TextClassifier) else model
+    return thread_count(learner.n_jobs)
 
 
 def inputs_of(model: Model, examples: Examples, path: str) -> Any:

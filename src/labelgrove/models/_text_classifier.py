@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from os import PathLike
 from typing import Any, Self
 
@@ -19,7 +19,7 @@ from labelgrove.models._names import NamesLearnt, check_names, with_names
 from labelgrove.models._online_plt import OnlinePLTClassifier
 from labelgrove.models._shared import SharedModel
 from labelgrove.models.explanations._explanation import Explanation
-from labelgrove.text import FrontEnd, HashedText, TextFeatures
+from labelgrove.text import CountedTexts, FrontEnd, HashedText, TextFeatures
 from labelgrove.vocabulary import Vocabulary
 
 
@@ -594,7 +594,7 @@ tree_, statistics_, compaction_, second_stage_, vocabulary_, fit_progress
         else:
             # Counted and weighted run by run, as they are learnt: between two runs the front end
             # has seen what the classifier has learnt, and nothing else.
-            rows = self.text_.counted(X, thread_count(classifier.n_jobs))
+            rows = self.text_.counted(X, thread_count(classifier.n_jobs)).rows
             prepare = self.text_.learn
         try:
             classifier._partial_fit(rows, y, classes, sample_weight, patience, prepare, again=again)
@@ -646,3 +646,17 @@ def text_classifier(
     model = TextClassifier(clone(classifier), clone(text), classifier.vocabulary_, names)
     model.classifier_, model.text_ = classifier, text
     return model
+
+
+def counter_of(
+    model: TextClassifier, threads: int
+) -> Callable[[list[str]], CountedTexts | list[str]]:
+    """Give a function that does, before the model is given texts, all that can be done before.
+
+    Another thread may call it while the model learns. Where names of labels are learnt texts come
+    back as they are.
+    """
+    front = clone(model.text_) if hasattr(model, "text_") else model._fresh()[1]
+    if model.names is not None or isinstance(front, HashedText):
+        return lambda texts: texts
+    return lambda texts: front.counted(texts, threads)

@@ -15,6 +15,7 @@ from labelgrove._errors import NotLearnedError, ParameterError
 from labelgrove._parameters import choice, flag, integer, real, thread_count
 from labelgrove._validation import Rows
 from labelgrove.text._checked import Span, checked_texts
+from labelgrove.text._counted import CountedTexts
 from labelgrove.text._embeddings import (
     GIVEN,
     Embed,
@@ -394,27 +395,30 @@ class TextFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
                 spans.append(Span(a, b, whole[a:b], is_run=True))
         return spans
 
-    def rows(self, texts: Iterable[str], threads: int) -> Rows:
+    def rows(self, texts: Iterable[str] | CountedTexts, threads: int) -> Rows:
         """As `transform`, for the estimators.
 
         Parameters
         ----------
-        texts : iterable of str
+        texts : iterable of str, or CountedTexts
         threads : int
 
         Returns
         -------
         Rows
         """
-        engine, given = self._started(), list(checked_texts(texts))
+        engine = self._started()
+        if isinstance(texts, CountedTexts):
+            return self._weighted(texts, threads, as_next=True)
+        given = list(checked_texts(texts))
         return self._rows(engine.transform(given, threads), given)
 
-    def fit_rows(self, texts: Iterable[str], threads: int) -> Rows:
+    def fit_rows(self, texts: Iterable[str] | CountedTexts, threads: int) -> Rows:
         """As `fit_transform`, for the estimators.
 
         Parameters
         ----------
-        texts : iterable of str
+        texts : iterable of str, or CountedTexts
         threads : int
 
         Returns
@@ -422,25 +426,35 @@ class TextFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
         Rows
         """
         engine = _core.TextFeatures(self._options())
-        given = list(checked_texts(texts))
-        rows = engine.add_all(given, threads)
-        self._start(engine)
-        return self._rows(rows, given)
+        if isinstance(texts, CountedTexts):
+            self._start(engine)
+            counts = texts
+        else:
+            given = list(checked_texts(texts))
+            found = engine.count(given, threads)
+            self._start(engine)
+            counts = CountedTexts((self._rows(found, given),))
+        for part in counts.parts:
+            engine.add(*self._without_meaning(part.arrays)[0], threads)
+        return self._weighted(counts, threads, as_next=False)
 
-    def counted(self, texts: Iterable[str], threads: int) -> Rows:
-        """How often each feature occurs in documents that are to be learnt.
+    def counted(self, texts: Iterable[str] | CountedTexts, threads: int) -> CountedTexts:
+        """How often each feature occurs in texts. Nothing depends on what was counted before.
 
         Parameters
         ----------
-        texts : iterable of str
+        texts : iterable of str, or CountedTexts
         threads : int
 
         Returns
         -------
-        Rows
+        CountedTexts
         """
-        engine, given = self._started(), list(checked_texts(texts))
-        return self._rows(engine.count(given, threads), given)
+        engine = self._started()
+        if isinstance(texts, CountedTexts):
+            return texts
+        given = list(checked_texts(texts))
+        return CountedTexts((self._rows(engine.count(given, threads), given),))
 
     def learn(self, counts: Rows, begin: int, end: int, threads: int) -> Rows:
         """Count some of the documents one by one, each weighted as things stand then.
@@ -448,7 +462,7 @@ class TextFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
         Parameters
         ----------
         counts : Rows
-            What `counted` gave.
+            The rows that `counted` gave.
         begin, end : int
             The documents; any cut gives the same.
         threads : int
@@ -459,13 +473,11 @@ class TextFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
             As many as those given; those outside ``begin`` to ``end`` are empty.
         """
         part = slice(int(counts.indptr[begin]), int(counts.indptr[end]))
-        arrays = counts.indptr[begin : end + 1] - part.start, counts.ids[part], counts.values[part]
-        engine = self._started()
-        if self._embedding_size:
-            arrays, meaning = taken_apart(arrays, self._embedding_size)
-            learnt = appended(engine.learn(*arrays, threads), meaning, self.n_features)
-        else:
-            learnt = engine.learn(*arrays, threads)
+        indptr, ids, values = counts.indptr[begin : end + 1], counts.ids[part], counts.values[part]
+        own, meaning = self._without_meaning((indptr - part.start, ids, values))
+        learnt = self._started().learn(*own, threads)
+        if meaning is not None:
+            learnt = appended(learnt, meaning, self.n_features)
         ends, ids, values = learnt
         indptr = np.zeros(counts.n_rows + 1, np.int64)
         indptr[begin : end + 1] = ends
@@ -661,6 +673,19 @@ class TextFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
             meaning = unit_rows(self._embed(), texts, self._embedding_size)
             arrays = appended(arrays, meaning * np.float32(self.embedding_weight), self.n_features)
         return Rows(*arrays, len(texts), self._n_features_out, dense=False)
+
+    def _without_meaning(self, rows: Triple) -> tuple[Triple, npt.NDArray[np.float32] | None]:
+        """Take the embeddings away that `_rows` has added."""
+        return taken_apart(rows, self._embedding_size) if self._embedding_size else (rows, None)
+
+    def _weighted(self, counts: CountedTexts, threads: int, *, as_next: bool) -> Rows:
+        """Rows of documents counted already, or as they would be if each were the next."""
+        parts = [self._without_meaning(part.arrays) for part in counts.parts]
+        own, meanings = zip(*parts, strict=True)
+        arrays: Triple = self._started().weighted(list(own), as_next, threads)
+        if self._embedding_size:
+            arrays = appended(arrays, np.concatenate(meanings), self.n_features)
+        return Rows(*arrays, len(counts), self._n_features_out, dense=False)
 
     @property
     def _n_features_out(self) -> int:

@@ -47,7 +47,8 @@ def demo(
     begin = perf_counter()
     with table.shown():
         for batch in _batches(limit, held_out):
-            learn_batch(state, _as_examples(batch), _SOURCE, predict=True)
+            examples = _as_examples(batch)
+            learn_batch(state, examples, examples.text, _SOURCE, predict=True)
             table.add(state, batch[-1].name)
     seconds = perf_counter() - begin
     if table.n_examples == 0:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from dataclasses import replace
 from types import TracebackType
-from typing import cast
+from typing import TypeVar, cast
 
 import numpy as np
 import scipy.sparse as sp
@@ -21,6 +23,11 @@ AnyLabels = list[tuple[str, ...]] | list[tuple[int, ...]]
 
 #: Rows that are read, predicted and learnt together.
 CHUNK_ROWS = 1024
+
+#: Chunks that are read while others are learnt.
+_AHEAD = 2
+
+T = TypeVar("T")
 
 
 class Source:
@@ -112,6 +119,30 @@ class Source:
             seen += part.n_rows
             yield part
         self.total = seen
+
+    def ahead(self, items: Iterator[T], threads: int) -> Iterator[T]:
+        """Go through what is made of the chunks, in a thread of its own, ahead of who takes it.
+
+        Not where there is no thread for it, nor where reading may wait for ever, as at a pipe.
+
+        Parameters
+        ----------
+        items : iterator
+            Closed as this is; the item at hand then is waited for.
+        threads : int
+            How many there may be.
+        """
+        if threads < 2 or self.share_read() is None:
+            yield from items
+            return
+        thread = ThreadPoolExecutor(1)
+        try:
+            coming = deque(thread.submit(next, items, None) for _ in range(_AHEAD))
+            while (item := coming.popleft().result()) is not None:
+                coming.append(thread.submit(next, items, None))
+                yield item
+        finally:
+            thread.shutdown(cancel_futures=True)
 
     def whole(self, told: Callable[[int], None] | None = None) -> Examples | None:
         """All examples at once; those of a data set on disk stay there. None if there is none.
