@@ -57,6 +57,11 @@ format: $(VENV)/.ready  ## rewrite the sources in the house's style
 types: build $(VENV)/.ready  ## the strict type checker
 	$(BIN)/mypy
 
+.PHONY: clang
+clang: build/clang/.configured  ## the tests of the core as Clang compiles them
+	$(BIN)/cmake --build --preset clang
+	$(BIN)/ctest --preset clang
+
 .PHONY: asan
 asan: build/asan/.configured $(VENV)/.ready  ## the tests under AddressSanitizer and UndefinedBehaviorSanitizer
 	$(BIN)/cmake --build --preset asan

@@ -6,6 +6,12 @@ if(NOT CMAKE_CXX_COMPILER_ID MATCHES "^(GNU|Clang|AppleClang)$")
     "${CMAKE_CXX_COMPILER_ID}. On Windows choose clang-cl: cmake -T ClangCL.")
 endif()
 
+if((CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_CXX_COMPILER_VERSION VERSION_LESS 12)
+   OR (CMAKE_CXX_COMPILER_ID STREQUAL "Clang" AND CMAKE_CXX_COMPILER_VERSION VERSION_LESS 14))
+  message(FATAL_ERROR "LabelGrove needs GCC 12 or Clang 14, or newer; found "
+    "${CMAKE_CXX_COMPILER_ID} ${CMAKE_CXX_COMPILER_VERSION}. CXX names another one.")
+endif()
+
 # clang-cl reads MSVC's command line and takes the flags of Clang behind a prefix.
 if(MSVC)
   set(LABELGROVE_FLAG_PREFIX "/clang:")
@@ -21,8 +27,8 @@ endfunction()
 add_library(labelgrove_flags INTERFACE)
 
 # Nobody reads errno or floating-point exceptions. Never -ffast-math: sums must not be reordered
-# and NaN must stay NaN. Outside the kernels a product and a sum are never contracted: an inlined
-# copy of a function must give the same bits as every other copy of it.
+# and NaN must stay NaN. Compilers never contract a product and a sum: a copy of a function must give
+# the same bits as every other copy of it. Kernels that fuse them say so.
 labelgrove_prefixed_flags(math_flags -fno-math-errno -fno-trapping-math -ffp-contract=off)
 target_compile_options(labelgrove_flags INTERFACE ${math_flags})
 
@@ -31,11 +37,8 @@ if(MSVC)
   target_compile_definitions(labelgrove_flags INTERFACE NOMINMAX)
 else()
   target_compile_options(labelgrove_flags INTERFACE
-    -Wall -Wextra -Wpedantic -Wconversion -Wshadow -Wnon-virtual-dtor)
-  if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
-    # A note about vectors in signatures of C functions; no such signature leaves the library.
-    target_compile_options(labelgrove_flags INTERFACE -Wno-psabi)
-  endif()
+    -Wall -Wextra -Wpedantic -Wconversion -Wshadow -Wnon-virtual-dtor
+    -Wno-psabi)  # vectors in signatures: none of these leaves its source file
 endif()
 if(LABELGROVE_WARNINGS_AS_ERRORS)
   labelgrove_prefixed_flags(werror -Werror)

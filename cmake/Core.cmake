@@ -5,11 +5,9 @@ file(GLOB core_headers CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/core/include/lab
 set(kernel_sources "${PROJECT_SOURCE_DIR}/core/src/kernels.cpp"
                    "${PROJECT_SOURCE_DIR}/core/src/compact_kernels.cpp")
 
-# Products and sums may be fused here: a kernel is never inlined elsewhere. A property of the files,
-# as those flags come last: after labelgrove_flags, which forbid it everywhere. Not in the kernels
-# that give the same bits on every processor.
-labelgrove_prefixed_flags(contract -ffp-contract=fast)
-set_source_files_properties(${kernel_sources} PROPERTIES COMPILE_OPTIONS "${contract}")
+# Products and sums are fused here where a processor can: see lanes.hpp. Not in the kernels that give
+# the same bits on every processor.
+set_source_files_properties(${kernel_sources} PROPERTIES COMPILE_DEFINITIONS LABELGROVE_FUSE)
 list(APPEND kernel_sources "${PROJECT_SOURCE_DIR}/core/src/exact_kernels.cpp"
                            "${PROJECT_SOURCE_DIR}/core/src/vector_kernels.cpp")
 list(REMOVE_ITEM core_sources ${kernel_sources})

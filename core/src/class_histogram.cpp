@@ -61,7 +61,7 @@ void ClassHistogram::weigh(const ClassCount& count, float weight) {
     weights_ = std::make_unique<double[]>(room_);
     for (std::uint32_t i = 0; i < size_; ++i) total_weight_ += weights_[i] = static_cast<double>(counts_[i].reached);
   }
-  weights_[&count - counts_.get()] += static_cast<double>(weight);
+  weights_[place_of(count)] += static_cast<double>(weight);
   total_weight_ += static_cast<double>(weight);
 }
 

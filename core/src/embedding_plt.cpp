@@ -144,7 +144,7 @@ void EmbeddingPlt::Visits::take(std::size_t labels) {
   if (labels == 0) all.push_back({kAboveRoot, slot, slot});
   if (labels > 1) {
     std::ranges::sort(reached);
-    reached.erase(std::ranges::unique(reached).begin(), reached.end());
+    reached.erase(std::unique(reached.begin(), reached.end()), reached.end());
   }
   NodeId last = kNone;
   for (const std::uint64_t one : reached) {

@@ -1,7 +1,5 @@
 #include "labelgrove/forest_explain.hpp"
 
-#include <ranges>
-
 namespace labelgrove {
 namespace {
 
@@ -21,10 +19,10 @@ class Climber {
     std::vector<NodeId> up;
     for (; node != 0 && step_[node] == kNone; node = ways_in_[node].node) up.push_back(node);
     std::uint32_t last = step_[node];
-    for (const NodeId next : std::views::reverse(up)) {
-      ways_in_[next].before = last;
-      step_[next] = last = static_cast<std::uint32_t>(routes_.steps.size());
-      routes_.steps.push_back(ways_in_[next]);
+    for (auto next = up.rbegin(); next != up.rend(); ++next) {
+      ways_in_[*next].before = last;
+      step_[*next] = last = static_cast<std::uint32_t>(routes_.steps.size());
+      routes_.steps.push_back(ways_in_[*next]);
     }
     return last;
   }

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <functional>
 #include <limits>
-#include <ranges>
 
 namespace labelgrove {
 
@@ -159,8 +158,8 @@ float GroveSearcher::probability(std::size_t t, NodeId v) {
   path_.clear();
   for (; v != kAboveRoot; v = tree[v].parent) path_.push_back(v);
   float product = 1.0F;
-  for (const NodeId node : std::views::reverse(path_)) {
-    product *= open(t, tree[node].parent)[tree[node].slot];
+  for (auto node = path_.rbegin(); node != path_.rend(); ++node) {
+    product *= open(t, tree[*node].parent)[tree[*node].slot];
     if (!(product >= 0.0F)) product = 0.0F;  // NaN counts as 0
   }
   return product;

@@ -35,7 +35,7 @@ inline V<N> inverse_sqrt(V<N> v) {
 #endif
   if constexpr (N <= 4) r = (V<N>)_mm_rsqrt_ps((__m128)v);
 #endif
-  return r * (1.5F - (0.5F * v * r) * r);
+  return r * plus_product<N>(all<N>(1.5F), -0.5F * v * r, r);
 #else
   for (int i = 0; i < N; ++i) v[i] = 1.0F / std::sqrt(v[i]);
   return v;
@@ -71,10 +71,10 @@ struct AdaGrad {
       for (int k = 0; k < M; ++k) {
         float* w = rows[j] + at + k * N;
         const V<N> gx = g[k] * xj;
-        const V<N> grown = load<N>(w + state) + gx * gx;
+        const V<N> grown = plus_product<N>(load<N>(w + state), gx, gx);
         const V<N> sum = grown < most ? grown : most;
         store<N>(w + state, sum);
-        store<N>(w, load<N>(w) - (rate * gx) * inverse_sqrt<N>(eps + sum));
+        store<N>(w, plus_product<N>(load<N>(w), -rate * gx, inverse_sqrt<N>(eps + sum)));
       }
     }
   }
@@ -93,7 +93,7 @@ struct AddScaled {
     for (int k = 0; k < M; ++k) s[k] = load<N>(step + at + k * N);
     for (std::size_t j = 0; j < n; ++j) {
       float* w = rows[j] + at;
-      for (int k = 0; k < M; ++k) store<N>(w + k * N, load<N>(w + k * N) + s[k] * all<N>(x[j]));
+      for (int k = 0; k < M; ++k) store<N>(w + k * N, plus_product<N>(load<N>(w + k * N), s[k], all<N>(x[j])));
     }
   }
 };
@@ -117,7 +117,8 @@ struct RunMargin {
   template <int N, int M>
   void run(std::size_t at) const {
     V<N> products{};
-    for (int k = 0; k < M; ++k) products += load<N>(x + at + k * N) * load<N>(weights + at + k * N);
+    for (int k = 0; k < M; ++k)
+      products = plus_product<N>(products, load<N>(x + at + k * N), load<N>(weights + at + k * N));
     *sum += sum_of<N>(products);
   }
 };
@@ -135,8 +136,8 @@ struct RunMarginAndVariance {
     V<N> variances{};
     for (int k = 0; k < M; ++k) {
       const V<N> xs = load<N>(x + at + k * N);
-      products += xs * load<N>(weights + at + k * N);
-      variances += (xs * xs) * load<N>(weights + state + at + k * N);
+      products = plus_product<N>(products, xs, load<N>(weights + at + k * N));
+      variances = plus_product<N>(variances, xs * xs, load<N>(weights + state + at + k * N));
     }
     *margin += sum_of<N>(products);
     *variance += sum_of<N>(variances);
@@ -157,8 +158,8 @@ struct RunArow {
       const V<N> xs = load<N>(x + at + k * N);
       const V<N> variance = load<N>(w + state);
       const V<N> sx = variance * xs;
-      store<N>(w, load<N>(w) + step * sx);
-      store<N>(w + state, variance / (1.0F + (sx * xs) * inverse_r));
+      store<N>(w, plus_product<N>(load<N>(w), all<N>(step), sx));
+      store<N>(w + state, variance / plus_product<N>(all<N>(1.0F), sx * xs, all<N>(inverse_r)));
     }
   }
 };

@@ -216,8 +216,7 @@ void MemoryTree::learn_classifiers(NodeId leaf, const Features& x, std::span<con
     candidates_.insert(candidates_.end(), there.begin(), there.end());
   }
   std::ranges::sort(candidates_);
-  const auto repeated = std::ranges::unique(candidates_);
-  candidates_.erase(repeated.begin(), repeated.end());
+  candidates_.erase(std::unique(candidates_.begin(), candidates_.end()), candidates_.end());
   for (const LabelId label : candidates_) {
     const bool has = std::ranges::find(labels, label) != labels.end();
     classifiers_[label].learn(options_.learner, x, has ? 1.0F : -1.0F, weight, work_, kUnlikely);

@@ -216,7 +216,7 @@ void OnlineGrove::learn_and_tune(const Examples& examples, std::size_t begin, st
         candidates.insert(candidates.end(), found.begin(), found.end());
       }
       std::ranges::sort(candidates);
-      candidates.erase(std::ranges::unique(candidates).begin(), candidates.end());
+      candidates.erase(std::unique(candidates.begin(), candidates.end()), candidates.end());
       std::erase_if(candidates, [&](LabelId label) {
         float sum = 0.0F;
         for (std::size_t t = 0; t < trees_.size(); ++t) sum += trees_[t].probability(held[t], label);

@@ -61,7 +61,8 @@ std::vector<float> expected(const LinearBlock& block, const Features& x) {
   for (std::uint32_t j = 0; j < x.size; ++j) {
     const auto found = std::ranges::find(block.features, x.ids[j]);
     if (found == block.features.end()) continue;
-    rows.push_back(block.weights.data() + (found - block.features.begin() + 1) * std::size_t{block.children});
+    const auto row = static_cast<std::size_t>(found - block.features.begin()) + 1;
+    rows.push_back(block.weights.data() + row * block.children);
     values.push_back(x.values[j]);
   }
   std::vector<float> margins(block.children);
@@ -256,7 +257,7 @@ LinearBlock colliding_block(std::uint64_t most_multipliers, std::uint32_t first_
     }
   }
   std::ranges::sort(features);
-  features.erase(std::ranges::unique(features).begin(), features.end());
+  features.erase(std::unique(features.begin(), features.end()), features.end());
   block.features = features;
   Random random(first_hash);
   for (std::size_t i = 0; i < 2 * (features.size() + 1); ++i) block.weights.push_back(random.between(-1.0F, 1.0F));
@@ -279,7 +280,7 @@ TEST("compact rows: features that collide under every multiplier are kept in a s
         for (const FeatureId feature : linear.features) {
           if (random.chance(0.7)) x.ids.push_back(feature + (random.chance(0.2) ? 1 : 0));
         }
-        x.ids.erase(std::ranges::unique(x.ids).begin(), x.ids.end());
+        x.ids.erase(std::unique(x.ids.begin(), x.ids.end()), x.ids.end());
         for (std::size_t j = 0; j < x.ids.size(); ++j) x.values.push_back(random.between(-1.0F, 1.0F));
         CHECK(predicted(block, x.view()) == expected(linear, x.view()));
       }

@@ -148,7 +148,7 @@ TEST("LOMtree search: ranks all classes") {
       CHECK(j == 0 || ranked[j - 1].probability >= ranked[j].probability);
     }
     CHECK_NEAR(sum, 1.0, 1e-5);
-    for (const std::size_t k : {1, 2, 5}) {
+    for (const std::size_t k : {1U, 2U, 5U}) {
       const auto best = found_by(tree, all, stream.x[i], k);
       REQUIRE(best.size() == k);
       for (std::size_t j = 0; j < k; ++j) {

@@ -42,7 +42,7 @@ class ClassHistogram {
   bool weighted() const { return weights_ != nullptr; }
   // What the examples of a class weigh, `count` being one of all().
   double weight(const ClassCount& count) const {
-    return weights_ ? weights_[&count - counts_.get()] : static_cast<double>(count.reached);
+    return weights_ ? weights_[place_of(count)] : static_cast<double>(count.reached);
   }
   // What all examples weigh. REQUIRES: weighted().
   double total_weight() const { return total_weight_; }
@@ -55,6 +55,7 @@ class ClassHistogram {
 
  private:
   std::uint32_t place(LabelId label) const;
+  std::size_t place_of(const ClassCount& count) const { return static_cast<std::size_t>(&count - counts_.get()); }
   void make_room();
 
   std::unique_ptr<ClassCount[]> counts_;
