@@ -83,8 +83,11 @@ void BatchSolver::start(const NodeProblem& problem, std::span<const std::uint32_
   turns_.assign(problem.size(), {});
   margins_.assign(stride_, 0.0F);
   targets_.assign(stride_, -1.0F);
-  costs_.assign(stride_, 1.0F);
+  costs_.assign(stride_, 0.0F);
+  softness_.assign(stride_, 0.0F);
+  changes_.assign(stride_, 0.0F);
   steps_.assign(stride_, 0.0F);
+  cost_ = 0.0F;
 }
 
 void BatchSolver::choose_order(std::uint32_t pass, bool everyone, std::uint64_t stream) {
@@ -108,67 +111,70 @@ void BatchSolver::prefetch(const NodeProblem& problem, const NodeExamples& targe
 float BatchSolver::visit(const Features& x, float square, const NodeExamples& targets, std::size_t i, float cost) {
   const Kernels& kernel = kernels();
   kernel.table_margins(weights_.data(), stride_, x.ids, x.values, x.size, stride_, margins_.data());
-  set_targets(targets, i, cost);
   float* duals = duals_.data() + i * stride_;
-  float violation = 0.0F;
-  switch (options_.loss) {
-    case BatchLoss::squared_hinge:
-      violation = step_squared_hinge(duals, square);
-      break;
-    case BatchLoss::log:
-      violation = step_log(duals, square);
-      break;
-    case BatchLoss::softmax:
-      violation = step_softmax(duals, square);
-      break;
-  }
+  set_cost(std::max(cost, kLeastCost));
+  set_positives(targets, i, cost);
+  const float violation = find_steps(duals, square);
+  forget_positives(targets, i);
   if (violation <= kStill * options_.tolerance) return violation;
-  for (std::uint32_t c = 0; c < columns_; ++c) duals[c] += steps_[c];
-  if (options_.loss != BatchLoss::softmax) {
-    for (std::uint32_t c = 0; c < columns_; ++c) steps_[c] *= targets_[c];
-  }
+  for (std::uint32_t c = 0; c < columns_; ++c) duals[c] += changes_[c];
   kernel.table_add_scaled(weights_.data(), stride_, x.ids, x.values, x.size, stride_, steps_.data());
   return violation;
 }
 
-void BatchSolver::set_targets(const NodeExamples& targets, std::size_t i, float cost) {
-  std::fill_n(targets_.begin(), columns_, -1.0F);
-  std::fill_n(costs_.begin(), columns_, std::max(cost, kLeastCost));
+void BatchSolver::set_cost(float cost) {
+  if (cost == cost_) return;
+  cost_ = cost;
+  std::ranges::fill(costs_, cost);
+  std::ranges::fill(softness_, 0.5F / cost);
+}
+
+void BatchSolver::set_positives(const NodeExamples& targets, std::size_t i, float cost) {
   for (std::uint64_t p = targets.ends[i]; p < targets.ends[i + 1]; ++p) {
-    const std::uint32_t child = targets.positives[p];
-    if (child >= column_of_.size() || column_of_[child] == kNone) continue;
-    targets_[column_of_[child]] = 1.0F;
-    if (targets.costs != nullptr) costs_[column_of_[child]] = std::max(cost * targets.costs[p], kLeastCost);
+    const std::uint32_t column = column_of(targets.positives[p]);
+    if (column == kNone) continue;
+    targets_[column] = 1.0F;
+    if (targets.costs == nullptr) continue;
+    costs_[column] = std::max(cost * targets.costs[p], kLeastCost);
+    softness_[column] = 0.5F / costs_[column];
   }
 }
 
-// Hsieh et al. (2008), Algorithm 1 for L2-SVM: the exact minimum along a_i >= 0, whose derivative is
-// y m - 1 + a_i / (2 C).
-float BatchSolver::step_squared_hinge(const float* duals, float square) {
-  const float* margins = margins_.data();
-  const float* targets = targets_.data();
-  const float* costs = costs_.data();
-  float* steps = steps_.data();
-  float worst = 0.0F;
-  for (std::uint32_t c = 0; c < columns_; ++c) {
-    const float soft = 0.5F / costs[c];
-    const float gain = (1.0F - targets[c] * margins[c]) - duals[c] * soft;
-    steps[c] = std::max(-duals[c], gain / (square + soft));
-    worst = std::max(worst, duals[c] > 0.0F ? std::fabs(gain) : gain);
+void BatchSolver::forget_positives(const NodeExamples& targets, std::size_t i) {
+  for (std::uint64_t p = targets.ends[i]; p < targets.ends[i + 1]; ++p) {
+    const std::uint32_t column = column_of(targets.positives[p]);
+    if (column == kNone) continue;
+    targets_[column] = -1.0F;
+    if (targets.costs == nullptr) continue;
+    costs_[column] = cost_;
+    softness_[column] = 0.5F / cost_;
   }
-  return worst;
+}
+
+// Into changes_ and steps_; returns how far the worst derivative is from optimal.
+float BatchSolver::find_steps(const float* duals, float square) {
+  switch (options_.loss) {
+    case BatchLoss::log:
+      return find_log_steps(duals, square);
+    case BatchLoss::softmax:
+      return find_softmax_steps(duals, square);
+    default:
+      return exact_kernels().hinge_steps(margins_.data(), targets_.data(), softness_.data(), duals, square, columns_,
+                                         changes_.data(), steps_.data());
+  }
 }
 
 // Towards C sigma(-y m), where a_i is at the optimum, by the step 1 / (1 + C |x|^2 / 4) that never harms, the loss's
 // second derivative being at most 1/4 (Shalev-Shwartz & Zhang 2013, section 6.2).
-float BatchSolver::step_log(const float* duals, float square) {
+float BatchSolver::find_log_steps(const float* duals, float square) {
   float* shares = margins_.data();
   float worst = 0.0F;
   for (std::uint32_t c = 0; c < columns_; ++c) shares[c] *= -targets_[c];
   exact_kernels().sigmoid(shares, columns_, shares);
   for (std::uint32_t c = 0; c < columns_; ++c) {
     const float gain = costs_[c] * shares[c] - duals[c];
-    steps_[c] = gain / (1.0F + 0.25F * costs_[c] * square);
+    changes_[c] = gain / (1.0F + 0.25F * costs_[c] * square);
+    steps_[c] = changes_[c] * targets_[c];
     worst = std::max(worst, std::fabs(gain) / costs_[c]);
   }
   return worst;
@@ -176,7 +182,7 @@ float BatchSolver::step_log(const float* duals, float square) {
 
 // Likewise for all siblings at once: towards C (y - p), the second derivatives of the multinomial loss being at most
 // 1/2 in every direction.
-float BatchSolver::step_softmax(const float* duals, float square) {
+float BatchSolver::find_softmax_steps(const float* duals, float square) {
   float* shares = margins_.data();
   softmax(shares, columns_);
   const auto right = static_cast<std::size_t>(std::ranges::max_element(targets_) - targets_.begin());
@@ -184,7 +190,7 @@ float BatchSolver::step_softmax(const float* duals, float square) {
   float worst = 0.0F;
   for (std::uint32_t c = 0; c < columns_; ++c) {
     const float gain = cost * ((c == right ? 1.0F : 0.0F) - shares[c]) - duals[c];
-    steps_[c] = gain / (1.0F + 0.5F * cost * square);
+    steps_[c] = changes_[c] = gain / (1.0F + 0.5F * cost * square);
     worst = std::max(worst, std::fabs(gain) / cost);
   }
   return worst;

@@ -4,10 +4,10 @@
 #include <atomic>
 #include <cmath>
 #include <iterator>
+#include <limits>
 #include <numeric>
 #include <utility>
 
-#include "labelgrove/feature_map.hpp"
 #include "labelgrove/node_problem.hpp"
 #include "labelgrove/parallel.hpp"
 
@@ -32,11 +32,15 @@ struct Task {
   std::size_t tiles() const { return (children.size() + tile - 1) / tile; }
 };
 
-// What was learnt for some children of a node.
+// What was learnt for some children of a node: the weights that are kept, by row of the node's table.
 struct Tile {
   std::vector<std::uint32_t> children;
-  std::vector<FeatureId> features;  // of rows 1, 2, …
-  std::vector<float> weights;       // (features + 1, children), the bias first
+  std::vector<float> bias;          // by child
+  std::vector<std::uint32_t> rows;  // increasing
+  std::vector<FeatureId> features;  // of the rows
+  std::vector<std::uint64_t> ends;  // where each row's weights end
+  std::vector<std::uint32_t> columns;
+  std::vector<float> weights;
 };
 
 // What a class of examples costs in all, by child: positives, and the rest of the node's examples.
@@ -69,22 +73,31 @@ Tile constant_tile(const TrainingOptions& options, const Balance& balance, std::
   const bool positive = balance.positives[child] > 0;
   const double cost = positive ? balance.positive[child] : balance.all;
   const auto margin = static_cast<float>(constant_margin(options.solver, cost));
-  return {{child}, {}, {positive ? margin : -margin}};
+  return {{child}, {positive ? margin : -margin}, {}, {}, {}, {}, {}};
 }
 
 // Rows in which no weight reaches the threshold are dropped.
 Tile keep_weights(const TrainingOptions& options, const NodeProblem& problem, const BatchSolver& solver,
                   std::span<const std::uint32_t> children) {
-  Tile tile{{children.begin(), children.end()}, {}, {}};
-  const auto is_kept = [&](float w) { return w != 0.0F && std::fabs(w) >= options.weight_threshold; };
-  for (std::uint32_t r = 0; r < problem.table_rows(); ++r) {
-    const auto row = solver.weights().subspan(std::size_t{r} * solver.stride(), children.size());
-    if (r == 0) {
-      for (const float w : row) tile.weights.push_back(w * options.solver.bias);
-    } else if (std::ranges::any_of(row, is_kept)) {
-      tile.features.push_back(problem.features()[r - 1]);
-      for (const float w : row) tile.weights.push_back(is_kept(w) ? w : 0.0F);
+  Tile tile;
+  tile.children.assign(children.begin(), children.end());
+  const std::size_t stride = solver.stride();  // behind the columns stand zeros
+  const float* row = solver.weights().data();
+  for (std::size_t c = 0; c < children.size(); ++c) tile.bias.push_back(row[c] * options.solver.bias);
+  const float least = std::max(options.weight_threshold, std::numeric_limits<float>::denorm_min());
+  for (std::uint32_t r = 1; r < problem.table_rows(); ++r) {
+    row += stride;
+    bool any = false;
+    for (std::size_t c = 0; c < stride; ++c) any |= std::fabs(row[c]) >= least;  // mostly in vain, and vectorised
+    if (!any) continue;
+    for (std::size_t c = 0; c < children.size(); ++c) {
+      if (!(std::fabs(row[c]) >= least)) continue;
+      tile.columns.push_back(children[c]);
+      tile.weights.push_back(row[c]);
     }
+    tile.rows.push_back(r);
+    tile.features.push_back(problem.features()[r - 1]);
+    tile.ends.push_back(tile.weights.size());
   }
   return tile;
 }
@@ -112,20 +125,45 @@ std::vector<Tile> learn(const TrainingOptions& options, const TrainingSet& data,
   return tiles;
 }
 
-CompactedBlock assemble(Link link, std::uint32_t children, std::span<const Tile> tiles) {
-  LinearBlock block{link, 1.0F, children, {}, {}};
-  FeatureMap map;
-  for (const Tile& tile : tiles) {
-    for (const FeatureId feature : tile.features) map.find_or_insert(feature);
+// Calls take(row, feature, first weight, how many) for every row of a tile.
+template <typename Take>
+void for_each_row(const Tile& tile, Take&& take) {
+  std::uint64_t begin = 0;
+  for (std::size_t i = 0; i < tile.rows.size(); begin = tile.ends[i++]) {
+    take(tile.rows[i], tile.features[i], begin, tile.ends[i] - begin);
   }
-  block.features.assign(map.features().begin(), map.features().end());
-  block.weights.resize((map.size() + std::size_t{1}) * children);
+}
+
+CompactedBlock assemble(Link link, std::uint32_t children, std::vector<Tile> tiles) {
+  std::ranges::sort(tiles, {}, [](const Tile& tile) { return tile.children.front(); });
+  SparseBlock block{link, 1.0F, std::vector<float>(children), {}, {0}, {}, {}};
+  std::size_t rows = 0;
   for (const Tile& tile : tiles) {
-    const float* next = tile.weights.data();
-    for (std::size_t r = 0; r <= tile.features.size(); ++r) {
-      const std::size_t row = r == 0 ? 0 : map.find(tile.features[r - 1]) + std::size_t{1};
-      for (const std::uint32_t child : tile.children) block.weights[row * children + child] = *next++;
-    }
+    if (!tile.rows.empty()) rows = std::max<std::size_t>(rows, tile.rows.back() + std::size_t{1});
+    for (std::size_t c = 0; c < tile.children.size(); ++c) block.bias[tile.children[c]] = tile.bias[c];
+  }
+  std::vector<std::uint64_t> next(rows);  // by row of the node's table: how many weights, then where the next belongs
+  std::vector<FeatureId> features(rows);
+  for (const Tile& tile : tiles) {
+    for_each_row(tile, [&](std::uint32_t row, FeatureId feature, std::uint64_t, std::uint64_t n) {
+      next[row] += n;
+      features[row] = feature;
+    });
+  }
+  for (std::size_t row = 0; row < rows; ++row) {
+    const std::uint64_t n = std::exchange(next[row], block.ends.back());
+    if (n == 0) continue;
+    block.features.push_back(features[row]);
+    block.ends.push_back(block.ends.back() + n);
+  }
+  block.children.resize(block.ends.back());
+  block.weights.resize(block.ends.back());
+  for (const Tile& tile : tiles) {
+    for_each_row(tile, [&](std::uint32_t row, FeatureId, std::uint64_t first, std::uint64_t n) {
+      std::copy_n(tile.columns.data() + first, n, block.children.data() + next[row]);
+      std::copy_n(tile.weights.data() + first, n, block.weights.data() + next[row]);
+      next[row] += n;
+    });
   }
   return compacted(block, {});
 }

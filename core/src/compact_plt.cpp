@@ -104,13 +104,13 @@ void write_compact(std::span<const TreeView> trees, std::uint64_t examples_seen,
   std::vector<const LabelTree*> label_trees;
   for (const TreeView& one : trees) label_trees.push_back(&one.tree());
   std::vector<CompactedBlock> blocks;
-  for (const NodeBlock* block : inner_blocks(trees)) blocks.push_back(compacted(block->linear(), how));
+  for (const NodeBlock* block : inner_blocks(trees)) blocks.push_back(compacted(sparse(block->linear()), how));
   write_blocks(label_trees, examples_seen, how.type, blocks, out);
 }
 
 std::uint64_t compact_bytes(std::span<const TreeView> trees, const Compaction& how) {
   std::uint64_t bytes = 0;
-  for (const NodeBlock* block : inner_blocks(trees)) bytes += compacted_bytes(block->linear(), how);
+  for (const NodeBlock* block : inner_blocks(trees)) bytes += compacted_bytes(sparse(block->linear()), how);
   return bytes;
 }
 
@@ -119,7 +119,7 @@ float threshold_for(std::span<const TreeView> trees, WeightType type, std::uint6
   const auto fits = [&](float threshold) {
     std::atomic<std::uint64_t> bytes = 0;
     parallel_for(blocks.size(), threads, [&](std::size_t i) {
-      if (bytes <= most_bytes) bytes += compacted_bytes(blocks[i]->linear(), {type, threshold});
+      if (bytes <= most_bytes) bytes += compacted_bytes(sparse(blocks[i]->linear()), {type, threshold});
     });
     return bytes <= most_bytes;
   };

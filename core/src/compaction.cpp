@@ -19,26 +19,37 @@ constexpr float kMostInt8 = 127.0F;
 // Weights as they are stored.
 class Encoder {
  public:
-  Encoder(const LinearBlock& block, const Compaction& how) : block_(block), how_(how), inverse_(block.children) {
+  Encoder(const SparseBlock& block, const Compaction& how)
+      : block_(block), how_(how), columns_(static_cast<std::uint32_t>(block.bias.size())), inverse_(columns_) {
     if (how.type != WeightType::int8) return;
     // One scale a column: siblings are learnt apart, and their weights differ in size more than those of one
     // classifier.
-    std::vector<float> most(block.children, 0.0F);
-    for (std::size_t i = block.children; i < block.weights.size(); ++i) {
-      float& column = most[i % block.children];
+    std::vector<float> most(columns_, 0.0F);
+    for (std::size_t i = 0; i < block.weights.size(); ++i) {
+      float& column = most[block.children[i]];
       if (std::isfinite(block.weights[i])) column = std::max(column, std::abs(block.weights[i]));
     }
-    for (std::uint32_t c = 0; c < block.children; ++c) {
+    for (std::uint32_t c = 0; c < columns_; ++c) {
       scale_.push_back(most[c] / kMostInt8);
       inverse_[c] = scale_[c] > 0.0F ? 1.0F / scale_[c] : 0.0F;
     }
   }
 
+  std::uint32_t columns() const { return columns_; }
   const std::vector<float>& scale() const { return scale_; }
 
-  // The bits of a weight; 0 if it is not stored.
-  std::uint32_t operator()(std::size_t row, std::uint32_t c) const {
-    const float w = block_.weights[row * block_.children + c];
+  // Calls take(column, bits) for the weights of a row that are stored.
+  template <typename Take>
+  void for_each(std::size_t row, Take&& take) const {
+    for (std::uint64_t i = block_.ends[row]; i < block_.ends[row + 1]; ++i) {
+      const std::uint32_t bits = bits_of(block_.weights[i], block_.children[i]);
+      if (bits != 0) take(block_.children[i], bits);
+    }
+  }
+
+ private:
+  // 0 for a weight that is not stored.
+  std::uint32_t bits_of(float w, std::uint32_t c) const {
     if (w == 0.0F || std::abs(block_.scale * w) < how_.threshold) return 0;
     switch (how_.type) {
       case WeightType::float32:
@@ -54,9 +65,9 @@ class Encoder {
     }
   }
 
- private:
-  const LinearBlock& block_;
+  const SparseBlock& block_;
   Compaction how_;
+  std::uint32_t columns_;
   std::vector<float> scale_;
   std::vector<float> inverse_;
 };
@@ -88,13 +99,14 @@ struct KeptRow {
   std::uint32_t row;
   RowSize size;
 };
-std::vector<KeptRow> kept_rows(const LinearBlock& block, const Compaction& how, const Encoder& encode) {
+std::vector<KeptRow> kept_rows(const SparseBlock& block, const Compaction& how, const Encoder& encoder) {
   std::vector<KeptRow> kept;
+  kept.reserve(block.features.size());
   for (std::uint32_t i = 0; i < block.features.size(); ++i) {
     std::uint32_t weights = 0;
-    for (std::uint32_t c = 0; c < block.children; ++c) weights += encode(i + std::size_t{1}, c) != 0 ? 1 : 0;
+    encoder.for_each(i, [&](std::uint32_t, std::uint32_t) { ++weights; });
     if (weights == 0 && !how.lossless()) continue;
-    kept.push_back({block.features[i], i + 1, size_of_row(weights, block.children, how.type)});
+    kept.push_back({block.features[i], i, size_of_row(weights, encoder.columns(), how.type)});
   }
   return kept;
 }
@@ -113,26 +125,34 @@ std::uint64_t index_bytes(std::uint64_t features, FeatureId largest) {
   return sizeof(CompactRows::Pair) * bitmap_pairs(largest) + sizeof(std::uint32_t) * features;
 }
 
-void append(std::vector<std::uint8_t>& bytes, std::uint32_t value, std::size_t size) {
-  for (std::size_t i = 0; i < size; ++i) bytes.push_back(static_cast<std::uint8_t>(value >> (8 * i)));
+// Little-endian.
+void write(std::uint32_t value, std::size_t size, std::uint8_t* to) {
+  for (std::size_t i = 0; i < size; ++i) to[i] = static_cast<std::uint8_t>(value >> (8 * i));
 }
 
-void append_row(const KeptRow& row, const Encoder& encode, std::uint32_t columns, WeightType type,
-                std::vector<std::uint8_t>& bytes) {
-  const std::size_t wide = column_bytes(columns);
-  const RowForm form = row.size.form;
-  const std::uint32_t marks[] = {row.size.weights, masked_row<std::uint32_t>(), dense_row<std::uint32_t>()};
-  append(bytes, marks[static_cast<std::size_t>(form)], wide);
-  const std::size_t mask = bytes.size();
-  if (form == RowForm::masked) bytes.resize(mask + mask_bytes(columns), 0);
-  for (std::uint32_t c = 0; c < columns && form != RowForm::dense; ++c) {
-    if (encode(row.row, c) == 0) continue;
-    if (form == RowForm::sparse) append(bytes, c, wide);
-    else bytes[mask + c / 8] = static_cast<std::uint8_t>(bytes[mask + c / 8] | 1U << c % 8);
-  }
-  for (std::uint32_t c = 0; c < columns; ++c) {
-    const std::uint32_t bits = encode(row.row, c);
-    if (form == RowForm::dense || bits != 0) append(bytes, bits, value_bytes(type));
+void append_row(const KeptRow& row, const Encoder& encoder, WeightType type, std::vector<std::uint8_t>& bytes) {
+  const std::size_t wide = column_bytes(encoder.columns());
+  const std::size_t size = value_bytes(type);
+  const std::size_t begin = bytes.size();
+  bytes.resize(begin + row.size.bytes);
+  std::uint8_t* const at = bytes.data() + begin + wide;
+  std::size_t i = 0;
+  switch (row.size.form) {
+    case RowForm::sparse:
+      write(row.size.weights, wide, at - wide);
+      return encoder.for_each(row.row, [&](std::uint32_t c, std::uint32_t bits) {
+        write(c, wide, at + i * wide);
+        write(bits, size, at + row.size.weights * wide + i++ * size);
+      });
+    case RowForm::masked:
+      write(masked_row<std::uint32_t>(), wide, at - wide);
+      return encoder.for_each(row.row, [&](std::uint32_t c, std::uint32_t bits) {
+        at[c / 8] = static_cast<std::uint8_t>(at[c / 8] | 1U << c % 8);
+        write(bits, size, at + mask_bytes(encoder.columns()) + i++ * size);
+      });
+    case RowForm::dense:
+      write(dense_row<std::uint32_t>(), wide, at - wide);
+      return encoder.for_each(row.row, [&](std::uint32_t c, std::uint32_t bits) { write(bits, size, at + c * size); });
   }
 }
 
@@ -188,15 +208,30 @@ void index_row(FeatureId feature, std::uint32_t offset, const std::uint32_t* at,
 
 }  // namespace
 
-CompactedBlock compacted(const LinearBlock& block, const Compaction& how) {
-  const Encoder encode(block, how);
-  std::vector<KeptRow> kept = kept_rows(block, how, encode);
+SparseBlock sparse(const LinearBlock& block) {
+  SparseBlock out{block.link, block.scale, {}, block.features, {0}, {}, {}};
+  out.bias.assign(block.weights.begin(), block.weights.begin() + block.children);
+  for (std::size_t i = 1; i <= block.features.size(); ++i) {
+    for (std::uint32_t c = 0; c < block.children; ++c) {
+      const float weight = block.weights[i * block.children + c];
+      if (weight == 0.0F) continue;
+      out.children.push_back(c);
+      out.weights.push_back(weight);
+    }
+    out.ends.push_back(out.weights.size());
+  }
+  return out;
+}
+
+CompactedBlock compacted(const SparseBlock& block, const Compaction& how) {
+  const Encoder encoder(block, how);
+  std::vector<KeptRow> kept = kept_rows(block, how, encoder);
   CompactedBlock out;
   out.link = block.link;
   out.link_scale = block.scale;
   out.features = static_cast<std::uint32_t>(kept.size());
-  out.bias.assign(block.weights.begin(), block.weights.begin() + block.children);
-  out.scale = encode.scale();
+  out.bias = block.bias;
+  out.scale = encoder.scale();
   const std::vector<std::uint32_t> places = start_index(kept, out);
   std::uint64_t bytes = 0;
   for (const KeptRow& row : kept) bytes += row.size.bytes;
@@ -204,7 +239,7 @@ CompactedBlock compacted(const LinearBlock& block, const Compaction& how) {
   for (std::size_t i = 0; i < kept.size(); ++i) {
     if (out.rows.size() + kept[i].size.bytes >= kNone) throw std::length_error("a block's rows would take 4 GiB");
     index_row(kept[i].feature, static_cast<std::uint32_t>(out.rows.size()), places.empty() ? nullptr : &places[i], out);
-    append_row(kept[i], encode, block.children, how.type, out.rows);
+    append_row(kept[i], encoder, how.type, out.rows);
   }
   if (out.multiplier == kBitmap) {
     std::uint32_t rank = 0;
@@ -216,9 +251,9 @@ CompactedBlock compacted(const LinearBlock& block, const Compaction& how) {
   return out;
 }
 
-std::uint64_t compacted_bytes(const LinearBlock& block, const Compaction& how) {
-  const Encoder encode(block, how);
-  const std::vector<KeptRow> kept = kept_rows(block, how, encode);
+std::uint64_t compacted_bytes(const SparseBlock& block, const Compaction& how) {
+  const Encoder encoder(block, how);
+  const std::vector<KeptRow> kept = kept_rows(block, how, encoder);
   FeatureId largest = 0;
   std::uint64_t bytes = 0;
   for (const KeptRow& row : kept) {

@@ -102,6 +102,48 @@ struct Sigmoid {
   }
 };
 
+// The largest lane.
+template <int N>
+inline float largest_of(V<N> v) {
+  float lanes[Pack<N>::kBytes / sizeof(float)];
+  std::memcpy(lanes, &v, sizeof v);
+  for (int half = N / 2; half > 0; half /= 2) {
+    for (int i = 0; i < half; ++i) lanes[i] = lanes[i + half] > lanes[i] ? lanes[i + half] : lanes[i];
+  }
+  return lanes[0];
+}
+
+struct HingeSteps {
+  const float* margins;
+  const float* targets;
+  const float* softness;
+  const float* duals;
+  float square;
+  float* changes;
+  float* steps;
+  float* worst;
+
+  template <int N, int M>
+  void run(std::size_t at) const {
+    V<N> most{};
+    for (const std::size_t end = at + N * M; at < end; at += N) {
+      const V<N> y = load<N>(targets + at);
+      const V<N> soft = load<N>(softness + at);
+      const V<N> a = load<N>(duals + at);
+      const V<N> gain = (1.0F - y * load<N>(margins + at)) - a * soft;
+      const V<N> towards = gain / (square + soft);
+      const V<N> change = -a < towards ? towards : -a;
+      store<N>(changes + at, change);
+      store<N>(steps + at, change * y);
+      const V<N> size = (V<N>)((typename Pack<N>::Int)gain & 0x7FFFFFFF);
+      const V<N> violation = a > 0.0F ? size : gain;
+      most = violation > most ? violation : most;
+    }
+    const float found = largest_of<N>(most);
+    *worst = found > *worst ? found : *worst;
+  }
+};
+
 struct Exponential {
   const float* in;
   float* out;
@@ -129,12 +171,18 @@ void arow(BFloat16* const* rows, const float* x, const std::uint32_t* noise, std
   else for_each_tile(columns, Arow<false>{rows, x, noise, n, state, step, inverse_r});
 }
 void sigmoid(const float* in, std::size_t n, float* out) { for_each_tile(n, Sigmoid{in, out}); }
+float hinge_steps(const float* margins, const float* targets, const float* softness, const float* a, float square,
+                  std::size_t columns, float* changes, float* steps) {
+  float worst = 0.0F;
+  for_each_tile(columns, HingeSteps{margins, targets, softness, a, square, changes, steps, &worst});
+  return worst;
+}
 void exponential(const float* in, std::size_t n, float* out) { for_each_tile(n, Exponential{in, out}); }
 
 }  // namespace
 
 extern const ExactKernels LABELGROVE_CONCAT(exact_kernels_, LABELGROVE_KERNEL_VARIANT);
-const ExactKernels LABELGROVE_CONCAT(exact_kernels_, LABELGROVE_KERNEL_VARIANT){margins, variances, arow, sigmoid,
-                                                                                exponential};
+const ExactKernels LABELGROVE_CONCAT(exact_kernels_, LABELGROVE_KERNEL_VARIANT){margins, variances,   arow,
+                                                                                sigmoid, hinge_steps, exponential};
 
 }  // namespace labelgrove

@@ -48,12 +48,30 @@ SplitWeights split_weights(const Interpolation& interpolation, std::span<const L
   return weights;
 }
 
+namespace {
+
+// Puts labels in the order in which they go to the front. Where all weigh the same, that order counts only around the
+// one at which the front ends.
+void sort_for_front(std::span<const double> keys, std::span<const double> weights, double share,
+                    std::span<std::uint32_t> order) {
+  std::iota(order.begin(), order.end(), 0U);
+  const auto before = [&](std::uint32_t a, std::uint32_t b) { return keys[a] != keys[b] ? keys[a] > keys[b] : a < b; };
+  if (!std::ranges::all_of(weights, [&](double weight) { return weight == weights.front(); })) {
+    std::ranges::sort(order, before);
+    return;
+  }
+  const auto last = static_cast<std::size_t>(share * static_cast<double>(order.size()));
+  const auto from = order.begin() + static_cast<std::ptrdiff_t>(std::max<std::size_t>(last, 2) - 2);
+  std::ranges::nth_element(order, from, before);
+  std::partial_sort(from, from + std::min<std::ptrdiff_t>(4, order.end() - from), order.end(), before);
+}
+
+}  // namespace
+
 void assign_sides(std::span<const double> keys, std::span<const double> weights, double share,
                   std::vector<std::uint32_t>& order, std::span<std::uint8_t> front) {
   order.resize(keys.size());
-  std::iota(order.begin(), order.end(), 0U);
-  std::ranges::sort(order,
-                    [&](std::uint32_t a, std::uint32_t b) { return keys[a] != keys[b] ? keys[a] > keys[b] : a < b; });
+  sort_for_front(keys, weights, share, order);
   std::ranges::fill(front, std::uint8_t{0});
   const double wanted = share * std::accumulate(weights.begin(), weights.end(), 0.0);
   double missing = wanted;

@@ -19,7 +19,7 @@ struct Held {
   CompactedBlock arrays;
   CompactRows rows;
 
-  Held(const LinearBlock& block, const Compaction& how) : arrays(compacted(block, how)) {
+  Held(const LinearBlock& block, const Compaction& how) : arrays(compacted(sparse(block), how)) {
     arrays.rows.resize(arrays.rows.size() + kBytesBehind, 0xFF);  // what lies behind does not matter
     rows = {block.children,
             how.type,
@@ -153,10 +153,10 @@ TEST("compaction: the bytes that are foretold are those that it takes, and fall 
     std::uint64_t before = std::numeric_limits<std::uint64_t>::max();
     for (const float threshold : {0.0F, 0.1F, 0.5F, 1.0F, 1.9F, std::numeric_limits<float>::infinity()}) {
       const Compaction how{type, threshold};
-      const CompactedBlock block = compacted(linear, how);
+      const CompactedBlock block = compacted(sparse(linear), how);
       const std::uint64_t bytes = block.rows.size() + sizeof(std::uint32_t) * block.offsets.size() +
                                   sizeof(CompactRows::Pair) * block.index.size();
-      CHECK_EQ(compacted_bytes(linear, how), bytes);
+      CHECK_EQ(compacted_bytes(sparse(linear), how), bytes);
       CHECK(bytes <= before);
       before = bytes;
     }
@@ -270,7 +270,7 @@ TEST("compact rows: features that collide under every multiplier are kept in a s
     for (const WeightType type : {WeightType::float32, WeightType::int8}) {
       Held held(linear, {type, 0.0F});
       CHECK_EQ(held.rows.multiplier, kSortedList);
-      CHECK(held.bytes() + 8 * held.arrays.index.size() <= compacted_bytes(linear, {type, 0.0F}));
+      CHECK(held.bytes() + 8 * held.arrays.index.size() <= compacted_bytes(sparse(linear), {type, 0.0F}));
       const CompactBlock block = held.block(linear);
       CHECK_EQ(block.linear().features.size(), linear.features.size());
       if (type != WeightType::float32) continue;

@@ -137,6 +137,40 @@ TEST("exact kernels: every variant learns as plain loops do, to the last bit, at
   }
 }
 
+TEST("exact kernels: every variant moves dual variables as a plain loop does, to the last bit, at every width") {
+  Random random(3);
+  for (std::size_t columns = 0; columns <= kMostColumns; ++columns) {
+    const float square = random.between(0.0F, 2.0F);
+    const std::vector<float> margins = random_floats(random, columns);
+    std::vector<float> targets(columns);
+    std::vector<float> softness(columns);
+    std::vector<float> duals(columns);
+    for (std::size_t c = 0; c < columns; ++c) {
+      targets[c] = random.chance(0.2) ? 1.0F : -1.0F;
+      softness[c] = random.between(0.1F, 1.0F);
+      duals[c] = random.chance(0.5) ? 0.0F : random.between(0.0F, 2.0F);
+    }
+    std::vector<float> changes(columns + 1, kUntouched);
+    std::vector<float> steps(columns + 1, kUntouched);
+    float worst = 0.0F;
+    for (std::size_t c = 0; c < columns; ++c) {
+      const float gain = (1.0F - targets[c] * margins[c]) - duals[c] * softness[c];
+      changes[c] = std::max(-duals[c], gain / (square + softness[c]));
+      steps[c] = changes[c] * targets[c];
+      worst = std::max(worst, duals[c] > 0.0F ? std::abs(gain) : gain);
+    }
+    for (const ExactKernels* kernel : variants()) {
+      std::vector<float> changed(columns + 1, kUntouched);
+      std::vector<float> stepped(columns + 1, kUntouched);
+      CHECK_EQ(kernel->hinge_steps(margins.data(), targets.data(), softness.data(), duals.data(), square, columns,
+                                   changed.data(), stepped.data()),
+               worst);
+      CHECK(same_bits(changed, changes));
+      CHECK(same_bits(stepped, steps));
+    }
+  }
+}
+
 TEST("bfloat16: noise rounds to either neighbour, so that the mean is the number") {
   const float number = 1.0F + 0.3F * 0x1p-7F;
   std::uint32_t up = 0;

@@ -630,7 +630,7 @@ TEST("sibling block: what it inherits and has not learnt yet is as if it had row
       batch.features.push_back(f);
       for (int c = 0; c < 3; ++c) batch.weights.push_back(random.chance(0.4) ? random.between(-2.0F, 2.0F) : 0.0F);
     }
-    CompactedBlock arrays = compacted(batch, {});
+    CompactedBlock arrays = compacted(sparse(batch), {});
     arrays.rows.resize(arrays.rows.size() + kBytesBehind);
     const CompactRows rows{3,
                            WeightType::float32,

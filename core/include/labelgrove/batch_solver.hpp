@@ -67,10 +67,13 @@ class BatchSolver {
   void choose_order(std::uint32_t pass, bool everyone, std::uint64_t stream);
   void prefetch(const NodeProblem& problem, const NodeExamples& targets, std::size_t i) const;
   float visit(const Features& x, float square, const NodeExamples& targets, std::size_t i, float cost);
-  void set_targets(const NodeExamples& targets, std::size_t i, float cost);
-  float step_squared_hinge(const float* duals, float square);
-  float step_log(const float* duals, float square);
-  float step_softmax(const float* duals, float square);
+  std::uint32_t column_of(std::uint32_t child) const { return child < column_of_.size() ? column_of_[child] : kNone; }
+  void set_cost(float cost);
+  void set_positives(const NodeExamples& targets, std::size_t i, float cost);
+  void forget_positives(const NodeExamples& targets, std::size_t i);
+  float find_steps(const float* duals, float square);
+  float find_log_steps(const float* duals, float square);
+  float find_softmax_steps(const float* duals, float square);
 
   SolverOptions options_;
   std::uint32_t columns_ = 0;
@@ -82,11 +85,14 @@ class BatchSolver {
   RoomVector<float> duals_;               // (examples, stride): a_i; with softmax y_i a_i
   std::vector<Turn> turns_;               // by example
   std::vector<std::uint32_t> order_;
-  // Of the example visited, by column:
+  // Of the example visited, by column; between visits those of an example without positives stand there.
   std::vector<float> margins_;
   std::vector<float> targets_;
   std::vector<float> costs_;
-  std::vector<float> steps_;
+  std::vector<float> softness_;  // 1 / (2 C)
+  std::vector<float> changes_;   // of dual variables
+  std::vector<float> steps_;     // of weights, for a feature of value 1
+  float cost_ = 0.0F;            // of columns that are not positive
 };
 
 }  // namespace labelgrove

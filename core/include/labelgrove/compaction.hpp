@@ -31,10 +31,22 @@ struct CompactedBlock {
   std::vector<float> scale;
 };
 
+// A LinearBlock without the weights that are 0.
+struct SparseBlock {
+  Link link = Link::logistic;
+  float scale = 1.0F;
+  std::vector<float> bias;              // by child
+  std::vector<FeatureId> features;      // of rows 0, 1, …
+  std::vector<std::uint64_t> ends{0};   // the i-th row has the weights from ends[i] to ends[i + 1]
+  std::vector<std::uint32_t> children;  // of the weights, increasing within a row
+  std::vector<float> weights;
+};
+SparseBlock sparse(const LinearBlock& block);
+
 // Throws std::length_error if the rows would take 4 GiB.
-CompactedBlock compacted(const LinearBlock& block, const Compaction& how);
+CompactedBlock compacted(const SparseBlock& block, const Compaction& how);
 // The most bytes that such a block's arrays take, without biases and scales, of which none is dropped.
-std::uint64_t compacted_bytes(const LinearBlock& block, const Compaction& how);
+std::uint64_t compacted_bytes(const SparseBlock& block, const Compaction& how);
 
 // Rounds to IEEE half precision, ties to even; what is too large becomes the largest finite number, and NaN becomes 0.
 std::uint16_t to_half(float value);

@@ -1,4 +1,4 @@
-// Loops of online learning by AROW and of prediction, whose results are the same to the last bit on every processor:
+// Loops of learning and of prediction whose results are the same to the last bit on every processor:
 // each column is computed by the same operations, wherever it stands, and no product is fused with a sum.
 #pragma once
 
@@ -27,6 +27,13 @@ struct ExactKernels {
 
   // out[c] = 1 / (1 + exp(-in[c])).
   void (*sigmoid)(const float* in, std::size_t n, float* out);
+
+  // Squared hinge (Hsieh et al. 2008, Algorithm 1 for L2-SVM): where the dual variables a[c] >= 0 of an example have
+  // their minimum, each along its own axis. With the derivative g = y m - 1 + softness[c] a, changes[c] becomes
+  // max(-a, -g / (square + softness[c])), and steps[c] that times y = targets[c]. Returns how far the worst derivative
+  // is from optimal: |g|, or -g where a is 0; 0 if there is none.
+  float (*hinge_steps)(const float* margins, const float* targets, const float* softness, const float* a, float square,
+                       std::size_t columns, float* changes, float* steps);
 
   // out[c] = exp(in[c]); below -87 as at -87. REQUIRES: in[c] <= 0.
   void (*exponential)(const float* in, std::size_t n, float* out);
