@@ -32,28 +32,60 @@ def cosine(x: dict[int, float], examples: Sequence[dict[int, float]]) -> float:
 
 
 class Calibration:
-    """Shares of right labels at knots, made to rise, with straight lines between them."""
+    """Shares of right labels at knots, made to rise, with straight lines between them.
 
-    def __init__(self) -> None:
+    A label that others precede counts as one with less log-odds; by how much less is what leaves
+    least to doubt.
+    """
+
+    def __init__(self, places: int = 1) -> None:
+        self.places = places
         self.knots = [FIRST + STEP * i for i in range(KNOTS)]
-        self.counts = [2.0] * KNOTS
-        self.hits = [2 * sigmoid(at) for at in self.knots]
+        self.counts = [[0.0] * KNOTS for _ in range(places)]
+        self.hits = [[0.0] * KNOTS for _ in range(places)]
 
     def add(self, logits: list[float], right: list[bool], keep: float = 1.0) -> None:
         keep = min(keep, 1 - 1 / MEMORY)
-        for i, knot in enumerate(self.knots):
-            self.counts[i] = keep * self.counts[i] + (1 - keep) * 2
-            self.hits[i] = keep * self.hits[i] + (1 - keep) * 2 * sigmoid(knot)
-        for z, hit in zip(logits, right, strict=True):
-            inside = min(max(z, self.knots[0]), self.knots[-1])
+        for table in (*self.counts, *self.hits):
+            table[:] = [keep * number for number in table]
+        for before, (z, hit) in enumerate(zip(logits, right, strict=True)):
+            place = min(before, self.places - 1)
+            for i, share in self.near(z):
+                self.counts[place][i] += share
+                self.hits[place][i] += share * hit
+
+    def near(self, z: float) -> list[tuple[int, float]]:
+        """The two knots around z, and how near they are: 1 if z is there."""
+        at = (min(max(z, self.knots[0]), self.knots[-1]) - FIRST) / STEP
+        i = min(int(at), KNOTS - 2)
+        return [(i, i + 1 - at), (i + 1, at - i)]
+
+    def table(self, fall: float) -> tuple[list[float], list[float]]:
+        """Counts and hits at the knots where every label lies as much lower as its place says."""
+        counts, hits = [2.0] * KNOTS, [2 * sigmoid(at) for at in self.knots]
+        for place in range(self.places):
             for i, knot in enumerate(self.knots):
-                share = max(0.0, 1 - abs(inside - knot) / STEP)
-                self.counts[i] += share
-                self.hits[i] += share * hit
+                for j, share in self.near(knot - fall * math.log1p(place)):
+                    counts[j] += share * self.counts[place][i]
+                    hits[j] += share * self.hits[place][i]
+        return counts, hits
+
+    def fall(self) -> float:
+        """What a place is worth: the least entropy of the outcomes at the knots."""
+
+        def entropy(fall: float) -> float:
+            counts, hits = self.table(fall)
+            return sum(
+                -hit * math.log(hit / count) - (count - hit) * math.log(1 - hit / count)
+                for count, hit in zip(counts, hits, strict=True)
+            )
+
+        return min((0.25 * i for i in range(17)), key=entropy) if self.places > 1 else 0.0
 
     def curve(self) -> list[float]:
         """Isotonic regression by its minimax formula; then log-odds that rise by a little."""
-        hits, counts = [0.0, *accumulate(self.hits)], [0.0, *accumulate(self.counts)]
+        each_count, each_hit = self.table(self.fall())
+        hits, counts = [0.0, *accumulate(each_hit)], [0.0, *accumulate(each_count)]
         risen = []
         for i in range(KNOTS):
             least = [
@@ -63,15 +95,13 @@ class Calibration:
             risen.append(min(max(*least, least[0], 1e-6), 1 - 1e-6))
         return [logit(p) + 1e-3 * i for i, p in enumerate(risen)]
 
-    def __call__(self, z: float, curve: list[float] | None = None) -> float:
-        curve = curve or self.curve()
+    def __call__(self, z: float, curve: list[float], place: int = 0, fall: float = 0.0) -> float:
+        z -= fall * math.log1p(min(place, self.places - 1))
         if z <= self.knots[0]:
             return sigmoid(curve[0] + z - self.knots[0])
         if z >= self.knots[-1]:
             return sigmoid(curve[-1] + z - self.knots[-1])
-        i = int((z - FIRST) // STEP)
-        share = (z - self.knots[i]) / STEP
-        return sigmoid((1 - share) * curve[i] + share * curve[i + 1])
+        return sigmoid(sum(share * curve[i] for i, share in self.near(z)))
 
 
 class SecondStage:
@@ -81,7 +111,7 @@ class SecondStage:
         self.tail = tail
         self.weights = [1.0, 0.0, 0.0]
         self.precision = [[float(i == j) for j in range(3)] for i in range(3)]
-        self.first, self.second = Calibration(), Calibration()
+        self.first, self.second = Calibration(10), Calibration()
         self.gain = [0.0, 0.0]
 
     def inputs(self, p: float, near: float) -> list[float]:

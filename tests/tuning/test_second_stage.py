@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -26,13 +27,23 @@ def shown(seed: int, n: int, told: float) -> list[tuple[Any, ...]]:
     return rows
 
 
+def together(rows: list[tuple[Any, ...]], keeps: Any = 1.0) -> tuple[Any, ...]:
+    """Rows as a stage observes them: one array for each of their parts, NaN beyond the last."""
+    parts = [np.full((len(rows), 10), np.nan) for _ in range(4)]
+    for i, row in enumerate(rows):
+        for part, given_ in zip(parts, row, strict=True):
+            part[i, : len(given_)] = given_
+    return *parts[:3], parts[3] == 1, np.broadcast_to(keeps, len(rows))
+
+
 @settings(max_examples=6, deadline=None)
 @given(seed=st.integers(0, 1000), tail=st.floats(0, 1), told=st.sampled_from([0.0, 6.0]))
 def test_it_learns_what_its_twin_learns(seed: int, tail: float, told: float) -> None:
     stage, twin = SecondStage(tail), naive.SecondStage(tail)
-    for i, (p, near, q, right) in enumerate(shown(seed, 20, told)):
-        keep = i / (i + 2)
-        stage.observe(p, near, q, right, keep)
+    rows, keeps = shown(seed, 20, told), [i / (i + 2) for i in range(20)]
+    stage.observe(*together(rows[:7], keeps[:7]))
+    stage.observe(*together(rows[7:], keeps[7:]))
+    for (p, near, q, right), keep in zip(rows, keeps, strict=True):
         if len(p) > 0:
             twin.observe(p.tolist(), near.tolist(), q.tolist(), right.tolist(), keep)
         else:
@@ -40,35 +51,53 @@ def test_it_learns_what_its_twin_learns(seed: int, tail: float, told: float) -> 
     np.testing.assert_allclose(stage.weights, twin.weights, rtol=1e-9)
     np.testing.assert_allclose(stage.gain, twin.gain, rtol=1e-9, atol=1e-12)
     assert stage.reranks == twin.reranks()
-    np.testing.assert_allclose(stage.first.curve(), twin.first.curve(), rtol=1e-9)
+    fall, curve = twin.first.fall(), twin.first.curve()
+    assert stage.first.fitted()[0] == fall
+    np.testing.assert_allclose(stage.first.fitted()[1], curve, rtol=1e-9)
     p, near = np.array([0.7, 1e-5, 0.2], np.float32), np.array([0.1, 0.5, 0.9], np.float32)
-    rescored = [twin.second(twin.score(float(a), float(b))) for a, b in zip(p, near, strict=True)]
+    second = twin.second.curve()
+    rescored = [
+        twin.second(twin.score(float(a), float(b)), second) for a, b in zip(p, near, strict=True)
+    ]
     np.testing.assert_allclose(stage.rescored(p, near), rescored, rtol=1e-9)
-    calibrated = [twin.first(naive.logit(float(a))) for a in p]
-    np.testing.assert_allclose(stage.calibrated(p), calibrated, rtol=1e-6)
+    places = [0, 4, 12]
+    calibrated = [
+        twin.first(naive.logit(float(a)), curve, place, fall)
+        for a, place in zip(p, places, strict=True)
+    ]
+    np.testing.assert_allclose(stage.calibrated(p, np.array(places)), calibrated, rtol=1e-6)
+
+
+@settings(max_examples=20, deadline=None)
+@given(seed=st.integers(0, 1000), cuts=st.lists(st.integers(0, 60), max_size=4))
+def test_any_cut_gives_the_same_bytes(seed: int, cuts: list[int]) -> None:
+    rows, keeps = shown(seed, 60, 0.0), np.random.default_rng(seed).random(60) ** 0.1
+    whole, pieces = SecondStage(None), SecondStage(None)
+    whole.observe(*together(rows, keeps))
+    for begin, end in pairwise(sorted([0, 60, *cuts])):
+        pieces.observe(*together(rows[begin:end], keeps[begin:end]))
+    assert pieces.to_array().tobytes() == whole.to_array().tobytes()
 
 
 @pytest.mark.parametrize(("told", "expected"), [(0.0, False), (6.0, True)])
 def test_it_ranks_only_where_that_has_been_seen_to_gain(told: float, expected: bool) -> None:
     stage = SecondStage(0.0)
     assert not stage.reranks
-    for row in shown(3, 300, told):
-        stage.observe(*row)
+    stage.observe(*together(shown(3, 300, told)))
     assert stage.reranks is expected
 
 
 def test_an_input_that_never_tells_anything_does_no_harm() -> None:
     stage = SecondStage(0.0)
     stage.precision *= 0.0  # what forgetting the prior for ever comes to
-    for p, near, q, right in shown(3, 20, 0.0):
-        stage.observe(p, 0 * near, q, right)
+    p, near, q, right, keeps = together(shown(3, 20, 0.0))
+    stage.observe(p, 0 * near, q, right, keeps)
     assert np.isfinite(stage.weights).all() and stage.weights[2] == 0
 
 
 def test_to_calibrate_is_not_to_rank() -> None:
     stage = SecondStage(None)
-    for row in shown(3, 300, 6.0):
-        stage.observe(*row)
+    stage.observe(*together(shown(3, 300, 6.0)))
     assert not stage.reranks and stage.weights.tolist() == [1.0, 0.0, 0.0]
 
 
@@ -78,8 +107,7 @@ def test_a_calibration_rises_from_0_to_1_and_tells_how_many_are_right() -> None:
     logits = rng.uniform(-4, 4, (400, 5))
     assert np.allclose(calibration(logits[0]), 1 / (1 + np.exp(-logits[0])), atol=0.01)
     true = np.where(logits > 0, 0.3, 0.1)
-    for row, share in zip(logits, true, strict=True):
-        calibration.add(row, rng.random(5) < share)
+    calibration.add(logits, rng.random(true.shape) < true, np.ones(400))
     for least, share in ((-3.0, 0.1), (1.0, 0.3)):
         assert calibration(np.array([least + 1]))[0] == pytest.approx(share, abs=0.05)
     everywhere = np.array([-np.inf, *np.linspace(-30, 30, 500), np.inf])
@@ -89,12 +117,36 @@ def test_a_calibration_rises_from_0_to_1_and_tells_how_many_are_right() -> None:
     np.testing.assert_allclose(calibration(calibration.inverse(inside)), inside, rtol=1e-9)
 
 
+@settings(max_examples=20, deadline=None)
+@given(seed=st.integers(0, 1000), told=st.floats(-2, 2))
+def test_a_calibration_keeps_the_order_of_every_example(seed: int, told: float) -> None:
+    rng = np.random.default_rng(seed)
+    calibration = Calibration(10)
+    logits = -np.sort(-rng.normal(-1, 2, (200, 12)), axis=1)
+    true = 1 / (1 + np.exp(told * np.arange(12) - logits))
+    calibration.add(logits, rng.random(true.shape) < true, np.ones(200))
+    found = calibration(logits, np.arange(12))
+    assert (np.diff(found, axis=1) <= 0).all() and ((found > 0) & (found < 1)).all()
+    assert (calibration(logits, 0) >= found).all()
+
+
+def test_of_equal_scores_that_of_the_first_label_is_right_more_often() -> None:
+    rng = np.random.default_rng(0)
+    calibration = Calibration(10)
+    logits = -np.sort(-rng.normal(-1, 2, (3000, 5)), axis=1)
+    true = 1 / (1 + np.exp(1.5 * np.log1p(np.arange(5)) - logits))
+    calibration.add(logits, rng.random(true.shape) < true, np.ones(3000))
+    fall, _ = calibration.fitted()
+    assert fall == pytest.approx(1.5, abs=0.25)
+    found = calibration(np.zeros(5), np.arange(5))
+    assert found == pytest.approx(1 / (1 + np.exp(1.5 * np.log1p(np.arange(5)))), abs=0.04)
+
+
 def test_thresholds_of_the_first_stage_miss_no_label() -> None:
     stage = SecondStage(None)
-    for row in shown(1, 200, 0.0):
-        stage.observe(*row)
+    stage.observe(*together(shown(1, 200, 0.0)))
     p = np.concatenate([np.linspace(0, 1, 2001), 10.0 ** -np.arange(1, 9)]).astype(np.float32)
-    found = stage.calibrated(p)
+    found = stage.calibrated(p, np.zeros(len(p), np.int64))
     for threshold in np.float32([0.0, 1e-5, 0.013, 0.5, 0.99, 1.0, 2.0]):
         least = stage.uncalibrated(np.array([threshold]))[0]
         assert (p[found >= threshold] >= least).all()
@@ -104,12 +156,10 @@ def test_thresholds_of_the_first_stage_miss_no_label() -> None:
 def test_its_numbers_are_all_that_it_is() -> None:
     stage = SecondStage(0.25)
     rows = shown(5, 40, 6.0)
-    for row in rows[:20]:
-        stage.observe(*row)
+    stage.observe(*together(rows[:20]))
     again = SecondStage.from_array(stage.to_array())
-    for row in rows[20:]:
-        stage.observe(*row)
-        again.observe(*row)
+    for one in (stage, again):
+        one.observe(*together(rows[20:]))
     assert stage.to_array().tobytes() == again.to_array().tobytes()
 
 

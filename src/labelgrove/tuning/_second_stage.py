@@ -18,6 +18,9 @@ FloatArray = npt.NDArray[np.float64]
 
 _WORDS = {"head": 0.0, "tail": 1.0}
 
+CANDIDATES = 10
+"""Labels of the first stage that are re-ranked, and whose places are told apart."""
+
 PLACES = (1, 3, 5)
 """k of the P@k that are to gain, on average."""
 
@@ -25,6 +28,9 @@ _MEMORY = 4096.0
 """Examples after which what was learnt from one counts a third (1/e) as much."""
 
 _KEEP = 1 - 1 / _MEMORY
+
+_LEAST_KEPT = 2.0**-10
+"""What came first may count so much less than what comes next."""
 
 _SURE = 2.0
 """Standard errors by which the ranking must have gained."""
@@ -39,6 +45,9 @@ _AT = np.asarray(_FIRST + _STEP * np.arange(_KNOTS), np.float64)
 _TRUST = 2.0
 """Labels that every knot of a `Calibration` begins with."""
 
+_FALLS = np.asarray(0.25 * np.arange(17), np.float64)
+"""What a place may be worth."""
+
 _SMALLEST = 1e-6
 """How near 0 or 1 a share at a knot may come."""
 
@@ -47,45 +56,84 @@ _TILT = 1e-3
 
 
 class Calibration:
-    """What share of labels with a certain score is right: a rising curve, learnt by counting.
+    """What share of labels with a certain score, in a certain place, is right, learnt by counting.
 
-    Labels are counted at the two knots next to the log-odds of their score; the shares are made
-    to rise (pool adjacent violators), and lie on straight lines between knots. Beyond the
-    outermost knots log-odds are shifted. It begins as the identity.
+    Of labels with the same score those are right less often that others of the same example
+    precede. So a label that has p before it counts as one without whose log-odds are less by
+    f ln(1 + p); f is what makes outcomes most certain where these log-odds are known. Shares are
+    then counted at the two knots next to them, are made to rise (pool adjacent violators), and lie
+    on straight lines between knots. Beyond the outermost knots log-odds are shifted. It begins as
+    the identity.
+
+    Parameters
+    ----------
+    places : int
+        How many places are told apart, the last one holding all others; 1 for none.
     """
 
-    def __init__(self) -> None:
-        self.counts = np.full(_KNOTS, _TRUST)
-        self.hits = _TRUST * _sigmoid(_AT)
-        self._curve: FloatArray | None = None
+    def __init__(self, places: int = 1) -> None:
+        self.counts = np.zeros((places, _KNOTS))
+        self.hits = np.zeros((places, _KNOTS))
+        self.weight = 1.0  # of the newest example, from 1 to 2: older ones keep what they had
+        self._fitted: tuple[float, FloatArray] | None = None
 
-    def add(self, logits: FloatArray, right: npt.NDArray[np.bool_], keep: float = 1.0) -> None:
-        """Count the labels of one example; what was counted before counts ``keep`` as much."""
-        keep = min(keep, _KEEP)
-        self.counts = keep * self.counts + (1 - keep) * _TRUST
-        self.hits = keep * self.hits + (1 - keep) * _TRUST * _sigmoid(_AT)
-        at = np.clip((logits - _FIRST) / _STEP, 0, _KNOTS - 1)
-        low = np.minimum(at.astype(np.int64), _KNOTS - 2)
-        for knot, share in ((low, 1 - (at - low)), (low + 1, at - low)):
-            np.add.at(self.counts, knot, share)
-            np.add.at(self.hits, knot, share * right)
-        self._curve = None
+    def add(
+        self, logits: FloatArray, right: npt.NDArray[np.bool_], keeps: npt.NDArray[np.float64]
+    ) -> None:
+        """Count labels (n, k) of n examples, the best first; NaN where there is none.
 
-    def __call__(self, logits: FloatArray) -> FloatArray:
-        """Probabilities of labels with these log-odds."""
-        return _sigmoid(_along(logits, _AT, self.curve()))
+        What was counted before an example counts ``keeps`` as much from there on.
+        """
+        # All is added up label by label, and scaled by powers of 2 alone: any cut gives the same.
+        grown = np.concatenate([[self.weight], 1 / np.clip(keeps, _LEAST_KEPT, _KEEP)])
+        weights = np.cumprod(grown)
+        row, place = np.nonzero(~np.isnan(logits))
+        low, share = _between_knots(logits[row, place])
+        cell = np.minimum(place, len(self.counts) - 1) * _KNOTS + low
+        cells = np.stack([cell, cell + 1], axis=1)
+        counted = weights[1 + row, np.newaxis] * np.stack([1 - share, share], axis=1)
+        np.add.at(self.counts.reshape(-1), cells, counted)
+        np.add.at(self.hits.reshape(-1), cells, counted * right[row, place, np.newaxis])
+        scale = np.ldexp(1.0, 1 - int(np.frexp(weights[-1])[1]))
+        self.counts *= scale
+        self.hits *= scale
+        self.weight = float(weights[-1] * scale)
+        self._fitted = None
+
+    def __call__(self, logits: FloatArray, places: npt.NDArray[np.int64] | int = 0) -> FloatArray:
+        """Probabilities of labels with these log-odds that have so many before them."""
+        fall, curve = self.fitted()
+        return _sigmoid(_along(logits - fall * _depth(places, len(self.counts)), _AT, curve))
 
     def inverse(self, probabilities: FloatArray) -> FloatArray:
-        """Log-odds that have these probabilities."""
-        return _along(_logit(probabilities), self.curve(), _AT)
+        """Log-odds that have these probabilities in the first place."""
+        return _along(_logit(probabilities), self.fitted()[1], _AT)
 
-    def curve(self) -> FloatArray:
-        """Log-odds at the knots."""
-        if self._curve is None:
-            shares = _rising(self.hits / self.counts, self.counts)
-            shares = np.clip(shares, _SMALLEST, 1 - _SMALLEST)
-            self._curve = _logit(shares) + _TILT * np.arange(_KNOTS)
-        return self._curve
+    def fitted(self) -> tuple[float, FloatArray]:
+        """What a place is worth, and the log-odds at the knots."""
+        if self._fitted is None:
+            falls = _FALLS[: 1 if len(self.counts) == 1 else None]
+            counts, hits = self._by_fall(falls)
+            shares = hits / counts
+            certain = shares * np.log(shares) + (1 - shares) * np.log1p(-shares)
+            best = int((counts * certain).sum(axis=1).argmax())
+            shares = np.clip(_rising(shares[best], counts[best]), _SMALLEST, 1 - _SMALLEST)
+            self._fitted = float(falls[best]), _logit(shares) + _TILT * np.arange(_KNOTS)
+        return self._fitted
+
+    def _by_fall(self, falls: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Counts and hits at the knots, for every worth of a place."""
+        depth = _depth(np.arange(len(self.counts)), len(self.counts))
+        low, share = _between_knots(_AT - falls[:, np.newaxis, np.newaxis] * depth[:, np.newaxis])
+        knot = low + _KNOTS * np.arange(len(falls))[:, np.newaxis, np.newaxis]
+        knots = np.concatenate([knot.ravel(), knot.ravel() + 1])
+
+        def sums(table: FloatArray) -> FloatArray:
+            weights = np.concatenate([((1 - share) * table).ravel(), (share * table).ravel()])
+            summed = np.bincount(knots, weights / self.weight, _KNOTS * len(falls))
+            return summed.reshape(len(falls), _KNOTS).astype(np.float64)
+
+        return sums(self.counts) + _TRUST, sums(self.hits) + _TRUST * _sigmoid(_AT)
 
 
 class SecondStage:
@@ -107,7 +155,7 @@ class SecondStage:
         self.tail = tail
         self.weights = np.array([1.0, 0.0, 0.0])
         self.precision = _PRIOR * np.eye(_INPUTS)
-        self.first, self.second = Calibration(), Calibration()
+        self.first, self.second = Calibration(CANDIDATES), Calibration()
         self.examples = 0
         self.gain = np.zeros(2)  # of the ranking: sum and sum of squares
 
@@ -160,39 +208,56 @@ class SecondStage:
         cosines: FloatArray,
         inverse_propensity: FloatArray,
         right: npt.NDArray[np.bool_],
-        keep: float = 1.0,
+        keeps: npt.NDArray[np.float64],
     ) -> None:
-        """Learn from the first stage's best labels of one example, the best first.
+        """Learn from the first stage's best labels of examples, the best first.
 
         Parameters
         ----------
-        probabilities, cosines, inverse_propensity, right : arrays (k,)
-        keep : float
+        probabilities, cosines, inverse_propensity, right : arrays (n, k)
+            Probabilities are NaN where there is no label.
+        keeps : array (n,)
             How much what was learnt before says of the first stage as it is by now: along a
             stream, the share of its examples that the first stage had learnt from by then.
         """
-        self.examples += 1
-        self.first.add(_logit(probabilities), right, keep)
-        if self.tail is None or len(right) == 0:
+        self.examples += len(keeps)
+        self.first.add(_logit(probabilities), right, keeps)
+        if self.tail is None:
             return
-        inputs = self._inputs(probabilities, cosines)
+        there = ~np.isnan(probabilities)
+        for i, place in enumerate(there):
+            if place.any():
+                inputs = self._inputs(probabilities[i, place], cosines[i, place])
+                merit = self.merit(inverse_propensity[i, place])
+                self._learn(inputs, merit, right[i, place], keeps[i : i + 1])
+
+    def _learn(
+        self,
+        inputs: FloatArray,
+        merit: FloatArray,
+        right: npt.NDArray[np.bool_],
+        keep: npt.NDArray[np.float64],
+    ) -> None:
+        """Judge the ranking of one example, then learn from it."""
         logits = self._logits(inputs)
-        found, merit = _sigmoid(logits), self.merit(inverse_propensity)
+        found = _sigmoid(logits)
         order = np.argsort(-found * merit, kind="stable")
         worth = right * merit
         places = _worth_of_places(len(right))
         gain = float(((worth[order] - worth) * places).sum())
         self.gain = _KEEP * self.gain + [gain, gain * gain]
-        self.second.add(logits, right, keep)
+        self.second.add(logits[np.newaxis], right[np.newaxis], keep)
         self.precision = _KEEP * self.precision + (1 - _KEEP) * _PRIOR * np.eye(_INPUTS)
         steep = found * (1 - found)
         half = np.sqrt(steep) * inputs
         self.precision += half @ half.T
         self.weights = self.weights + np.linalg.solve(self.precision, inputs @ (right - found))
 
-    def calibrated(self, probabilities: npt.NDArray[np.floating[Any]]) -> npt.NDArray[np.float32]:
-        """Probabilities in the place of the first stage's."""
-        return self.first(_logit(probabilities.astype(np.float64))).astype(np.float32)
+    def calibrated(
+        self, probabilities: npt.NDArray[np.float32], places: npt.NDArray[np.int64]
+    ) -> npt.NDArray[np.float32]:
+        """Probabilities for the first stage's, of labels that so many others precede."""
+        return self.first(_logit(probabilities.astype(np.float64)), places).astype(np.float32)
 
     def uncalibrated(self, thresholds: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
         """Thresholds of the first stage that no label misses which reaches these."""
@@ -226,7 +291,11 @@ class SecondStage:
                 self.gain,
                 self.weights,
                 self.precision.ravel(),
-                *(part for one in (self.first, self.second) for part in (one.counts, one.hits)),
+                *(
+                    np.ravel(part)
+                    for one in (self.first, self.second)
+                    for part in (one.weight, one.counts, one.hits)
+                ),
             ]
         )
 
@@ -239,7 +308,10 @@ class SecondStage:
         ValueError
             If anything does not hold that must.
         """
-        sizes = [1, 1, 2, _INPUTS, _INPUTS**2, *4 * [_KNOTS]]
+        stage = cls(None)
+        calibrations = stage.first, stage.second
+        sizes = [1, 1, 2, _INPUTS, _INPUTS**2]
+        sizes += [size for one in calibrations for size in (1, one.counts.size, one.hits.size)]
         if kept.dtype != np.float64 or kept.shape != (sum(sizes),):
             raise ValueError("a second stage has too many numbers, too few, or of a wrong type")
         parts = np.split(np.array(kept), np.cumsum(sizes)[:-1])
@@ -249,13 +321,16 @@ class SecondStage:
         if not (np.isnan(tail) or 0 <= tail <= 1) or examples != int(examples) or examples < 0:
             raise ValueError("a second stage aims at what it cannot, or has seen what cannot be")
         precision = parts[4].reshape(_INPUTS, _INPUTS)
-        stage = cls(None if np.isnan(tail) else tail)
+        stage.tail = None if np.isnan(tail) else tail
         stage.examples, stage.precision = int(examples), precision
         stage.gain, stage.weights = parts[2], parts[3]
-        for one, (counts, hits) in ((stage.first, parts[5:7]), (stage.second, parts[7:9])):
-            if not ((counts > 0) & (hits >= 0) & (hits <= counts * (1 + 1e-9))).all():
+        for one, (weight, counts, hits) in zip(
+            calibrations, (parts[5:8], parts[8:11]), strict=True
+        ):
+            if not 1 <= weight[0] < 2 or not ((hits >= 0) & (hits <= counts * (1 + 1e-9))).all():
                 raise ValueError("a second stage has counted more hits than labels, or none at all")
-            one.counts, one.hits = counts, hits
+            one.weight = float(weight[0])
+            one.counts, one.hits = counts.reshape(-1, _KNOTS), hits.reshape(-1, _KNOTS)
         definite = (np.linalg.eigvalsh(precision) > 0).all() and (precision == precision.T).all()
         if stage.gain[1] < 0 or not definite:
             raise ValueError("a second stage has weights that cannot be learnt")
@@ -283,6 +358,18 @@ def _rising(values: FloatArray, weights: FloatArray) -> FloatArray:
         pools.append(pool)
     means = np.array([pool[0] for pool in pools])
     return np.repeat(means, [pool[2] for pool in pools])
+
+
+def _between_knots(x: FloatArray) -> tuple[npt.NDArray[np.int64], FloatArray]:
+    """The knot below, and how far it is to the next one."""
+    at = np.clip((x - _FIRST) / _STEP, 0, _KNOTS - 1)
+    low = np.minimum(at.astype(np.int64), _KNOTS - 2)
+    return low, at - low
+
+
+def _depth(places: npt.NDArray[np.int64] | int, n_places: int) -> FloatArray:
+    """In what a place is measured."""
+    return np.log1p(np.minimum(places, n_places - 1))
 
 
 def _along(x: FloatArray, knots: FloatArray, values: FloatArray) -> FloatArray:

@@ -17,10 +17,7 @@ from labelgrove import _core
 from labelgrove.metrics import inverse_propensity
 from labelgrove.models.engine._learned import Arrays, Floats, Ids, Pointers
 from labelgrove.models.engine._predicting import MISSING
-from labelgrove.tuning._second_stage import SecondStage
-
-CANDIDATES = 10
-"""Labels of the first stage that are re-ranked."""
+from labelgrove.tuning._second_stage import CANDIDATES, SecondStage
 
 BUDGET = 512
 """Features that the sum of a label's examples is cut to when it has twice as many."""
@@ -29,8 +26,8 @@ _PREFIX = "stage."
 _STAGE = _PREFIX + "numbers"
 _FEWEST = 3  # examples: with fewer there are no propensities
 
-_DENSE, _SPARSEST = 256, 8
-"""So many examples are all predicted before they are learnt; later fewer, at last one of 8."""
+_DENSE, _SPARSEST = 512, 4
+"""So many examples are all predicted before they are learnt; later fewer, at last one of 4."""
 
 _NOTHING = np.empty((0, CANDIDATES), np.uint32), np.empty((0, CANDIDATES), np.float32)
 
@@ -83,7 +80,7 @@ class StagedEngine:
             for row, keep in self._observed(begin, end)
             if weights is None or weights[row] > 0
         ]
-        asked, keeps = [row for row, _ in watched], [keep for _, keep in watched]
+        asked, keeps = [row for row, _ in watched], np.array([keep for _, keep in watched])
         seen, at = self.first.examples_seen, begin
         found, scores = _NOTHING
         try:
@@ -102,7 +99,7 @@ class StagedEngine:
             ]
             right = _right(found, np.repeat(np.arange(len(true)), [*map(len, true)]), true)
             if self.stage.tail is None:
-                self._judge(None, found, scores, right, keeps)
+                self._judge(None, found, scores, right, keeps[: len(found)])
             else:  # by what the labels' examples looked like just then
                 for i, row in enumerate(asked[: len(found)]):
                     self.add(indptr, ids, values, label_indptr, labels, at, row, weights)
@@ -175,7 +172,7 @@ class StagedEngine:
         """See how good the predictions are, row by row; ``row_of`` are the rows of true labels."""
         found, scores, *_ = self.first.top_k(indptr, ids, values, CANDIDATES, 0, None, threads)
         right = _right(found, row_of, [labels])
-        self._judge((indptr, ids, values), found, scores, right, [1.0] * len(found), threads)
+        self._judge((indptr, ids, values), found, scores, right, np.ones(len(found)), threads)
 
     def _judge(
         self,
@@ -183,7 +180,7 @@ class StagedEngine:
         found: npt.NDArray[np.uint32],
         scores: npt.NDArray[np.float32],
         right: npt.NDArray[np.bool_],
-        keeps: list[float],
+        keeps: npt.NDArray[np.float64],
         threads: int = 1,
     ) -> None:
         """Show the stage predictions of rows, which it needs where it ranks, and what was right."""
@@ -191,16 +188,9 @@ class StagedEngine:
         worth = np.zeros(found.shape)
         if rows is not None and self.stage.tail is not None:
             cosines, worth = self._cosines(*rows, found, threads), self._inverse_propensity(found)
-        there = found != MISSING
-        scores = scores.astype(np.float64)
-        for i, place in enumerate(there):
-            self.stage.observe(
-                scores[i, place],
-                cosines[i, place].astype(np.float64),
-                worth[i, place],
-                right[i, place],
-                keeps[i],
-            )
+        self.stage.observe(
+            scores.astype(np.float64), cosines.astype(np.float64), worth, right, keeps
+        )
 
     def remove_labels(self, labels: Ids) -> None:
         """Never predict these again."""
@@ -224,7 +214,12 @@ class StagedEngine:
         labels, scores, costs = self.first.top_k(
             indptr, ids, values, most, beam_width, allowed, threads
         )
-        found = self.stage.calibrated(scores)
+        best = scores
+        if allowed is not None and not self.stage.reranks:
+            _, best, more = self.first.top_k(indptr, ids, values, CANDIDATES, 0, None, threads)
+            costs = _both(costs, more)
+        places = _places(scores, best[:, :CANDIDATES].T[:, :, np.newaxis])
+        found = self.stage.calibrated(scores, places)
         if self.stage.reranks:
             best = labels[:, :CANDIDATES]
             probabilities, order = self._reranked(
@@ -249,15 +244,17 @@ class StagedEngine:
             indptr, ids, values, self.stage.uncalibrated(thresholds), allowed, threads
         )
         row_of = np.repeat(np.arange(len(ends) - 1), np.diff(ends))
-        found = self.stage.calibrated(scores)
-        if self.stage.reranks:
-            best, scores, more = self.first.top_k(
-                indptr, ids, values, CANDIDATES, 0, allowed, threads
+        if not self.stage.reranks and allowed is None and len(thresholds) == 1:
+            best_scores = _best_of_rows(scores, row_of, ends)  # whatever is better was found
+        else:
+            among = allowed if self.stage.reranks else None
+            best, best_scores, more = self.first.top_k(
+                indptr, ids, values, CANDIDATES, 0, among, threads
             )
-            deepest = np.maximum(costs[:, 1], more[:, 1])
-            costs = costs + more
-            costs[:, 1] = deepest
-            probabilities, _ = self._reranked(indptr, ids, values, best, scores, threads)
+            costs = _both(costs, more)
+        found = self.stage.calibrated(scores, _places(scores, best_scores[row_of].T))
+        if self.stage.reranks:
+            probabilities, _ = self._reranked(indptr, ids, values, best, best_scores, threads)
             there = best != MISSING
             best_of = np.nonzero(there)[0]
             rest = ~np.isin(_pairs(row_of, labels), _pairs(best_of, best[there]))
@@ -396,6 +393,35 @@ def _right(
 def _pairs(rows: npt.NDArray[Any], labels: npt.NDArray[Any]) -> npt.NDArray[np.int64]:
     """One number for each pair of a row and a label."""
     return rows.astype(np.int64) * 2**32 + labels.astype(np.int64)
+
+
+def _both(costs: Any, more: Any) -> Any:
+    """What two searches cost: the sum, and the depth of the deeper one."""
+    deepest = np.maximum(costs[:, 1], more[:, 1])
+    costs = costs + more
+    costs[:, 1] = deepest
+    return costs
+
+
+def _best_of_rows(
+    scores: npt.NDArray[np.float32], row_of: npt.NDArray[np.int64], ends: npt.NDArray[np.int64]
+) -> npt.NDArray[np.float32]:
+    """The first scores of every row, of as many as are candidates; NaN where there are fewer."""
+    at = np.arange(len(scores)) - ends[row_of]
+    first = at < CANDIDATES
+    best = np.full((len(ends) - 1, CANDIDATES), np.nan, np.float32)
+    best[row_of[first], at[first]] = scores[first]
+    return best
+
+
+def _places(
+    scores: npt.NDArray[np.float32], best: npt.NDArray[np.float32]
+) -> npt.NDArray[np.int64]:
+    """How many of an example's best labels are better than each; ``best`` one after another."""
+    places = np.zeros(scores.shape, np.int64)
+    for one in best:
+        places += one > scores
+    return places
 
 
 def _at_most(
