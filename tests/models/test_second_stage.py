@@ -19,8 +19,8 @@ from labelgrove import (
 )
 from labelgrove.metrics import inverse_propensity
 from labelgrove.models.engine._predicting import MISSING
-from labelgrove.models.engine._staged import CANDIDATES, StagedEngine
-from labelgrove.tuning._second_stage import SecondStage
+from labelgrove.models.engine._staged import StagedEngine
+from labelgrove.tuning._second_stage import CANDIDATES, SecondStage
 from naive import second_stage as naive
 
 Row = npt.NDArray[np.float32]

@@ -218,7 +218,7 @@ class SecondStage:
             Probabilities are NaN where there is no label.
         keeps : array (n,)
             How much what was learnt before says of the first stage as it is by now: along a
-            stream, the share of its examples that the first stage had learnt from by then.
+            stream, the square of the share of it that the first stage had learnt from by then.
         """
         self.examples += len(keeps)
         self.first.add(_logit(probabilities), right, keeps)
