@@ -32,7 +32,7 @@ ExampleId ExampleStore::add(const Features& x, double scale, float weight) {
 }
 
 ExampleId ExampleStore::vacant_slot() {
-  if (free_.empty() && released_.load(std::memory_order_relaxed) * 2 > size_) {
+  if (free_.empty() && released_.load(std::memory_order_relaxed) * 8 > size_) {
     for (ExampleId id = static_cast<ExampleId>(size_); id-- > 0;) {
       if (slot(id).vacant.exchange(false, std::memory_order_acquire)) {
         free_.push_back(id);
@@ -47,11 +47,11 @@ ExampleId ExampleStore::vacant_slot() {
   }
   if (size_ >= kNone) throw std::length_error("more examples are remembered than there are numbers for");
   const auto id = static_cast<ExampleId>(size_);
-  const auto bits = static_cast<unsigned>(std::bit_width(id + (std::uint64_t{1} << kFirstBits))) - 1;
-  auto& chunk = chunks_[bits - kFirstBits];
+  const Position at = position(id);
+  auto& chunk = chunks_[at.chunk];
   if (!chunk) {
-    chunk = std::make_unique<Slot[]>(std::size_t{1} << bits);
-    slots_ += std::size_t{1} << bits;
+    chunk = std::make_unique<Slot[]>(at.slots);
+    slots_ += at.slots;
   }
   ++size_;
   return id;

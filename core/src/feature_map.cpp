@@ -18,7 +18,7 @@ std::size_t slots_for(std::size_t features) {
 }  // namespace
 
 void FeatureMap::insert(FeatureId feature, std::uint32_t row) {
-  if (features_.size() == features_.capacity()) features_.reserve(features_.size() + features_.size() / 8 + 16);
+  grow_a_little(features_);
   features_.push_back(feature);
   largest_ = std::max(largest_, feature);
   const std::size_t slots = slots_for(features_.size());

@@ -14,7 +14,7 @@ constexpr std::uint64_t kBytesOfEvent = 64;
 
 // When not all fits, so many sixteenths of the budget stay: the less, the more seldom something is forgotten.
 constexpr std::uint64_t kFull = 15;
-constexpr std::uint64_t kKept = 12;
+constexpr std::uint64_t kKept = 14;
 // And so many of them may be remembered examples.
 constexpr std::uint64_t kExamples = 4;
 
@@ -67,7 +67,7 @@ void NodeLearners::make_room_for_learning(std::span<const NodeId> nodes, const L
   for (const NodeId v : nodes) {
     if (!has(v)) continue;
     const std::size_t columns = tree[v].children.size() + (has_theta(v) ? 1 : 0);
-    bytes += features * nodes_[v]->block.growth(columns) + kBytesOfEvent + ReplayMemory::most_bytes(1, positives);
+    bytes += features * nodes_[v]->block.growth(columns) + kBytesOfEvent + ReplayMemory::growth(1, positives);
   }
   make_room(bytes);
 }
@@ -75,14 +75,16 @@ void NodeLearners::make_room_for_learning(std::span<const NodeId> nodes, const L
 void NodeLearners::make_room_for_leaf(NodeId v) {
   if (replay_.max_bytes == 0) return;
   bring_up_to_date(v);
-  make_room(nodes_[v]->block.growth_by_leaf() + SiblingBlock(learner_, 0, true).most_bytes() + kBytesOfNode);
+  make_room(nodes_[v]->block.growth_by_leaf() + SiblingBlock(learner_, 0, true).most_bytes() +
+            ReplayMemory().most_bytes() + kBytesOfNode);
 }
 
 void NodeLearners::make_room_for_insertion(NodeId v) {
   if (replay_.max_bytes == 0) return;
   bring_up_to_date(v);
   const Node& node = *nodes_[v];
-  make_room(node.block.most_bytes_of_parent() + ReplayMemory::most_bytes(node.memory.size(), 0) + kBytesOfNode);
+  make_room(node.block.most_bytes_of_parent() + ReplayMemory().most_bytes() +
+            ReplayMemory::growth(node.memory.size(), 0) + kBytesOfNode);
 }
 
 // Every node remembers fewer, so that those with few examples keep theirs longest.

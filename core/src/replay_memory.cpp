@@ -9,11 +9,15 @@ ReplayMemory::Entry ReplayMemory::make_entry(ExampleId example, std::span<const 
   const auto count = static_cast<std::uint32_t>(positives.size());
   if (count == 1) return {example, 1, positives[0]};
   const auto place = static_cast<std::uint32_t>(pool_.size());
-  pool_.insert(pool_.end(), positives.begin(), positives.end());
+  for (const std::uint32_t positive : positives) {
+    grow_a_little(pool_);
+    pool_.push_back(positive);
+  }
   return {example, count, place};
 }
 
 void ReplayMemory::append(ExampleId example, std::span<const std::uint32_t> positives) {
+  grow_a_little(entries_);
   entries_.push_back(make_entry(example, positives));
 }
 
@@ -35,7 +39,7 @@ ExampleId ReplayMemory::offer(std::uint64_t seed, std::uint64_t capacity, Exampl
   Entry& entry = entries_[place];
   if (entry.count > 1) pool_waste_ += entry.count;
   const ExampleId evicted = std::exchange(entry, make_entry(example, positives)).example;
-  if (pool_waste_ * 2 > pool_.size()) compact();
+  if (pool_waste_ * 8 > pool_.size()) compact();
   return evicted;
 }
 
@@ -70,7 +74,7 @@ void ReplayMemory::forget_child(std::uint32_t child) {
       entry.place = *begin;
     }
   }
-  if (pool_waste_ * 2 > pool_.size()) compact();
+  if (pool_waste_ * 8 > pool_.size()) compact();
 }
 
 ReplayMemory ReplayMemory::parent_memory() const {
@@ -82,7 +86,10 @@ ReplayMemory ReplayMemory::parent_memory() const {
 }
 
 void ReplayMemory::compact() {
+  std::size_t needed = 0;
+  for (const Entry& entry : entries_) needed += entry.count == 1 ? 0 : entry.count;
   std::vector<std::uint32_t> pool;
+  pool.reserve(needed);
   for (Entry& entry : entries_) {
     if (entry.count == 1) continue;
     const auto place = static_cast<std::uint32_t>(pool.size());

@@ -19,12 +19,6 @@ namespace {
 // evidence. Shrinking them once more is what over-fits (docs/decisions/arow.md).
 constexpr float kReplayedR = 2.0F;
 
-// By an eighth, as there are many blocks.
-template <typename T>
-void grow_a_little(std::vector<T>& values) {
-  if (values.size() == values.capacity()) values.reserve(values.size() + values.size() / 8 + 16);
-}
-
 template <typename Number>
 Number nearest(float number) {
   if constexpr (std::is_same_v<Number, BFloat16>) return rounded(number, kToNearest);
@@ -227,11 +221,23 @@ void SiblingBlock::restore_inherited() {
 namespace {
 
 // In the map, where an array may be a quarter too long, and tables are at least half full but for what they double by; in
-// the list of features as it moves; in places and shares. Vectors have an eighth to spare.
-constexpr std::uint64_t kBytesOfFeature = 24 + 2 * 5 + 9;
-constexpr std::uint64_t kBytesOfMembers = 2 * sizeof(std::uint32_t);
-constexpr std::uint64_t kBytesOfBlock = 1024;
+// the list of features; in places and shares. Vectors have an eighth to spare.
+constexpr std::uint64_t kBytesOfFeature = 24 + 5 + 9;
+constexpr std::uint64_t kBytesOfMembers = 5;
+constexpr std::uint64_t kBytesOfBlock = 768;
 constexpr std::uint64_t kPageOfRows = 4096;
+constexpr std::uint64_t kSteepest = 4;
+
+// At most what RowStorage holds rows in: the heap, with an eighth to spare, or whole pages. The next page is counted bit by
+// bit as the last one fills, so that the count grows by no more than kSteepest times what the rows do.
+std::uint64_t most_bytes_of_rows(std::uint64_t used) {
+  const std::uint64_t in_heap = used + used / 8 + 64;
+  const std::uint64_t in_pages = (used + kPageOfRows - 1) / kPageOfRows * kPageOfRows;
+  const std::uint64_t left = std::min(kPageOfRows, kSteepest * (in_pages - used));
+  if (used > kPageOfRows) return std::max(in_heap, in_pages + kPageOfRows - left);
+  // In the heap until the page is full.
+  return std::max(in_heap, 2 * kPageOfRows - std::min(2 * kPageOfRows, kSteepest * (kPageOfRows - used)));
+}
 
 }  // namespace
 
@@ -240,32 +246,30 @@ std::uint64_t SiblingBlock::row_bytes(std::size_t columns) const {
 }
 
 std::uint64_t SiblingBlock::most_bytes(std::uint64_t features, std::uint64_t rows, std::uint64_t row_bytes) const {
-  const std::uint64_t used = rows * row_bytes;
-  return kBytesOfBlock + features * kBytesOfFeature + rows * kBytesOfMembers + used + used / 8 +
-         std::min(used, kPageOfRows) + inherited_.replaced.size() * sizeof(std::uint32_t);
+  return kBytesOfBlock + features * kBytesOfFeature + rows * kBytesOfMembers + most_bytes_of_rows(rows * row_bytes) +
+         inherited_.replaced.size() * sizeof(std::uint32_t);
 }
 
 std::uint64_t SiblingBlock::growth(std::size_t columns) const {
   const std::uint64_t row = row_bytes(columns);
-  return kBytesOfFeature + kBytesOfMembers + 2 * row + row / 8 + 1;
+  return kBytesOfFeature + kBytesOfMembers + kSteepest * row + 1;
 }
 
 std::uint64_t SiblingBlock::growth_by_leaf() const {
   return most_bytes(map_.size(), rows(), row_bytes(columns_ + std::size_t{1})) - most_bytes();
 }
 
-// Its largest weight, whatever the sign. Floats are ordered as their bits are.
+// The largest weight that a feature has in it, whatever the sign; of those that share it, by their mean square. Floats are
+// ordered as their bits are.
 std::uint32_t SiblingBlock::worth(std::uint32_t r) const {
   float largest = 0.0F;
   for (std::uint32_t c = 0; c < columns_; ++c) largest = std::max(largest, std::abs(weight(r, c)));
-  return std::bit_cast<std::uint32_t>(largest) >> 16;
+  return std::bit_cast<std::uint32_t>(largest / std::sqrt(static_cast<float>(sharing(r)))) >> 16;
 }
 
 void SiblingBlock::add_worths(std::span<std::uint64_t> worths) const {
   for (std::uint32_t r = 1; r < rows(); ++r) {
-    const std::uint64_t members = shares_rows_ && r < members_.size() && members_[r] > 0 ? members_[r] : 1;
-    const std::uint64_t row = row_bytes(columns_);
-    worths[worth(r)] += row + row / 8 + kBytesOfMembers + members * kBytesOfFeature;
+    worths[worth(r)] += row_bytes(columns_) + kBytesOfMembers + sharing(r) * kBytesOfFeature;
   }
 }
 
@@ -370,7 +374,10 @@ std::uint32_t SiblingBlock::put_place(std::uint32_t feature, FeatureId id, Place
     shares_ = own_shares_;
   }
   if (place.shared) {
-    members_.resize(std::max<std::size_t>(members_.size(), place.row + std::size_t{1}));
+    while (members_.size() <= place.row) {
+      grow_a_little(members_);
+      members_.push_back(0);
+    }
     ++members_[place.row];
   }
   own_places_[feature] = place.row | (place.shared ? kSharedRow : 0);

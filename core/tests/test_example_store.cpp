@@ -121,6 +121,21 @@ TEST("example store: any history of adding, retaining and releasing") {
 }
 
 // One thread adds, the others look at what it has handed to them and release it in the end: TSan watches.
+TEST("example store: what is counted is held, whichever examples came and went") {
+  const Example example{{1, 4, 9}, {0.5F, 1.0F, 2.0F}};
+  ExampleStore store;
+  std::vector<ExampleId> kept;
+  for (int i = 0; i < 20'000; ++i) {
+    kept.push_back(store.add(example.view(), 1.0));
+    if (i % 3 == 0) {
+      store.release(kept[kept.size() / 2]);
+      kept.erase(kept.begin() + static_cast<std::ptrdiff_t>(kept.size() / 2));
+    }
+    CHECK(store.most_bytes() + 1024 * 40 >= store.bytes());
+  }
+  CHECK(store.most_bytes() < 2 * store.bytes());
+}
+
 TEST("example store: one thread adds while others view, retain and release") {
   ExampleStore store;
   store.expect_dense(8);

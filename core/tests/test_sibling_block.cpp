@@ -699,6 +699,30 @@ TEST("sibling block: what it inherits and has not learnt yet is as if it had row
   }
 }
 
+TEST("sibling block: what is counted is held, and grows as it was announced") {
+  for (const LearnerKind kind : kLearners) {
+    SiblingBlock block(options_for(kind), 60, true);
+    Workspace work;
+    Random random(4);
+    std::uint64_t counted = 0;
+    std::uint64_t held = 0;
+    for (int i = 0; i < 40; ++i) {
+      const std::uint64_t before = block.most_bytes();
+      const std::uint32_t known = block.features().size();
+      const Example example = random_example(random, 1'000, 0.004);
+      block.learn(example.view(), {}, 1.0F, true, work);
+      const std::uint64_t newcomers = block.features().size() - known;
+      // Rows that features shared are taken apart, too.
+      const std::uint64_t most = std::max<std::uint64_t>(newcomers, example.ids.size());
+      CHECK(block.most_bytes() <= before + most * block.growth(61));
+      CHECK(block.bytes() <= block.most_bytes());
+      counted += block.most_bytes();
+      held += block.bytes();
+    }
+    CHECK(counted < held + held / 5);
+  }
+}
+
 TEST("sibling block: learners of other losses are refused") {
   CHECK_THROWS(std::invalid_argument, SiblingBlock(options_for(LearnerKind::nag), 2, false));
   LearnerOptions squared = options_for(LearnerKind::sgd);

@@ -82,9 +82,10 @@ def test_threads_cuts_and_loading_decide_nothing(
 
 
 def worth(block: Block, row: int) -> int:
-    """The first 16 bits of a row's largest weight."""
+    """The first 16 bits of the largest weight that a feature has in a row."""
+    sharing = np.count_nonzero(block.places == (np.uint32(row) | np.uint32(2**31)))
     largest = np.abs(block.cells[row, 0]).max().astype(np.float32)
-    return int(largest.view(np.uint32)) >> 16
+    return int((largest / np.sqrt(np.float32(max(sharing, 1)))).view(np.uint32)) >> 16
 
 
 @pytest.mark.parametrize("learner", LEARNERS)

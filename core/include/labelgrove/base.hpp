@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <limits>
+#include <vector>
 
 namespace labelgrove {
 
@@ -38,6 +39,12 @@ inline double squared_length(const float* values, std::size_t n) {
 inline double unit_scale(const Features& x) {
   const double square = squared_length(x.values, x.size);
   return square > 0.0 ? 1.0 / std::sqrt(square) : 1.0;
+}
+
+// Room for one more, and for an eighth to spare, where there are many vectors.
+template <typename T>
+void grow_a_little(std::vector<T>& values) {
+  if (values.size() == values.capacity()) values.reserve(values.size() + values.size() / 8 + 16);
 }
 
 }  // namespace labelgrove

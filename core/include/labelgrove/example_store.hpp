@@ -52,21 +52,33 @@ class ExampleStore {
     std::atomic<std::uint32_t> references{0};
     std::atomic<bool> vacant{false};
   };
-  // Chunks are up to half empty, and no more than half of the slots in use are vacant; two arrays have headers.
-  static constexpr std::uint64_t kBytesOfSlot = 4 * sizeof(Slot) + 32;
-  static constexpr unsigned kFirstBits = 10;  // chunk k holds 2^(kFirstBits + k) slots
+  // The last chunk may be empty but for one slot, and an eighth of the slots in use vacant; two arrays have headers.
+  static constexpr std::uint64_t kBytesOfSlot = sizeof(Slot) * 3 / 2 + 32;
+  // Slots from 2^(kFirstBits + k) - 2^kFirstBits on are in four chunks of 2^(kFirstBits + k - 2) each.
+  static constexpr unsigned kFirstBits = 10;
 
   static std::size_t payload(const Slot& slot) {
     return slot.size * (sizeof(float) + (slot.ids ? sizeof(FeatureId) : 0));
   }
-  Slot& slot(ExampleId id) const {
+  struct Position {
+    std::size_t chunk;
+    std::size_t place;
+    std::size_t slots;  // of the chunk
+  };
+  static Position position(ExampleId id) {
     const std::uint64_t shifted = id + (std::uint64_t{1} << kFirstBits);
-    const auto bits = static_cast<unsigned>(std::bit_width(shifted)) - 1;
-    return chunks_[bits - kFirstBits][shifted - (std::uint64_t{1} << bits)];
+    const auto quarter = static_cast<unsigned>(std::bit_width(shifted)) - 3;  // bits of a place in its chunk
+    const std::uint64_t chunk = 4 * (quarter + 2 - kFirstBits) + (shifted >> quarter) % 4;
+    const std::uint64_t slots = std::uint64_t{1} << quarter;
+    return {chunk, shifted % slots, slots};
+  }
+  Slot& slot(ExampleId id) const {
+    const Position at = position(id);
+    return chunks_[at.chunk][at.place];
   }
   ExampleId vacant_slot();
 
-  std::array<std::unique_ptr<Slot[]>, 33 - kFirstBits> chunks_;
+  std::array<std::unique_ptr<Slot[]>, 4 * (33 - kFirstBits)> chunks_;
   std::size_t size_ = 0;   // slots that were ever used
   std::size_t slots_ = 0;  // slots in chunks
   std::vector<ExampleId> free_;

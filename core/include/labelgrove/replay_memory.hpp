@@ -49,11 +49,12 @@ class ReplayMemory {
 
   std::size_t bytes() const { return entries_.capacity() * sizeof(Entry) + pool_.capacity() * sizeof(std::uint32_t); }
 
-  // At most what is held for these entries, however they came: the capacity of a vector is up to twice its size, and half
-  // of the pool may be waste.
-  std::uint64_t most_bytes() const { return most_bytes(entries_.size(), pool_.size() - pool_waste_); }
-  static std::uint64_t most_bytes(std::uint64_t entries, std::uint64_t positives) {
-    return 2 * sizeof(Entry) * entries + 4 * sizeof(std::uint32_t) * positives;
+  // At most what is held for these entries, however they came: vectors have an eighth to spare, and an eighth of the pool
+  // may be waste.
+  std::uint64_t most_bytes() const { return kLeastBytes + growth(entries_.size(), pool_.size() - pool_waste_); }
+  // And for so many more.
+  static std::uint64_t growth(std::uint64_t entries, std::uint64_t positives) {
+    return (sizeof(Entry) + 2) * entries + (sizeof(std::uint32_t) + 2) * positives;
   }
 
   // For loading: appends an entry as it was saved.
@@ -66,6 +67,8 @@ class ReplayMemory {
     std::uint32_t count;
     std::uint32_t place;  // the child itself if there is one, else where in pool_ they begin
   };
+  static constexpr std::uint64_t kLeastBytes = 16 * (sizeof(Entry) + sizeof(std::uint32_t));
+
   Entry make_entry(ExampleId example, std::span<const std::uint32_t> positives);
   void compact();
 

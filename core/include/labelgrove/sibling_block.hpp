@@ -106,6 +106,8 @@ class SiblingBlock final : public RowBlock {
   std::uint64_t row_bytes(std::size_t columns) const;
   std::uint64_t most_bytes(std::uint64_t features, std::uint64_t rows, std::uint64_t row_bytes) const;
   std::uint32_t worth(std::uint32_t row) const;
+  // How many features have the row: 1, unless they share it.
+  std::uint32_t sharing(std::uint32_t row) const { return row < members_.size() ? std::max(members_[row], 1U) : 1; }
   void learn_by_arow(const Features& x, float weight, bool fresh, std::uint32_t columns, Workspace& work);
   void descend(const Features& x, float weight, std::uint32_t columns, Workspace& work);
 
