@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from pathlib import Path
-from typing import Any
+from types import TracebackType
+from typing import IO, Any, Self
+
+from labelgrove._locks import locked
 
 
 def identity(files: Iterable[Path]) -> list[tuple[str, int, int]]:
@@ -16,7 +21,9 @@ def identity(files: Iterable[Path]) -> list[tuple[str, int, int]]:
 
 
 class Unfinished:
-    """A hidden folder beside a file, until that is written.
+    """A hidden folder beside a file, until that is written: a context, of one process at a time.
+
+    At the end of the context the folder stays if a call has begun and not removed it.
 
     Parameters
     ----------
@@ -27,11 +34,41 @@ class Unfinished:
     ----------
     path : Path
         The folder.
+
+    Raises
+    ------
+    LabelGroveError
+        On entering the context, if another process is in it.
     """
 
     def __init__(self, target: Path) -> None:
         self.path = target.with_name(f".{target.name}.partial")
+        self._refusal = f"{target}: another process is writing it; expected only one"
         self._record = self.path / "request.json"
+        self._lock: IO[str] | None = None
+
+    def __enter__(self) -> Self:
+        while self._lock is None:
+            self.path.mkdir(exist_ok=True)
+            try:
+                lock = locked(self.path / "lock", self._refusal)
+                if os.path.samestat(os.fstat(lock.fileno()), (self.path / "lock").stat()):
+                    self._lock = lock
+                else:
+                    lock.close()
+            except FileNotFoundError:
+                continue  # who was at it has just removed the folder
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        if self._lock is not None and not self._record.exists():
+            self.remove()
+        self._let_go()
 
     def is_of(self, request: Mapping[str, Any]) -> bool:
         """Whether a call has left it that was asked for the same.
@@ -44,20 +81,35 @@ class Unfinished:
         return self._record.is_file() and self._record.read_bytes() == json.dumps(request).encode()
 
     def begin(self, request: Mapping[str, Any]) -> None:
-        """Make the folder; what an equal call has left is kept, if it is whole.
+        """Empty the folder, unless an equal call has left it; what that has left whole is kept.
 
         Parameters
         ----------
         request : mapping
             As for `is_of`.
         """
-        if not self.is_of(request):
-            shutil.rmtree(self.path, ignore_errors=True)
-            self.path.mkdir()
+        if self.is_of(request):
+            self._clear(".*")
+        else:
+            self._clear("*")
             self._record.write_text(json.dumps(request), encoding="utf-8")
-        for path in self.path.glob(".*"):
-            shutil.rmtree(path) if path.is_dir() else path.unlink()
 
     def remove(self) -> None:
-        """Remove the folder, since the file is written, as far as nobody else is at it."""
-        shutil.rmtree(self.path, ignore_errors=True)
+        """Remove the folder, since the file is written, and let go of it."""
+        with suppress(OSError):
+            self._clear("*")
+            if os.name == "nt":  # which keeps a file as long as it is open
+                self._let_go()
+            (self.path / "lock").unlink(missing_ok=True)
+            self.path.rmdir()  # unless somebody has entered it by now
+        self._let_go()
+
+    def _clear(self, pattern: str) -> None:
+        for path in sorted(self.path.glob(pattern)):
+            if path.name != "lock":
+                shutil.rmtree(path) if path.is_dir() else path.unlink()
+
+    def _let_go(self) -> None:
+        if self._lock is not None:
+            self._lock.close()
+            self._lock = None

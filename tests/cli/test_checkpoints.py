@@ -105,6 +105,57 @@ def test_learning_on_is_resumed_too(
     assert model.read_bytes() == (tmp_path / "first.lg").read_bytes()
 
 
+def test_nothing_is_learnt_twice_after_a_stop_while_the_model_is_written(
+    run: Run, make_texts: Callable[..., Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first, second = make_texts("1.jsonl", 20), make_texts("2.jsonl", 20, seed=1)
+    model = tmp_path / "model.lg"
+    run("train", first, "-o", model)
+    before = model.read_bytes()
+    told_once = told(run("learn", model, second, "-o", tmp_path / "once.lg", "--json"))
+    words = ("learn", model, second, "--json")
+    child = os.fork()
+    if child == 0:
+        kill = lambda _: os.kill(os.getpid(), signal.SIGKILL)  # noqa: E731
+        monkeypatch.setattr(Unfinished, "remove", kill)
+        run(*words)
+        os._exit(0)
+    assert os.waitpid(child, 0)[1] == signal.SIGKILL
+    assert model.read_bytes() == (tmp_path / "once.lg").read_bytes() != before
+    again = run(*words)
+    assert "20 examples were learnt before a stop" in again.stderr
+    assert told(again)["examples"] == told_once["examples"]
+    assert model.read_bytes() == (tmp_path / "once.lg").read_bytes()
+    assert not (tmp_path / ".model.lg.partial").exists()
+    run(*words)
+    assert model.read_bytes() != (tmp_path / "once.lg").read_bytes()
+
+
+def test_one_process_alone_writes_a_model(run: Run, tmp_path: Path) -> None:
+    rows, model = write_xmlc(tmp_path / "rows.xmlc", 30), tmp_path / "m.lg"
+    run("train", rows, "-o", model)
+    for words in (("train", rows, "-o", model), ("learn", model, rows, "--checkpoint", 0)):
+        with Unfinished(model):
+            refused = run(*words, status=1).stderr
+        assert f"{model}: another process is writing it; expected only one\n" in refused
+        run(*words)
+    assert not (tmp_path / ".m.lg.partial").exists()
+
+
+def test_a_worker_does_not_keep_what_it_was_forked_with_locked(tmp_path: Path) -> None:
+    with Unfinished(tmp_path / "m.lg"):
+        child = os.fork()
+        if child == 0:
+            signal.pause()
+            os._exit(0)
+    try:
+        with Unfinished(tmp_path / "m.lg"):
+            pass
+    finally:
+        os.kill(child, signal.SIGKILL)
+        os.waitpid(child, 0)
+
+
 def test_another_command_begins_anew(run: Run, tmp_path: Path) -> None:
     rows, model = write_xmlc(tmp_path / "rows.xmlc", 60), tmp_path / "m.lg"
     words = ("train", rows, "-o", model)
@@ -124,7 +175,11 @@ def test_where_there_are_none(run: Run, tmp_path: Path, monkeypatch: pytest.Monk
         _checkpoints.Checkpoints, "keep", lambda _, model, examples, state: kept.append(examples)
     )
     rows = write_xmlc(tmp_path / "rows.xmlc", 30)
+    older = tmp_path / ".m.lg.partial"
+    older.mkdir()
+    (older / "request.json").write_text("{}")
     run("train", rows, "-o", tmp_path / "m.lg", "--checkpoint", 0)
+    assert not older.exists()
     run("train", "-", "-o", tmp_path / "m.lg", *OFTEN, input=rows.read_bytes())
     run("train", rows, "-o", tmp_path / "m.lg")
     assert kept == []
@@ -142,7 +197,8 @@ def test_a_checkpoint_that_cannot_be_written_is_no_failure(
     rows = write_xmlc(tmp_path / "rows.xmlc", 30)
     told = run("train", rows, "-o", tmp_path / "m.lg", *OFTEN, status=1).stderr
     assert "warning: no checkpoint after 1 example: 1.lg: no space left on device\n" in told
-    assert [path.name for path in (tmp_path / ".m.lg.partial").iterdir()] == ["request.json"]
+    left = {path.name for path in (tmp_path / ".m.lg.partial").iterdir()}
+    assert left == {"request.json", "lock"}
 
 
 def test_a_checkpoint_that_cannot_be_read_is_left_aside(run: Run, tmp_path: Path) -> None:

@@ -8,9 +8,10 @@ from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
 from time import monotonic
-from typing import Any
+from typing import Any, Self
 
 import labelgrove
+from labelgrove._errors import DataError
 from labelgrove._unfinished import Unfinished, identity
 from labelgrove._version import __version__
 from labelgrove.cli._models import Model
@@ -28,6 +29,9 @@ class Checkpoints:
     A model learns the same from the rest of its data whether it was saved meanwhile or not, so
     the state is the model, the number of examples that it has learnt, and the figures so far.
 
+    It is a context, which one process alone can be in for the same model, with checkpoints or
+    without. There are none of data that can be read only once.
+
     Parameters
     ----------
     output : str
@@ -36,27 +40,46 @@ class Checkpoints:
         Everything that the command was given, ``data`` among it. The state belongs to the command
         with these options, and to the files that they name, as they are now.
     minutes : float
-        The time between two checkpoints.
+        The time between two checkpoints; 0 for none.
+
+    Raises
+    ------
+    LabelGroveError
+        On entering the context, if another process is writing the same model, or a file has been
+        replaced since.
     """
 
     def __init__(self, output: str, options: Mapping[str, Any], minutes: float) -> None:
         given = {name: value for name, value in options.items() if name not in _FREE}
-        self._request = {
-            "library": __version__,
-            "options": given,
-            "files": identity([*files_of(given["data"]), *_files_among(given.values())]),
-        }
-        self._unfinished = Unfinished(Path(output).resolve())
+        target, data = Path(output).resolve(), given["data"]
+        self._on = minutes > 0 and data != "-" and all(path.is_file() for path in files_of(data))
+        self._files = [*(files_of(data) if self._on else []), *_files_among(given.values())]
+        self._request = {"library": __version__, "options": given, "files": identity(self._files)}
+        inputs = identity(path for path in self._files if path != target)
+        self._repeated = json.loads(json.dumps({**self._request, "files": inputs}))
+        self._in_place = target in self._files
+        self._unfinished = Unfinished(target)
         self._jobs: int = options["jobs"]
         self._seconds = 60 * minutes
         self._next = monotonic() + self._seconds
+
+    def __enter__(self) -> Self:
+        self._unfinished.__enter__()
+        for before, now in zip(self._request["files"], identity(self._files), strict=True):
+            if now != before:
+                self._unfinished.__exit__(None, None, None)
+                raise DataError(f"{now[0]}: was replaced meanwhile; expected the file as it was")
+        return self
+
+    def __exit__(self, *error: Any) -> None:
+        self._unfinished.__exit__(*error)
 
     def latest(self) -> tuple[Model, int, dict[str, Any]] | None:
         """What the latest call of `keep` was given, in this run or an earlier one.
 
         None where there is nothing, or nothing that can be read, as a warning then says.
         """
-        if not self._unfinished.is_of(self._request):
+        if not self._on or not self._unfinished.is_of(self._request):
             return None
         path = self._latest_model()
         if path is None:
@@ -73,7 +96,7 @@ class Checkpoints:
 
     def are_due(self) -> bool:
         """Whether it is time for another one."""
-        return monotonic() >= self._next
+        return self._on and monotonic() >= self._next
 
     def keep(self, model: Model, examples: int, state: Mapping[str, Any]) -> None:
         """Leave a state; it is there once its model is, and takes the place of the one before.
@@ -94,9 +117,51 @@ class Checkpoints:
             say_warning(f"no checkpoint after {learnt}: {about_os_error(failure)}")
         self._next = monotonic() + self._seconds
 
+    def finish(self, model: Model, examples: int, state: Mapping[str, Any]) -> None:
+        """Note that all is learnt, before the model takes the place of the one it has come from.
+
+        Parameters
+        ----------
+        model, examples, state
+            As for `keep`.
+        """
+        if not self._on or not self._in_place:
+            return
+        finished = {
+            "request": self._repeated,
+            "fingerprint": model.fingerprint(),
+            "examples": examples,
+            "state": state,
+        }
+        self._unfinished.begin(self._request)
+        with self._finished.open("w", encoding="utf-8") as file:
+            json.dump(finished, file)
+            file.flush()
+            os.fsync(file.fileno())
+
+    def finished(self, model: Model) -> tuple[int, dict[str, Any]] | None:
+        """What `finish` was given by this very command, if the model is what it has written.
+
+        Parameters
+        ----------
+        model : Model
+            Of the file that the command learns on, in its place.
+        """
+        try:
+            left = json.loads(self._finished.read_text("utf-8"))
+        except (OSError, ValueError):
+            return None
+        if left["request"] != self._repeated or left["fingerprint"] != model.fingerprint():
+            return None
+        return left["examples"], left["state"]
+
     def remove(self) -> None:
         """Remove them, since the model is written."""
         self._unfinished.remove()
+
+    @property
+    def _finished(self) -> Path:
+        return self._unfinished.path / "written.json"  # is removed last
 
     def _write(self, model: Model, examples: int, state: Mapping[str, Any]) -> None:
         self._unfinished.begin(self._request)
@@ -117,20 +182,6 @@ class Checkpoints:
     def _latest_model(self) -> Path | None:
         models = [path for path in self._unfinished.path.glob("*.lg") if path.stem.isdecimal()]
         return max(models, key=lambda path: int(path.stem), default=None)
-
-
-def checkpoints_of(output: str, options: Mapping[str, Any], minutes: float) -> Checkpoints | None:
-    """Checkpoints of a command, unless it wants none or its data can be read only once.
-
-    Parameters
-    ----------
-    output, options, minutes
-        As for `Checkpoints`; 0 minutes for none.
-    """
-    data = options["data"]
-    if minutes == 0 or data == "-" or not all(path.is_file() for path in files_of(data)):
-        return None
-    return Checkpoints(output, options, minutes)
 
 
 def _files_among(values: Any) -> Iterator[Path]:

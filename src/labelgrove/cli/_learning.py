@@ -76,8 +76,25 @@ class Learning:
 
     def keep(self, checkpoints: Checkpoints) -> None:
         """Leave a checkpoint."""
-        state = {"seconds": self.seconds, "record": self.record.state()}
-        checkpoints.keep(self.model, self.examples, state)
+        checkpoints.keep(self.model, self.examples, self._state())
+
+    def finish(self, checkpoints: Checkpoints) -> None:
+        """Note that this is all, for a stop while the model is written."""
+        checkpoints.finish(self.model, self.examples, self._state())
+
+    def _state(self) -> dict[str, Any]:
+        return {"seconds": self.seconds, "record": self.record.state()}
+
+    def was_finished(self, checkpoints: Checkpoints) -> bool:
+        """Whether an earlier run has written this model, and was stopped just then."""
+        finished = checkpoints.finished(self.model)
+        if finished is None:
+            return False
+        self.examples, state = finished
+        self.seconds, self.record = state["seconds"], StreamRecord.resumed(state["record"])
+        self.passes = 1
+        say(f"{_numbers.counted(self.examples, 'example')} were learnt before a stop")
+        return True
 
     def go_on(self, checkpoints: Checkpoints) -> None:
         """Go on from the latest checkpoint, if there is one."""
@@ -93,8 +110,8 @@ def learn_from(
     source: Source,
     passes: int = 1,
     *,
+    checkpoints: Checkpoints,
     record: StreamRecord | None = None,
-    checkpoints: Checkpoints | None = None,
 ) -> Learning:
     """Learn all examples of a source, batch by batch, and show how it goes on a terminal.
 
@@ -109,11 +126,11 @@ def learn_from(
         The examples.
     passes : int, default=1
         How often to go through them.
-    record : StreamRecord, optional
-        What to keep the course in; every example is predicted for it.
-    checkpoints : Checkpoints, optional
+    checkpoints : Checkpoints
         Left now and then, for a model that learns example by example; where an earlier run has
         left one, learning goes on from there, in a model of its own.
+    record : StreamRecord, optional
+        What to keep the course in; every example is predicted for it.
     """
     if not hasattr(model, "partial_fit") or _begins_at_once(model):
         return _fit_from(model, source)
@@ -121,8 +138,9 @@ def learn_from(
     state = Learning(model)
     if record is not None:
         state.record, state.all_predicted = record, True
-    if checkpoints is not None:
-        state.go_on(checkpoints)
+    if state.was_finished(checkpoints):
+        return state
+    state.go_on(checkpoints)
     line = ProgressLine("learning", source.total, source.share_read)
     learnt, seen, threads = state.examples, 0, threads_of(model)
     begin = perf_counter() - state.seconds
@@ -144,7 +162,7 @@ def learn_from(
                             state.examples += batch.n_rows
                     done += batch.n_rows
                     line.update(done, facts(state))
-                    if checkpoints is not None and X is not None and checkpoints.are_due():
+                    if X is not None and checkpoints.are_due():
                         state.seconds = perf_counter() - begin
                         state.keep(checkpoints)
                 state.passes = number
@@ -378,11 +396,11 @@ def write_record(page: str | None, learning: Learning, model: str, data: str) ->
 def finish_learning(
     learning: Learning,
     path: str,
+    checkpoints: Checkpoints,
     *,
     known_before: int = 0,
     for_prediction: bool = False,
     as_json: bool = False,
-    checkpoints: Checkpoints | None = None,
 ) -> None:
     """Write the model and report; after Ctrl-C say so and end with its status.
 
@@ -392,14 +410,14 @@ def finish_learning(
         What the run has come to.
     path : str
         Where the model goes.
+    checkpoints : Checkpoints
+        Those of the run, which go once the model is written.
     known_before : int
         Labels that the model knew before this run.
     for_prediction : bool
         Leave out of the file what only learning needs.
     as_json : bool
         Report as JSON.
-    checkpoints : Checkpoints, optional
-        Those of the run, which go once the model is written.
     """
     if learning.examples == 0:
         if learning.stopped:
@@ -412,9 +430,10 @@ def finish_learning(
             "no model was written"
         )
     with shown(ProgressLine(f"writing {path}")):
+        if not learning.stopped:
+            learning.finish(checkpoints)
         learning.model.save(path, for_prediction=for_prediction)
-    if checkpoints is not None:
-        checkpoints.remove()
+    checkpoints.remove()
     report_learning(learning, path, known_before=known_before, as_json=as_json)
 
 

@@ -73,6 +73,8 @@ def convert(
     ------
     OSError
         If a file cannot be read or written.
+    LabelGroveError
+        If another process is converting into the same folder.
     FileFormatError
         At the first malformed row of a file, or if two files do not go together.
     ParameterError
@@ -93,23 +95,23 @@ def convert(
         "columns": asdict(columns or Columns()),
         "files": [identity(files_of(name)) for name in names],
     }
-    unfinished = Unfinished(target.resolve())
-    unfinished.begin(request)
-    work = unfinished.path
-    parts = [work / f"{place:05d}" for place in range(len(names))]
-    _convert_parts(
-        [
-            (place, name, part, format, columns)
-            for place, (name, part) in enumerate(zip(names, parts, strict=True))
-        ],
-        thread_count(n_jobs),
-        progress,
-    )
-    whole = parts[0] if len(parts) == 1 else _joined(parts, work / "whole")
-    if target.exists():
-        target.resolve().rename(work / "replaced")
-    whole.rename(target.resolve())
-    unfinished.remove()
+    with Unfinished(target.resolve()) as unfinished:
+        unfinished.begin(request)
+        work = unfinished.path
+        parts = [work / f"{place:05d}" for place in range(len(names))]
+        _convert_parts(
+            [
+                (place, name, part, format, columns)
+                for place, (name, part) in enumerate(zip(names, parts, strict=True))
+            ],
+            thread_count(n_jobs),
+            progress,
+        )
+        whole = parts[0] if len(parts) == 1 else _joined(parts, work / "whole")
+        if target.exists():
+            target.resolve().rename(work / "replaced")
+        whole.rename(target.resolve())
+        unfinished.remove()
     return open_dataset(target, verify=False)
 
 

@@ -107,6 +107,8 @@ def fit(
         If the data set cannot be used, or has been replaced meanwhile.
     ModelFileError
         If the output is a folder, or another thing that no file may replace.
+    LabelGroveError
+        If another process is writing the same file.
     OSError
         If a file cannot be read or written.
     KeyboardInterrupt
@@ -176,12 +178,13 @@ class _Run:
 
     def finish(self) -> None:
         """Do all that is not done, and write the model."""
-        self._begin()
-        self._know_labels()
-        self._grow_trees()
-        self._learn()
-        self._save()
-        self._unfinished.remove()
+        with self._unfinished:
+            self._begin()
+            self._know_labels()
+            self._grow_trees()
+            self._learn()
+            self._save()
+            self._unfinished.remove()
 
     def _begin(self) -> None:
         """Keep the folder of an earlier call if that was the same."""

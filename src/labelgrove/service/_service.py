@@ -8,17 +8,16 @@ import logging
 import os
 import secrets
 import shutil
-import sys
 import threading
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import IO
 
 import msgspec
 
 from labelgrove._errors import DataError, LabelGroveError
+from labelgrove._locks import locked
 from labelgrove.service._events import PROJECT_NAME, Learnt, Row
 from labelgrove.service._follow import Follower
 from labelgrove.service._log import Addition, Log
@@ -60,7 +59,10 @@ class Service:
         self._memory = memory
         self._folder = directory / "projects"
         self._folder.mkdir(parents=True, exist_ok=True)
-        self._lock_file = _locked(directory / "lock")
+        self._lock_file = locked(
+            directory / "lock",
+            f"{directory}: another process serves this directory; expected only one",
+        )
         self._changed = threading.Condition()
         self._open: dict[str, Project] = {}  # the one asked for last comes last
         self._users: dict[str, int] = {}
@@ -292,22 +294,6 @@ def _checked(name: str) -> str:
             "_ and -, the first a letter or digit",
         )
     return name
-
-
-def _locked(path: Path) -> IO[str]:
-    """Keep other processes out for as long as the file is open."""
-    file = path.open("a", encoding="ascii")
-    if sys.platform != "win32":
-        import fcntl
-
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
-            file.close()
-            raise LabelGroveError(
-                f"{path.parent}: another process serves this directory; expected only one"
-            ) from None
-    return file
 
 
 # --- tokens --------------------------------------------------------------------------------------

@@ -5,7 +5,7 @@ from __future__ import annotations
 import typer
 
 from labelgrove._errors import ModelStateError, ParameterError
-from labelgrove.cli._checkpoints import checkpoints_of
+from labelgrove.cli._checkpoints import Checkpoints
 from labelgrove.cli._learning import finish_learning, learn_from, new_record, write_record
 from labelgrove.cli._models import algorithm_of, check_can_write, estimator_of, load_model
 from labelgrove.cli._options import (
@@ -67,29 +67,30 @@ def learn(
         raise ParameterError(
             "--for-prediction needs -o: in the place of MODEL it would end all further learning"
         )
+    checkpoints = Checkpoints(target, context.params, checkpoint)
     model = load_model(model_file, jobs=jobs, vocabulary=vocabulary)
     check_can_write(target)
     refuse_inputs(target, data)
-    batch = estimator_of(model)
-    if isinstance(batch, PLTClassifier):
-        online = OnlinePLTClassifier.from_batch(batch, n_jobs=batch.n_jobs)
-        model = model.with_classifier(online) if isinstance(model, TextClassifier) else online
-    if not hasattr(model, "partial_fit"):
-        raise ModelStateError(
-            f"{model_file}: a model of {algorithm_of(model)} has learnt from all its "
-            "examples at once and cannot learn on; train one of online-plt, or train it again"
+    with checkpoints as kept:
+        batch = estimator_of(model)
+        if isinstance(batch, PLTClassifier):
+            online = OnlinePLTClassifier.from_batch(batch, n_jobs=batch.n_jobs)
+            model = model.with_classifier(online) if isinstance(model, TextClassifier) else online
+        if not hasattr(model, "partial_fit"):
+            raise ModelStateError(
+                f"{model_file}: a model of {algorithm_of(model)} has learnt from all its "
+                "examples at once and cannot learn on; train one of online-plt, or train it again"
+            )
+        known = int(model.n_classes_)
+        record = new_record(progressive, target, data, known=model.classes_.tolist())
+        with Source(data, reading=reading, limit=limit, vocabulary=model.vocabulary_) as source:
+            learning = learn_from(model, source, checkpoints=kept, record=record)
+        write_record(progressive, learning, target, data)
+        finish_learning(
+            learning,
+            target,
+            kept,
+            known_before=known,
+            for_prediction=for_prediction,
+            as_json=json,
         )
-    known = int(model.n_classes_)
-    record = new_record(progressive, target, data, known=model.classes_.tolist())
-    with Source(data, reading=reading, limit=limit, vocabulary=model.vocabulary_) as source:
-        kept = checkpoints_of(target, context.params, checkpoint)
-        learning = learn_from(model, source, record=record, checkpoints=kept)
-    write_record(progressive, learning, target, data)
-    finish_learning(
-        learning,
-        target,
-        known_before=known,
-        for_prediction=for_prediction,
-        as_json=json,
-        checkpoints=kept,
-    )

@@ -8,7 +8,7 @@ from typing import Annotated, Literal
 import typer
 
 from labelgrove._errors import ParameterError
-from labelgrove.cli._checkpoints import checkpoints_of
+from labelgrove.cli._checkpoints import Checkpoints
 from labelgrove.cli._choice import AUTO, TRIAL, chosen_algorithm
 from labelgrove.cli._learning import (
     ALL_PREDICTED,
@@ -173,7 +173,7 @@ def train(
             learning = learn_in_pieces(model, data, output, memory=memory, dask=dask)
             report_learning(learning, output, as_json=json)
             return
-        kept = checkpoints_of(output, context.params, checkpoint)
-        learning = learn_from(model, source, passes, record=record, checkpoints=kept)
-    write_record(progressive, learning, output, data)
-    finish_learning(learning, output, for_prediction=for_prediction, as_json=json, checkpoints=kept)
+        with Checkpoints(output, context.params, checkpoint) as kept:
+            learning = learn_from(model, source, passes, checkpoints=kept, record=record)
+            write_record(progressive, learning, output, data)
+            finish_learning(learning, output, kept, for_prediction=for_prediction, as_json=json)
