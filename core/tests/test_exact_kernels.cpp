@@ -27,7 +27,7 @@ constexpr float kUntouched = 12345.0F;
 // All that were compiled and that this machine runs.
 std::vector<const ExactKernels*> variants() {
   std::vector<const ExactKernels*> all{&exact_kernels_baseline};
-  const std::size_t runnable = available_kernels().size();
+  [[maybe_unused]] const std::size_t runnable = available_kernels().size();
 #if defined(LABELGROVE_HAVE_AVX2)
   if (runnable > 1) all.push_back(&exact_kernels_avx2);
 #endif
