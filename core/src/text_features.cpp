@@ -249,6 +249,16 @@ class Counter {
   std::vector<Unit> units_;
 };
 
+// Does the same to the ids and the values of so many features, if these are many, in two threads.
+template <typename Use>
+void both(TextRows& rows, std::size_t size, unsigned threads, Use&& use) {
+  constexpr std::size_t kMany = 1U << 16;
+  parallel_for(2, size < kMany ? 1 : threads, [&](std::size_t i) {
+    if (i == 0) use(rows.ids);
+    else use(rows.values);
+  });
+}
+
 // Puts rows below one another; `done(i)` is called as soon as a part is no longer needed.
 template <typename Part, typename Done>
 TextRows joined(std::span<Part> parts, unsigned threads, Done&& done) {
@@ -259,8 +269,7 @@ TextRows joined(std::span<Part> parts, unsigned threads, Done&& done) {
     for (std::size_t row = 1; row < part.indptr.size(); ++row) all.indptr.push_back(begin + part.indptr[row]);
     begins.push_back(begins.back() + part.ids.size());
   }
-  all.ids.resize(begins.back());
-  all.values.resize(begins.back());
+  both(all, begins.back(), threads, [&](auto& array) { array.resize(begins.back()); });
   parallel_for(parts.size(), threads, [&](std::size_t i) {
     const auto begin = static_cast<std::ptrdiff_t>(begins[i]);
     std::ranges::copy(parts[i].ids, all.ids.begin() + begin);
@@ -339,19 +348,18 @@ void TextFeatures::finish(TextRows& rows, unsigned threads) const {
       left[row] = finish(std::span(rows.ids).subspan(begin, size), std::span(rows.values).subspan(begin, size));
     }
   });
-  std::int64_t begin = 0;
-  std::int64_t end = 0;
-  for (std::size_t row = 0; row < n; ++row) {
-    const auto size = static_cast<std::int64_t>(left[row]);
-    if (begin != end) {
-      std::copy_n(rows.ids.begin() + begin, size, rows.ids.begin() + end);
-      std::copy_n(rows.values.begin() + begin, size, rows.values.begin() + end);
+  both(rows, rows.ids.size(), threads, [&](auto& array) {
+    auto end = array.begin();
+    for (std::size_t row = 0; row < n; ++row) {
+      const auto begin = array.begin() + rows.indptr[row];
+      const auto size = static_cast<std::ptrdiff_t>(left[row]);
+      end = begin == end ? end + size : std::copy_n(begin, size, end);
     }
-    end += size;
-    begin = std::exchange(rows.indptr[row + 1], end);
+    array.erase(end, array.end());
+  });
+  for (std::size_t row = 0; row < n; ++row) {
+    rows.indptr[row + 1] = rows.indptr[row] + static_cast<std::int64_t>(left[row]);
   }
-  rows.ids.resize(static_cast<std::size_t>(end));
-  rows.values.resize(static_cast<std::size_t>(end));
 }
 
 void TextFeatures::weigh(TextRows& rows, std::uint32_t more, unsigned threads) const {
@@ -360,6 +368,7 @@ void TextFeatures::weigh(TextRows& rows, std::uint32_t more, unsigned threads) c
   parallel_for((n + kBlock - 1) / kBlock, threads, [&](std::size_t block) {
     const auto end = static_cast<std::size_t>(rows.indptr[std::min((block + 1) * kBlock, n)]);
     for (auto j = static_cast<std::size_t>(rows.indptr[block * kBlock]); j < end; ++j) {
+      if (rows.ids[j] >= options_.columns) throw std::invalid_argument("an id is out of range");
       const std::uint32_t d = documents_.empty() ? 1 : documents_[rows.ids[j]];
       rows.values[j] = d == 0 ? 0.0F : weight(rows.values[j], d + more, now);
     }
@@ -376,17 +385,15 @@ TextRows TextFeatures::transform(std::span<const std::string_view> texts, unsign
 TextRows TextFeatures::weighted(std::span<const RowView> counts, bool as_next, unsigned threads) const {
   if (std::ranges::any_of(counts, &RowView::dense)) throw std::invalid_argument("counts must be sparse rows");
   TextRows rows = joined(counts, threads, [](std::size_t) {});
-  if (std::ranges::any_of(rows.ids, [&](FeatureId id) { return id >= options_.columns; })) {
-    throw std::invalid_argument("an id is out of range");
-  }
   weigh(rows, as_next ? 1 : 0, threads);
   return rows;
 }
 
-// Every thread has columns of its own, in which it goes from document to document.
+// Every task has columns of its own, in which it goes from document to document. There are two for a thread, since half
+// of the columns may belong to words, which are few beside pieces.
 template <typename Use>
 void TextFeatures::each_share(const RowView& counts, unsigned threads, Use&& use) const {
-  const std::size_t shares = std::max(1U, threads);
+  const std::size_t shares = threads > 1 ? 2 * std::size_t{threads} : 1;
   parallel_for(shares, threads, [&](std::size_t share) {
     const std::uint64_t low = options_.columns * std::uint64_t{share} / shares;
     const std::uint64_t high = options_.columns * std::uint64_t{share + 1} / shares;

@@ -4,6 +4,8 @@ Commands translate words into calls of the library and its results into words; t
 algorithm of their own.
 """
 
+import gc
+
 __all__ = ["main"]
 
 
@@ -14,4 +16,5 @@ def main() -> None:
         from labelgrove.cli.commands import app
     except KeyboardInterrupt:
         raise SystemExit(130) from None
+    gc.freeze()  # what has been loaded stays to the end, and need not be looked through again
     app()
