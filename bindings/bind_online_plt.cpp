@@ -37,6 +37,7 @@ OnlineGroveOptions options_from(const nb::dict& given) {
   options.alpha = real("alpha");
   options.arity = static_cast<std::uint32_t>(integer("arity"));
   options.max_leaves = static_cast<std::uint32_t>(integer("max_leaves"));
+  options.first_leaves = static_cast<std::uint32_t>(integer("first_leaves"));
   options.replay = static_cast<std::uint32_t>(integer("replay"));
   options.replay_most = static_cast<std::uint32_t>(integer("replay_most"));
   options.replay_memory = integer("replay_memory");

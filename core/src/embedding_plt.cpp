@@ -299,7 +299,7 @@ void EmbeddingPlt::load_memory(const ArrayReader& saved, bool check_only) {
 // --- saving and loading: docs/format.md names every array ------------------------------------------------------------
 
 void EmbeddingPlt::save(ArrayWriter& out, bool for_prediction) const {
-  save_tree(out, tree_, {examples_seen_, policy_.draws()});
+  save_tree(out, tree_, {examples_seen_, policy_.past().draws});
   std::ranges::copy(features_.features(), out.u32("feature.id", features_.size()).begin());
   const auto one_vector = [this](std::size_t row, std::vector<float>& to) {
     const float* from = vectors_.data() + row * stride_;
@@ -344,7 +344,7 @@ EmbeddingPlt::EmbeddingPlt(const EmbeddingOptions& options, const ArrayReader& s
   can_learn_ = !for_prediction;
   const TreeCounters counters = saved_counters(saved);
   examples_seen_ = counters.examples;
-  policy_.restore(counters.draws);
+  policy_.restore({.draws = counters.draws});
   const auto ids = saved.u32("feature.id");
   const auto of_features = saved.f32("feature.vector");
   const auto of_nodes = saved.f32("node.vector");

@@ -112,6 +112,7 @@ ExampleId OnlinePlt::hold(const Example& given) {
 void OnlinePlt::teach(ExampleId example, std::span<const LabelId> labels, std::span<const LabelId> predicted) {
   ExampleStore& store = learners_.examples();
   const Held held(store, example);
+  policy_.observe(store.view(example).size);
   NodeId selected = kNone;  // Algorithm 8 runs once for an observation, then goes on from the node it selected
   for (const LabelId label : labels) {
     if (tree_.leaf_of(label) == kNone) grow(store.view(example), label, selected);

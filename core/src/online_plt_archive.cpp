@@ -9,7 +9,7 @@
 
 namespace labelgrove {
 void OnlinePlt::save(ArrayWriter& out, bool for_prediction) const {
-  save_tree(out, tree_, {examples_seen_, policy_.draws()});
+  save_tree(out, tree_, {examples_seen_, policy_.past().draws});
   const NodeId n = tree_.size();
   std::vector<NodeId> nodes;
   std::vector<const RowBlock*> blocks;
@@ -26,6 +26,9 @@ void OnlinePlt::save(ArrayWriter& out, bool for_prediction) const {
   }
   if (options_.replay > 0) save_memories(out, nodes, learners_);
   if (gauge_) gauge_->save(out);
+  if (options_.first_leaves > 0) {
+    std::ranges::copy(std::array{policy_.past().examples, policy_.past().features}, out.u64("lengths", 2).begin());
+  }
   if (thresholds_) save_thresholds(out);
 }
 
@@ -38,7 +41,14 @@ OnlinePlt::OnlinePlt(const OnlinePltOptions& options, const ArrayReader& saved, 
       can_learn_(!borrow) {
   const TreeCounters counters = saved_counters(saved);
   examples_seen_ = counters.examples;
-  policy_.restore(counters.draws);
+  TreePolicy::Past past{.draws = counters.draws};
+  if (!borrow && options_.first_leaves > 0) {
+    const auto lengths = saved.u64("lengths");
+    require(lengths.size() == 2 && lengths[0] <= examples_seen_ && lengths[1] <= kMostExamples << 20,
+            "array 'lengths' must hold two numbers, of examples seen and of their features");
+    past = {counters.draws, lengths[0], lengths[1]};
+  }
+  policy_.restore(past);
   stored_.resize(borrow ? tree_.size() : 0);
   stored_blocks_.resize(stored_.size());
   if (!borrow) learners_.start(tree_.size() - 1, 0, false);  // room for all

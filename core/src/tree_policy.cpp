@@ -7,6 +7,17 @@
 #include "labelgrove/hash.hpp"
 
 namespace labelgrove {
+namespace {
+
+// From so many features an example, on the average, a node that unites many labels can be told by them.
+constexpr std::uint64_t kManyFeatures = 5;
+
+}  // namespace
+
+std::uint32_t TreePolicy::most_leaves(NodeId v) const {
+  const bool wide = v == kRoot && past_.features >= kManyFeatures * past_.examples;
+  return wide ? std::max(options_.first_leaves, options_.max_leaves) : options_.max_leaves;
+}
 
 NodeId TreePolicy::select(const LabelTree& tree, NodeId last, const Probabilities& probabilities) {
   // A node that the observation's last label has filled (possible in given trees only) is left downwards.
@@ -26,7 +37,7 @@ NodeId TreePolicy::descend(const LabelTree& tree, NodeId v, const Probabilities&
     if (options_.policy != Policy::cpet && (node.is_pre_leaf() || node.children.size() < options_.arity)) break;
     switch (options_.policy) {
       case Policy::random:
-        v = node.children[draw(seed_, Draw::policy, draws_++) % node.children.size()];
+        v = node.children[draw(seed_, Draw::policy, past_.draws++) % node.children.size()];
         break;
       case Policy::complete:
         v = *std::ranges::min_element(node.children, {}, [&](NodeId child) { return tree[child].leaves; });

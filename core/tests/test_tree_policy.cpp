@@ -38,7 +38,7 @@ TEST("tree policy: best-greedy weighs fit against balance") {
   TreePolicy balance = policy_of(Policy::best_greedy, 1.0);
   CHECK_EQ(fit.select(tree, kNone, give), 2U);
   CHECK_EQ(balance.select(tree, kNone, give), 3U);
-  CHECK_EQ(fit.draws() + balance.draws(), 0U);
+  CHECK_EQ(fit.past().draws + balance.past().draws, 0U);
 }
 
 TEST("tree policy: random choices are counted, and go on from where they were") {
@@ -46,12 +46,26 @@ TEST("tree policy: random choices are counted, and go on from where they were") 
   TreePolicy one = policy_of(Policy::random);
   std::vector<NodeId> chosen;
   for (int i = 0; i < 40; ++i) chosen.push_back(one.select(tree, kNone, none));
-  CHECK_EQ(one.draws(), 40U);
+  CHECK_EQ(one.past().draws, 40U);
   CHECK(std::ranges::count(chosen, 2U) > 5);
   CHECK(std::ranges::count(chosen, 3U) > 5);
   TreePolicy other = policy_of(Policy::random);
-  other.restore(20);
+  other.restore({.draws = 20});
   for (std::size_t i = 20; i < 40; ++i) CHECK_EQ(other.select(tree, kNone, none), chosen[i]);
+}
+
+TEST("tree policy: the root is wide where examples have five features or more") {
+  const LabelTree flat(std::vector<NodeId>{kNone, 0, 1, 1, 1}, std::vector<LabelId>{kNone, kNone, 0, 1, 2},
+                       std::vector<std::uint8_t>(5), 3);
+  TreePolicy policy({.arity = 2, .max_leaves = 3, .first_leaves = 4}, 0);
+  policy.observe(5);
+  CHECK(!policy.must_insert(flat, kRoot));
+  policy.observe(4);
+  CHECK(policy.must_insert(flat, kRoot));
+  TreePolicy on = policy;
+  on.restore({.examples = 1, .features = 5});
+  CHECK(!on.must_insert(flat, kRoot));
+  CHECK(on.must_insert(two_pre_leaves(), 2));
 }
 
 TEST("tree policy: auxiliary classifiers are kept where a label may still go") {

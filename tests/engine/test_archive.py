@@ -86,6 +86,13 @@ def test_resuming_on_longer_streams(policy: str, learner: str, replay: int, memo
     check_resuming(given, random_stream(5, length=120), cuts={0, 1, 2, 30, 31, 60, 90, 119})
 
 
+@pytest.mark.parametrize("features", [9, 11])
+def test_resuming_where_the_first_node_may_be_wide(features: int) -> None:
+    given = options(max_leaves=3, first_leaves=7, replay=1)
+    stream = random_stream(0, length=40, features=features)
+    check_resuming(given, stream, cuts={0, 1, 5, 10, 20})
+
+
 @pytest.mark.parametrize("learner", LEARNERS)
 def test_resuming_with_dense_rows(learner: str) -> None:
     given = options(learner=learner, max_leaves=4, replay=1)

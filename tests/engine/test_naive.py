@@ -72,6 +72,7 @@ class Twin(OPLT):
         alpha: float,
         arity: int,
         max_leaves: int,
+        first_leaves: int = 0,
         replay: int | str,
         replay_memory: int,
         random_state: int,
@@ -79,9 +80,10 @@ class Twin(OPLT):
         start: LabelTree | None = None,
     ) -> None:
         seed = random_state
-        chooser = policy_named(policy, alpha=alpha, b=arity, b_max=max_leaves, seed=seed)
+        shape = {"b": arity, "b_max": max_leaves, "first": first_leaves}
+        chooser = policy_named(policy, alpha=alpha, **shape, seed=seed)
         if policy == "random":
-            chooser = PreLeafPolicy(RandomChoice(seed, draw(1)), arity, max_leaves)
+            chooser = PreLeafPolicy(RandomChoice(seed, draw(1)), **shape)
         times, most = (CALM, MOST) if isinstance(replay, str) else (replay, 0)
         again = Replay(times, replay_memory or None, seed, draw(2), draw(3), most)
         names = range(len(start.leaf_of) if start else 0)
@@ -98,6 +100,7 @@ class Twin(OPLT):
             alpha=alpha,
             arity=arity,
             max_leaves=max_leaves,
+            first_leaves=first_leaves,
             replay=replay,
             replay_memory=replay_memory,
             random_state=seed,
@@ -264,6 +267,28 @@ def test_same_on_longer_streams(policy: str, learner: str, replay: int, memory: 
         )
         live(twin, random_stream(seed, length=50))
         assert (twin.asked > 20) == (policy == "best-greedy")
+
+
+@pytest.mark.parametrize("policy", POLICIES)
+def test_same_where_the_first_node_is_wide(policy: str) -> None:
+    """As long as examples have many features: in the first of these streams, not in the last."""
+    most_children = []
+    for features in (11, 9, 6):
+        twin = Twin(
+            learner="arow",
+            policy=policy,
+            alpha=1.0 if policy == "cpet" else 0.5,
+            arity=2,
+            max_leaves=3,
+            first_leaves=7,
+            replay=1,
+            replay_memory=0,
+            random_state=features,
+            l2=0.0,
+        )
+        live(twin, random_stream(0, length=30, removals=0.1, features=features))
+        most_children.append(max(map(len, twin.tree.children)))
+    assert most_children[::2] == ([2, 2] if policy == "cpet" else [7, 3])
 
 
 @pytest.mark.parametrize("learner", LEARNERS)

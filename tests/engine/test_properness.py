@@ -75,6 +75,12 @@ def test_proper_on_longer_streams(policy: str, learner: str, replay: int, memory
         live(Witness(given), random_stream(seed, length=80, removals=0.25), every=40)
 
 
+@pytest.mark.parametrize("features", [6, 9, 11])
+def test_proper_where_the_first_node_is_wide(features: int) -> None:
+    given = options(max_leaves=3, first_leaves=7, replay=1)
+    live(Witness(given), random_stream(0, length=40, features=features), every=4)
+
+
 @pytest.mark.parametrize("learner", LEARNERS)
 @pytest.mark.parametrize("policy", POLICIES)
 def test_proper_where_the_stream_says_how_often_to_learn_again(policy: str, learner: str) -> None:

@@ -51,6 +51,7 @@ class OPLT:
 
         It counts ``weight`` times, in every step of the classifiers; ``weight`` is above 0.
         """
+        self.policy.observe(x)
         names = list(dict.fromkeys(names))
         new = [name for name in names if name not in self.label_ids]
         for position, name in enumerate(new):  # Algorithm 3, line 2; Algorithm 4, line 1

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from .label_tree import LabelTree, Node
+from .learners import Instance, known
 from .replay import Hash, mix
 
 Eta = Callable[[Node], float]  # node -> eta(x, node), the node's own conditional probability
@@ -65,6 +66,9 @@ class FewestLeaves:
 class Policy(Protocol):
     """A_policy of Algorithm 4, line 4, with the set Theta that it needs."""
 
+    def observe(self, x: Instance) -> None:
+        """Take note of an observation, before its new labels are placed."""
+
     def select(self, tree: LabelTree, eta: Eta, first: bool) -> tuple[Node, bool]:
         """Give the node to extend and whether a node is to be inserted there.
 
@@ -77,12 +81,22 @@ class Policy(Protocol):
 
 @dataclass
 class PreLeafPolicy:
-    """Algorithm 8: wide pre-leaf nodes (up to b_max leaves) under a tree of arity b."""
+    """Algorithm 8: wide pre-leaf nodes (up to b_max leaves) under a tree of arity b.
+
+    The root has up to ``first`` leaves where observations have five features or more, on average.
+    """
 
     choose: ChildChoice
     b: int = 2
     b_max: int = 100
+    first: int = 0
+    observed: int = 0
+    features: int = 0  # of all that were observed
     saved: Node = 0
+
+    def observe(self, x: Instance) -> None:
+        self.observed += 1
+        self.features += len(known(x))
 
     def select(self, tree: LabelTree, eta: Eta, first: bool) -> tuple[Node, bool]:
         v = self._descend(tree, tree.root, eta) if first else self.saved  # lines 1-7
@@ -92,7 +106,10 @@ class PreLeafPolicy:
             # nothing never come here (a mixed node has one leaf at most, and line 8 goes to it).
             v = self._only_leaf(tree, self._descend(tree, v, eta))
         self.saved = v  # line 9
-        return v, tree.is_leaf(v) or len(tree.children[v]) >= self.b_max  # line 10
+        b_max = self.b_max
+        if v == tree.root and self.features >= 5 * self.observed:
+            b_max = max(b_max, self.first)
+        return v, tree.is_leaf(v) or len(tree.children[v]) >= b_max  # line 10
 
     def _is_full(self, tree: LabelTree, v: Node) -> bool:
         """Test line 3: children that are not only leaves, and arity b reached.
@@ -127,6 +144,9 @@ class LeafExpansion:
     choose: ChildChoice
     saved: Node = 0
 
+    def observe(self, x: Instance) -> None:
+        pass
+
     def select(self, tree: LabelTree, eta: Eta, first: bool) -> tuple[Node, bool]:
         v = tree.root if first else self.saved
         while not tree.is_leaf(v):
@@ -139,7 +159,13 @@ class LeafExpansion:
 
 
 def policy_named(
-    name: str, *, alpha: float = 0.75, b: int = 2, b_max: int = 100, seed: int = 0
+    name: str,
+    *,
+    alpha: float = 0.75,
+    b: int = 2,
+    b_max: int = 100,
+    seed: int = 0,
+    first: int = 0,
 ) -> Policy:
     """Build a fresh policy by the name that it has in the library."""
     if name == "cpet":
@@ -149,4 +175,4 @@ def policy_named(
         "random": RandomChoice(seed),
         "complete": FewestLeaves(),
     }
-    return PreLeafPolicy(choices[name], b, b_max)
+    return PreLeafPolicy(choices[name], b, b_max, first)

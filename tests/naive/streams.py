@@ -73,7 +73,9 @@ def in_blocks(stream: list[Event], length: int = 8) -> list[Event]:
     return blocks
 
 
-def random_stream(seed: int, length: int, names: int = 40, removals: float = 0.2) -> list[Event]:
+def random_stream(
+    seed: int, length: int, names: int = 40, removals: float = 0.2, features: int = 4
+) -> list[Event]:
     """Give a longer stream in which the names grow rarer, reproducible from its seed."""
     rng = random.Random(seed)
     stream: list[Event] = []
@@ -81,7 +83,7 @@ def random_stream(seed: int, length: int, names: int = 40, removals: float = 0.2
         if rng.random() < removals:
             stream.append(Remove(rng.randrange(names)))
             continue
-        features = {f: rng.uniform(-1, 1) for f in rng.sample(range(12), rng.randint(0, 4))}
+        x = {f: rng.uniform(-1, 1) for f in rng.sample(range(12), rng.randint(0, features))}
         row = tuple(int(names * rng.random() ** 2) for _ in range(rng.randint(0, 4)))
-        stream.append(Learn(instance(features), row, rng.choice(WEIGHTS)))
+        stream.append(Learn(instance(x), row, rng.choice(WEIGHTS)))
     return stream

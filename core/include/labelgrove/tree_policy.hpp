@@ -24,11 +24,19 @@ struct GrowthOptions {
   double alpha = 0.75;             // weight of balance in BEST-GREEDY's score
   std::uint32_t arity = 2;         // b
   std::uint32_t max_leaves = 100;  // b_max, the arity of pre-leaf nodes
+  // b_max of the root, where examples have many features (docs/decisions/tree-shape.md); 0 is as that of other nodes.
+  std::uint32_t first_leaves = 0;
 };
 
 class TreePolicy {
  public:
   TreePolicy(const GrowthOptions& options, std::uint64_t seed) : options_(options), seed_(seed) {}
+
+  // One more example, whose new labels are to be placed.
+  void observe(std::size_t features) {
+    ++past_.examples;
+    past_.features += features;
+  }
 
   // eta of the children of a node, for the observation at hand.
   using Probabilities = std::function<std::span<const float>(NodeId)>;
@@ -38,22 +46,28 @@ class TreePolicy {
   NodeId select(const LabelTree& tree, NodeId last, const Probabilities& probabilities);
   // Line 10: whether a node must be inserted between v and what hangs below it before v takes a leaf.
   bool must_insert(const LabelTree& tree, NodeId v) const {
-    return tree[v].is_leaf() || tree[v].children.size() >= options_.max_leaves;
+    return tree[v].is_leaf() || tree[v].children.size() >= most_leaves(v);
   }
   // Whether v may still be selected, so that its auxiliary classifier must be kept.
   bool needs_theta(const LabelTree& tree, NodeId v) const;
 
-  // Random choices made so far.
-  std::uint64_t draws() const { return draws_; }
-  void restore(std::uint64_t draws) { draws_ = draws; }
+  // What choices depend on but for tree and classifiers.
+  struct Past {
+    std::uint64_t draws = 0;     // random choices made so far
+    std::uint64_t examples = 0;  // observed
+    std::uint64_t features = 0;  // of theirs, added up
+  };
+  const Past& past() const { return past_; }
+  void restore(const Past& past) { past_ = past; }
 
  private:
+  std::uint32_t most_leaves(NodeId v) const;
   NodeId descend(const LabelTree& tree, NodeId v, const Probabilities& probabilities);
   NodeId best_child(const TreeNode& node, const LabelTree& tree, std::span<const float> probabilities) const;
 
   GrowthOptions options_;
   std::uint64_t seed_;
-  std::uint64_t draws_ = 0;
+  Past past_;
 };
 
 }  // namespace labelgrove

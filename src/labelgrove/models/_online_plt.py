@@ -63,7 +63,8 @@ class OnlinePLTClassifier(OnlineClassifier, LabelTreeClassifier):
     arity : int, optional
         Children of an inner node, b.
     max_leaves : int, optional
-        Leaves of a node that has only leaves, b_max.
+        Leaves of a node that has only leaves, b_max. By default 64, and for the first node 256 if
+        examples have five features or more, on average; what is given holds for every node.
     warm_start_size : float or int, optional
         OPLT-W: :meth:`fit` builds a balanced k-means tree for the labels of the first examples,
         of a share (a float up to 1) or number of them, and then learns all examples on it, in

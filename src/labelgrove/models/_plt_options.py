@@ -46,6 +46,9 @@ LEAST_BUDGET = 100_000
 # in blocks.
 CALM, MOST = 2, 12
 
+# Leaves of the first node, of long examples, where it is not said: docs/decisions/tree-shape.md.
+FIRST_LEAVES = 256
+
 
 @dataclass(frozen=True)
 class EngineOptions(SavedOptions):
@@ -64,6 +67,7 @@ class EngineOptions(SavedOptions):
     replay_memory: int
     normalize: bool
     seed: int
+    first_leaves: int = 0  # 0 where the first node is as every other
     replay_most: int = 0  # 0 where the number of replays is fixed
     ofo_a: float = 0.0  # both 0 where no thresholds are tuned
     ofo_b: float = 0.0
@@ -82,6 +86,8 @@ class EngineOptions(SavedOptions):
         arity = integer("arity", p["arity"], 2)
         if parameters["max_leaves"] is None:
             p["max_leaves"] = max(p["max_leaves"], arity)
+        wide = preset == "default" and parameters["max_leaves"] is None
+        first_leaves = parameters.get("first_leaves", FIRST_LEAVES if wide else 0)
         rate = p["learning_rate"]
         b = real(p, "ofo_b", 1e-9, 1e9)
         a = real(p, "ofo_a", 0.0, b)
@@ -101,6 +107,7 @@ class EngineOptions(SavedOptions):
             alpha=real(p, "alpha", 0.0, 1.0),
             arity=arity,
             max_leaves=integer("max_leaves", p["max_leaves"], arity),
+            first_leaves=integer("first_leaves", first_leaves, 0),
             replay=CALM if adapts else integer("replay", p["replay"], 0, 1000),
             replay_most=MOST if adapts else 0,
             replay_memory=integer("replay_memory", p["replay_memory"], 0),
