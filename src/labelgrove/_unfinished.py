@@ -89,7 +89,7 @@ class Unfinished:
             As for `is_of`.
         """
         if self.is_of(request):
-            self._clear(".*")
+            self._clear("**/.*")
         else:
             self._clear("*")
             self._record.write_text(json.dumps(request), encoding="utf-8")
@@ -107,7 +107,7 @@ class Unfinished:
     def _clear(self, pattern: str) -> None:
         for path in sorted(self.path.glob(pattern)):
             if path.name != "lock":
-                shutil.rmtree(path) if path.is_dir() else path.unlink()
+                shutil.rmtree(path) if path.is_dir() else path.unlink(missing_ok=True)
 
     def _let_go(self) -> None:
         if self._lock is not None:

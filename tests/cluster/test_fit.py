@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import signal
+import sys
+from collections.abc import Callable, Iterator
 from concurrent.futures import Executor, ThreadPoolExecutor
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -204,6 +207,72 @@ def test_another_call_begins_anew(tmp_path: Path) -> None:
     assert (tmp_path / "pieces.lg").read_bytes() == expected
 
 
+def test_what_comes_late_or_twice_changes_nothing(tmp_path: Path) -> None:
+    dataset = written(tmp_path / "rows", some_rows(100))
+    names, small = (tmp_path / "rows", tmp_path / "pieces.lg"), {"max_leaf_size": 4, "arity": 3}
+    expected = in_memory(PLTClassifier(**small), dataset, tmp_path / "memory.lg")
+    late: list[Any] = []
+
+    class Dead(ThreadPoolExecutor):
+        def submit(self, task: Any, /, *args: Any, **kwargs: Any) -> Any:
+            late.append(task)
+            raise Killed
+
+    class Twice(ThreadPoolExecutor):
+        def submit(self, task: Any, /, *args: Any, **kwargs: Any) -> Any:
+            done = super().submit(task)
+            super().submit(task).result()
+            for old in late:
+                with suppress(OSError):  # its folder has gone
+                    old()
+            return done
+
+    with Dead(1) as dead, pytest.raises(Killed):
+        distributed.fit(PLTClassifier(**small, tree="random"), *names, executor=dead)
+    assert late
+    with Twice(3) as twice:
+        distributed.fit(
+            PLTClassifier(**small, tree="random", random_state=1), *names, executor=twice
+        )
+        first = names[1].read_bytes()
+        distributed.fit(PLTClassifier(**small), *names, executor=twice)
+    assert names[1].read_bytes() == expected
+    PLTClassifier(**small, tree="random", random_state=1).fit(dataset.X, dataset.labels).save(
+        tmp_path / "other.lg"
+    )
+    assert (tmp_path / "other.lg").read_bytes() == first
+    assert not (tmp_path / ".pieces.lg.partial").exists()
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="has no limits of files' sizes")
+def test_a_full_disk_leaves_no_half_file_and_the_same_call_goes_on(tmp_path: Path) -> None:
+    dataset = written(tmp_path / "rows", some_rows(200))
+    small = {"max_leaf_size": 4, "arity": 3}
+    target = tmp_path / "pieces.lg"
+    expected = in_memory(PLTClassifier(**small), dataset, tmp_path / "memory.lg")
+    for most in (200, 2_000, len(expected) - 1):
+        with limited_files(most), pytest.raises(OSError, match="File too large|No space"):
+            distributed.fit(PLTClassifier(**small), tmp_path / "rows", target)
+        assert not target.exists()
+    distributed.fit(PLTClassifier(**small), tmp_path / "rows", target)
+    assert target.read_bytes() == expected
+
+
+@contextmanager
+def limited_files(most: int) -> Iterator[None]:
+    """Let no file grow beyond so many bytes, as on a disk that is full by then."""
+    import resource
+
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    handler = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (most, before[1]))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+        signal.signal(signal.SIGXFSZ, handler)
+
+
 def test_what_cannot_be_learnt_is_refused(tmp_path: Path) -> None:
     written(tmp_path / "rows", some_rows(20))
     (tmp_path / "texts").mkdir()
@@ -243,7 +312,7 @@ def test_a_data_set_that_is_replaced_meanwhile_is_not_learnt(tmp_path: Path) -> 
             written(data, other)
 
     target = tmp_path / "pieces.lg"
-    with pytest.raises(DataError, match="rows: has been replaced since the learning began"):
+    with pytest.raises(DataError, match="rows: has been replaced meanwhile"):
         distributed.fit(PLTClassifier(), data, target, progress=replace)
     distributed.fit(PLTClassifier(), data, target)
     expected = in_memory(PLTClassifier(), open_dataset(data), tmp_path / "memory.lg")

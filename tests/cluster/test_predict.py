@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
 from cluster.kit import some_rows, written
-from labelgrove import DataError, ParameterError, PLTClassifier, distributed
+from labelgrove import DataError, ModelFileError, ParameterError, PLTClassifier, distributed
 from labelgrove.data._mapped import Writer
 from labelgrove.distributed import _predict
 from labelgrove.evaluation import evaluate
@@ -63,6 +64,33 @@ def test_the_last_of_a_new_file_counts(tmp_path: Path) -> None:
         [(_, found)] = distributed.predict_topk(*names)
         scores.append(found)
     assert not np.array_equal(*scores)
+
+
+@pytest.mark.parametrize(("replaced", "error"), [("rows", DataError), ("model.lg", ModelFileError)])
+@pytest.mark.parametrize("asks", [distributed.predict_topk, distributed.evaluate])
+def test_what_is_replaced_meanwhile_is_told(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    asks: Any,
+    replaced: str,
+    error: type[Exception],
+) -> None:
+    monkeypatch.setattr(_predict, "ROWS", 7)
+    dataset = written(tmp_path / "rows", some_rows(30))
+    other = written(tmp_path / "other", some_rows(30)[::-1])
+    PLTClassifier().fit(dataset.X, dataset.labels).save(tmp_path / "model.lg")
+    PLTClassifier().fit(other.X, other.labels).save(tmp_path / "other.lg")
+    new = tmp_path / {"rows": "other", "model.lg": "other.lg"}[replaced]
+
+    class Late(ThreadPoolExecutor):
+        def submit(self, task: Any, /, *args: Any, **kwargs: Any) -> Any:
+            if new.exists():
+                (tmp_path / replaced).rename(tmp_path / "old")
+                new.rename(tmp_path / replaced)
+            return super().submit(task, *args, **kwargs)
+
+    with Late(1) as pool, pytest.raises(error, match="has been replaced meanwhile"):
+        list(asks(tmp_path / "model.lg", tmp_path / "rows", executor=pool))
 
 
 def test_what_cannot_be_predicted_is_refused(tmp_path: Path) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 import os
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Executor, wait
@@ -194,13 +196,17 @@ class _Run:
             parameters["tree"] = given.to_json()
         for name in ("n_jobs", "random_state"):  # the seed is among the options
             del parameters[name]
-        self._unfinished.begin(
-            {
-                "library": __version__,
-                "parameters": repr(sorted(parameters.items())),
-                "job": asdict(self._job),
-            }
-        )
+        request = {
+            "library": __version__,
+            "parameters": repr(sorted(parameters.items())),
+            "job": asdict(self._job),
+        }
+        self._unfinished.begin(request)
+        # A folder of this request's own: a worker may be late with a result of another call.
+        digest = hashlib.sha256(json.dumps(request).encode()).hexdigest()[:16]
+        work = self._unfinished.path / digest
+        work.mkdir(exist_ok=True)
+        self._job = replace(self._job, work=str(work))
 
     # --- stages ------------------------------------------------------------------------------
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any, TypeVar
@@ -13,10 +14,12 @@ import numpy.typing as npt
 from scipy.sparse import csr_array
 
 from labelgrove._cuts import Cut
-from labelgrove._errors import DataError, ParameterError
+from labelgrove._errors import DataError, ModelFileError, ParameterError
 from labelgrove._parameters import integer
-from labelgrove.data._mapped import csr_over, open_arrays, open_dataset
+from labelgrove._unfinished import identity
+from labelgrove.data._mapped import Header, csr_over, open_arrays, open_dataset
 from labelgrove.distributed._executors import resolved, result_of
+from labelgrove.distributed._tasks import opened
 from labelgrove.evaluation._figures import Training, figures
 from labelgrove.evaluation._observed import observe
 from labelgrove.metrics._inputs import check_k
@@ -66,18 +69,18 @@ def predict_topk(
     ParameterError
         If a parameter is out of its domain.
     DataError
-        If the data set cannot be used.
+        If the data set cannot be used, or has been replaced meanwhile.
     ModelFileError
-        If the model is none.
+        If the model is none, or has been replaced meanwhile.
 
     Examples
     --------
     See `fit`; then ``for labels, scores in predict_topk("model.lg", "two", k=1): …``
     """
-    names, n_rows = _opened(model, dataset)
+    asked = _opened(model, dataset)
     integer("k", k, 1)
-    start = integer("start", start, 0, n_rows)
-    tasks = [partial(predict, *names, *run, k) for run in _runs(start, n_rows)]
+    start = integer("start", start, 0, asked.header.rows)
+    tasks = [partial(predict, asked, *run, k) for run in _runs(start, asked.header.rows)]
     return _in_order(tasks, executor)
 
 
@@ -109,24 +112,24 @@ def evaluate(
     ParameterError
         If a parameter is out of its domain.
     DataError
-        If the data set cannot be used.
+        If the data set cannot be used, or has been replaced meanwhile.
     ModelFileError
-        If the model is none.
+        If the model is none, or has been replaced meanwhile.
     """
     places = sorted({check_k(k) for k in ks})
     if not places:
         raise ParameterError("ks is empty: expected at least one number of places")
-    names, n_rows = _opened(model, dataset)
-    labels = open_dataset(names[1]).labels
-    runs = _runs(0, n_rows)
-    tasks = [partial(answer, *names, *run, places[-1], threshold) for run in runs]
-    asked = _Asked(load(names[0]), _in_order(tasks, executor))
+    asked = _opened(model, dataset)
+    labels = open_dataset(asked.data).labels
+    runs = _runs(0, asked.header.rows)
+    tasks = [partial(answer, asked, *run, places[-1], threshold) for run in runs]
+    answering = _Answering(_loaded(asked), _in_order(tasks, executor))
     batches = ((range(*run), list(labels[slice(*run)])) for run in runs)
-    observed = observe(asked, batches, k=places[-1], threshold=threshold)
-    return figures(observed, places, training=Training.of(asked))
+    observed = observe(answering, batches, k=places[-1], threshold=threshold)
+    return figures(observed, places, training=Training.of(answering))
 
 
-class _Asked:
+class _Answering:
     """A model whose answers for run after run of rows come from elsewhere."""
 
     def __init__(self, model: Any, answers: Iterator[Answer]) -> None:
@@ -154,12 +157,24 @@ class _Asked:
         return self._sets
 
 
-def _opened(
-    model: str | os.PathLike[str], dataset: str | os.PathLike[str]
-) -> tuple[tuple[str, str], int]:
-    """The whole names of both, and the number of rows."""
-    data = str(Path(os.fsdecode(dataset)).resolve())
-    return (str(Path(os.fsdecode(model)).resolve()), data), open_arrays(data)[0].rows
+@dataclass(frozen=True)
+class Asked:
+    """What all tasks of a call are about, by path, and what tells it from others."""
+
+    model: str
+    model_is: tuple[int, int]
+    data: str
+    header: Header
+
+
+def _opened(model: str | os.PathLike[str], dataset: str | os.PathLike[str]) -> Asked:
+    data, path = Path(os.fsdecode(dataset)).resolve(), Path(os.fsdecode(model)).resolve()
+    return Asked(str(path), _state(path), str(data), open_arrays(str(data))[0])
+
+
+def _state(model: Path) -> tuple[int, int]:
+    [(_, size, changed)] = identity([model])
+    return size, changed
 
 
 def _runs(start: int, n_rows: int) -> list[tuple[int, int]]:
@@ -184,37 +199,41 @@ def _in_order(tasks: Sequence[Callable[[], _Result]], executor: Any) -> Iterator
             future.cancel()
 
 
-def predict(model: str, data: str, begin: int, end: int, k: int) -> Found:
+def predict(asked: Asked, begin: int, end: int, k: int) -> Found:
     """Predict some rows."""
-    found: Found = _loaded(model).predict_topk(_rows(data, begin, end), k=k)
+    found: Found = _loaded(asked).predict_topk(_rows(asked, begin, end), k=k)
     return found
 
 
-def answer(model: str, data: str, begin: int, end: int, k: int, threshold: Cut | None) -> Answer:
+def answer(asked: Asked, begin: int, end: int, k: int, threshold: Cut | None) -> Answer:
     """Predict some rows, and their label sets unless a row has the one best label."""
-    clf, X = _loaded(model), _rows(data, begin, end)
+    clf, X = _loaded(asked), _rows(asked, begin, end)
     best = clf.predict_topk(X, k=k, return_stats=True)
     if threshold is not None:
         return best, clf.predict_proba(X, threshold=threshold)
     return best, None if clf.target_type_ == "multiclass" else clf.predict(X)
 
 
-def _rows(data: str, begin: int, end: int) -> csr_array:
-    header, arrays = open_arrays(data)
-    if header.width < 0:
-        raise DataError(f"{data}: holds texts; expected features")
+def _rows(asked: Asked, begin: int, end: int) -> csr_array:
+    arrays = opened(asked.data, asked.header)
+    if asked.header.width < 0:
+        raise DataError(f"{asked.data}: holds texts; expected features")
     ends = arrays["X.indptr.i64"][begin : end + 1]
     cells = slice(int(ends[0]), int(ends[-1]))
     values = (arrays[name][cells] for name in ("X.indices.i32", "X.data.f32"))
-    return csr_over((ends - ends[0], *values), header.width)
+    return csr_over((ends - ends[0], *values), asked.header.width)
 
 
-def _loaded(model: str) -> Any:
-    return _kept(model, Path(model).stat().st_mtime_ns)
+def _loaded(asked: Asked) -> Any:
+    if _state(Path(asked.model)) != asked.model_is:
+        raise ModelFileError(
+            f"{asked.model}: has been replaced meanwhile; the same call begins anew"
+        )
+    return _kept(asked.model, asked.model_is)
 
 
 @lru_cache(maxsize=1)
-def _kept(model: str, changed: int) -> Any:
+def _kept(model: str, model_is: tuple[int, int]) -> Any:
     """The model, kept from one task to the next as long as its file is the same."""
-    del changed
+    del model_is
     return load(model)

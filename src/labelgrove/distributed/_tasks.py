@@ -112,17 +112,21 @@ class Pieces:
 # --- the data set --------------------------------------------------------------------------------
 
 
+def opened(data: str, header: Header) -> dict[str, npt.NDArray[Any]]:
+    """Map the arrays of a data set, as long as it is the one that a call has begun with."""
+    found, arrays = open_arrays(data)
+    if found != header:
+        raise DataError(f"{data}: has been replaced meanwhile; the same call begins anew")
+    return arrays
+
+
 class Source:
     """The rows of a job's data set, and the ids of their labels, mapped."""
 
     def __init__(self, job: Job) -> None:
         self._job = job
-        header, arrays = open_arrays(job.data)
-        if header != job.header:
-            raise DataError(
-                f"{job.data}: has been replaced since the learning began; the same call begins anew"
-            )
-        self.n_rows, self.width = header.rows, header.width
+        arrays = opened(job.data, job.header)
+        self.n_rows, self.width = job.header.rows, job.header.width
         self._ends, self._ids, self._values = (
             arrays[name] for name in ("X.indptr.i64", "X.indices.i32", "X.data.f32")
         )
