@@ -47,7 +47,8 @@ def test_it_learns_what_its_twin_learns(seed: int, tail: float, told: float) -> 
         if len(p) > 0:
             twin.observe(p.tolist(), near.tolist(), q.tolist(), right.tolist(), keep)
         else:
-            twin.first.add([], [], keep)
+            for calibration in (twin.first, twin.second):
+                calibration.add([], [], keep)
     np.testing.assert_allclose(stage.weights, twin.weights, rtol=1e-9)
     np.testing.assert_allclose(stage.gain, twin.gain, rtol=1e-9, atol=1e-12)
     assert stage.reranks == twin.reranks()

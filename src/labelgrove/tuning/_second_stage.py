@@ -204,8 +204,8 @@ class SecondStage:
 
     def observe(
         self,
-        probabilities: FloatArray,
-        cosines: FloatArray,
+        probabilities: npt.NDArray[np.floating[Any]],
+        cosines: npt.NDArray[np.floating[Any]],
         inverse_propensity: FloatArray,
         right: npt.NDArray[np.bool_],
         keeps: npt.NDArray[np.float64],
@@ -221,24 +221,24 @@ class SecondStage:
             stream, the square of the share of it that the first stage had learnt from by then.
         """
         self.examples += len(keeps)
-        self.first.add(_logit(probabilities), right, keeps)
+        given = probabilities.astype(np.float64)
+        self.first.add(_logit(given), right, keeps)
         if self.tail is None:
             return
-        there = ~np.isnan(probabilities)
-        for i, place in enumerate(there):
+        inputs = self._inputs(given, cosines.astype(np.float64))
+        merit = self.merit(inverse_propensity)
+        logits = np.full(given.shape, np.nan)
+        for i, place in enumerate(~np.isnan(given)):
             if place.any():
-                inputs = self._inputs(probabilities[i, place], cosines[i, place])
-                merit = self.merit(inverse_propensity[i, place])
-                self._learn(inputs, merit, right[i, place], keeps[i : i + 1])
+                logits[i, place] = self._learn(
+                    inputs[:, i, place], merit[i, place], right[i, place]
+                )
+        self.second.add(logits, right, keeps)
 
     def _learn(
-        self,
-        inputs: FloatArray,
-        merit: FloatArray,
-        right: npt.NDArray[np.bool_],
-        keep: npt.NDArray[np.float64],
-    ) -> None:
-        """Judge the ranking of one example, then learn from it."""
+        self, inputs: FloatArray, merit: FloatArray, right: npt.NDArray[np.bool_]
+    ) -> FloatArray:
+        """Judge the ranking of one example, then learn from it; its log-odds before that."""
         logits = self._logits(inputs)
         found = _sigmoid(logits)
         order = np.argsort(-found * merit, kind="stable")
@@ -246,12 +246,12 @@ class SecondStage:
         places = _worth_of_places(len(right))
         gain = float(((worth[order] - worth) * places).sum())
         self.gain = _KEEP * self.gain + [gain, gain * gain]
-        self.second.add(logits[np.newaxis], right[np.newaxis], keep)
         self.precision = _KEEP * self.precision + (1 - _KEEP) * _PRIOR * np.eye(_INPUTS)
         steep = found * (1 - found)
         half = np.sqrt(steep) * inputs
         self.precision += half @ half.T
         self.weights = self.weights + np.linalg.solve(self.precision, inputs @ (right - found))
+        return logits
 
     def calibrated(
         self, probabilities: npt.NDArray[np.float32], places: npt.NDArray[np.int64]

@@ -98,13 +98,14 @@ class StagedEngine:
                 labels[label_indptr[row] : label_indptr[row + 1]] for row in asked[: len(found)]
             ]
             right = _right(found, np.repeat(np.arange(len(true)), [*map(len, true)]), true)
-            if self.stage.tail is None:
-                self._judge(None, found, scores, right, keeps[: len(found)])
-            else:  # by what the labels' examples looked like just then
+            cosines, worth = np.zeros(found.shape, np.float32), np.zeros(found.shape)
+            if self.stage.tail is not None:  # by what the labels' examples looked like just then
                 for i, row in enumerate(asked[: len(found)]):
                     self.add(indptr, ids, values, label_indptr, labels, at, row, weights)
-                    x, one, at = _one_row(indptr, ids, values, row), slice(i, i + 1), row
-                    self._judge(x, found[one], scores[one], right[one], keeps[one])
+                    one, at = found[i : i + 1], row
+                    cosines[i] = self._cosines(*_one_row(indptr, ids, values, row), one, 1)
+                    worth[i] = self._inverse_propensity(one)
+            self.stage.observe(scores, cosines, worth, right, keeps[: len(found)])
             stop = begin + self.first.examples_seen - seen
             self.add(indptr, ids, values, label_indptr, labels, at, stop, weights)
             self.met += stop - begin
@@ -171,26 +172,12 @@ class StagedEngine:
     ) -> None:
         """See how good the predictions are, row by row; ``row_of`` are the rows of true labels."""
         found, scores, *_ = self.first.top_k(indptr, ids, values, CANDIDATES, 0, None, threads)
+        cosines, worth = np.zeros(found.shape, np.float32), np.zeros(found.shape)
+        if self.stage.tail is not None:
+            cosines = self._cosines(indptr, ids, values, found, threads)
+            worth = self._inverse_propensity(found)
         right = _right(found, row_of, [labels])
-        self._judge((indptr, ids, values), found, scores, right, np.ones(len(found)), threads)
-
-    def _judge(
-        self,
-        rows: tuple[Pointers, Ids, Floats] | None,
-        found: npt.NDArray[np.uint32],
-        scores: npt.NDArray[np.float32],
-        right: npt.NDArray[np.bool_],
-        keeps: npt.NDArray[np.float64],
-        threads: int = 1,
-    ) -> None:
-        """Show the stage predictions of rows, which it needs where it ranks, and what was right."""
-        cosines: npt.NDArray[np.floating[Any]] = np.zeros(found.shape)
-        worth = np.zeros(found.shape)
-        if rows is not None and self.stage.tail is not None:
-            cosines, worth = self._cosines(*rows, found, threads), self._inverse_propensity(found)
-        self.stage.observe(
-            scores.astype(np.float64), cosines.astype(np.float64), worth, right, keeps
-        )
+        self.stage.observe(scores, cosines, worth, right, np.ones(len(found)))
 
     def remove_labels(self, labels: Ids) -> None:
         """Never predict these again."""
