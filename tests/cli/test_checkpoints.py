@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 
+from cluster.kit import limited_files
 from labelgrove import OnlinePLTClassifier
 from labelgrove._unfinished import Unfinished
 from labelgrove.cli import _checkpoints
@@ -140,6 +141,19 @@ def test_one_process_alone_writes_a_model(run: Run, tmp_path: Path) -> None:
         assert f"{model}: another process is writing it; expected only one\n" in refused
         run(*words)
     assert not (tmp_path / ".m.lg.partial").exists()
+
+
+def test_a_full_disk_costs_nothing_that_was_learnt(run: Run, tmp_path: Path) -> None:
+    rows, model = write_xmlc(tmp_path / "rows.xmlc", 60), tmp_path / "m.lg"
+    run("train", rows, "-o", tmp_path / "straight.lg")
+    expected = (tmp_path / "straight.lg").read_bytes()
+    with limited_files(len(expected) - 1):
+        told = run("train", rows, "-o", model, *OFTEN, status=1).stderr.splitlines()
+    assert told[-1] == f"error: {model}: file too large"
+    assert not model.exists()
+    assert not list(tmp_path.glob(".*[0-9a-f].partial"))
+    assert "goes on after" in run("train", rows, "-o", model, *OFTEN).stderr
+    assert model.read_bytes() == expected
 
 
 def test_a_worker_does_not_keep_what_it_was_forked_with_locked(tmp_path: Path) -> None:

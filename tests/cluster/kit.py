@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import signal
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -44,3 +46,18 @@ def in_memory(model: PLTClassifier, dataset: Dataset, path: Path) -> bytes:
     """The file of the model that learns from all rows at once."""
     model.fit(dataset.X, dataset.labels).save(path)
     return path.read_bytes()
+
+
+@contextmanager
+def limited_files(most: int) -> Iterator[None]:
+    """Let no file grow beyond so many bytes, as on a disk that is full by then."""
+    import resource
+
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    handler = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (most, before[1]))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+        signal.signal(signal.SIGXFSZ, handler)

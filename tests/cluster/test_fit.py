@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import signal
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from concurrent.futures import Executor, ThreadPoolExecutor
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -16,7 +15,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from cluster.kit import in_memory, some_rows, written
+from cluster.kit import in_memory, limited_files, some_rows, written
 from fuzz.extremes import examples
 from labelgrove import (
     DataError,
@@ -256,21 +255,6 @@ def test_a_full_disk_leaves_no_half_file_and_the_same_call_goes_on(tmp_path: Pat
         assert not target.exists()
     distributed.fit(PLTClassifier(**small), tmp_path / "rows", target)
     assert target.read_bytes() == expected
-
-
-@contextmanager
-def limited_files(most: int) -> Iterator[None]:
-    """Let no file grow beyond so many bytes, as on a disk that is full by then."""
-    import resource
-
-    before = resource.getrlimit(resource.RLIMIT_FSIZE)
-    handler = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (most, before[1]))
-    try:
-        yield
-    finally:
-        resource.setrlimit(resource.RLIMIT_FSIZE, before)
-        signal.signal(signal.SIGXFSZ, handler)
 
 
 def test_what_cannot_be_learnt_is_refused(tmp_path: Path) -> None:

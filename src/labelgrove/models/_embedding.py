@@ -136,7 +136,8 @@ class EmbeddingClassifier(OnlineClassifier, LabelTreeClassifier):
         Earlier examples that :meth:`partial_fit` learns again after each new one.
     replay_memory : int
         How many are remembered for that, a fair sample of all so far, those of :meth:`fit` among
-        them; 0 for all.
+        them; 0 for all. All else grows with features and labels alone: about ``4 * dimension``
+        bytes for each feature, and for each child of a node.
     alpha : float in [0, 1]
         Weight of balance in the choice of a new label's place, as for
         :class:`OnlinePLTClassifier`.

@@ -85,14 +85,15 @@ class MemoryTreeClassifier(OnlineClassifier):
         d: examples, drawn from those remembered, that go down the tree anew with every new one.
     max_examples : int, optional
         The most examples that are remembered: a fair sample of all, wherever they stood in the
-        stream. None remembers all.
+        stream. None remembers all. It bounds neither routers nor classifiers.
     leaves : int
         How many of the most probable leaves of an example are looked at. 1 is the paper's one path.
     classifiers : bool
         One against some: whether labels have linear classifiers, which learn from the examples
         that reach a leaf where the label is; a label's probability is then the geometric mean of
         its share of the votes and of what its classifier says. Without them the nearest examples
-        vote alone.
+        vote alone. They are what takes most memory: about 22 bytes for each feature that the
+        examples of a label had.
     r : float
         AROW's r: the larger, the smaller the steps of all that learns.
     normalize : bool
