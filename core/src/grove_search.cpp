@@ -5,6 +5,11 @@
 #include <limits>
 
 namespace labelgrove {
+namespace {
+
+constexpr float kRounded = 1.0F - 1e-5F;  // so much less than a mean may be asked for: sums are rounded
+
+}  // namespace
 
 GroveScope::GroveScope(std::span<const TreeView> trees) {
   for (const TreeView& one : trees) scopes_.emplace_back(one.tree());
@@ -26,14 +31,19 @@ bool GroveScope::fits(std::span<const TreeView> trees) const {
 }
 
 GroveSearcher::GroveSearcher(std::span<const TreeView> trees, const GroveScope& scope)
-    : trees_(trees), scope_(scope), fronts_(trees.size()), named_(trees.front().tree().label_count()) {
+    : trees_(trees),
+      scope_(scope),
+      fronts_(trees.size()),
+      named_(trees.front().tree().label_count()),
+      descents_(trees.size()) {
   for (std::size_t t = 0; t < trees.size(); ++t) {
     fronts_[t].probabilities.resize(trees[t].tree().size());
     fronts_[t].opened.resize(trees[t].tree().size());
   }
 }
 
-void GroveSearcher::start(const Features& x) {
+void GroveSearcher::start(const Query& query, const Features& x) {
+  query_ = query;
   x_ = x;
   ++example_;
   stats_ = {};
@@ -57,7 +67,7 @@ void GroveSearcher::find(const Query& query, const Features& x, std::vector<Scor
 
 void GroveSearcher::top_k(const Features& x, std::size_t k, std::vector<Scored>& found) {
   found.clear();
-  start(x);
+  start({Query::Kind::top_k, k}, x);
   Scored next{};
   for (float most = bound(); most >= 0.0F && k > 0; most = bound()) {
     if (best_.size() == k && best_.front() > most) break;
@@ -75,17 +85,17 @@ void GroveSearcher::top_k(const Features& x, std::size_t k, std::vector<Scored>&
 
 void GroveSearcher::above_threshold(const Features& x, std::vector<Scored>& found) {
   found.clear();
-  start(x);
+  start({Query::Kind::above_threshold}, x);
   Scored next{};
   for (float most = bound(); most >= 0.0F && most >= scope_.lowest_threshold(); most = bound()) {
-    if (advance(next) && next.probability >= scope_.threshold(next.label)) found.push_back(next);
+    if (advance(next)) found.push_back(next);
   }
   std::ranges::sort(found, better);
 }
 
 void GroveSearcher::beam(const Features& x, std::size_t k, std::size_t width, std::vector<Scored>& found) {
   found.clear();
-  start(x);
+  start({Query::Kind::beam, k, width}, x);
   std::vector<Scored> reached;
   SearchStats beams;
   for (std::size_t t = 0; t < trees_.size(); ++t) {
@@ -132,37 +142,81 @@ bool GroveSearcher::advance(Scored& next) {
     if (named_[label] == example_) return false;
     named_[label] = example_;
     next = {label, mean(label)};
-    return true;
+    return next.probability >= 0.0F;
   }
   open(t, top.node);
   const std::uint32_t depth = top.node == kAboveRoot ? 0 : top.depth + 1;
   stats_.depth = std::max(stats_.depth, depth);
-  for (const NodeId child : tree[top.node].children) {
+  const float others = bound_of_others(t);
+  const float shares = kRounded * static_cast<float>(fronts_.size());
+  const std::vector<NodeId>& children = tree[top.node].children;
+  for (std::size_t i = 0; i < children.size(); ++i) {
+    const NodeId child = children[i];
+    const float product = top.probability * front->probabilities[top.node][i];
+    const float probability = product >= 0.0F ? product : 0.0F;      // NaN counts as 0
+    if (probability + others < shares * wanted(t, child)) continue;  // what is yet to come below it is not wanted
     if (!scope_.of_tree(t).open(child)) continue;
-    const float product = top.probability * front->probabilities[top.node][tree[child].slot];
-    front->queue.push_back({product >= 0.0F ? product : 0.0F, child, depth});  // NaN counts as 0
+    front->queue.push_back({probability, child, depth});
     std::ranges::push_heap(front->queue, std::less<>());
   }
   return false;
 }
 
-float GroveSearcher::mean(LabelId label) {
+float GroveSearcher::wanted(std::size_t t, NodeId v) const {
+  if (query_.kind == Query::Kind::above_threshold) return scope_.of_tree(t).threshold(v);
+  return query_.kind == Query::Kind::top_k && best_.size() == query_.k ? best_.front() : 0.0F;
+}
+
+float GroveSearcher::bound_of_others(std::size_t t) const {
   float sum = 0.0F;
-  for (std::size_t t = 0; t < trees_.size(); ++t) sum += probability(t, trees_[t].tree().leaf_of(label));
-  return sum / static_cast<float>(trees_.size());
+  for (std::size_t other = 0; other < fronts_.size(); ++other) {
+    if (other != t) sum += fronts_[other].queue.front().probability;
+  }
+  return sum;
+}
+
+float GroveSearcher::mean(LabelId label) {
+  for (std::size_t t = 0; t < trees_.size(); ++t) {
+    const LabelTree& tree = trees_[t].tree();
+    descents_[t].left.clear();
+    descents_[t].product = 1.0F;
+    for (NodeId v = tree.leaf_of(label); v != kAboveRoot; v = tree[v].parent) descents_[t].left.push_back(v);
+    descend(t, false);
+  }
+  const float least = query_.kind == Query::Kind::beam ? 0.0F : wanted(0, trees_[0].tree().leaf_of(label));
+  for (;;) {
+    const float most = mean_so_far();
+    if (most < least) return -1.0F;
+    // The tree that leaves most open.
+    std::size_t next = trees_.size();
+    for (std::size_t t = 0; t < trees_.size(); ++t) {
+      if (!descents_[t].left.empty() && (next == trees_.size() || descents_[t].product > descents_[next].product))
+        next = t;
+    }
+    if (next == trees_.size()) return most;
+    descend(next, true);
+  }
+}
+
+float GroveSearcher::mean_so_far() const {
+  float sum = 0.0F;
+  for (const Descent& descent : descents_) sum += descent.product;
+  return sum / static_cast<float>(descents_.size());
 }
 
 // The product along the path, multiplied from the root down as the search does, so that both round alike.
-float GroveSearcher::probability(std::size_t t, NodeId v) {
+void GroveSearcher::descend(std::size_t t, bool further) {
   const LabelTree& tree = trees_[t].tree();
-  path_.clear();
-  for (; v != kAboveRoot; v = tree[v].parent) path_.push_back(v);
-  float product = 1.0F;
-  for (auto node = path_.rbegin(); node != path_.rend(); ++node) {
-    product *= open(t, tree[*node].parent)[tree[*node].slot];
-    if (!(product >= 0.0F)) product = 0.0F;  // NaN counts as 0
+  Descent& descent = descents_[t];
+  for (; !descent.left.empty(); descent.left.pop_back()) {
+    const TreeNode& node = tree[descent.left.back()];
+    if (fronts_[t].opened[node.parent] != example_) {
+      if (!further) return;
+      further = false;
+    }
+    descent.product *= open(t, node.parent)[node.slot];
+    if (!(descent.product >= 0.0F)) descent.product = 0.0F;  // NaN counts as 0
   }
-  return product;
 }
 
 const std::vector<float>& GroveSearcher::open(std::size_t t, NodeId v) {

@@ -1,7 +1,8 @@
 // Prediction with several label trees over the same labels, whose probabilities are averaged (as Parabel does),
 // exactly: by the threshold algorithm (Fagin et al. 2003). Every tree hands out labels by falling probability; a label
-// that one of them names is looked up in all others; and no label that is still to come can be better than the mean of
-// what the trees would hand out next.
+// that one of them names is looked up in all others, no further than is needed to see that it is not wanted; and no label
+// that is still to come can be better than the mean of what the trees would hand out next, nor one below a node better
+// than the mean of that node and what the other trees would hand out next.
 //
 // Order of results as with one tree: higher probability first, among equals the label that arrived first.
 #pragma once
@@ -70,14 +71,27 @@ class GroveSearcher {
     std::vector<std::uint64_t> opened;              // by node: for which example these are
   };
 
-  void start(const Features& x);
+  // What is known about a label in one tree: the product of the probabilities along the path, as far as it is open.
+  struct Descent {
+    std::vector<NodeId> left;  // of the path, the next one last
+    float product = 1.0F;
+  };
+
+  void start(const Query& query, const Features& x);
+  // The mean that a label below the node must have to be wanted.
+  float wanted(std::size_t t, NodeId v) const;
+  // The sum of what all trees but t would hand out next.
+  float bound_of_others(std::size_t t) const;
   // The mean of what every tree would hand out next, above which no label to come can be; -1 if none is to come.
   float bound() const;
   // Goes one step on in the tree that has most to give; the label it hands out, with its mean probability, if there is
   // one that is new.
   bool advance(Scored& next);
+  // -1 if it is less than what is wanted of the label.
   float mean(LabelId label);
-  float probability(std::size_t t, NodeId v);
+  float mean_so_far() const;
+  // Goes on as far as nodes are open, the next one being opened if `further`.
+  void descend(std::size_t t, bool further);
   const std::vector<float>& open(std::size_t t, NodeId v);
 
   std::span<const TreeView> trees_;
@@ -88,7 +102,8 @@ class GroveSearcher {
   std::uint64_t example_ = 0;
   std::vector<Front> fronts_;
   std::vector<std::uint64_t> named_;  // by label: the example for which it has been handed out
-  std::vector<NodeId> path_;
+  std::vector<Descent> descents_;     // by tree: of the label that is looked up
+  Query query_;
   std::vector<float> best_;  // the k best means, as a heap with the worst on top
 };
 
