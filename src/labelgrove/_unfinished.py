@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import shutil
@@ -20,10 +21,15 @@ def identity(files: Iterable[Path]) -> list[tuple[str, int, int]]:
     return [(path, status.st_size, status.st_mtime_ns) for path, status in states]
 
 
+#: What a write raises, often without the name of a file, where there is no room for more.
+_FULL = {errno.ENOSPC, errno.EFBIG, getattr(errno, "EDQUOT", errno.ENOSPC)}
+
+
 class Unfinished:
     """A hidden folder beside a file, until that is written: a context, of one process at a time.
 
-    At the end of the context the folder stays if a call has begun and not removed it.
+    At the end of the context the folder stays if a call has begun and not removed it. Where the
+    disk was full, the error names the target.
 
     Parameters
     ----------
@@ -43,6 +49,7 @@ class Unfinished:
 
     def __init__(self, target: Path) -> None:
         self.path = target.with_name(f".{target.name}.partial")
+        self._target = target
         self._refusal = f"{target}: another process is writing it; expected only one"
         self._record = self.path / "request.json"
         self._lock: IO[str] | None = None
@@ -69,6 +76,8 @@ class Unfinished:
         if self._lock is not None and not self._record.exists():
             self.remove()
         self._let_go()
+        if isinstance(error, OSError) and error.errno in _FULL and error.filename is None:
+            raise OSError(error.errno, error.strerror, str(self._target)) from error
 
     def is_of(self, request: Mapping[str, Any]) -> bool:
         """Whether a call has left it that was asked for the same.

@@ -16,6 +16,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from cluster.kit import limited_files
 from fuzz.extremes import examples as n_examples
 from labelgrove import FileFormatError, ParameterError, PLTClassifier, TextClassifier
 from labelgrove.data import _convert, convert, open_dataset, read_examples, write_examples
@@ -151,6 +152,19 @@ def test_it_goes_on_after_a_stop(
     convert(two, tmp_path / "out")
     assert read == ["a.svm", "b.svm", "b.svm"]
     assert bytes_of(tmp_path / "out") == bytes_of(tmp_path / "one")
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="has no limits of files' sizes")
+@pytest.mark.parametrize("most", [10, 2_000])
+def test_a_full_disk_leaves_no_half_data_set(tmp_path: Path, most: int) -> None:
+    files = [svm(tmp_path, f"{n}.svm", [((n, i), {i: 0.5}) for i in range(200)]) for n in (0, 300)]
+    with limited_files(most), pytest.raises(OSError, match="File too large: '.*out'"):
+        convert(files, tmp_path / "out")
+    assert not (tmp_path / "out").exists()
+    convert(files, tmp_path / "out")
+    convert(files, tmp_path / "straight")
+    assert bytes_of(tmp_path / "out") == bytes_of(tmp_path / "straight")
+    assert not list(tmp_path.glob(".*"))
 
 
 def test_a_file_that_has_changed_is_read_again(

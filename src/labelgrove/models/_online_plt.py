@@ -87,7 +87,8 @@ class OnlinePLTClassifier(OnlineClassifier, LabelTreeClassifier):
         "500MB"; no bound by default. Where it is reached, the rows of weights are forgotten that
         are worth least, and nodes remember fewer examples; the result is the same for any number
         of threads and any cut into calls. Several trees share it, and what is inherited from a
-        batch model counts. Names of labels and features, and the sums of ``second_stage``, do not.
+        batch model counts, as do 256 bytes for a label and its name. Names of features, longer
+        ones of labels, and the sums of ``second_stage``, do not.
     normalize : bool
         Whether examples are scaled to unit length.
     epochs : int
