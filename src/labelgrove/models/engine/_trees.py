@@ -40,18 +40,14 @@ def engine_tree(tree: LabelTree) -> tuple[npt.NDArray[Any], npt.NDArray[Any], li
     parents = np.empty(tree.n_nodes + 1, np.uint32)
     parents[0], parents[1:] = MISSING, tree.parents + 1
     leaf_labels = np.full(tree.n_nodes + 1, MISSING, np.uint32)
-    names: list[Any] = []
-    for node, name in sorted(tree.labels.items()):
-        leaf_labels[node + 1] = len(names)
-        names.append(name)
-    return parents, leaf_labels, names
+    leaf_labels[tree.leaves + 1] = np.arange(tree.n_labels)
+    return parents, leaf_labels, tree.leaf_labels.tolist()
 
 
 def engine_tree_of_ids(tree: LabelTree) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
     """Parents and labels as the core numbers them, of a tree over label ids."""
-    parents, leaf_labels, ids = engine_tree(tree)
-    leaves = leaf_labels != MISSING
-    leaf_labels[leaves] = np.array(ids, np.uint32)[leaf_labels[leaves]]
+    parents, leaf_labels, _ = engine_tree(tree)
+    leaf_labels[tree.leaves + 1] = tree.leaf_labels
     return parents, leaf_labels
 
 
