@@ -30,6 +30,9 @@ class DictWriter final : public ArrayWriter {
   }
   std::span<float> f32(std::string_view name, std::size_t size) override { return make<float>(name, size); }
   std::span<double> f64(std::string_view name, std::size_t size) override { return make<double>(name, size); }
+  void bytes(std::string_view name, std::size_t size, Source<std::uint8_t> source) override {
+    put(name, size, std::move(source));
+  }
   void u32(std::string_view name, std::size_t size, Source<std::uint32_t> source) override {
     put(name, size, std::move(source));
   }

@@ -14,8 +14,8 @@ namespace labelgrove::bindings {
 
 // What it gives is the engine's state as it is then: nobody may change the engine meanwhile.
 struct StreamedArray {
-  using Numbers =
-      std::variant<Source<std::uint32_t>, Source<std::uint64_t>, Source<float>, Source<double>, Source<BFloat16>>;
+  using Numbers = std::variant<Source<std::uint8_t>, Source<std::uint32_t>, Source<std::uint64_t>, Source<float>,
+                               Source<double>, Source<BFloat16>>;
   static constexpr std::size_t kPiece = std::size_t{1} << 18;  // numbers
 
   nb::object engine;
@@ -24,7 +24,7 @@ struct StreamedArray {
 
   // NumPy has no bfloat16: it gets the bits.
   const char* type() const {
-    constexpr const char* kTypes[] = {"uint32", "uint64", "float32", "float64", "uint16"};
+    constexpr const char* kTypes[] = {"uint8", "uint32", "uint64", "float32", "float64", "uint16"};
     return kTypes[numbers.index()];
   }
   std::size_t bytes() const {

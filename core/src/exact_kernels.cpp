@@ -14,6 +14,11 @@ inline bool any(const float* p) {
   return found;
 }
 
+// Row j's variances, from column `at` on.
+inline const Variance* variances_of(const BFloat16* row, std::size_t state, std::size_t at) {
+  return reinterpret_cast<const Variance*>(row + state) + at;
+}
+
 struct Variances {
   const BFloat16* const* rows;
   const float* x;
@@ -30,10 +35,10 @@ struct Variances {
       V<N> odd{};
       std::size_t j = 0;
       for (; j + 1 < n; j += 2) {
-        even += all<N>(x[j] * x[j]) * load<N>(rows[j] + state + at);
-        odd += all<N>(x[j + 1] * x[j + 1]) * load<N>(rows[j + 1] + state + at);
+        even += all<N>(x[j] * x[j]) * load<N>(variances_of(rows[j], state, at));
+        odd += all<N>(x[j + 1] * x[j + 1]) * load<N>(variances_of(rows[j + 1], state, at));
       }
-      if (j < n) even += all<N>(x[j] * x[j]) * load<N>(rows[j] + state + at);
+      if (j < n) even += all<N>(x[j] * x[j]) * load<N>(variances_of(rows[j], state, at));
       store<N>(out + at, even + odd);
     }
   }
@@ -58,11 +63,12 @@ struct Arow {
       for (std::size_t j = 0; j < n; ++j) {
         const V<N> xj = all<N>(x[j]);
         BFloat16* w = rows[j] + at;
-        const V<N> variance = load<N>(w + state);
+        auto* its = const_cast<Variance*>(variances_of(rows[j], state, at));
+        const V<N> variance = load<N>(its);
         const V<N> sx = variance * xj;
         const typename Pack<N>::Bits drawn = noise[j] - typename Pack<N>::Bits{};
         store<N>(w, load<N>(w) + s * sx, drawn & 0xFFFFU);
-        if constexpr (kShrinks) store<N>(w + state, variance / (1.0F + (sx * xj) * weight), drawn >> 16);
+        if constexpr (kShrinks) store<N>(its, variance / (1.0F + (sx * xj) * weight), rounding_up(noise[j] >> 16));
       }
     }
   }

@@ -7,7 +7,7 @@
 namespace labelgrove {
 namespace {
 
-constexpr std::size_t kFewestSlots = 16;
+constexpr std::size_t kFewestSlots = 8;
 constexpr std::size_t kBytesOfTreeNode = 48;
 
 // Robin Hood keeps probes short up to a high load.

@@ -6,13 +6,14 @@
 #include <cstdint>
 #include <cstring>
 
-#if defined(__AVX2__)
+#if defined(__SSE2__)
 #include <immintrin.h>
 #elif defined(__ARM_NEON)
 #include <arm_neon.h>
 #endif
 
 #include "labelgrove/bfloat16.hpp"
+#include "labelgrove/variance.hpp"
 
 #define LABELGROVE_CONCAT_(a, b) a##b
 #define LABELGROVE_CONCAT(a, b) LABELGROVE_CONCAT_(a, b)
@@ -36,6 +37,7 @@ struct Pack {
   typedef std::int32_t Int __attribute__((vector_size(kBytes)));
   typedef std::uint32_t Bits __attribute__((vector_size(kBytes)));
   typedef std::uint16_t Halves __attribute__((vector_size(kBytes / 2)));
+  typedef std::uint8_t Quarters __attribute__((vector_size(kBytes / 4)));
 };
 template <int N>
 using V = typename Pack<N>::Type;
@@ -109,6 +111,59 @@ inline void store(BFloat16* p, V<N> v, typename Pack<N>::Bits noise) {
   const Bits signed_if_any = bits & (Bits)((bits & 0x7FFFU) != 0U);
   const auto halves = __builtin_convertvector(signed_if_any, typename Pack<N>::Halves);
   std::memcpy(p, &halves, N * sizeof *p);
+}
+
+template <int N>
+inline V<N> square_root(V<N> v) {
+#if defined(__AVX512F__)
+  if constexpr (N == 16) return (V<N>)_mm512_maskz_sqrt_ps(0xFFFF, (__m512)v);
+#endif
+#if defined(__AVX2__)
+  if constexpr (N == 8) return (V<N>)_mm256_sqrt_ps((__m256)v);
+#endif
+#if defined(__SSE2__)
+  if constexpr (N <= 4) return (V<N>)_mm_sqrt_ps((__m128)v);
+#endif
+  for (std::size_t i = 0; i < sizeof v / sizeof(float); ++i) v[i] = __builtin_sqrtf(v[i]);
+  return v;
+}
+
+// Bytes as numbers, step by step where that takes no instruction: what is not twice as wide, compilers convert number by
+// number, and eight bytes even then.
+template <int N>
+inline V<N> load(const std::uint8_t* p) {
+  using Int = typename Pack<N>::Int;
+#if defined(__AVX512F__)
+  if constexpr (N == 16) {
+    return __builtin_convertvector((Int)_mm512_maskz_cvtepu8_epi32(0xFFFF, _mm_loadu_si128((const __m128i*)p)), V<N>);
+  }
+#endif
+#if defined(__AVX2__)
+  if constexpr (N == 8) return __builtin_convertvector((Int)_mm256_cvtepu8_epi32(_mm_loadu_si64(p)), V<N>);
+#endif
+  typename Pack<N>::Quarters bytes{};
+  std::memcpy(&bytes, p, N * sizeof *p);
+  const auto wide = __builtin_convertvector(__builtin_convertvector(bytes, typename Pack<N>::Halves), Int);
+  return __builtin_convertvector(wide, V<N>);
+}
+
+// As `widened` and `rounded_variance` do it.
+template <int N>
+inline V<N> load(const Variance* p) {
+  const V<N> root = (load<N>(&p->root) + 1.0F) * 0x1p-8F;
+  return root * root;
+}
+template <int N>
+inline void store(Variance* p, V<N> v, float up) {
+  using Int = typename Pack<N>::Int;
+  const Int rounded = __builtin_convertvector(square_root<N>(v) * 256.0F + up, Int) - 1;
+  const Int root = rounded & ~(rounded >> 31);  // 0, if it is less
+#if defined(__AVX512F__)
+  if constexpr (N == 16) return _mm_storeu_si128((__m128i*)p, _mm512_maskz_cvtepi32_epi8(0xFFFF, (__m512i)root));
+#endif
+  const auto halves = __builtin_convertvector(root, typename Pack<N>::Halves);
+  const auto quarters = __builtin_convertvector(halves, typename Pack<N>::Quarters);
+  std::memcpy(p, &quarters, N * sizeof *p);
 }
 
 // --- numbers as compact models store them: compact_rows.hpp names the types ------------------------------------------

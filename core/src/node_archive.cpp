@@ -54,7 +54,7 @@ class Inheritances {
     from.node = node;
     from.block = batch_->block(node);
     from.replaced.assign(replaced.begin(), replaced.end());
-    require_learnable<float>(learner, {}, std::span(&from.state, 1), where);
+    require_learnable<float, float>(learner, {}, std::span(&from.state, 1), where);
     const std::uint32_t columns = from.block->children();
     require(std::ranges::adjacent_find(replaced, std::ranges::greater_equal()) == replaced.end() &&
                 (replaced.empty() || replaced.back() < columns) &&
@@ -140,7 +140,7 @@ void save_blocks(ArrayWriter& out, std::span<const NodeId> nodes, std::span<cons
   const auto columns_of = [for_prediction](const RowBlock& block) {
     return for_prediction ? block.children() : block.columns();
   };
-  const bool shared = std::ranges::any_of(blocks, [](const RowBlock* block) { return !block->places().empty(); });
+  const bool shared = std::ranges::any_of(blocks, [](const RowBlock* block) { return block->shares_rows(); });
   auto rows = shared ? out.u32("block.rows", nodes.size()) : std::span<std::uint32_t>();
   std::size_t features = 0;
   std::size_t cells = 0;
@@ -156,17 +156,22 @@ void save_blocks(ArrayWriter& out, std::span<const NodeId> nodes, std::span<cons
   out.u32("weights.feature", features,
           by_item<FeatureId>(all, [](const RowBlock* block, auto& to) { append(to, block->features().features()); }));
   if (shared) {
-    out.u32("weights.place", features,
-            by_item<std::uint32_t>(all, [](const RowBlock* block, auto& to) { append(to, block->places()); }));
-    out.f32("weights.share", features,
-            by_item<float>(all, [](const RowBlock* block, auto& to) { append(to, block->shares()); }));
+    out.u32("weights.place", features, by_item<std::uint32_t>(all, [](const RowBlock* block, auto& to) {
+              for (const FeatureId feature : block->features().features()) {
+                const Place at = block->place(feature);
+                to.push_back(at.row | (at.shared ? kSharedRow : 0));
+              }
+            }));
+    out.f32("weights.share", features, by_item<float>(all, [](const RowBlock* block, auto& to) {
+              for (const FeatureId feature : block->features().features()) to.push_back(block->place(feature).share);
+            }));
   }
-  const auto by_row = [&]<typename Number>(Number, bool state) -> Source<Number> {
-    return [all, columns_of, state, block = std::size_t{0}, row = std::uint32_t{0}](std::vector<Number>& to) mutable {
+  // Row after row, what numbers(block, row) begins.
+  const auto by_row = [&](auto numbers) {
+    return [all, columns_of, numbers, block = std::size_t{0}, row = std::uint32_t{0}](auto& to) mutable {
       if (block == all->size()) return false;
       const RowBlock& from = *(*all)[block];
-      const Number* numbers = state ? from.state<Number>(row) : from.weights<Number>(row);
-      append(to, std::span(numbers, columns_of(from)));
+      append(to, std::span(numbers(from, row), columns_of(from)));
       if (++row == from.rows()) ++block, row = 0;
       return true;
     };
@@ -174,18 +179,27 @@ void save_blocks(ArrayWriter& out, std::span<const NodeId> nodes, std::span<cons
   const bool halves = std::ranges::any_of(blocks, [](const RowBlock* block) { return block->has_halves(); });
   const bool with_state = learner.has_state() && !for_prediction;
   save_inheritances(out, blocks, with_state);
-  if (halves) out.bf16("weights.value16", cells, by_row(BFloat16(), false));
-  else out.f32("weights.value", cells, by_row(float(), false));
+  const auto weights = [&]<typename Number>(Number) {
+    return by_row([](const RowBlock& block, std::uint32_t row) { return block.weights<Number>(row); });
+  };
+  if (halves) out.bf16("weights.value16", cells, weights(BFloat16()));
+  else out.f32("weights.value", cells, weights(float()));
   if (!with_state) return;
-  if (halves) out.bf16("weights.state16", cells, by_row(BFloat16(), true));
-  else out.f32("weights.state", cells, by_row(float(), true));
+  if (halves) {
+    out.bytes("weights.state8", cells, by_row([](const RowBlock& block, std::uint32_t row) {
+                return reinterpret_cast<const std::uint8_t*>(block.state<BFloat16>(row));
+              }));
+  } else {
+    out.f32("weights.state", cells,
+            by_row([](const RowBlock& block, std::uint32_t row) { return block.state<float>(row); }));
+  }
 }
 
 namespace {
 
 // Blocks whose rows are made of these numbers.
-template <typename Number>
-void load_blocks_of(std::span<const Number> all_weights, std::span<const Number> all_states, const ArrayReader& saved,
+template <typename Number, typename State = StateOf<Number>>
+void load_blocks_of(std::span<const Number> all_weights, std::span<const State> all_states, const ArrayReader& saved,
                     const LabelTree& tree, const LearnerOptions& learner, bool for_prediction,
                     const std::function<bool(NodeId)>& has_theta, const CompactTree* batch, const TakeBlock& take) {
   const auto nodes = saved.u32("block.node");
@@ -199,9 +213,9 @@ void load_blocks_of(std::span<const Number> all_weights, std::span<const Number>
   Pieces rows("block.rows", shared ? saved.u32("block.rows") : std::span<const std::uint32_t>());
   Pieces places("weights.place", shared ? saved.u32("weights.place") : std::span<const std::uint32_t>());
   Pieces shares("weights.share", shared ? saved.f32("weights.share") : std::span<const float>());
-  const std::string bits = sizeof(Number) == 2 ? "16" : "";
-  Pieces weights("weights.value" + bits, all_weights);
-  Pieces states("weights.state" + bits, all_states);
+  constexpr bool kHalves = sizeof(Number) == sizeof(BFloat16);
+  Pieces weights(kHalves ? "weights.value16" : "weights.value", all_weights);
+  Pieces states(kHalves ? "weights.state8" : "weights.state", all_states);
   const bool with_state = learner.has_state() && !for_prediction;
   require(batch == nullptr ? !saved.has("inherited.node") : true, "there is no batch model to inherit from");
   Inheritances inheritances(saved, batch, with_state);
@@ -234,7 +248,7 @@ void load_blocks_of(std::span<const Number> all_weights, std::span<const Number>
       const std::size_t n = std::min(kCellsAtOnce, cells - at);
       require_learnable(learner, block_weights.subspan(at, n),
                         block_state.subspan(with_state ? at : 0, with_state ? n : 0), node_name(v));
-      reading.went_over((with_state ? 2 : 1) * n * sizeof(Number));
+      reading.went_over(n * (sizeof(Number) + (with_state ? sizeof(State) : 0)));
     }
     require(std::ranges::all_of(view.features, [](FeatureId id) { return id < kNone / 2; }),
             node_name(v) + ": a feature id is out of range");
@@ -259,7 +273,8 @@ void load_blocks(const ArrayReader& saved, const LabelTree& tree, const LearnerO
                  const std::function<bool(NodeId)>& has_theta, const CompactTree* batch, const TakeBlock& take) {
   const bool with_state = learner.has_state() && !for_prediction;
   if (saved.has("weights.value16")) {
-    const auto states = with_state ? saved.bf16("weights.state16") : std::span<const BFloat16>();
+    const auto codes = with_state ? saved.bytes("weights.state8") : std::span<const std::uint8_t>();
+    const std::span states(reinterpret_cast<const Variance*>(codes.data()), codes.size());
     load_blocks_of(saved.bf16("weights.value16"), states, saved, tree, learner, for_prediction, has_theta, batch, take);
   } else {
     const auto states = with_state ? saved.f32("weights.state") : std::span<const float>();

@@ -96,7 +96,7 @@ void NodeLearners::bring_up_to_date(NodeId v) {
   Node& node = *nodes_[v];
   finish_sealed(node);
   work_off(node, node.queue, positives_, work_);
-  node.queue.clear();
+  node.queue = std::vector<Event>();  // = {} would keep the memory, and most nodes wait long for what comes next
   node.cost = 0;
 }
 

@@ -44,6 +44,9 @@ class PrefixedWriter final : public ArrayWriter {
   std::span<std::uint64_t> u64(std::string_view name, std::size_t size) override { return out_.u64(named(name), size); }
   std::span<float> f32(std::string_view name, std::size_t size) override { return out_.f32(named(name), size); }
   std::span<double> f64(std::string_view name, std::size_t size) override { return out_.f64(named(name), size); }
+  void bytes(std::string_view name, std::size_t size, Source<std::uint8_t> source) override {
+    out_.bytes(named(name), size, std::move(source));
+  }
   void u32(std::string_view name, std::size_t size, Source<std::uint32_t> source) override {
     out_.u32(named(name), size, std::move(source));
   }

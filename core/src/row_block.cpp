@@ -109,7 +109,7 @@ LinearBlock RowBlock::linear() const {
     for (std::uint32_t c = 0; c < children(); ++c) all.weights.push_back(weight(at.row, c) * at.share);
   };
   add({});  // the bias
-  for (std::uint32_t feature = 0; feature < known.size(); ++feature) add(place(feature));
+  for (const FeatureId feature : known) add(place(feature));
   std::vector<float> sums;
   std::vector<float> row(inherited() != nullptr ? inherited_width() : 0);
   for (std::size_t i = known.size(); i < all.features.size(); ++i) {
@@ -120,15 +120,17 @@ LinearBlock RowBlock::linear() const {
 }
 
 StoredBlock::StoredBlock(const LearnerOptions& options, const BlockView& stored)
-    : RowBlock(options, stored.children, false, stored.updates, stored.weights.halves != nullptr) {
+    : RowBlock(options, stored.children, false, stored.updates, stored.weights.small != nullptr) {
   map_.reserve(stored.features.size());
+  shares_rows_ = !stored.places.empty();
   places_ = stored.places;
   shares_ = stored.shares;
   for (std::uint32_t feature = 0; feature < stored.features.size(); ++feature) {
-    map_.put(stored.features[feature], place(feature).shared ? feature | kSharedRow : place(feature).row);
+    const std::uint32_t row = shares_rows_ ? places_[feature] : feature + 1;
+    map_.put(stored.features[feature], (row & kSharedRow) != 0 ? feature | kSharedRow : row);
   }
   row_count_ = stored.rows();
-  rows_ = halves_ ? reinterpret_cast<const std::byte*>(stored.weights.halves)
+  rows_ = halves_ ? reinterpret_cast<const std::byte*>(stored.weights.small)
                   : reinterpret_cast<const std::byte*>(stored.weights.floats);
   stride_ = columns_;
   row_bytes_ = columns_ * number_bytes();

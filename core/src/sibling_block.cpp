@@ -7,6 +7,7 @@
 #include <numeric>
 #include <stdexcept>
 #include <type_traits>
+#include <utility>
 
 #include "labelgrove/exact_kernels.hpp"
 #include "labelgrove/hash.hpp"
@@ -22,24 +23,26 @@ constexpr float kReplayedR = 2.0F;
 template <typename Number>
 Number nearest(float number) {
   if constexpr (std::is_same_v<Number, BFloat16>) return rounded(number, kToNearest);
+  else if constexpr (std::is_same_v<Number, Variance>) return rounded_variance(number, kToNearest);
   else return number;
 }
 
-void copy(const Numbers& from, std::size_t at, std::uint32_t n, float* to) {
+template <typename Small>
+void copy(const Numbers<Small>& from, std::size_t at, std::uint32_t n, float* to) {
   if (from.floats != nullptr) std::copy_n(from.floats + at, n, to);
-  else std::transform(from.halves + at, from.halves + at + n, to, [](BFloat16 number) { return widened(number); });
+  else std::transform(from.small + at, from.small + at + n, to, [](Small number) { return widened(number); });
 }
-void copy(const Numbers& from, std::size_t at, std::uint32_t n, BFloat16* to) {
-  if (from.halves != nullptr) std::copy_n(from.halves + at, n, to);
-  else std::transform(from.floats + at, from.floats + at + n, to, nearest<BFloat16>);
+template <typename Small>
+void copy(const Numbers<Small>& from, std::size_t at, std::uint32_t n, Small* to) {
+  if (from.small != nullptr) std::copy_n(from.small + at, n, to);
+  else std::transform(from.floats + at, from.floats + at + n, to, nearest<Small>);
 }
 
 }  // namespace
 
 SiblingBlock::SiblingBlock(const LearnerOptions& options, std::uint32_t children, bool theta)
-    : RowBlock(options, children, theta, 0, options.kind == LearnerKind::arow),
-      state_(options.has_state()),
-      shares_rows_(options.kind == LearnerKind::arow) {
+    : RowBlock(options, children, theta, 0, options.kind == LearnerKind::arow), state_(options.has_state()) {
+  shares_rows_ = halves_;
   if (options.kind == LearnerKind::nag || (options.kind != LearnerKind::arow && options.loss != Loss::logistic)) {
     throw std::invalid_argument("a sibling block learns by AROW, or by AdaGrad or SGD in logistic loss");
   }
@@ -58,7 +61,7 @@ SiblingBlock::SiblingBlock(const LearnerOptions& options, const BlockView& store
     if (!stored.places.empty()) {
       at = {stored.places[feature] & ~kSharedRow, (stored.places[feature] & kSharedRow) != 0, stored.shares[feature]};
     }
-    put_place(feature, stored.features[feature], at);
+    put_place(stored.features[feature], at);
   }
   reserve_rows(stored.rows());
   while (rows() < stored.rows()) start_row();
@@ -66,7 +69,7 @@ SiblingBlock::SiblingBlock(const LearnerOptions& options, const BlockView& store
     for (std::uint32_t r = 0; r < rows(); ++r) {
       const std::size_t at = std::size_t{r} * columns_;
       copy(stored.weights, at, columns_, row<Number>(r));
-      if (state_ && stored.state) copy(stored.state, at, columns_, row<Number>(r) + stride_);
+      if (state_ && stored.state) copy(stored.state, at, columns_, states<Number>(r));
     }
   });
 }
@@ -74,7 +77,7 @@ SiblingBlock::SiblingBlock(const LearnerOptions& options, const BlockView& store
 std::size_t SiblingBlock::bytes() const {
   return map_.bytes() + own_places_.capacity() * sizeof(own_places_[0]) +
          own_shares_.capacity() * sizeof(own_shares_[0]) + members_.capacity() * sizeof(members_[0]) +
-         storage_.bytes(rows() * row_floats()) + inherited_.replaced.capacity() * sizeof(std::uint32_t) +
+         storage_.bytes(floats_of(rows())) + inherited_.replaced.capacity() * sizeof(std::uint32_t) +
          sizeof(SiblingBlock);
 }
 
@@ -82,11 +85,11 @@ std::size_t SiblingBlock::bytes() const {
 
 void SiblingBlock::set_stride(std::uint32_t stride) {
   stride_ = stride;
-  row_bytes_ = std::size_t{stride} * (state_ ? 2 : 1) * number_bytes();
+  row_bytes_ = row_bytes(stride);
 }
 
 void SiblingBlock::reserve_rows(std::size_t rows) {
-  storage_.reserve(rows * row_floats());
+  storage_.reserve(floats_of(rows));
   rows_ = reinterpret_cast<const std::byte*>(storage_.data());
 }
 
@@ -94,9 +97,8 @@ void SiblingBlock::reserve_rows(std::size_t rows) {
 std::uint32_t SiblingBlock::start_row() {
   reserve_rows(std::size_t{row_count_} + 1);
   by_type([&]<typename Number>(Number zero) {
-    Number* weights = row<Number>(row_count_);
-    std::fill_n(weights, stride_, zero);
-    if (state_) std::fill_n(weights + stride_, stride_, nearest<Number>(options_.initial_state()));
+    std::fill_n(row<Number>(row_count_), stride_, zero);
+    if (state_) std::fill_n(states<Number>(row_count_), stride_, nearest<StateOf<Number>>(options_.initial_state()));
   });
   return row_count_++;
 }
@@ -108,29 +110,30 @@ void SiblingBlock::make_room(std::uint32_t columns) {
 // In place: the pages that the rows lie in are in the cache and the process has them already, fresh ones cost more than
 // all the moving. Rows move from the far end on, so that none is overwritten before it has moved.
 void SiblingBlock::move_to_stride(std::uint32_t stride) {
-  const std::size_t parts = state_ ? 2 : 1;
   const std::uint32_t old_stride = stride_;
+  const std::size_t old_bytes = row_bytes_;
   const std::uint32_t kept = std::min({columns_, stride, old_stride});
   set_stride(stride);
-  if (stride > old_stride) storage_.reserve(rows() * row_floats());
+  if (stride > old_stride) reserve_rows(rows());
   by_type([&]<typename Number>(Number zero) {
-    auto* data = reinterpret_cast<Number*>(storage_.data());
-    const auto move = [&](std::size_t r, std::size_t part) {
-      Number* to = data + (r * parts + part) * stride;
-      std::memmove(to, data + (r * parts + part) * old_stride, kept * sizeof(Number));
-      std::fill_n(to + kept, stride - kept, part == 0 ? zero : nearest<Number>(options_.initial_state()));
+    using State = StateOf<Number>;
+    const auto* data = reinterpret_cast<const std::byte*>(storage_.data());
+    const auto move_weights = [&](std::uint32_t r) {
+      std::memmove(row<Number>(r), data + r * old_bytes, kept * sizeof(Number));
+      std::fill_n(row<Number>(r) + kept, stride - kept, zero);
+    };
+    const auto move_state = [&](std::uint32_t r) {
+      if (!state_) return;
+      std::memmove(states<Number>(r), data + r * old_bytes + old_stride * sizeof(Number), kept * sizeof(State));
+      std::fill_n(states<Number>(r) + kept, stride - kept, nearest<State>(options_.initial_state()));
     };
     if (stride > old_stride) {
-      for (std::size_t r = rows(); r-- > 0;) {
-        for (std::size_t part = parts; part-- > 0;) move(r, part);
-      }
+      for (std::uint32_t r = rows(); r-- > 0;) move_state(r), move_weights(r);
     } else {
-      for (std::size_t r = 0; r < rows(); ++r) {
-        for (std::size_t part = 0; part < parts; ++part) move(r, part);
-      }
+      for (std::uint32_t r = 0; r < rows(); ++r) move_weights(r), move_state(r);
     }
   });
-  if (stride < old_stride) storage_.give_back(rows() * row_floats());
+  if (stride < old_stride) storage_.give_back(floats_of(rows()));
   rows_ = reinterpret_cast<const std::byte*>(storage_.data());
 }
 
@@ -140,7 +143,7 @@ void SiblingBlock::copy_column(std::uint32_t from, std::uint32_t to, bool negate
     for (std::uint32_t r = 0; r < rows(); ++r) {
       Number* weights = row<Number>(r);
       weights[to] = negated ? nearest<Number>(0.0F - widened(weights[from])) : weights[from];
-      if (state_) weights[stride_ + to] = weights[stride_ + from];
+      if (state_) states<Number>(r)[to] = states<Number>(r)[from];
     }
   });
 }
@@ -166,7 +169,7 @@ void SiblingBlock::drop_theta() {
   by_type([&]<typename Number>(Number zero) {
     for (std::uint32_t r = 0; r < rows(); ++r) {
       row<Number>(r)[columns_] = zero;
-      if (state_) row<Number>(r)[stride_ + columns_] = nearest<Number>(options_.initial_state());
+      if (state_) states<Number>(r)[columns_] = nearest<StateOf<Number>>(options_.initial_state());
     }
   });
   if (room_for(columns_) < stride_) move_to_stride(room_for(columns_));
@@ -178,6 +181,7 @@ SiblingBlock SiblingBlock::parent_block() const {
   parent.updates_ = updates_;
   parent.own_places_ = own_places_;
   parent.own_shares_ = own_shares_;
+  parent.vacant_ = vacant_;
   parent.members_ = members_;
   parent.places_ = parent.own_places_;
   parent.shares_ = parent.own_shares_;
@@ -190,10 +194,8 @@ SiblingBlock SiblingBlock::parent_block() const {
   parent.row_count_ = rows();
   by_type([&]<typename Number>(Number) {
     for (std::uint32_t r = 0; r < rows(); ++r) {
-      const Number* theta = weights<Number>(r) + columns_ - 1;
-      Number* copy = parent.row<Number>(r);
-      copy[0] = copy[1] = theta[0];
-      if (state_) copy[parent.stride_] = copy[parent.stride_ + 1] = theta[stride_];
+      std::fill_n(parent.row<Number>(r), 2, weights<Number>(r)[columns_ - 1]);
+      if (state_) std::fill_n(parent.states<Number>(r), 2, state<Number>(r)[columns_ - 1]);
     }
   });
   return parent;
@@ -207,11 +209,11 @@ void SiblingBlock::restore_inherited() {
   work.inherited.resize(inherited_width());
   by_type([&]<typename Number>(Number zero) {
     for (std::uint32_t r = 1; r < rows(); ++r) std::fill_n(row<Number>(r), children(), zero);
-    for (std::uint32_t feature = 0; feature < map_.size(); ++feature) {
-      if (!inherited_row(map_.features()[feature], work.sums, work.inherited.data())) continue;
-      copy(work.inherited.data(), 0, children(), row<Number>(place(feature).row));
+    for (const FeatureId feature : map_.features()) {
+      if (!inherited_row(feature, work.sums, work.inherited.data())) continue;
+      copy<BFloat16>(work.inherited.data(), 0, children(), row<Number>(place(feature).row));
     }
-    copy(from->bias(), 0, from->children(), row<Number>(0));
+    copy<BFloat16>(from->bias(), 0, from->children(), row<Number>(0));
   });
   inherited_ = {};
 }
@@ -242,7 +244,7 @@ std::uint64_t most_bytes_of_rows(std::uint64_t used) {
 }  // namespace
 
 std::uint64_t SiblingBlock::row_bytes(std::size_t columns) const {
-  return std::uint64_t{room_for(static_cast<std::uint32_t>(columns))} * (state_ ? 2 : 1) * number_bytes();
+  return room_for(static_cast<std::uint32_t>(columns)) * (number_bytes() + (state_ ? state_bytes() : 0));
 }
 
 std::uint64_t SiblingBlock::most_bytes(std::uint64_t features, std::uint64_t rows, std::uint64_t row_bytes) const {
@@ -279,31 +281,28 @@ void SiblingBlock::forget(std::uint32_t worth) {
   std::uint32_t n = 1;
   for (std::uint32_t r = 1; r < rows(); ++r) {
     if (this->worth(r) <= worth) continue;
-    if (r != n) std::memmove(row<float>(n), row<float>(r), row_bytes_);
+    if (r != n) std::memmove(row<std::byte>(n), row<std::byte>(r), row_bytes_);
     kept[r] = n++;
   }
   if (n == rows()) return;
   std::vector<FeatureId> features;
   std::vector<Place> places;
-  for (std::uint32_t feature = 0; feature < map_.size(); ++feature) {
+  for (const FeatureId feature : map_.features()) {
     Place at = place(feature);
     at.row = kept[at.row];
     if (at.row == kNone) continue;
-    features.push_back(map_.features()[feature]);
+    features.push_back(feature);
     places.push_back(at);
   }
   map_ = FeatureMap();
-  own_places_ = {};
-  own_shares_ = {};
-  members_ = {};
+  places_ = own_places_ = std::vector<std::uint32_t>();  // = {} would keep the memory
+  shares_ = own_shares_ = std::vector<float>();
+  vacant_ = kNone;
+  members_ = std::vector<std::uint32_t>();
   map_.reserve(features.size());
-  for (std::uint32_t feature = 0; feature < features.size(); ++feature) {
-    put_place(feature, features[feature], places[feature]);
-  }
-  places_ = own_places_;
-  shares_ = own_shares_;
+  for (std::size_t i = 0; i < features.size(); ++i) put_place(features[i], places[i]);
   row_count_ = n;
-  storage_.give_back(n * row_floats());
+  storage_.give_back(floats_of(n));
   rows_ = reinterpret_cast<const std::byte*>(storage_.data());
 }
 
@@ -325,26 +324,26 @@ void SiblingBlock::place_newcomers(const Features& x, std::uint32_t newcomers, W
     if (work.found[j] != kNone) continue;
     const Place at = shared ? Place{row, true, static_cast<float>(static_cast<double>(x.values[j]) / length)}
                             : Place{.row = start_row()};
-    work.found[j] = put_place(map_.size(), x.ids[j], at);
+    work.found[j] = put_place(x.ids[j], at);
   }
 }
 
 // A second example has the feature: from here on it has a row of its own, which begins with what is known of it.
-std::uint32_t SiblingBlock::take_out(std::uint32_t feature) {
-  const Place at = place(feature);
+std::uint32_t SiblingBlock::take_out(FeatureId feature, std::uint32_t in_map) {
+  const Place at = found(in_map);
   const std::uint32_t own = --members_[at.row] == 0 ? at.row : start_row();
-  const BFloat16* from = row<BFloat16>(at.row);
-  BFloat16* to = row<BFloat16>(own);
+  BFloat16* weights = row<BFloat16>(own);
+  Variance* variances = states<BFloat16>(own);
   const float square = at.share * at.share;
   // The step of this example takes the other half of what is drawn.
-  const FeatureId id = map_.features()[feature];
-  const auto noise = static_cast<std::uint32_t>(draw(options_.seed, Draw::rounding, updates_, id) >> 32);
+  const auto noise = static_cast<std::uint32_t>(draw(options_.seed, Draw::rounding, updates_, feature) >> 32);
   for (std::uint32_t c = 0; c < columns_; ++c) {
-    to[c] = rounded(widened(from[c]) * at.share, noise & 0xFFFFU);
-    const float variance = 1.0F - square * (1.0F - widened(from[stride_ + c]));  // the diagonal of I - (1 - S) u u'
-    to[stride_ + c] = rounded(variance, noise >> 16);
+    weights[c] = rounded(weight(at.row, c) * at.share, noise & 0xFFFFU);
+    const float variance = 1.0F - square * (1.0F - state(at.row, c));  // the diagonal of I - (1 - S) u u'
+    variances[c] = rounded_variance(variance, noise >> 16);
   }
-  return put_place(feature, id, {.row = own});
+  own_places_[in_map & ~kSharedRow] = std::exchange(vacant_, in_map & ~kSharedRow);
+  return put_place(feature, {.row = own});
 }
 
 // An inherited feature gets a row of its own, as it is learnt from for the first time.
@@ -354,34 +353,37 @@ void SiblingBlock::take_over(FeatureId feature, Workspace& work) {
   if (!inherited_row(feature, work.sums, work.inherited.data())) return;
   const std::uint32_t own = start_row();
   by_type([&]<typename Number>(Number) {
-    copy(work.inherited.data(), 0, children(), row<Number>(own));
-    if (state_) std::fill_n(row<Number>(own) + stride_, columns_, nearest<Number>(inherited_.state));
+    copy<BFloat16>(work.inherited.data(), 0, children(), row<Number>(own));
+    if (state_) std::fill_n(states<Number>(own), columns_, nearest<StateOf<Number>>(inherited_.state));
   });
-  put_place(map_.size(), feature, {.row = own});
+  put_place(feature, {.row = own});
 }
 
 // Returns what the map has for the feature from here on.
-std::uint32_t SiblingBlock::put_place(std::uint32_t feature, FeatureId id, Place place) {
-  const std::uint32_t in_map = place.shared ? feature | kSharedRow : place.row;
-  map_.put(id, in_map);
-  if (!shares_rows_) return in_map;
-  if (feature == own_places_.size()) {
-    grow_a_little(own_places_);
-    grow_a_little(own_shares_);
-    own_places_.resize(feature + std::size_t{1});
-    own_shares_.resize(feature + std::size_t{1});
-    places_ = own_places_;
-    shares_ = own_shares_;
-  }
+std::uint32_t SiblingBlock::put_place(FeatureId feature, Place place) {
+  std::uint32_t in_map = place.row;
   if (place.shared) {
+    auto at = static_cast<std::uint32_t>(own_places_.size());
+    if (vacant_ != kNone) {
+      at = std::exchange(vacant_, own_places_[vacant_]);
+    } else {
+      grow_a_little(own_places_);
+      grow_a_little(own_shares_);
+      own_places_.push_back(0);
+      own_shares_.push_back(0.0F);
+      places_ = own_places_;
+      shares_ = own_shares_;
+    }
+    own_places_[at] = place.row;
+    own_shares_[at] = place.share;
     while (members_.size() <= place.row) {
       grow_a_little(members_);
       members_.push_back(0);
     }
     ++members_[place.row];
+    in_map = at | kSharedRow;
   }
-  own_places_[feature] = place.row | (place.shared ? kSharedRow : 0);
-  own_shares_[feature] = place.share;
+  map_.put(feature, in_map);
   return in_map;
 }
 
@@ -402,7 +404,7 @@ void SiblingBlock::find_or_insert_rows(const Features& x, bool fresh, Workspace&
   if (!fresh) return;
   for (std::uint32_t j = 0; shared && j < x.size; ++j) {
     const std::uint32_t in_map = work.found[j];
-    if (in_map != kNone && (in_map & kSharedRow) != 0) work.found[j] = take_out(in_map & ~kSharedRow);
+    if (in_map != kNone && (in_map & kSharedRow) != 0) work.found[j] = take_out(x.ids[j], in_map);
   }
   if (newcomers > 0) place_newcomers(x, newcomers, work);
 }

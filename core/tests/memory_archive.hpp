@@ -32,6 +32,9 @@ class MemoryArchive final : public ArrayWriter, public ArrayReader {
   }
   std::span<float> f32(std::string_view name, std::size_t size) override { return make<float>(name, size); }
   std::span<double> f64(std::string_view name, std::size_t size) override { return make<double>(name, size); }
+  void bytes(std::string_view name, std::size_t size, Source<std::uint8_t> source) override {
+    take(name, size, source);
+  }
   void u32(std::string_view name, std::size_t size, Source<std::uint32_t> source) override { take(name, size, source); }
   void u64(std::string_view name, std::size_t size, Source<std::uint64_t> source) override { take(name, size, source); }
   void f32(std::string_view name, std::size_t size, Source<float> source) override { take(name, size, source); }

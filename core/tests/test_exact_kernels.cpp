@@ -6,6 +6,7 @@
 #include "harness.hpp"
 #include "labelgrove/exact_kernels.hpp"
 #include "labelgrove/kernels.hpp"
+#include "labelgrove/variance.hpp"
 #include "support.hpp"
 
 namespace labelgrove {
@@ -37,31 +38,32 @@ std::vector<const ExactKernels*> variants() {
   return all;
 }
 
-// Rows of weights and states as a sibling block has them, each in an allocation of its own that ends where the row
+// Rows of weights and variances as a sibling block has them, each in an allocation of its own that ends where the row
 // ends, so that the sanitizers see a step too far, and at an address that is a multiple of 2 only.
 class Rows {
  public:
-  Rows(Random& random, std::size_t n, std::size_t columns) : rows_(n, std::vector<BFloat16>(1 + 2 * columns)) {
-    for (auto& row : rows_) {
+  Rows(Random& random, std::size_t n, std::size_t columns) : rows_(n, std::vector<std::uint8_t>(2 + 3 * columns)) {
+    point();
+    for (BFloat16* row : pointers_) {
       for (std::size_t c = 0; c < columns; ++c) {
-        row[1 + c] = rounded(random.between(-1.0F, 1.0F), kToNearest);
-        row[1 + columns + c] = rounded(random.between(0.001F, 1.0F), kToNearest);
+        row[c] = rounded(random.between(-1.0F, 1.0F), kToNearest);
+        variances(row, columns)[c] = rounded_variance(random.between(0.0F, 1.0F), kToNearest);
       }
     }
-    point();
   }
   Rows(const Rows& other) : rows_(other.rows_) { point(); }
   Rows& operator=(const Rows&) = delete;
 
+  static Variance* variances(BFloat16* row, std::size_t columns) { return reinterpret_cast<Variance*>(row + columns); }
   BFloat16* const* get() const { return pointers_.data(); }
   friend bool operator==(const Rows& a, const Rows& b) { return a.rows_ == b.rows_; }
 
  private:
   void point() {
-    for (auto& row : rows_) pointers_.push_back(row.data() + 1);
+    for (auto& row : rows_) pointers_.push_back(reinterpret_cast<BFloat16*>(row.data() + 2));
   }
 
-  std::vector<std::vector<BFloat16>> rows_;
+  std::vector<std::vector<std::uint8_t>> rows_;
   std::vector<BFloat16*> pointers_;
 };
 
@@ -122,11 +124,11 @@ TEST("exact kernels: every variant learns as plain loops do, to the last bit, at
       for (std::size_t c = 0; c < columns; ++c) {
         if (steps[c] == 0.0F) continue;
         BFloat16& weight = expected.get()[j][c];
-        BFloat16& state = expected.get()[j][columns + c];
+        Variance& state = Rows::variances(expected.get()[j], columns)[c];
         const float variance = widened(state);
         const float sx = variance * x[j];
         weight = rounded(widened(weight) + steps[c] * sx, noise[j] & 0xFFFF);
-        state = rounded(variance / (1.0F + (sx * x[j]) * inverse_r), noise[j] >> 16);
+        state = rounded_variance(variance / (1.0F + (sx * x[j]) * inverse_r), noise[j] >> 16);
       }
     }
     for (const ExactKernels* kernel : variants()) {
@@ -182,6 +184,29 @@ TEST("bfloat16: noise rounds to either neighbour, so that the mean is the number
   }
   CHECK(up > 0.2999 * 0x10000 && up < 0.3001 * 0x10000);
   CHECK_EQ(widened(rounded(number, kToNearest)), 1.0F);
+}
+
+TEST("variance: noise rounds to either neighbour, so that the mean of the roots is the root") {
+  const float root = 100.3F / 256.0F;
+  double sum = 0.0;
+  for (std::uint32_t noise = 0; noise < 0x10000; ++noise) {
+    const Variance found = rounded_variance(root * root, noise);
+    CHECK(found.root == 99 || found.root == 100);
+    sum += found.root + 1.0;
+  }
+  CHECK_NEAR(sum / 0x10000, 100.3, 1e-4);
+  CHECK_EQ(rounded_variance(root * root, kToNearest).root, 99);
+}
+
+TEST("variance: what it can hold stays as it is, and none is 0") {
+  for (int root = 0; root < 256; ++root) {
+    const Variance variance{static_cast<std::uint8_t>(root)};
+    for (const std::uint32_t noise : {0U, kToNearest, 0xFFFFU}) {
+      CHECK(rounded_variance(widened(variance), noise) == variance);
+    }
+  }
+  CHECK_EQ(widened(rounded_variance(1.0F, 0xFFFF)), 1.0F);
+  CHECK_EQ(widened(rounded_variance(0.0F, 0)), 0x1p-16F);
 }
 
 TEST("bfloat16: what it can hold stays as it is, and zero has no sign") {

@@ -106,7 +106,7 @@ TEST("node archive: what nodes know and remember comes back, also for prediction
 
   MemoryArchive small;
   save_blocks(small, nodes, blocks, learner, true);
-  CHECK(!small.has("weights.state16"));
+  CHECK(!small.has("weights.state8"));
   load_blocks(small, tree, learner, true, has_theta, nullptr, [&](NodeId, const BlockView& view) {
     const StoredBlock stored(learner, view);
     Workspace work;

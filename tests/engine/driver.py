@@ -163,8 +163,8 @@ def blocks(engine: _core.OnlinePlt) -> dict[int, Block]:
     features = _Pieces(saved["weights.feature"])
     value = widened(saved, "weights.value")
     weights = _Pieces(value)
-    has_state = {"weights.state", "weights.state16"} & saved.keys()
-    state = _Pieces(widened(saved, "weights.state") if has_state else np.zeros_like(value))
+    has_state = {"weights.state", "weights.state8"} & saved.keys()
+    state = _Pieces(variances_or_sums(saved) if has_state else np.zeros_like(value))
     held = _Pieces(saved.get("block.rows", saved["block.features"] + 1))
     places = _Pieces(saved.get("weights.place", np.empty(0, np.uint32)))
     shares = _Pieces(saved.get("weights.share", np.empty(0, np.float32)))
@@ -197,6 +197,13 @@ def widened(saved: Mapping[str, Array], name: str) -> Array:
     if f"{name}16" not in saved:
         return saved[name]
     return (saved[f"{name}16"].astype(np.uint32) << 16).view(np.float32)
+
+
+def variances_or_sums(saved: Mapping[str, Array]) -> Array:
+    """Give the state of rows: of AROW the roots of variances are saved, in 256ths, less 1."""
+    if "weights.state8" not in saved:
+        return saved["weights.state"]
+    return (((saved["weights.state8"].astype(np.float32) + 1) / 256) ** 2).astype(np.float32)
 
 
 def halves(floats: Array) -> Array:

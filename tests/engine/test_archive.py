@@ -152,14 +152,14 @@ def realistic(learner: str, replay: int, n: int = 3000) -> tuple[OnlinePLTClassi
 
 
 @pytest.mark.parametrize(("learner", "replay"), [("arow", 1), ("arow", 0), ("adagrad", 0)])
-def test_saved_for_prediction_it_takes_little_more_than_half(
+def test_saved_for_prediction_it_takes_little_more_than_its_weights(
     learner: str, replay: int, tmp_path: Path
 ) -> None:
     clf, X = realistic(learner, replay)
     clf.save(tmp_path / "all.lg")
     clf.save(tmp_path / "lean.lg", for_prediction=True)
     share = (tmp_path / "lean.lg").stat().st_size / (tmp_path / "all.lg").stat().st_size
-    assert share <= 0.6, share
+    assert share <= (0.75 if learner == "arow" else 0.6), share  # a variance takes half of a weight
     lean = labelgrove.load(tmp_path / "lean.lg")
     for mine, theirs in zip(clf.predict_topk(X[:50]), lean.predict_topk(X[:50]), strict=True):
         assert mine.tobytes() == theirs.tobytes()

@@ -97,7 +97,6 @@ def test_an_unchanged_model_passes(tmp_path: Path) -> None:
         ("block.features", 0, 10**6, "too short"),
         ("weights.feature", 1, 0xFFFFFFF0, "out of range"),
         ("weights.value16", 5, 0x7FC0, "finite"),  # NaN
-        ("weights.state16", 5, 0x7F80, "finite"),  # infinity
         ("memory.example", 0, 10**6, "does not exist"),
         ("memory.child", 0, 10**6, "does not exist"),
         ("memory.reached", 0, 1, "remembered examples is wrong"),

@@ -86,7 +86,7 @@ def live(given: dict[str, Any], stream: list[Event], cuts: set[int], guessed: bo
         assert answers(heir) == answers(twin)
     assert_same(heir, twin)
     for_prediction = heir.save(True)
-    assert {"weights.state", "weights.state16"}.isdisjoint(for_prediction)
+    assert {"weights.state", "weights.state8"}.isdisjoint(for_prediction)
     assert answers(_core.OnlinePlt.load(given, for_prediction, True)) == answers(twin)
 
 

@@ -50,6 +50,7 @@ class ArrayWriter {
   virtual std::span<double> f64(std::string_view name, std::size_t size) = 0;
   // For arrays that grow with the model. The source is called, then or later and any number of times, while nothing
   // changes what is saved.
+  virtual void bytes(std::string_view name, std::size_t size, Source<std::uint8_t> source) = 0;
   virtual void u32(std::string_view name, std::size_t size, Source<std::uint32_t> source) = 0;
   virtual void u64(std::string_view name, std::size_t size, Source<std::uint64_t> source) = 0;
   virtual void f32(std::string_view name, std::size_t size, Source<float> source) = 0;

@@ -41,13 +41,13 @@ bool all_within(std::span<const Number> values, float most) {
 inline bool all_finite(std::span<const float> values) { return all_within(values, std::numeric_limits<float>::max()); }
 
 // Throws unless learning can go on from these weights and their state.
-template <typename Number>
-void require_learnable(const LearnerOptions& learner, std::span<const Number> weights, std::span<const Number> state,
+template <typename Number, typename State>
+void require_learnable(const LearnerOptions& learner, std::span<const Number> weights, std::span<const State> state,
                        const std::string& where) {
   require(all_within(weights, kLargestWeight),
           where + ": a weight is not a finite number, or larger than any that can be learnt");
   const float most = learner.kind == LearnerKind::arow ? 1.0F : kLargestSquareSum;
-  require(std::ranges::all_of(state, [most](Number value) { return widened(value) >= 0.0F && widened(value) <= most; }),
+  require(std::ranges::all_of(state, [most](State value) { return widened(value) >= 0.0F && widened(value) <= most; }),
           where + ": the state of a weight is not a finite number in its range");
 }
 

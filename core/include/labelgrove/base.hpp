@@ -44,7 +44,7 @@ inline double unit_scale(const Features& x) {
 // Room for one more, and for an eighth to spare, where there are many vectors.
 template <typename T>
 void grow_a_little(std::vector<T>& values) {
-  if (values.size() == values.capacity()) values.reserve(values.size() + values.size() / 8 + 16);
+  if (values.size() == values.capacity()) values.reserve(values.size() + values.size() / 8 + 4);
 }
 
 }  // namespace labelgrove

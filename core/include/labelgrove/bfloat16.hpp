@@ -28,17 +28,18 @@ inline BFloat16 rounded(float number, std::uint32_t noise) {
   return {(bits & 0x7FFFU) == 0 ? std::uint16_t{0} : bits};
 }
 
-// Numbers somewhere, of either type.
+// Numbers somewhere: floats, or those of a type that takes less room.
+template <typename Small>
 struct Numbers {
   Numbers() = default;
   Numbers(std::nullptr_t) {}
   Numbers(const float* numbers) : floats(numbers) {}
-  Numbers(const BFloat16* numbers) : halves(numbers) {}
+  Numbers(const Small* numbers) : small(numbers) {}
 
-  explicit operator bool() const { return floats != nullptr || halves != nullptr; }
+  explicit operator bool() const { return floats != nullptr || small != nullptr; }
 
   const float* floats = nullptr;
-  const BFloat16* halves = nullptr;
+  const Small* small = nullptr;
 };
 
 }  // namespace labelgrove

@@ -9,12 +9,12 @@
 
 namespace labelgrove {
 
-// Rows are as for Kernels, of bfloat16 numbers; `state` of them behind each weight stands its variance S.
+// Rows are as for Kernels, of bfloat16 numbers; behind `state` of them stand the variances S, a column each.
 struct ExactKernels {
   // out[c] = sum_j x[j] * rows[j][c] for c < columns.
   void (*margins)(const BFloat16* const* rows, const float* x, std::size_t n, std::size_t columns, float* out);
 
-  // out[c] = sum_j x[j]^2 * rows[j][state + c] where wanted[c] is not 0; elsewhere out[c] may become anything. It is
+  // out[c] = sum_j x[j]^2 * S[j][c] where wanted[c] is not 0; elsewhere out[c] may become anything. It is
   // AROW's confidence of the margin.
   void (*variances)(const BFloat16* const* rows, const float* x, std::size_t n, std::size_t columns, std::size_t state,
                     const float* wanted, float* out);

@@ -2,7 +2,8 @@
 //
 // Row 0 belongs to the bias, whose value is 1 in every example. A feature has a row of its own, or a share in a row
 // that several have in common (docs/decisions/first-comers.md): its weights are that share of the row's. The weights
-// of the children come first in a row. Rows hold bfloat16 numbers, those of AROW, or floats.
+// of the children come first in a row. They are bfloat16 numbers, those of AROW, with variances of 8 bits behind them, or
+// floats.
 #pragma once
 
 #include <algorithm>
@@ -17,6 +18,7 @@
 #include "labelgrove/feature_map.hpp"
 #include "labelgrove/learner.hpp"
 #include "labelgrove/node_block.hpp"
+#include "labelgrove/variance.hpp"
 
 namespace labelgrove {
 
@@ -45,8 +47,8 @@ struct BlockView {
   bool theta = false;
   std::uint64_t updates = 0;
   std::span<const FeatureId> features;
-  Numbers weights;                             // (rows, columns)
-  Numbers state;                               // likewise; none where the learner has none or only prediction is wanted
+  Numbers<BFloat16> weights;                   // (rows, columns)
+  Numbers<Variance> state;                     // likewise; none where the learner has none or only prediction is wanted
   std::span<const std::uint32_t> places = {};  // by feature, as numbers; none if the features' rows are 1, 2, …
   std::span<const float> shares = {};          // likewise
   std::uint32_t shared_rows = 0;               // the rows in all, if there are places
@@ -62,33 +64,32 @@ class RowBlock : public NodeBlock {
   std::uint32_t columns() const { return columns_; }
   std::uint32_t rows() const { return row_count_; }
   const FeatureMap& features() const { return map_; }
-  // By number of the feature, as they arrived; none if their rows are 1, 2, … in that order.
-  std::span<const std::uint32_t> places() const { return places_; }
-  std::span<const float> shares() const { return shares_; }
-  Place place(std::uint32_t feature) const {
-    if (places_.empty()) return {.row = feature + 1};
-    return {places_[feature] & ~kSharedRow, (places_[feature] & kSharedRow) != 0, shares_[feature]};
-  }
+  // REQUIRES: the block knows the feature.
+  Place place(FeatureId feature) const { return found(map_.find(feature)); }
+  // Whether features may share rows; if not, their rows are 1, 2, … as they arrived.
+  bool shares_rows() const { return shares_rows_ && map_.size() > 0; }
   // Null, if from nobody.
   const Inherited* inherited() const { return inherited_.block != nullptr ? &inherited_ : nullptr; }
   // How often every column has learnt.
   std::uint64_t updates() const { return updates_; }
-  // What rows are made of.
+  // What weights are.
   bool has_halves() const { return halves_; }
-  // The weights of row r, one for each column. REQUIRES: rows are made of these numbers.
+  // The weights of row r, one for each column. REQUIRES: they are such numbers.
   template <typename Number>
   const Number* weights(std::uint32_t r) const {
     return reinterpret_cast<const Number*>(rows_ + r * row_bytes_);
   }
   // Row r's optimiser state likewise, of which there must be some.
   template <typename Number>
-  const Number* state(std::uint32_t r) const {
-    return weights<Number>(r) + stride_;
+  const StateOf<Number>* state(std::uint32_t r) const {
+    return reinterpret_cast<const StateOf<Number>*>(weights<Number>(r) + stride_);
   }
   float weight(std::uint32_t r, std::uint32_t column) const {
     return halves_ ? widened(weights<BFloat16>(r)[column]) : weights<float>(r)[column];
   }
-  float state(std::uint32_t r, std::uint32_t column) const { return weight(r, stride_ + column); }
+  float state(std::uint32_t r, std::uint32_t column) const {
+    return halves_ ? widened(state<BFloat16>(r)[column]) : state<float>(r)[column];
+  }
   // Bytes held.
   virtual std::size_t bytes() const = 0;
 
@@ -103,12 +104,15 @@ class RowBlock : public NodeBlock {
       : options_(options), columns_(children + (theta ? 1 : 0)), theta_(theta), updates_(updates), halves_(halves) {}
 
   // Of a feature, by what the map has for it: its row, if that is its own, so that nothing else need be looked up, or else
-  // its number, with kSharedRow.
+  // where its place and share are, with kSharedRow.
   Place found(std::uint32_t in_map) const {
-    return (in_map & kSharedRow) == 0 ? Place{.row = in_map} : place(in_map & ~kSharedRow);
+    if ((in_map & kSharedRow) == 0) return {.row = in_map};
+    const std::uint32_t at = in_map & ~kSharedRow;
+    return {places_[at] & ~kSharedRow, true, shares_[at]};
   }
 
   std::size_t number_bytes() const { return halves_ ? sizeof(BFloat16) : sizeof(float); }
+  std::size_t state_bytes() const { return halves_ ? sizeof(Variance) : sizeof(float); }
 
   // What w . x is multiplied by before the sigmoid.
   float margin_scale() const;
@@ -124,7 +128,8 @@ class RowBlock : public NodeBlock {
   bool theta_;  // the last column is an auxiliary classifier
   std::uint64_t updates_;
   FeatureMap map_;
-  std::span<const std::uint32_t> places_;
+  bool shares_rows_ = false;
+  std::span<const std::uint32_t> places_;  // of features that share rows, and perhaps others
   std::span<const float> shares_;
   std::uint32_t row_count_ = 1;
   bool halves_;

@@ -7,7 +7,7 @@
 // A block that goes on from a batch model's begins without rows: a feature of that model gets one when the block first
 // learns from it (Inherited).
 // AROW lets the features that one example alone has brought share a row (docs/decisions/first-comers.md), and keeps its
-// numbers in 16 bits, rounded stochastically (docs/decisions/sixteen-bits.md): by the same noise for a whole row, drawn
+// weights in 16 bits and its variances in 8, rounded stochastically (docs/decisions/sixteen-bits.md): by the same noise for a whole row, drawn
 // for the feature (the first in the example of those that share it), for how many steps were taken and the seed.
 // Rows have room for `stride` columns; what lies beyond the last one is as it is before learning, always.
 // Theta, where there is one, is the last column.
@@ -76,14 +76,18 @@ class SiblingBlock final : public RowBlock {
  private:
   template <typename Number>
   Number* row(std::uint32_t r) {
-    return reinterpret_cast<Number*>(storage_.data() + r * row_floats());
+    return const_cast<Number*>(weights<Number>(r));
+  }
+  template <typename Number>
+  StateOf<Number>* states(std::uint32_t r) {
+    return const_cast<StateOf<Number>*>(state<Number>(r));
   }
   void prefetch_row(std::uint32_t r) const {
     const std::byte* row = rows_ + r * row_bytes_;
     for (std::size_t at = 0; at < row_bytes_; at += 64) __builtin_prefetch(row + at);
   }
-  std::size_t row_floats() const { return row_bytes_ / sizeof(float); }
-  // visit(a number of the type that rows are made of).
+  std::size_t floats_of(std::size_t rows) const { return (rows * row_bytes_ + sizeof(float) - 1) / sizeof(float); }
+  // visit(a number of the type that weights are).
   template <typename Visit>
   void by_type(Visit&& visit) const {
     if (halves_) visit(BFloat16());
@@ -101,8 +105,8 @@ class SiblingBlock final : public RowBlock {
   template <typename Number>
   std::size_t gather(const Features& x, std::vector<Number*>& rows, Workspace& work);
   void place_newcomers(const Features& x, std::uint32_t newcomers, Workspace& work);
-  std::uint32_t take_out(std::uint32_t feature);
-  std::uint32_t put_place(std::uint32_t feature, FeatureId id, Place place);
+  std::uint32_t take_out(FeatureId feature, std::uint32_t in_map);
+  std::uint32_t put_place(FeatureId feature, Place place);
   std::uint64_t row_bytes(std::size_t columns) const;
   std::uint64_t most_bytes(std::uint64_t features, std::uint64_t rows, std::uint64_t row_bytes) const;
   std::uint32_t worth(std::uint32_t row) const;
@@ -112,9 +116,11 @@ class SiblingBlock final : public RowBlock {
   void descend(const Features& x, float weight, std::uint32_t columns, Workspace& work);
 
   bool state_;  // each row holds the optimiser's state behind the weights
-  bool shares_rows_;
-  std::vector<std::uint32_t> own_places_;  // what places() and shares() show, if rows are shared
+  // What places_ and shares_ show, of features that share a row alone. Those that are vacant form a list: this is the
+  // first one, and the place of each is the next one.
+  std::vector<std::uint32_t> own_places_;
   std::vector<float> own_shares_;
+  std::uint32_t vacant_ = kNone;
   std::vector<std::uint32_t> members_;  // by row: how many features share it
   RowStorage storage_;
 };

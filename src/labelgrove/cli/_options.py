@@ -259,7 +259,7 @@ ForPredictionOption = Annotated[
     bool,
     typer.Option(
         "--for-prediction",
-        help="Leave out what only learning needs: about half the size, but it cannot learn on.",
+        help="Leave out what only learning needs: up to half the size, but it cannot learn on.",
     ),
 ]
 
