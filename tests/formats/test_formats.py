@@ -71,7 +71,7 @@ def test_nothing_of_an_old_model_is_lost_when_it_is_saved_again(path: Path, tmp_
     for name, array in old.arrays.items():
         if name in again.arrays:
             np.testing.assert_array_equal(again.arrays[name], array, err_msg=name)
-        elif name.endswith("weights.state"):  # AROW's variances, of which it keeps the root in 8 bits
+        elif name.endswith("weights.state"):  # AROW keeps 8 bits of its root
             kept = ((again.arrays[f"{name}8"].astype(float) + 1) / 256) ** 2
             np.testing.assert_allclose(kept, array, atol=2**-8, err_msg=name)
         else:  # the weights that it learns on from, in 16 bits
