@@ -117,10 +117,13 @@ def test_nothing_is_learnt_twice_after_a_stop_while_the_model_is_written(
     words = ("learn", model, second, "--json")
     child = os.fork()
     if child == 0:
-        kill = lambda _: os.kill(os.getpid(), signal.SIGKILL)  # noqa: E731
-        monkeypatch.setattr(Unfinished, "remove", kill)
-        run(*words)
-        os._exit(0)
+        try:
+            monkeypatch.setattr(
+                Unfinished, "remove", lambda _: os.kill(os.getpid(), signal.SIGKILL)
+            )
+            run(*words)
+        finally:
+            os._exit(0)
     assert os.waitpid(child, 0)[1] == signal.SIGKILL
     assert model.read_bytes() == (tmp_path / "once.lg").read_bytes() != before
     again = run(*words)
