@@ -36,7 +36,7 @@ def megabytes_more(call: Callable[[], object]) -> int:
 
 
 def online() -> Any:
-    X, Y = np.random.default_rng(0).random((2, 20_000)), np.ones((2, 600), np.int8)
+    X, Y = np.random.default_rng(0).random((2, 27_000)), np.ones((2, 600), np.int8)
     return labelgrove.OnlinePLTClassifier().partial_fit(X, Y)
 
 
