@@ -91,7 +91,7 @@ TEST("exact kernels: every variant sums what plain loops do, to the last bit, at
       float spreads[2] = {0.0F, 0.0F};
       for (std::size_t j = 0; j < n; ++j) {
         sums[j % 2] += x[j] * widened(rows.get()[j][c]);
-        spreads[j % 2] += (x[j] * x[j]) * widened(rows.get()[j][columns + c]);
+        spreads[j % 2] += (x[j] * x[j]) * widened(Rows::variances(rows.get()[j], columns)[c]);
       }
       margins[c] = sums[0] + sums[1];
       variances[c] = spreads[0] + spreads[1];

@@ -736,7 +736,7 @@ TEST("sibling block: what is counted is held, and grows as it was announced") {
       counted += block.most_bytes();
       held += block.bytes();
     }
-    CHECK(counted < held + held / 5);
+    CHECK(counted < held + held / 4);
   }
 }
 
