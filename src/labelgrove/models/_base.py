@@ -391,8 +391,9 @@ class LabelClassifier(ClassifierMixin, BaseEstimator):
     def remove_labels(self, labels: Iterable[Any]) -> Self:
         """Never predict these labels again; their places are free for new ones.
 
-        A label that is learnt again later counts as new. With ``policy="cpet"`` places are not
-        taken again: there the tree grows as labels come and go.
+        A label that is learnt again later counts as new. What others are given stays, but where
+        a ``second_stage`` goes by their places among the best. With ``policy="cpet"`` places are
+        not taken again: there the tree grows as labels come and go.
 
         Parameters
         ----------
