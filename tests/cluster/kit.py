@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from labelgrove import PLTClassifier
+from labelgrove import PLTClassifier, TextClassifier
 from labelgrove.data._mapped import Dataset, Writer, open_dataset
 
 Row = tuple[Sequence[Any], dict[int, float]]
@@ -42,9 +42,22 @@ def some_rows(n: int, n_labels: int = 60, n_features: int = 40, seed: int = 0) -
     return rows
 
 
-def in_memory(model: PLTClassifier, dataset: Dataset, path: Path) -> bytes:
+def written_texts(folder: Path, n: int) -> Dataset:
+    """Texts whose words tell of their labels, some of them empty."""
+    folder.mkdir()
+    rows = some_rows(n)
+    with Writer(folder, is_text=True, labels_are_int=False) as writer:
+        writer.labels([tuple(labels) for labels, _ in rows])
+        writer.texts(
+            [" ".join(f"Wört{i:02d}" * 2 for i in row) * (len(row) > 4) for _, row in rows]
+        )
+    return open_dataset(folder)
+
+
+def in_memory(model: PLTClassifier | TextClassifier, dataset: Dataset, path: Path) -> bytes:
     """The file of the model that learns from all rows at once."""
-    model.fit(dataset.X, dataset.labels).save(path)
+    X = dataset.X if dataset.text is None else dataset.text
+    model.fit(X, dataset.labels).save(path)
     return path.read_bytes()
 
 

@@ -14,8 +14,9 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from sklearn.base import clone
 
-from cluster.kit import in_memory, limited_files, some_rows, written
+from cluster.kit import in_memory, limited_files, some_rows, written, written_texts
 from fuzz.extremes import examples
 from labelgrove import (
     DataError,
@@ -23,10 +24,13 @@ from labelgrove import (
     ModelFileError,
     ParameterError,
     PLTClassifier,
+    TextClassifier,
     distributed,
 )
 from labelgrove.data._mapped import Writer, open_arrays, open_dataset
 from labelgrove.distributed import _fit, _plan, _tasks
+from labelgrove.text import HashedText, TextFeatures, _features
+from labelgrove.vocabulary import Vocabulary
 
 KINDS: list[dict[str, Any]] = [
     {"arity": 3, "max_leaf_size": 4},
@@ -55,6 +59,38 @@ def test_the_bytes_are_those_of_memory(
     assert shares == sorted(shares) and shares[-1] == 1.0
     assert sorted(path.name for path in tmp_path.iterdir()) == ["memory.lg", "pieces.lg", "rows"]
     assert not hasattr(model, "classes_") and found.classes_.size > 0
+
+
+TEXTS: list[TextFeatures] = [
+    TextFeatures(n_features=2**10),
+    TextFeatures("words+subwords", n_features=2**10, min_documents=3),
+    TextFeatures("words", n_features=2**10, idf=False),
+]
+
+
+@pytest.mark.parametrize("text", TEXTS, ids=lambda text: str(text.preset))
+@pytest.mark.parametrize("memory", [30_000, 1 << 30])
+def test_the_bytes_are_those_of_memory_for_texts(
+    tmp_path: Path, text: TextFeatures, memory: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(_features, "_FIRST_DOCUMENTS", 100)
+    dataset = written_texts(tmp_path / "texts", 300)
+    model = TextClassifier(PLTClassifier(arity=3, max_leaf_size=4), text)
+    expected = in_memory(clone(model), dataset, tmp_path / "memory.lg")
+    shares: list[float] = []
+    with ThreadPoolExecutor(2) as executor:
+        found = distributed.fit(
+            model,
+            tmp_path / "texts",
+            tmp_path / "pieces.lg",
+            memory=memory,
+            executor=executor,
+            progress=shares.append,
+        )
+    assert (tmp_path / "pieces.lg").read_bytes() == expected
+    assert shares == sorted(shares) and shares[0] == 0.0 and shares[-1] == 1.0
+    assert not hasattr(model, "classifier_")
+    assert found.predict_topk(["Wört01"], k=1)[0].shape == (1, 1)
 
 
 rows = st.lists(
@@ -105,7 +141,7 @@ def test_units_hold_every_inner_node_once_and_respect_the_memory(tmp_path: Path)
     written(tmp_path / "rows", some_rows(300))
     data = str(tmp_path / "rows")
     header, _ = open_arrays(data)
-    job = _tasks.Job(data, header, str(tmp_path), {"normalize": True}, 60, 100_000)
+    job = _tasks.Job(data, header, str(tmp_path), {"normalize": True}, 40, None, 60, 100_000)
     labels = open_dataset(tmp_path / "rows").labels
     _tasks.leave(tmp_path / "labels", {"ids": labels.ids.astype(np.uint32)})
     parents = np.array([0xFFFFFFFF, 0, *([1] * 6), *np.repeat(np.arange(2, 8), 10)], np.uint32)
@@ -158,12 +194,17 @@ class Killed(BaseException):
     """Stands in for SIGKILL: nothing of the call's own is done any more."""
 
 
+@pytest.mark.parametrize("of", ["features", "texts"])
 def test_what_is_done_is_not_done_again_after_a_stop(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, of: str
 ) -> None:
-    dataset = written(tmp_path / "rows", some_rows(200))
-    parameters = KINDS[0]
-    expected = in_memory(PLTClassifier(**parameters), dataset, tmp_path / "memory.lg")
+    model: Any = PLTClassifier(**KINDS[0])
+    if of == "features":
+        dataset = written(tmp_path / "rows", some_rows(200))
+    else:
+        dataset = written_texts(tmp_path / "rows", 200)
+        model = TextClassifier(model, TextFeatures(n_features=2**10))
+    expected = in_memory(clone(model), dataset, tmp_path / "memory.lg")
     begun: list[str] = []
 
     def die_after(n: int) -> Callable[..., None]:
@@ -182,12 +223,7 @@ def test_what_is_done_is_not_done_again_after_a_stop(
         for module in (_tasks, _fit, _plan):
             monkeypatch.setattr(module, "leave", die_after(n))
         try:
-            distributed.fit(
-                PLTClassifier(**parameters),
-                tmp_path / "rows",
-                tmp_path / "pieces.lg",
-                memory=20_000,
-            )
+            distributed.fit(model, tmp_path / "rows", tmp_path / "pieces.lg", memory=20_000)
             break
         except Killed:
             stops += 1
@@ -264,6 +300,8 @@ def test_what_cannot_be_learnt_is_refused(tmp_path: Path) -> None:
         writer.labels([(1,)])
         writer.texts(["a"])
     target = tmp_path / "model.lg"
+    embeddings = TextFeatures(embeddings=lambda _: np.ones((1, 2)))
+    named = TextClassifier(PLTClassifier(), None, Vocabulary([]), "met")
     for given_model, data, error, message in (
         (PLTClassifier(second_stage="head"), "rows", ParameterError, "second_stage"),
         (PLTClassifier(online_ready=True), "rows", ParameterError, "online_ready"),
@@ -272,6 +310,11 @@ def test_what_cannot_be_learnt_is_refused(tmp_path: Path) -> None:
         (PLTClassifier(class_weight={"x": 2}), "rows", DataError, "'x' is no label"),
         (PLTClassifier(tree=LabelTree.flat(["l1"])), "rows", DataError, "is not in the tree"),
         (PLTClassifier(), "texts", DataError, "holds texts"),
+        (TextClassifier(PLTClassifier()), "rows", DataError, "holds features"),
+        (TextClassifier(), "texts", ParameterError, "the classifier OnlinePLTClassifier"),
+        (TextClassifier(PLTClassifier(), HashedText()), "texts", ParameterError, "a HashedText"),
+        (TextClassifier(PLTClassifier(), embeddings), "texts", ParameterError, "by a function"),
+        (named, "texts", ParameterError, "names='met'"),
     ):
         with pytest.raises(error, match=message):
             distributed.fit(given_model, tmp_path / data, target)

@@ -9,8 +9,15 @@ from typing import Any
 import numpy as np
 import pytest
 
-from cluster.kit import some_rows, written
-from labelgrove import DataError, ModelFileError, ParameterError, PLTClassifier, distributed
+from cluster.kit import some_rows, written, written_texts
+from labelgrove import (
+    DataError,
+    ModelFileError,
+    ParameterError,
+    PLTClassifier,
+    TextClassifier,
+    distributed,
+)
 from labelgrove.data._mapped import Writer
 from labelgrove.distributed import _predict
 from labelgrove.evaluation import evaluate
@@ -32,6 +39,24 @@ def test_rows_are_predicted_in_order(tmp_path: Path, monkeypatch: pytest.MonkeyP
                 assert rows == whole[start:].tolist()
         begun = distributed.predict_topk(*names, executor=pool)
         assert next(begun)[0].shape == (7, 5)  # the others are not asked for
+
+
+def test_texts_are_predicted_by_a_model_of_texts(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(_predict, "ROWS", 7)
+    dataset = written_texts(tmp_path / "texts", 40)
+    assert dataset.text is not None
+    model = TextClassifier(PLTClassifier(), "words").fit(dataset.text, dataset.labels)
+    model.save(tmp_path / "model.lg")
+    names = tmp_path / "model.lg", tmp_path / "texts"
+    found = list(distributed.predict_topk(*names, k=2, start=10))
+    expected = model.predict_topk(dataset.text[10:], k=2)
+    assert [row for both in found for row in both[0].tolist()] == expected[0].tolist()
+    assert distributed.evaluate(*names)["examples"] == 40
+    written(tmp_path / "rows", some_rows(3))
+    with pytest.raises(DataError, match="rows: holds features; expected texts"):
+        next(distributed.predict_topk(tmp_path / "model.lg", tmp_path / "rows"))
 
 
 @pytest.mark.parametrize("threshold", [None, 0.3])
@@ -105,5 +130,5 @@ def test_what_cannot_be_predicted_is_refused(tmp_path: Path) -> None:
             distributed.predict_topk(tmp_path / "model.lg", tmp_path / "rows", start=start)  # type: ignore[arg-type]
     with pytest.raises(ParameterError, match="k=0"):
         distributed.predict_topk(tmp_path / "model.lg", tmp_path / "rows", k=0)
-    with pytest.raises(DataError, match="holds texts"):
+    with pytest.raises(DataError, match="texts: holds texts; expected features"):
         list(distributed.predict_topk(tmp_path / "model.lg", tmp_path / "texts"))

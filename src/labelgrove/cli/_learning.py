@@ -247,8 +247,9 @@ def learn_in_pieces(
     """
     if not is_mapped(data):
         raise DataError(f"{data}: expected a folder that labelgrove convert has written")
-    if not isinstance(model, PLTClassifier):
-        raise ParameterError("--memory and --dask: expected --algorithm plt, and no texts")
+    learner = model.classifier if isinstance(model, TextClassifier) else model
+    if not isinstance(learner, PLTClassifier):
+        raise ParameterError("--memory and --dask: expected --algorithm plt")
     share, begin = [0.0], perf_counter()
 
     def told(done: float) -> None:

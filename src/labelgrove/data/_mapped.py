@@ -14,7 +14,7 @@ from __future__ import annotations
 import json
 import os
 import zlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from itertools import chain
 from pathlib import Path
@@ -51,11 +51,11 @@ class Texts(Sequence[str]):
 
     def __init__(self, path: str, indptr: NDArray[np.int64], content: NDArray[np.uint8]) -> None:
         self._path = path
-        self._indptr = indptr
+        self.indptr = indptr
         self._content = content
 
     def __len__(self) -> int:
-        return len(self._indptr) - 1
+        return len(self.indptr) - 1
 
     @overload
     def __getitem__(self, place: int) -> str: ...
@@ -66,7 +66,7 @@ class Texts(Sequence[str]):
             return [self[row] for row in range(*place.indices(len(self)))]
         row = range(len(self))[place]
         try:
-            content = self._content[self._indptr[row] : self._indptr[row + 1]].tobytes()
+            content = self._content[self.indptr[row] : self.indptr[row + 1]].tobytes()
             return content.decode()
         except UnicodeDecodeError as error:
             raise _damaged(self._path, f"text {row} is no UTF-8 ({error})") from None
@@ -97,7 +97,7 @@ class Dataset:
     def __init__(self, path: str, rows: int, arrays: dict[str, NDArray[Any]], width: int) -> None:
         self.path = path
         self.n_rows = rows
-        self.text = Texts(path, arrays[_TEXTS[0]], arrays[_TEXTS[1]]) if width < 0 else None
+        self.text = texts_over(path, arrays) if width < 0 else None
         self.X = None if width < 0 else csr_over([arrays[name] for name in _FEATURES], width)
         names = None
         if _NAMES[0] in arrays:
@@ -159,6 +159,11 @@ def open_arrays(folder: str, *, verify: bool = False) -> tuple[Header, dict[str,
     return header, {
         name: _mapped(folder, name, *entry, verify) for name, entry in header.arrays.items()
     }
+
+
+def texts_over(folder: str, arrays: Mapping[str, NDArray[Any]]) -> Texts:
+    """The texts of a data set whose arrays are mapped."""
+    return Texts(folder, *(arrays[name] for name in _TEXTS))
 
 
 def read_mapped(path: str) -> Contents:

@@ -10,7 +10,7 @@ from concurrent.futures import FIRST_COMPLETED, Executor, wait
 from dataclasses import asdict, replace
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -34,58 +34,70 @@ from labelgrove.distributed._tasks import (
     Source,
     assembled,
     build_tree,
+    count,
+    counts_of,
     embed,
+    front_end,
     is_done,
-    join_vectors,
+    join,
     learn,
     leave,
     left,
+    weigh,
 )
-from labelgrove.models import PLTClassifier, load
+from labelgrove.models import PLTClassifier, TextClassifier, load
 from labelgrove.models._plt_options import LINKS, class_weights
+from labelgrove.models._text_classifier import text_classifier
 from labelgrove.models.engine._learned import Learned
 from labelgrove.models.engine._trees import engine_tree_of_ids, over_ids
 from labelgrove.persistence import Storable
+from labelgrove.text import TextFeatures
 from labelgrove.trees import LabelTree
 
 DEFAULT_MEMORY = 2 << 30
-LEAST_MEMORY = 512 << 20
+LEAST_MEMORY = 500 * 10**6
 """Bytes that `fit` asks for at least."""
 _ALONE = 256 << 20
 """What Python and its packages take before anything is learnt."""
 
 _VECTOR_BYTES = 40
 """For each cell of a label's rows, while label vectors are made."""
+_TEXT_BYTES = 64
+"""For each byte of a text, while its features are counted."""
+_SHARE_OF_TEXTS = 0.25
+"""What turning texts into rows takes, by what learning from these does."""
 
 Tell = Callable[[float], None]
+Model = TypeVar("Model", PLTClassifier, TextClassifier)
 
 
 def fit(
-    model: PLTClassifier,
+    model: Model,
     dataset: str | os.PathLike[str],
     output: str | os.PathLike[str],
     *,
     memory: int = DEFAULT_MEMORY,
     executor: Any = None,
     progress: Tell | None = None,
-) -> PLTClassifier:
+) -> Model:
     r"""Learn a batch model from a data set on disk that may be larger than memory.
 
-    The file is byte for byte what ``model.fit(dataset.X, dataset.labels).save(output)`` writes,
-    whatever the memory, the executor and the number of workers. The work is cut into tasks that
-    read the data set by its path and leave their results in a hidden folder beside the output;
-    after a stop, however sudden, the same call goes on with the tasks that are not done.
+    The file is byte for byte what ``model.fit(dataset.X, dataset.labels).save(output)`` writes, or
+    ``fit(dataset.text, dataset.labels)``, whatever the memory, the executor and the number of
+    workers. The work is cut into tasks that read the data set by its path and leave their results
+    in a hidden folder beside the output; after a stop, however sudden, the same call goes on with
+    the tasks that are not done.
 
     Parameters
     ----------
-    model : PLTClassifier
+    model : PLTClassifier, or TextClassifier of one
         Its parameters; it is not changed. ``n_jobs`` is the number of threads of a task.
     dataset : str or os.PathLike
-        A folder that `labelgrove.data.convert` has written, with features and not texts.
+        A folder that `labelgrove.data.convert` has written, with texts for a TextClassifier.
     output : str or os.PathLike
-        The model file. Its folder takes about twice the size of the model and the label vectors
-        meanwhile; with an executor on other machines, they must see it and the data set under the
-        same paths.
+        The model file. Its folder takes about twice the size of the model, the label vectors, and
+        twice the rows that texts become, meanwhile; with an executor on other machines, they must
+        see it and the data set under the same paths.
     memory : int
         Bytes that a process may take; what it has mapped from files, which the system takes back
         when it needs to, does not count. With an executor this is for each of its workers: one
@@ -97,14 +109,15 @@ def fit(
 
     Returns
     -------
-    PLTClassifier
+    PLTClassifier or TextClassifier
         The model, whose weights stay in the file.
 
     Raises
     ------
     ParameterError
         If a parameter is out of its domain, or asks for what needs all examples at once:
-        ``second_stage``, ``online_ready`` and ``solver="adagrad"``.
+        ``second_stage``, ``online_ready``, ``solver="adagrad"``, ``names`` and `HashedText`, or
+        for embeddings by a function, which is no part of a file.
     DataError
         If the data set cannot be used, or has been replaced meanwhile.
     ModelFileError
@@ -129,19 +142,16 @@ def fit(
     ...     print(model.predict_topk([[0] * 9 + [1]], k=1)[0])
     [[1]]
     """
-    if not isinstance(model, PLTClassifier):
-        raise ParameterError(f"model is a {type(model).__name__}; expected a PLTClassifier")
+    learner, front = _parts(model)
     memory = integer("memory", memory, LEAST_MEMORY, 2**60)
-    learner = clone(model)
-    learner.vocabulary_ = model.vocabulary_
     target = Path(os.fsdecode(output)).absolute()
     if target.exists() and not target.is_file():
         raise ModelFileError(f"{target}: a model can only replace an ordinary file")
     source = open_dataset(dataset, verify=False)
-    run = _Run(learner, source, target, memory, executor, progress)
+    run = _Run(learner, front, source, target, memory, executor, progress)
     with held_back() as interrupts:
         run_watched(run.finish, interrupts, run.stop)
-    return load(target, n_jobs=model.n_jobs)  # type: ignore[no-any-return]
+    return load(target, n_jobs=learner.n_jobs)  # type: ignore[no-any-return]
 
 
 class _Run:
@@ -150,15 +160,17 @@ class _Run:
     def __init__(
         self,
         model: PLTClassifier,
+        front: TextFeatures | None,
         dataset: Dataset,
         target: Path,
         memory: int,
         executor: Any,
         progress: Tell | None,
     ) -> None:
-        self._model, self._dataset, self._target = model, dataset, target
+        self._model, self._front = model, front
+        self._dataset, self._target = dataset, target
         self._options, self._plan, self._labels = model._checked()
-        _check(model, dataset)
+        _check(model, front, dataset)
         self._threads = thread_count(model.n_jobs)
         self._executor: Executor | None = None
         self._lost: Lost = ()
@@ -171,7 +183,12 @@ class _Run:
         work, data = self._unfinished.path, Path(dataset.path).resolve()
         header, _ = open_arrays(str(data))
         options = self._options.to_dict()
-        self._job = Job(str(data), header, str(work), options, 0, memory - _ALONE)
+        width, text = header.width, None
+        if front is not None:
+            begun = clone(front)  # tasks are given one that is small
+            text, _ = begun.state()
+            width = begun.rows([], 1).n_features
+        self._job = Job(str(data), header, str(work), options, width, text, 0, memory - _ALONE)
 
     def stop(self) -> None:
         """End soon, with a KeyboardInterrupt."""
@@ -183,6 +200,7 @@ class _Run:
         with self._unfinished:
             self._begin()
             self._know_labels()
+            self._read_texts()
             self._grow_trees()
             self._learn()
             self._save()
@@ -245,6 +263,35 @@ class _Run:
         if not is_done(self._job / name):
             leave(self._job / name, arrays)
 
+    def _read_texts(self) -> None:
+        """Turn texts into rows: count their features, then weigh these by all counts."""
+        job, front, texts = self._job, self._front, self._dataset.text
+        if front is None or texts is None or is_done(job / "rows"):
+            return
+        n_bytes = np.maximum(np.diff(texts.indptr), 1)
+        parts = _ranges(n_bytes, max(job.memory // _TEXT_BYTES, 1))
+        if not is_done(job / "text"):
+            counted = [job / f"counted-{part:05d}" for part in range(len(parts))]
+            counts = [
+                partial(count, job, front, part, *ends, self._threads)
+                for part, ends in enumerate(parts)
+            ]
+            self._run(list(zip(counted, counts, strict=True)), (-_SHARE_OF_TEXTS, -0.1))
+            whole = clone(front)
+            for part in range(len(parts)):
+                whole.add(counts_of(job, part), self._threads)
+            leave(job / "text", whole.state()[1])
+        self._run(
+            [
+                (job / f"rows-{part:05d}", partial(weigh, job, part, self._threads))
+                for part in range(len(parts))
+            ],
+            (-0.1, 0.0),
+        )
+        join(job, "rows", len(parts))
+        for part in range(len(parts)):
+            (job / f"counted-{part:05d}").unlink()
+
     def _grow_trees(self) -> None:
         plan, job = self._plan, self._job
         trees = [job / f"tree-{number}" for number in range(plan.n_trees)]
@@ -268,7 +315,7 @@ class _Run:
                 ],
                 (0.0, 0.1),
             )
-            join_vectors(job, len(parts))
+            join(job, "vectors", len(parts))
         self._run(
             [
                 (folder, partial(build_tree, job, plan, number))
@@ -283,10 +330,7 @@ class _Run:
         for ends, ids, sizes in Source(self._job).runs():
             of_rows = np.repeat(sizes, np.diff(ends))
             cells += np.bincount(ids, of_rows, minlength=len(cells)).astype(np.int64)
-        most = max(self._job.memory // _VECTOR_BYTES, 1)
-        part = np.cumsum(cells) // most
-        begins = [0, *(np.flatnonzero(np.diff(part)) + 1).tolist()]
-        return list(zip(begins, [*begins[1:], len(cells)], strict=True))
+        return _ranges(cells, max(self._job.memory // _VECTOR_BYTES, 1))
 
     def _learn(self) -> None:
         job, tasks = self._job, []
@@ -305,9 +349,8 @@ class _Run:
         self._run(tasks, (0.2, 1.0))
 
     def _save(self) -> None:
-        dataset = self._dataset
-        assert dataset.X is not None
-        engine: Any = _Assembled(assembled(self._job, self._plan.n_trees, dataset.n_rows))
+        job = self._job
+        engine: Any = _Assembled(assembled(job, self._plan.n_trees, self._dataset.n_rows))
         self._model._learned = Learned(
             engine=engine,
             options=self._options,
@@ -315,10 +358,13 @@ class _Run:
             features=None,
             kind="multilabel",
             n_columns=0,
-            n_features=dataset.X.shape[1],
+            n_features=job.width,
             counts=self._counts,
         )
-        self._model.save(self._target)
+        if job.text is None:
+            self._model.save(self._target)
+        else:
+            text_classifier(self._model, front_end(job), None).save(self._target)
         self._model._learned = None  # maps files that go now
 
     # --- running tasks -----------------------------------------------------------------------
@@ -333,7 +379,8 @@ class _Run:
         def tell() -> None:
             if self._tell is not None:
                 share = done / max(len(tasks), 1)
-                self._tell(begin * (1 - share) + end * share)
+                ahead = 0.0 if self._front is None else _SHARE_OF_TEXTS
+                self._tell((ahead + begin * (1 - share) + end * share) / (ahead + 1.0))
             if self._stopped:
                 raise KeyboardInterrupt
 
@@ -378,12 +425,50 @@ class _Assembled:
         return self._arrays
 
 
-def _check(model: PLTClassifier, dataset: Dataset) -> None:
-    """Refuse what needs all examples in memory."""
-    if dataset.X is None:
-        raise DataError(
-            f"{dataset.path}: holds texts; expected features, as of a file in the format libsvm"
+def _ranges(sizes: npt.NDArray[np.int64], most: int) -> list[tuple[int, int]]:
+    """Cut what has these sizes into ranges of about so much."""
+    part = np.cumsum(sizes) // most
+    begins = [0, *(np.flatnonzero(np.diff(part)) + 1).tolist()]
+    return list(zip(begins, [*begins[1:], len(sizes)], strict=True))
+
+
+def _parts(model: Model) -> tuple[PLTClassifier, TextFeatures | None]:
+    """A classifier and a front end that have learnt nothing."""
+    if isinstance(model, PLTClassifier):
+        learner = clone(model)
+        learner.vocabulary_ = model.vocabulary_
+        return learner, None
+    if not isinstance(model, TextClassifier):
+        raise ParameterError(
+            f"model is a {type(model).__name__}; expected a PLTClassifier, or a TextClassifier"
         )
+    learner, front = model._fresh()
+    if not isinstance(learner, PLTClassifier):
+        raise ParameterError(
+            f"model has the classifier {type(learner).__name__}; expected a PLTClassifier"
+        )
+    if not isinstance(front, TextFeatures) or callable(front.embeddings):
+        raise ParameterError(
+            "a HashedText, or embeddings by a function: expected TextFeatures without, for texts "
+            "that are learnt in pieces"
+        )
+    if model.names is not None:
+        raise ParameterError(
+            f"names={model.names!r} needs all texts in memory; expected None for texts that are "
+            "learnt in pieces"
+        )
+    return learner, front
+
+
+def _check(model: PLTClassifier, front: TextFeatures | None, dataset: Dataset) -> None:
+    """Refuse what needs all examples in memory."""
+    if front is None and dataset.X is None:
+        raise DataError(
+            f"{dataset.path}: holds texts; expected features, as of a file in the format libsvm, "
+            "or a TextClassifier"
+        )
+    if front is not None and dataset.X is not None:
+        raise DataError(f"{dataset.path}: holds features; expected texts, or a PLTClassifier")
     options = model._checked()[0]
     if model.second_stage is not None or model.online_ready or model.solver != "dual":
         raise ParameterError(

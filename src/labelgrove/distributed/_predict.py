@@ -17,13 +17,13 @@ from labelgrove._cuts import Cut
 from labelgrove._errors import DataError, ModelFileError, ParameterError
 from labelgrove._parameters import integer
 from labelgrove._unfinished import identity
-from labelgrove.data._mapped import Header, csr_over, open_arrays, open_dataset
+from labelgrove.data._mapped import Header, csr_over, open_arrays, open_dataset, texts_over
 from labelgrove.distributed._executors import resolved, result_of
 from labelgrove.distributed._tasks import opened
 from labelgrove.evaluation._figures import Training, figures
 from labelgrove.evaluation._observed import observe
 from labelgrove.metrics._inputs import check_k
-from labelgrove.models import load
+from labelgrove.models import TextClassifier, load
 
 ROWS = 8192
 """Of a task."""
@@ -49,9 +49,9 @@ def predict_topk(
     Parameters
     ----------
     model : str or os.PathLike
-        A model file, of a classifier of features.
+        A model file.
     dataset : str or os.PathLike
-        A folder that `labelgrove.data.convert` has written, with features and not texts.
+        A folder that `labelgrove.data.convert` has written, with texts for a TextClassifier.
     k : int
         Labels of a row, at most.
     start : int
@@ -201,23 +201,29 @@ def _in_order(tasks: Sequence[Callable[[], _Result]], executor: Any) -> Iterator
 
 def predict(asked: Asked, begin: int, end: int, k: int) -> Found:
     """Predict some rows."""
-    found: Found = _loaded(asked).predict_topk(_rows(asked, begin, end), k=k)
+    clf = _loaded(asked)
+    found: Found = clf.predict_topk(_rows(asked, clf, begin, end), k=k)
     return found
 
 
 def answer(asked: Asked, begin: int, end: int, k: int, threshold: Cut | None) -> Answer:
     """Predict some rows, and their label sets unless a row has the one best label."""
-    clf, X = _loaded(asked), _rows(asked, begin, end)
+    clf = _loaded(asked)
+    X = _rows(asked, clf, begin, end)
     best = clf.predict_topk(X, k=k, return_stats=True)
     if threshold is not None:
         return best, clf.predict_proba(X, threshold=threshold)
     return best, None if clf.target_type_ == "multiclass" else clf.predict(X)
 
 
-def _rows(asked: Asked, begin: int, end: int) -> csr_array:
+def _rows(asked: Asked, clf: Any, begin: int, end: int) -> csr_array | list[str]:
     arrays = opened(asked.data, asked.header)
-    if asked.header.width < 0:
-        raise DataError(f"{asked.data}: holds texts; expected features")
+    are_texts = asked.header.width < 0
+    if are_texts != isinstance(clf, TextClassifier):
+        found, other = ("texts", "features") if are_texts else ("features", "texts")
+        raise DataError(f"{asked.data}: holds {found}; expected {other}, as the model has learnt")
+    if are_texts:
+        return texts_over(asked.data, arrays)[begin:end]
     ends = arrays["X.indptr.i64"][begin : end + 1]
     cells = slice(int(ends[0]), int(ends[-1]))
     values = (arrays[name][cells] for name in ("X.indices.i32", "X.data.f32"))

@@ -21,9 +21,10 @@ import numpy.typing as npt
 from labelgrove import _core
 from labelgrove._errors import DataError
 from labelgrove._validation import Rows, require_magnitude
-from labelgrove.data._mapped import Header, csr_over, open_arrays
+from labelgrove.data._mapped import Header, csr_over, open_arrays, texts_over
 from labelgrove.models.engine._trees import TreePlan, embed_labels, engine_tree_of_ids, label_matrix
 from labelgrove.persistence import Storable, read_model, write_model
+from labelgrove.text import CountedTexts, TextFeatures, front_end_from_state
 
 Arrays = dict[str, npt.NDArray[Any]]
 Make = Callable[[int, Any], npt.NDArray[Any]]
@@ -46,6 +47,10 @@ class Job:
         The folder of results.
     options : dict
         The engine's.
+    width : int
+        Features of a row.
+    text : dict, optional
+        The front end's header, where the examples are texts.
     n_labels : int
         Label ids are below this.
     memory : int
@@ -56,6 +61,8 @@ class Job:
     header: Header
     work: str
     options: dict[str, Any]
+    width: int
+    text: dict[str, Any] | None
     n_labels: int
     memory: int
 
@@ -126,9 +133,11 @@ class Source:
     def __init__(self, job: Job) -> None:
         self._job = job
         arrays = opened(job.data, job.header)
-        self.n_rows, self.width = job.header.rows, job.header.width
+        self.n_rows, self.width = job.header.rows, job.width
         self._ends, self._ids, self._values = (
-            arrays[name] for name in ("X.indptr.i64", "X.indices.i32", "X.data.f32")
+            (arrays[name] for name in ("X.indptr.i64", "X.indices.i32", "X.data.f32"))
+            if job.text is None
+            else left(job / "rows", "indptr", "ids", "values")
         )
         self.n_cells = len(self._ids)
         self.label_ends = arrays["Y.indptr.i64"]
@@ -217,6 +226,38 @@ def gathered(
 
 
 # --- tasks ---------------------------------------------------------------------------------------
+
+
+def count(job: Job, front: TextFeatures, part: int, begin: int, end: int, threads: int) -> None:
+    """Count the features of the texts from ``begin`` to ``end``."""
+    texts = texts_over(job.data, opened(job.data, job.header))
+    _leave_rows(job / f"counted-{part:05d}", front.counted(texts[begin:end], threads).rows)
+
+
+def weigh(job: Job, part: int, threads: int) -> None:
+    """Turn what was counted into rows, as all texts are counted by now."""
+    rows = front_end(job).weighted(counts_of(job, part), threads, as_next=False)
+    _leave_rows(job / f"rows-{part:05d}", rows)
+
+
+def counts_of(job: Job, part: int) -> CountedTexts:
+    """The texts that a task has counted."""
+    ends, ids, values = left(job / f"counted-{part:05d}", "indptr", "ids", "values")
+    rows = Rows(ends, ids.view(np.uint32), values, len(ends) - 1, job.width, dense=False)
+    return CountedTexts((rows,))
+
+
+def front_end(job: Job) -> TextFeatures:
+    """The front end that has counted all texts."""
+    arrays = read_model(job / "text", verify=False).arrays
+    front = front_end_from_state(job.text, arrays)
+    assert isinstance(front, TextFeatures)
+    return front
+
+
+def _leave_rows(path: Path, rows: Rows) -> None:
+    ids = rows.ids.view(np.int32)
+    leave(path, {"indptr": rows.indptr, "ids": ids, "values": rows.values})
 
 
 def embed(job: Job, part: int, begin: int, end: int, threads: int) -> None:
@@ -316,9 +357,9 @@ def _array(room: Callable[[int], npt.NDArray[np.uint8]], size: int, dtype: Any) 
 # --- results of many tasks as one ----------------------------------------------------------------
 
 
-def join_vectors(job: Job, parts: int) -> None:
-    """Put the vectors of all labels one after another."""
-    paths = [job / f"vectors-{part:05d}" for part in range(parts)]
+def join(job: Job, name: str, parts: int) -> None:
+    """Put the rows that as many tasks have left one after another."""
+    paths = [job / f"{name}-{part:05d}" for part in range(parts)]
     ends, ids, values = zip(*(left(path, "indptr", "ids", "values") for path in paths), strict=True)
 
     def indptr() -> Iterator[npt.NDArray[Any]]:
@@ -333,7 +374,7 @@ def join_vectors(job: Job, parts: int) -> None:
         "ids": Pieces(np.dtype(np.int32), partial(iter, ids)),
         "values": Pieces(np.dtype(np.float32), partial(iter, values)),
     }
-    leave(job / "vectors", whole)
+    leave(job / name, whole)
     for path in paths:
         path.unlink()
 

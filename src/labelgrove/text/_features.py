@@ -409,7 +409,7 @@ class TextFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
         """
         engine = self._started()
         if isinstance(texts, CountedTexts):
-            return self._weighted(texts, threads, as_next=True)
+            return self.weighted(texts, threads, as_next=True)
         given = list(checked_texts(texts))
         return self._rows(engine.transform(given, threads), given)
 
@@ -434,9 +434,40 @@ class TextFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
             found = engine.count(given, threads)
             self._start(engine)
             counts = CountedTexts((self._rows(found, given),))
+        self.add(counts, threads)
+        return self.weighted(counts, threads, as_next=False)
+
+    def add(self, counts: CountedTexts, threads: int) -> None:
+        """Count documents whose features have been counted.
+
+        Parameters
+        ----------
+        counts : CountedTexts
+        threads : int
+        """
+        engine = self._started()
         for part in counts.parts:
             engine.add(*self._without_meaning(part.arrays)[0], threads)
-        return self._weighted(counts, threads, as_next=False)
+
+    def weighted(self, counts: CountedTexts, threads: int, *, as_next: bool) -> Rows:
+        """Turn counts into rows: of documents that were added, or as if each were the next.
+
+        Parameters
+        ----------
+        counts : CountedTexts
+        threads : int
+        as_next : bool
+
+        Returns
+        -------
+        Rows
+        """
+        parts = [self._without_meaning(part.arrays) for part in counts.parts]
+        own, meanings = zip(*parts, strict=True)
+        arrays: Triple = self._started().weighted(list(own), as_next, threads)
+        if self._embedding_size:
+            arrays = appended(arrays, np.concatenate(meanings), self.n_features)
+        return Rows(*arrays, len(counts), self._n_features_out, dense=False)
 
     def counted(self, texts: Iterable[str] | CountedTexts, threads: int) -> CountedTexts:
         """How often each feature occurs in texts. Nothing depends on what was counted before.
@@ -677,15 +708,6 @@ class TextFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
     def _without_meaning(self, rows: Triple) -> tuple[Triple, npt.NDArray[np.float32] | None]:
         """Take the embeddings away that `_rows` has added."""
         return taken_apart(rows, self._embedding_size) if self._embedding_size else (rows, None)
-
-    def _weighted(self, counts: CountedTexts, threads: int, *, as_next: bool) -> Rows:
-        """Rows of documents counted already, or as they would be if each were the next."""
-        parts = [self._without_meaning(part.arrays) for part in counts.parts]
-        own, meanings = zip(*parts, strict=True)
-        arrays: Triple = self._started().weighted(list(own), as_next, threads)
-        if self._embedding_size:
-            arrays = appended(arrays, np.concatenate(meanings), self.n_features)
-        return Rows(*arrays, len(counts), self._n_features_out, dense=False)
 
     @property
     def _n_features_out(self) -> int:
