@@ -31,7 +31,7 @@ MAY_IMPORT = {
     "evaluation": {"metrics"},
     "models": {"metrics", "persistence", "vocabulary", "text", "trees", "tuning"},
     "reporting": {"evaluation", "metrics"},
-    "distributed": {"data", "evaluation", "metrics", "models", "persistence", "trees"},
+    "distributed": {"data", "evaluation", "metrics", "models", "persistence", "text", "trees"},
     "river": {"models"},
     "client": {"vocabulary"},
     "service": {"", "client", "models", "text", "vocabulary"},
