@@ -1,4 +1,4 @@
-"""Dask's workers learn the same bytes, also where one of them is killed and another one comes."""
+"""Dask's workers learn the same bytes, also where one of them is killed and others come late."""
 
 from __future__ import annotations
 
@@ -9,10 +9,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from sklearn.base import clone
 
 import labelgrove
-from cluster.kit import in_memory, some_rows, written
-from labelgrove import DataError, ParameterError, PLTClassifier, distributed
+from cluster.kit import in_memory, some_rows, written, written_texts
+from labelgrove import DataError, ParameterError, PLTClassifier, TextClassifier, distributed
 
 dask = pytest.importorskip("distributed", reason="there is no Dask here (the extra dask)")
 
@@ -28,29 +29,34 @@ def cluster() -> Iterator[Any]:
         yield client
 
 
-def test_a_worker_may_be_killed(cluster: Any, tmp_path: Path) -> None:
-    parameters: dict[str, Any] = {"arity": 3, "max_leaf_size": 4}
-    dataset = written(tmp_path / "rows", some_rows(400))
-    expected = in_memory(PLTClassifier(**parameters), dataset, tmp_path / "memory.lg")
-    alive = list(cluster.run(os.getpid).values())[:1]
+def test_workers_may_be_killed_and_come_late(cluster: Any, tmp_path: Path) -> None:
+    model = TextClassifier(PLTClassifier(arity=3, max_leaf_size=4))
+    dataset = written_texts(tmp_path / "data", 400)
+    assert dataset.text is not None
+    expected = in_memory(clone(model), dataset, tmp_path / "memory.lg")
+    to_kill = list(cluster.run(os.getpid).values())[:1]
+    n_workers = len(cluster.scheduler_info()["workers"])
 
-    def kill_one(share: float) -> None:
-        if share > 0.5 and alive:
-            os.kill(alive.pop(), signal.SIGKILL)
+    def kill_one_and_start_one(share: float) -> None:
+        if share > 0.5 and to_kill:
+            os.kill(to_kill.pop(), signal.SIGKILL)
+            cluster.cluster.scale(n_workers + 1)
+            cluster.wait_for_workers(n_workers + 1)
 
     distributed.fit(
-        PLTClassifier(**parameters),
-        tmp_path / "rows",
+        model,
+        tmp_path / "data",
         tmp_path / "pieces.lg",
         memory=60_000,
         executor=cluster,
-        progress=kill_one,
+        progress=kill_one_and_start_one,
     )
-    assert not alive
+    assert not to_kill
     assert (tmp_path / "pieces.lg").read_bytes() == expected
-    names = tmp_path / "pieces.lg", tmp_path / "rows"
+    names = tmp_path / "pieces.lg", tmp_path / "data"
     [(labels, _)] = distributed.predict_topk(*names, executor=cluster)
-    assert labels.tolist() == labelgrove.load(names[0]).predict_topk(dataset.X)[0].tolist()
+    model = labelgrove.load(names[0])
+    assert labels.tolist() == model.predict_topk(dataset.text)[0].tolist()
 
 
 def test_what_fails_on_a_worker_is_raised_here(cluster: Any, tmp_path: Path) -> None:
