@@ -180,6 +180,15 @@ def test_one_dimensional_targets_are_one_label_a_row() -> None:
     assert registry.label_type == "int"
 
 
+def test_a_label_that_cannot_be_saved_is_named_with_the_place_where_it_first_stands() -> None:
+    half = "a\ud800"
+    with pytest.raises(DataError, match=r"^Y, row 2: label 'a\\ud800' holds half"):
+        LabelRegistry().ids_for([["a"], [], ["b", half], [half]])
+    announced = np.array(["a", half], object)
+    with pytest.raises(DataError, match=r"^classes: label 1 of the list: label"):
+        LabelRegistry().foresee(parse_targets([["a"], ["a"]]), announced)
+
+
 def test_columns_of_an_indicator_are_labels_even_when_empty() -> None:
     registry = LabelRegistry()
     Y = csr_array(np.array([[0, 0, 1, 0], [1, 0, 1, 0]]))

@@ -33,6 +33,7 @@ def rows(Y: Any, kind: str, label_type: str | None = None) -> list[list[Any]]:
     assert (targets.n_columns is None) == (kind != "indicator")
     assert targets.labels.dtype in (object, np.int64)
     assert targets.label_type in (label_type, None) or label_type is None
+    assert targets.names.tolist() == list(dict.fromkeys(targets.labels.tolist()))
     exact = {"str": str, "int": int, None: None}[targets.label_type]
     assert all(type(name) is exact for name in targets.labels.tolist())
     return [targets.row(i) for i in range(targets.n_rows)]
@@ -97,6 +98,7 @@ def test_one_label_a_row(Y: Any, expected: list[Any]) -> None:
         ([["b", "a"], ["a"]], [["b", "a"], ["a"]]),
         ((("b",), ()), [["b"], []]),
         ([["b", "a", "b"], []], [["b", "a"], []]),
+        ([["c", "c"], {"b", "a"}, ["a", "c", "a"]], [["c"], ["a", "b"], ["a", "c"]]),
         ([{"b", "a", "c"}, frozenset(["z", "y"])], [["a", "b", "c"], ["y", "z"]]),
         ([{10, 9, -1}, []], [[-1, 9, 10], []]),
         ([{"b": 1, "a": 2}.keys(), ["c"]], [["a", "b"], ["c"]]),

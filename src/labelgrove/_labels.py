@@ -22,7 +22,6 @@ from labelgrove._names import (
     check_savable,
     label_type,
     place_in_list,
-    place_in_rows,
     type_name,
 )
 from labelgrove._targets import Targets, parse_targets
@@ -170,8 +169,8 @@ class LabelRegistry:
             indptr, ids, fresh, _ = self.foresee(targets)
             self.arrive(fresh, targets.n_columns)
             return indptr, ids
-        ids = self._ids(targets.labels, place_in_rows(targets.indptr), add=False)
-        return targets.indptr, sorted_in_rows(targets.indptr, ids)
+        ids = self._ids(targets.names, targets.place_of, add=False)
+        return targets.indptr, sorted_in_rows(targets.indptr, ids[targets.codes])
 
     def foresee(
         self, targets: Targets, announced: Names | None = None
@@ -201,10 +200,15 @@ class LabelRegistry:
         if targets.n_columns is not None:
             announced = self._new_columns(targets.n_columns)
         first = 0 if announced is None else len(announced)
-        wanted = targets.labels if announced is None else _joined(announced, targets.labels)
-        ids, fresh = self._foresee(wanted, place_in_rows(targets.indptr))
+        wanted = targets.names if announced is None else _joined(announced, targets.names)
+
+        def place(i: int) -> str:
+            return f"classes: {place_in_list(i)}" if i < first else targets.place_of(i - first)
+
+        ids, fresh = self._foresee(wanted, place)
         n_announced = max(int(ids[:first].max(initial=-1)) + 1 - self._size, 0)
-        return targets.indptr, sorted_in_rows(targets.indptr, ids[first:]), fresh, n_announced
+        of_rows = sorted_in_rows(targets.indptr, ids[first:][targets.codes])
+        return targets.indptr, of_rows, fresh, n_announced
 
     def arrive(self, fresh: list[Any], n_columns: int | None = None) -> None:
         """Add labels that are new.

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
-from itertools import chain, pairwise
+from itertools import chain, count, pairwise
 from typing import Any, Literal, overload
 from warnings import warn
 
@@ -36,8 +37,11 @@ class Targets:
         (A list without any row is called "multilabel": look at `n_rows`.)
     indptr : ndarray of int64, shape (n_rows + 1,)
         Row i has the labels `labels[indptr[i]:indptr[i + 1]]`.
-    labels : ndarray of object (str) or int64
-        Labels in the row's order, none twice in a row; for an indicator its columns, ascending.
+    names : ndarray of object (str) or int64
+        The labels that occur, in the order in which they first do; for an indicator its columns.
+    codes : ndarray of int64
+        Labels in the row's order, none twice in a row, by their places among `names`; for an
+        indicator its columns ascend.
     n_columns : int or None
         Width of the indicator, else None.
     dense : bool
@@ -46,7 +50,8 @@ class Targets:
 
     kind: TargetKind
     indptr: npt.NDArray[np.int64]
-    labels: Names
+    names: Names
+    codes: npt.NDArray[np.int64]
     n_columns: int | None = None
     dense: bool = False
 
@@ -56,14 +61,24 @@ class Targets:
         return len(self.indptr) - 1
 
     @property
+    def labels(self) -> Names:
+        """The labels of all rows, end to end."""
+        labels: Names = self.names[self.codes]
+        return labels
+
+    @property
     def label_type(self) -> Literal["str", "int"] | None:
         """Type of the labels; None where there is no label at all."""
-        return label_type(self.labels)
+        return label_type(self.names)
 
     def row(self, i: int) -> list[str] | list[int]:
         """Return the labels of one row."""
-        names: list[Any] = self.labels[self.indptr[i] : self.indptr[i + 1]].tolist()
+        names: list[Any] = self.names[self.codes[self.indptr[i] : self.indptr[i + 1]]].tolist()
         return names
+
+    def place_of(self, code: int) -> str:
+        """Name the row in which a label first occurs."""
+        return place_in_rows(self.indptr)(int(np.argmax(self.codes == code)))
 
 
 class LabelRows(Sequence[tuple[Any, ...]]):
@@ -109,7 +124,8 @@ class LabelRows(Sequence[tuple[Any, ...]]):
 
     def targets(self) -> Targets:
         """All of them as a model takes them."""
-        return Targets("multilabel", np.asarray(self.indptr), self._labels(self.ids))
+        occurring, codes = _numbered(self.ids)
+        return Targets("multilabel", np.asarray(self.indptr), self._labels(occurring), codes)
 
     def _labels(self, ids: npt.NDArray[np.int32]) -> Names:
         return ids.astype(np.int64) if self.names is None else self.names[ids]
@@ -165,7 +181,7 @@ def _parse(Y: Any) -> Targets:
     if Y is None:
         raise DataError(f"learning requires y to be passed, but the target y is None: {_EXPECTED}")
     if issparse(Y):
-        return Targets("indicator", *sparse_indicator(Y))
+        return _indicator(*sparse_indicator(Y))
     if isinstance(Y, LabelRows):
         return Y.targets()
     if isinstance(Y, Sequence) and not isinstance(Y, str | bytes | bytearray):
@@ -187,7 +203,7 @@ def _from_array(Y: npt.NDArray[Any]) -> Targets:
         )
         Y = Y[:, 0]
     if Y.ndim == 2:
-        return Targets("indicator", *dense_indicator(Y), dense=True)
+        return _indicator(*dense_indicator(Y), dense=True)
     if Y.ndim != 1:
         raise DataError(f"Y has {Y.ndim} dimensions: expected {_EXPECTED}")
     if Y.dtype.kind == "O":
@@ -221,47 +237,64 @@ def _describe(entry: Any) -> str:
     return "nothing (None)" if entry is None else f"a {type(entry).__name__}"
 
 
+def _indicator(
+    indptr: npt.NDArray[np.int64],
+    columns: npt.NDArray[np.int64],
+    n_columns: int,
+    dense: bool = False,
+) -> Targets:
+    return Targets("indicator", indptr, *_numbered(columns), n_columns, dense)
+
+
 def _multiclass(values: Sequence[Any] | Names) -> Targets:
     names = as_names(values, place=lambda i: f"Y, row {i}", classes=True)
-    return Targets("multiclass", np.arange(len(names) + 1, dtype=np.int64), names)
+    return Targets("multiclass", np.arange(len(names) + 1, dtype=np.int64), *_numbered(names))
 
 
 def _multilabel(rows: Sequence[Any]) -> Targets:
-    lists = [_as_list(entry, row) for row, entry in enumerate(rows)]
-    indptr = _indptr(lists)
+    kinds = set(map(type, rows))
+    plain = kinds <= {list, tuple}
+    lists = rows if plain else [_as_list(entry, row) for row, entry in enumerate(rows)]
+    indptr = np.zeros(len(lists) + 1, np.int64)
+    np.cumsum(np.fromiter(map(len, lists), np.int64, len(lists)), out=indptr[1:])
     flat = list(chain.from_iterable(lists))
-    names = as_names(flat, place=place_in_rows(indptr), classes=False)
-    plain, bounds = names.tolist(), indptr.tolist()
-    sets = {kind for kind in set(map(type, rows)) if issubclass(kind, Set)}
-    tidied: dict[int, list[Any]] = {}
-    for row in np.flatnonzero(np.diff(indptr) > 1).tolist():
-        part = plain[bounds[row] : bounds[row + 1]]
+    labels = as_names(flat, place=place_in_rows(indptr), classes=False)
+    if sets := {kind for kind in kinds if issubclass(kind, Set)}:
         # The order of a set is an accident, and must not decide which label arrives first.
-        tidy = sorted(part) if type(rows[row]) in sets else list(dict.fromkeys(part))
-        if tidy != part:
-            tidied[row] = tidy
-    if not tidied:
-        return Targets("multilabel", indptr, names)
-    _refuse_zeros_and_ones(bounds, tidied)
-    for row, (first, last) in enumerate(pairwise(bounds)):
-        lists[row] = tidied[row] if row in tidied else plain[first:last]
-    plain = list(chain.from_iterable(lists))
-    names = np.array(plain, np.int64) if names.dtype != object else object_array(plain)
-    return Targets("multilabel", _indptr(lists), names)
+        for row, (first, last) in enumerate(pairwise(indptr.tolist())):
+            if type(rows[row]) in sets:
+                labels[first:last] = sorted(labels[first:last])
+    names, codes = _numbered(labels)
+    row_of = np.repeat(np.arange(len(lists)), np.diff(indptr))
+    cells = row_of * len(names) + codes
+    in_order = np.sort(cells)
+    if (in_order[1:] > in_order[:-1]).all():
+        return Targets("multilabel", indptr, names, codes)
+    kept = np.sort(np.unique(cells, return_index=True)[1])
+    ends = np.concatenate([[0], np.cumsum(np.bincount(row_of[kept], minlength=len(lists)))])
+    for row in np.flatnonzero(np.diff(ends) < np.diff(indptr)).tolist():
+        _refuse_zeros_and_ones(row, labels[indptr[row] : indptr[row + 1]].tolist())
+    return Targets("multilabel", ends, names, codes[kept])
 
 
-def _refuse_zeros_and_ones(bounds: Sequence[int], tidied: Mapping[int, list[Any]]) -> None:
-    """Refuse the rows of an indicator given as lists: they would pass as the labels 0 and 1.
+def _numbered(labels: npt.NDArray[Any]) -> tuple[npt.NDArray[Any], npt.NDArray[np.int64]]:
+    """Return the labels that occur, as they first do, and the place of each among them."""
+    places: defaultdict[Any, int] = defaultdict(count().__next__)  # looked up once a label
+    codes = np.fromiter(map(places.__getitem__, labels.tolist()), np.int64, len(labels))
+    names = [*places]
+    return object_array(names) if labels.dtype == object else np.array(names, labels.dtype), codes
+
+
+def _refuse_zeros_and_ones(row: int, labels: list[Any]) -> None:
+    """Refuse the row of an indicator given as lists: it would pass as the labels 0 and 1.
 
     Every row is judged by itself: where a stream is cut into calls changes nothing.
     """
-    for row, tidy in tidied.items():
-        length = bounds[row + 1] - bounds[row]
-        if len(tidy) < length and set(tidy) <= {0, 1}:
-            raise DataError(
-                f"Y, row {row}: {length} zeros and ones, of which a collection of labels would "
-                "keep the labels 0 and 1; pass an indicator as an array: numpy.asarray(Y)"
-            )
+    if set(labels) <= {0, 1}:
+        raise DataError(
+            f"Y, row {row}: {len(labels)} zeros and ones, of which a collection of labels would "
+            "keep the labels 0 and 1; pass an indicator as an array: numpy.asarray(Y)"
+        )
 
 
 def _as_list(entry: Any, row: int) -> Sequence[Any]:
@@ -276,9 +309,3 @@ def _as_list(entry: Any, row: int) -> Sequence[Any]:
         return ()  # whatever its type: numpy.array([]) is an array of floats
     names: list[Any] = entry.tolist()
     return names
-
-
-def _indptr(rows: Sequence[Sequence[Any]]) -> npt.NDArray[np.int64]:
-    indptr = np.zeros(len(rows) + 1, np.int64)
-    np.cumsum(np.fromiter(map(len, rows), np.int64, len(rows)), out=indptr[1:])
-    return indptr

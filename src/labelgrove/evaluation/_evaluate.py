@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Collection, Iterable, Mapping
 from typing import Any
+
+import numpy as np
 
 from labelgrove._cuts import Cut
 from labelgrove._errors import DataError, ParameterError
@@ -126,7 +127,9 @@ def _training(
             targets = parse_targets(Y_train)
         except DataError as failure:
             raise DataError(str(failure).replace("Y", "Y_train", 1)) from None
-        return Training(Counter(targets.labels.tolist()), targets.n_rows, A, B)
+        counts = np.bincount(targets.codes).tolist()
+        counted = dict(zip(targets.names.tolist(), counts, strict=True))
+        return Training(counted, targets.n_rows, A, B)
     if label_counts is None and n_train is None:
         return Training.of(clf, A, B)
     if label_counts is None or n_train is None:

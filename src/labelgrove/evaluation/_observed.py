@@ -134,8 +134,8 @@ def observe(
         targets = parse_targets(Y, n_rows_of(X))
         if not targets.n_rows:
             continue
-        numbered = [columns.setdefault(label, len(columns)) for label in targets.labels.tolist()]
-        truth.append((np.diff(targets.indptr), np.array(numbered, np.int64)))
+        numbered = [columns.setdefault(label, len(columns)) for label in targets.names.tolist()]
+        truth.append((np.diff(targets.indptr), np.array(numbered, np.int64)[targets.codes]))
         best, stats, took = _best(model, X, deep, beam_width)
         rankings.append(as_columns(*best, columns, (targets.n_rows, deep)))
         n += targets.n_rows

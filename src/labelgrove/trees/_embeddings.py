@@ -151,10 +151,7 @@ def label_indicator(Y: Any) -> tuple[Any, Names]:
     targets = parse_targets(Y)
     if targets.n_columns is not None:
         return _csr(targets.indptr, targets.labels, targets.n_columns), np.arange(targets.n_columns)
-    ids: dict[Any, int] = {}
-    columns = [ids.setdefault(name, len(ids)) for name in targets.labels.tolist()]
-    names = np.array(list(ids), targets.labels.dtype)
-    return _csr(targets.indptr, np.array(columns, np.int64), len(ids)), names
+    return _csr(targets.indptr, targets.codes, len(targets.names)), targets.names
 
 
 def as_indicator(Y: Any) -> Any:

@@ -219,7 +219,7 @@ def _announced(classes: Any, targets: Targets, learned: AnyLearned | None) -> np
     where = "classes: {}".format
     names = as_names(as_vector(classes), place=lambda i: where(place_in_list(i)), classes=True)
     listed = set(names.tolist())
-    unknown = [name for name in targets.labels.tolist() if name not in listed]
+    unknown = [name for name in targets.names.tolist() if name not in listed]
     if unknown:
         raise DataError(f"y: label {unknown[0]!r} is not among the classes given")
     if learned is not None:
