@@ -4,7 +4,11 @@ import json
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+import pytest
+
 import labelgrove
+from labelgrove import OnlinePLTClassifier
 
 
 def test_what_is_in_a_text_model(run: Any, text_model: Path) -> None:
@@ -30,6 +34,21 @@ def test_for_people(run: Any, text_model: Path, vector_model: Path) -> None:
         assert part in shown
     assert "numbered features" in run("info", vector_model).stdout
     assert "text " not in run("info", vector_model).stdout
+
+
+@pytest.mark.parametrize("given", [{}, {"max_leaves": 16}, {"preset": "paper", "arity": 200}])
+def test_what_is_shown_makes_the_same_model_once_more(
+    run: Any, tmp_path: Path, given: dict[str, Any]
+) -> None:
+    path, X, y = str(tmp_path / "model.lg"), np.eye(100, 6) + 1, list(range(100))
+    model = OnlinePLTClassifier(**given).fit(X, y)
+    model.save(path)
+    again = OnlinePLTClassifier(**json.loads(run("info", path, "--json").stdout)["parameters"])
+    assert parents_of(again.fit(X, y)) == parents_of(model)
+
+
+def parents_of(model: OnlinePLTClassifier) -> list[int]:
+    return model.tree_.parents.tolist()
 
 
 def test_a_second_stage_is_told_and_explained(run: Any, texts: Path, tmp_path: Path) -> None:

@@ -20,7 +20,7 @@ from labelgrove.data import Examples, read_vectors
 from labelgrove.models import ESTIMATORS, TextClassifier
 from labelgrove.models._base import LabelClassifier, check_parameters
 from labelgrove.models._names import NamesLearnt
-from labelgrove.models._plt_options import PRESETS
+from labelgrove.models._plt_options import with_preset
 from labelgrove.text import TextFeatures
 from labelgrove.vocabulary import Vocabulary
 
@@ -206,21 +206,12 @@ def algorithm_of(model: Model) -> str:
     return str(estimator_of(model).algorithm)
 
 
-def parameters_of(classifier: Any) -> dict[str, Any]:
-    """List the parameters that the command line can set, with what the preset says for None.
-
-    Parameters
-    ----------
-    classifier : LabelClassifier
-        An estimator.
-    """
-    preset = PRESETS.get(getattr(classifier, "preset", ""), {})
+def parameters_of(classifier: LabelClassifier) -> dict[str, Any]:
+    """The parameters that the command line can set: given once more they make the same model."""
     given: dict[str, Any] = classifier.get_params(deep=False)
-    return {
-        name: preset.get(name) if given[name] is None else given[name]
-        for name in settable(type(classifier))
-        if name in given
-    }
+    if "preset" in given:
+        given = with_preset(given)
+    return {name: given[name] for name in settable(type(classifier)) if name in given}
 
 
 def check_can_write(path: str) -> None:

@@ -31,11 +31,26 @@ PRESETS: dict[str, dict[str, Any]] = {
     "default": {
         "learner": "arow",
         "arity": 64,
-        "max_leaves": 64,
+        "max_leaves": None,  # LEAVES, and FIRST_LEAVES of the first node
         "replay": "auto",
         "replay_memory": 10_000,
     },
 }
+
+
+def with_preset(parameters: Mapping[str, Any]) -> dict[str, Any]:
+    """The parameters, with what the preset says for those that are None.
+
+    Of ``arity`` and ``max_leaves`` one may be given alone: the other gives way to it.
+    """
+    p = {**PRESETS[choice(parameters, "preset", PRESETS)]}
+    arity, max_leaves = parameters["arity"], parameters["max_leaves"]
+    if arity is None and max_leaves is not None:
+        p["arity"] = min(p["arity"], integer("max_leaves", max_leaves, 2))
+    elif arity is not None and p["max_leaves"] is not None:
+        p["max_leaves"] = max(p["max_leaves"], integer("arity", arity, 2))
+    given = {name: value for name, value in parameters.items() if value is not None}
+    return {**parameters, **p, **given}
 
 
 LEAST_BUDGET = 100_000
@@ -46,8 +61,9 @@ LEAST_BUDGET = 100_000
 # in blocks.
 CALM, MOST = 2, 12
 
-# Leaves of the first node, of long examples, where it is not said: docs/decisions/tree-shape.md.
-FIRST_LEAVES = 256
+# Where max_leaves is None, of long examples' first node and of all others:
+# docs/decisions/tree-shape.md.
+FIRST_LEAVES, LEAVES = 256, 64
 
 
 @dataclass(frozen=True)
@@ -76,18 +92,11 @@ class EngineOptions(SavedOptions):
 
     @classmethod
     def from_parameters(cls, parameters: Mapping[str, Any]) -> Self:
-        preset = choice(parameters, "preset", PRESETS)
-        given = {name: value for name, value in parameters.items() if value is not None}
-        p = {**parameters, **PRESETS[preset], **given}
+        p = with_preset(parameters)
         learner = choice(p, "learner", LEARNERS)
-        # Either of the two may be given alone: the other one follows where it would be in the way.
-        if parameters["arity"] is None and parameters["max_leaves"] is not None:
-            p["arity"] = min(p["arity"], integer("max_leaves", p["max_leaves"], 2))
         arity = integer("arity", p["arity"], 2)
-        if parameters["max_leaves"] is None:
-            p["max_leaves"] = max(p["max_leaves"], arity)
-        wide = preset == "default" and parameters["max_leaves"] is None
-        first_leaves = parameters.get("first_leaves", FIRST_LEAVES if wide else 0)
+        if p["max_leaves"] is None:
+            p = {"first_leaves": FIRST_LEAVES, **p, "max_leaves": max(LEAVES, arity)}
         rate = p["learning_rate"]
         b = real(p, "ofo_b", 1e-9, 1e9)
         a = real(p, "ofo_a", 0.0, b)
@@ -107,7 +116,7 @@ class EngineOptions(SavedOptions):
             alpha=real(p, "alpha", 0.0, 1.0),
             arity=arity,
             max_leaves=integer("max_leaves", p["max_leaves"], arity),
-            first_leaves=integer("first_leaves", first_leaves, 0),
+            first_leaves=integer("first_leaves", p.get("first_leaves", 0), 0),
             replay=CALM if adapts else integer("replay", p["replay"], 0, 1000),
             replay_most=MOST if adapts else 0,
             replay_memory=integer("replay_memory", p["replay_memory"], 0),
