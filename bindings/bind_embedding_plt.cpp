@@ -60,12 +60,23 @@ class Stream {
   RowWeights weights_;
 };
 
-void learn(Model& model, const In<std::int64_t>& indptr, const In<FeatureId>& ids, const In<float>& values,
-           const In<std::int64_t>& label_indptr, const In<LabelId>& labels, std::size_t begin, std::size_t end,
-           unsigned, const nb::object& weights) {
+// Gives the `k` best labels of the rows `asked`, as they were just before these were learnt; see Ranking.
+nb::tuple learn(Model& model, const In<std::int64_t>& indptr, const In<FeatureId>& ids, const In<float>& values,
+                const In<std::int64_t>& label_indptr, const In<LabelId>& labels, std::size_t begin, std::size_t end,
+                unsigned, const nb::object& weights, const In<std::uint64_t>& asked, std::size_t k) {
   const Stream stream(model, indptr, ids, values, label_indptr, labels, weights, begin, end);
-  const WithoutGil without_gil;
-  model.engine.learn(stream.examples(), begin, end);
+  const auto examples = stream.examples();
+  const auto teach = [&](std::size_t from, std::size_t to) { model.engine.learn(examples, from, to); };
+  Workspace work;
+  std::vector<float> made;
+  const auto rank = [&](std::size_t row, std::vector<Scored>& found) {
+    const GroveScope scope(views_of(model.engine));
+    const TreeView tree = views_of(model.engine).front();
+    const Features x = model.engine.embed(examples(row).x, work, made);
+    Searcher searcher(tree.tree(), tree.blocks(), scope.of_tree(0));
+    found = searcher.find_together({Query::Kind::top_k, k}, {&x, 1}).front().found();
+  };
+  return learn_and_rank(begin, end, asked, k, teach, rank);
 }
 
 void fit(Model& model, const In<std::int64_t>& indptr, const In<FeatureId>& ids, const In<float>& values,
@@ -109,7 +120,8 @@ void register_embedding_plt(nb::module_& module) {
           nb::arg("features").noconvert(), nb::arg("vectors").noconvert())
       .def("learn", &learn, nb::arg("indptr").noconvert(), nb::arg("ids").noconvert(), nb::arg("values").noconvert(),
            nb::arg("label_indptr").noconvert(), nb::arg("labels").noconvert(), nb::arg("begin"), nb::arg("end"),
-           nb::arg("threads"), nb::arg("weights").none() = nb::none())
+           nb::arg("threads"), nb::arg("weights").none() = nb::none(),
+           nb::arg("asked").noconvert() = make_array<std::uint64_t>({0}), nb::arg("k") = 0)
       .def("fit", &fit, nb::arg("indptr").noconvert(), nb::arg("ids").noconvert(), nb::arg("values").noconvert(),
            nb::arg("label_indptr").noconvert(), nb::arg("labels").noconvert(), nb::arg("weights").none(),
            nb::arg("epochs"), nb::arg("threads"), nb::arg("progress"))

@@ -32,22 +32,6 @@ LomTreeOptions options_from(const nb::dict& given) {
   return options;
 }
 
-void learn(Model& model, const In<std::int64_t>& indptr, const In<FeatureId>& ids, const In<float>& values,
-           const In<std::int64_t>& label_indptr, const In<LabelId>& labels, std::size_t begin, std::size_t end,
-           unsigned, const nb::object& weights) {
-  const TakenRows rows(indptr, ids, values, begin, end);
-  const RowLabels row_labels(label_indptr, labels, rows.total(), begin, end);
-  const RowWeights row_weights(weights, rows.total(), begin, end);
-  for (std::size_t row = begin; row < end; ++row) {
-    if (row_labels[row].size() != 1) throw std::invalid_argument("an example has no class, or several");
-  }
-  if (!model.whole().can_learn()) throw std::runtime_error("this model was loaded for prediction only");
-  const WithoutGil without_gil;
-  for (std::size_t row = begin; row < end; ++row) {
-    model.engine.learn(rows[row], row_labels[row].front(), row_weights[row]);
-  }
-}
-
 // The way of the only row: also how many examples reached its nodes, and how many of them had the label.
 nb::dict explain(const Model& model, const In<std::int64_t>& indptr, const In<FeatureId>& ids, const In<float>& values,
                  LabelId label) {
@@ -69,7 +53,7 @@ nb::dict explain(const Model& model, const In<std::int64_t>& indptr, const In<Fe
 
 void register_lom_tree(nb::module_& module) {
   nb::class_<Model> engine(module, "LomTree", "LOMtree; see core/include/labelgrove/lom_tree.hpp.");
-  bind_routed<LomTree, LomSearcher>(engine, &options_from, &learn, &explain);
+  bind_routed<LomTree, LomSearcher>(engine, &options_from, &explain);
   engine.def(
       "nodes",
       [](const Model& self) {

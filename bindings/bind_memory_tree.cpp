@@ -29,17 +29,6 @@ MemoryTreeOptions options_from(const nb::dict& given) {
   return options;
 }
 
-void learn(Model& model, const In<std::int64_t>& indptr, const In<FeatureId>& ids, const In<float>& values,
-           const In<std::int64_t>& label_indptr, const In<LabelId>& labels, std::size_t begin, std::size_t end,
-           unsigned, const nb::object& weights) {
-  const TakenRows rows(indptr, ids, values, begin, end);
-  const RowLabels row_labels(label_indptr, labels, rows.total(), begin, end);
-  const RowWeights row_weights(weights, rows.total(), begin, end);
-  if (!model.whole().can_learn()) throw std::runtime_error("this model was loaded for prediction only");
-  const WithoutGil without_gil;
-  for (std::size_t row = begin; row < end; ++row) model.engine.learn(rows[row], row_labels[row], row_weights[row]);
-}
-
 // The way of the only row, and what speaks for a label (see MemoryEvidence).
 nb::dict explain(const Model& model, const In<std::int64_t>& indptr, const In<FeatureId>& ids, const In<float>& values,
                  LabelId label) {
@@ -60,7 +49,7 @@ nb::dict explain(const Model& model, const In<std::int64_t>& indptr, const In<Fe
 void register_memory_tree(nb::module_& module) {
   nb::class_<Model> engine(module, "MemoryTree",
                            "Contextual memory tree; see core/include/labelgrove/memory_tree.hpp.");
-  bind_routed<MemoryTree, MemorySearcher>(engine, &options_from, &learn, &explain);
+  bind_routed<MemoryTree, MemorySearcher>(engine, &options_from, &explain);
 }
 
 }  // namespace labelgrove::bindings

@@ -1,6 +1,4 @@
-#include <algorithm>
 #include <cstdint>
-#include <limits>
 #include <memory>
 #include <optional>
 #include <span>
@@ -15,6 +13,7 @@
 #include "label_tree_search.hpp"
 #include "labelgrove/online_grove.hpp"
 #include "model_archive.hpp"
+#include "predictions.hpp"
 #include "register.hpp"
 #include "rows.hpp"
 #include "tree_arrays.hpp"
@@ -58,28 +57,18 @@ nb::tuple learn(Model& model, const In<std::int64_t>& indptr, const In<FeatureId
   const RowLabels row_labels(label_indptr, labels, rows.total(), begin, end);
   const RowWeights row_weights(weights, rows.total(), begin, end);
   if (!model.whole().can_learn()) throw std::runtime_error("this model was loaded for prediction only");
-  const std::vector<std::uint64_t> questions(view(asked).begin(), view(asked).end());
-  const bool within = questions.empty() || (questions.front() >= begin && questions.back() < end);
-  if (!within || !std::ranges::is_sorted(questions)) throw std::invalid_argument("there are no such rows to ask about");
-  auto labels_found = make_array<LabelId>({questions.size(), k});
-  auto probabilities = make_array<float>({questions.size(), k});
-  std::fill_n(labels_found.data(), labels_found.size(), kNone);
-  std::fill_n(probabilities.data(), probabilities.size(), std::numeric_limits<float>::quiet_NaN());
+  const std::vector<std::uint64_t> questions = asked_rows(asked, begin, end);
+  Ranking answers(questions.size(), k);
   {
     const WithoutGil without_gil;
     const auto example = [&](std::size_t row) {
       return OnlinePlt::Example{rows[row], row_labels[row], row_weights[row]};
     };
-    const auto answer = [&](std::size_t i, const std::vector<Scored>& found) {
-      for (std::size_t place = 0; place < found.size(); ++place) {
-        labels_found.data()[i * k + place] = found[place].label;
-        probabilities.data()[i * k + place] = found[place].probability;
-      }
-    };
+    const auto answer = [&](std::size_t i, const std::vector<Scored>& found) { answers.set(i, found); };
     if (rows.dense()) model.engine.expect_dense(rows.width());
     model.engine.learn(example, begin, end, threads, {questions, k, answer});
   }
-  return nb::make_tuple(labels_found, probabilities);
+  return nb::make_tuple(answers.labels(), answers.scores());
 }
 
 // What goes on from a batch model of as many trees, by its arrays, which are kept; by label, how many examples had each,

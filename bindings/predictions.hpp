@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <limits>
+#include <span>
 #include <utility>
 #include <vector>
 
@@ -56,26 +57,67 @@ class Costs {
   nb::ndarray<std::uint64_t, nb::numpy> rows_;
 };
 
-// (labels (n, k), scores (n, k), costs (n, 4)); a missing place holds kNone and NaN. find_all(take) calls
-// take(row, stats, found) for every row, in any order and from any thread.
+// The best labels of rows and their scores, (n, k) each; a missing place holds kNone and NaN.
+class Ranking {
+ public:
+  Ranking(std::size_t n, std::size_t k)
+      : k_(k), labels_(make_array<LabelId>({n, k})), scores_(make_array<float>({n, k})) {
+    std::fill_n(labels_.data(), labels_.size(), kNone);
+    std::fill_n(scores_.data(), scores_.size(), std::numeric_limits<float>::quiet_NaN());
+  }
+
+  // The best come first.
+  void set(std::size_t row, std::span<const Scored> found) {
+    for (std::size_t i = 0; i < std::min(k_, found.size()); ++i) {
+      labels_.data()[row * k_ + i] = found[i].label;
+      scores_.data()[row * k_ + i] = found[i].probability;
+    }
+  }
+  const nb::ndarray<LabelId, nb::numpy>& labels() const { return labels_; }
+  const nb::ndarray<float, nb::numpy>& scores() const { return scores_; }
+
+ private:
+  std::size_t k_;
+  nb::ndarray<LabelId, nb::numpy> labels_;
+  nb::ndarray<float, nb::numpy> scores_;
+};
+
+// (labels (n, k), scores (n, k), costs (n, 4)). find_all(take) calls take(row, stats, found) for every row, in any order
+// and from any thread.
 template <typename FindAll>
 nb::tuple ranked_by(std::size_t n, std::size_t k, FindAll&& find_all) {
-  auto labels = make_array<LabelId>({n, k});
-  auto scores = make_array<float>({n, k});
+  Ranking ranking(n, k);
   Costs costs(n);
   {
     const WithoutGil without_gil;
     const auto take = [&](std::size_t row, const SearchStats& stats, const std::vector<Scored>& found) {
-      for (std::size_t i = 0; i < k; ++i) {
-        const bool there = i < found.size();
-        labels.data()[row * k + i] = there ? found[i].label : kNone;
-        scores.data()[row * k + i] = there ? found[i].probability : std::numeric_limits<float>::quiet_NaN();
-      }
+      ranking.set(row, found);
       costs.set(row, stats);
     };
     find_all(take);
   }
-  return nb::make_tuple(labels, scores, costs.rows());
+  return nb::make_tuple(ranking.labels(), ranking.scores(), costs.rows());
+}
+
+// (labels, scores): the best of the rows `asked` just before they are learnt. learn(from, to) learns some of the rows
+// [begin, end), rank(row, found) finds the best for one.
+template <typename Learn, typename Rank>
+nb::tuple learn_and_rank(std::size_t begin, std::size_t end, const In<std::uint64_t>& asked, std::size_t k,
+                         Learn&& learn, Rank&& rank) {
+  const std::vector<std::uint64_t> questions = asked_rows(asked, begin, end);
+  Ranking answers(questions.size(), k);
+  {
+    const WithoutGil without_gil;
+    std::vector<Scored> found;
+    for (std::size_t i = 0; i < questions.size(); ++i) {
+      learn(begin, questions[i]);
+      begin = questions[i];
+      rank(begin, found);
+      answers.set(i, found);
+    }
+    learn(begin, end);
+  }
+  return nb::make_tuple(answers.labels(), answers.scores());
 }
 
 template <typename MakeFinder, typename Find>

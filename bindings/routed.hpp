@@ -20,10 +20,37 @@ namespace labelgrove::bindings {
 template <typename Tree, typename Searcher>
 struct Routed {
   using Model = Held<Tree>;
+  static constexpr bool kOneLabel = requires(Tree& tree, const Features& x, LabelId label) { tree.learn(x, label); };
 
   static LabelScope make_scope(const Model& model, const nb::object& allowed) {
     if (allowed.is_none()) return LabelScope(model.whole().known());
     return LabelScope(model.whole().known(), view(nb::cast<In<LabelId>>(allowed)));
+  }
+
+  // Gives the `k` best labels of the rows `asked`, as they were just before these were learnt; see Ranking.
+  static nb::tuple learn(Model& model, const In<std::int64_t>& indptr, const In<FeatureId>& ids,
+                         const In<float>& values, const In<std::int64_t>& label_indptr, const In<LabelId>& labels,
+                         std::size_t begin, std::size_t end, unsigned, const nb::object& weights,
+                         const In<std::uint64_t>& asked, std::size_t k) {
+    const TakenRows rows(indptr, ids, values, begin, end);
+    const RowLabels row_labels(label_indptr, labels, rows.total(), begin, end);
+    const RowWeights row_weights(weights, rows.total(), begin, end);
+    Tree& tree = model.whole();
+    if constexpr (kOneLabel) row_labels.require_one();
+    if (!tree.can_learn()) throw std::runtime_error("this model was loaded for prediction only");
+    const auto teach = [&](std::size_t from, std::size_t to) {
+      for (std::size_t row = from; row < to; ++row) {
+        if constexpr (kOneLabel) tree.learn(rows[row], row_labels[row].front(), row_weights[row]);
+        else tree.learn(rows[row], row_labels[row], row_weights[row]);
+      }
+    };
+    std::vector<float> values_of_row;
+    const auto rank = [&](std::size_t row, std::vector<Scored>& found) {
+      const LabelScope scope(tree.known());
+      const Features x = tree.options().normalize ? of_unit_length(rows[row], values_of_row) : rows[row];
+      Searcher(tree, scope, tree.options().leaves).top_k(x, k, found);
+    };
+    return learn_and_rank(begin, end, asked, k, teach, rank);
   }
 
   static nb::tuple top_k(const Model& model, const In<std::int64_t>& indptr, const In<FeatureId>& ids,
@@ -83,8 +110,8 @@ nb::dict explained_route(const Held<Tree>& model, const In<std::int64_t>& indptr
   return out;
 }
 
-template <typename Tree, typename Searcher, typename OptionsFrom, typename Learn, typename Explain>
-void bind_routed(nb::class_<Held<Tree>>& engine, OptionsFrom options_from, Learn learn, Explain explain) {
+template <typename Tree, typename Searcher, typename OptionsFrom, typename Explain>
+void bind_routed(nb::class_<Held<Tree>>& engine, OptionsFrom options_from, Explain explain) {
   using Model = Held<Tree>;
   using Of = Routed<Tree, Searcher>;
   bind_archive(engine, options_from);
@@ -93,9 +120,10 @@ void bind_routed(nb::class_<Held<Tree>>& engine, OptionsFrom options_from, Learn
           "__init__",
           [options_from](Model* self, const nb::dict& options) { new (self) Model(nb::none(), options_from(options)); },
           nb::arg("options"))
-      .def("learn", learn, nb::arg("indptr").noconvert(), nb::arg("ids").noconvert(), nb::arg("values").noconvert(),
-           nb::arg("label_indptr").noconvert(), nb::arg("labels").noconvert(), nb::arg("begin"), nb::arg("end"),
-           nb::arg("threads"), nb::arg("weights").none() = nb::none())
+      .def("learn", &Of::learn, nb::arg("indptr").noconvert(), nb::arg("ids").noconvert(),
+           nb::arg("values").noconvert(), nb::arg("label_indptr").noconvert(), nb::arg("labels").noconvert(),
+           nb::arg("begin"), nb::arg("end"), nb::arg("threads"), nb::arg("weights").none() = nb::none(),
+           nb::arg("asked").noconvert() = make_array<std::uint64_t>({0}), nb::arg("k") = 0)
       .def(
           "remove_labels", [](Model& self, const In<LabelId>& labels) { self.whole().known().remove(view(labels)); },
           nb::arg("labels").noconvert())

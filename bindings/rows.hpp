@@ -34,6 +34,15 @@ struct TakenRow {
   std::vector<float> values;
 };
 
+// The row with values of its own, which are of unit length.
+inline Features of_unit_length(Features x, std::vector<float>& values) {
+  const double scale = unit_scale(x);
+  values.resize(x.size);
+  for (std::uint32_t j = 0; j < x.size; ++j) values[j] = scaled(x.values[j], scale);
+  x.values = values.data();
+  return x;
+}
+
 class Rows : public RowView {
  public:
   Rows(const In<std::int64_t>& p, const In<FeatureId>& i, const In<float>& v)
@@ -67,12 +76,7 @@ class Rows : public RowView {
       require_increasing(taken.ids);
       x.ids = taken.ids.data();
     }
-    if (!normalize) return x;
-    const double scale = unit_scale(x);
-    taken.values.resize(x.size);
-    for (std::uint32_t j = 0; j < x.size; ++j) taken.values[j] = scaled(x.values[j], scale);
-    x.values = taken.values.data();
-    return x;
+    return normalize ? of_unit_length(x, taken.values) : x;
   }
 
  private:
@@ -150,6 +154,12 @@ class RowLabels {
   RowLabels(const RowLabels&) = delete;
   RowLabels& operator=(const RowLabels&) = delete;
 
+  // Throws std::invalid_argument unless every row has one label.
+  void require_one() const {
+    for (std::size_t i = 0; i + 1 < ends_.size(); ++i) {
+      if (ends_[i + 1] - ends_[i] != 1) throw std::invalid_argument("an example has no class, or several");
+    }
+  }
   // Of all rows, end to end, and where each row's begin.
   std::span<const LabelId> all() const { return labels_; }
   std::span<const std::int64_t> ends() const { return ends_; }
@@ -165,6 +175,14 @@ class RowLabels {
   std::vector<std::int64_t> ends_;
   std::vector<LabelId> labels_;
 };
+
+// Those of the rows [begin, end) that are asked about just before they are learnt, increasing.
+inline std::vector<std::uint64_t> asked_rows(const In<std::uint64_t>& given, std::size_t begin, std::size_t end) {
+  std::vector<std::uint64_t> asked(view(given).begin(), view(given).end());
+  const bool within = asked.empty() || (asked.front() >= begin && asked.back() < end);
+  if (!within || !std::ranges::is_sorted(asked)) throw std::invalid_argument("there are no such rows to ask about");
+  return asked;
+}
 
 // How many times each of the rows [begin, end) counts; once where nothing is given.
 class RowWeights {

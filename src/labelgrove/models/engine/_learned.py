@@ -91,7 +91,11 @@ class Engine(Protocol):
 
 
 class OnlineEngine(Engine, Protocol):
-    """An engine that learns from one example after another."""
+    """An engine that learns from one example after another.
+
+    Compiled ones also take which rows are ``asked`` about, and ``k``: they give the k best labels
+    of these, and their scores, as they were just before each was learnt.
+    """
 
     def learn(
         self,

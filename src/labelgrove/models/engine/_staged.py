@@ -84,14 +84,18 @@ class StagedEngine:
         seen, at = self.first.examples_seen, begin
         found, scores = _NOTHING
         try:
-            found, scores = self._learn_and_ask(
-                (indptr, ids, values),
-                (label_indptr, labels),
+            found, scores = self.first.learn(
+                indptr,
+                ids,
+                values,
+                label_indptr,
+                labels,
                 begin,
                 end,
                 threads,
                 weights,
                 np.array(asked, np.uint64),
+                CANDIDATES,
             )
         finally:
             true = [
@@ -109,27 +113,6 @@ class StagedEngine:
             stop = begin + self.first.examples_seen - seen
             self.add(indptr, ids, values, label_indptr, labels, at, stop, weights)
             self.met += stop - begin
-
-    def _learn_and_ask(
-        self,
-        rows: tuple[Pointers, Ids, Floats],
-        labels: tuple[Pointers, Ids],
-        begin: int,
-        end: int,
-        threads: int,
-        weights: Floats | None,
-        asked: npt.NDArray[np.uint64],
-    ) -> tuple[Any, ...]:
-        """Learn, and tell the best labels of some rows as they were just before that."""
-        if isinstance(self.first, _core.OnlinePlt):
-            return self.first.learn(*rows, *labels, begin, end, threads, weights, asked, CANDIDATES)
-        answers = [_NOTHING]
-        for row in asked.tolist():
-            self.first.learn(*rows, *labels, begin, row, threads, weights)
-            answers.append(self.first.top_k(*_one_row(*rows, row), CANDIDATES, 0, None, 1)[:2])
-            begin = row
-        self.first.learn(*rows, *labels, begin, end, threads, weights)
-        return tuple(np.concatenate(parts) for parts in zip(*answers, strict=True))
 
     def _observed(self, begin: int, end: int) -> Iterator[tuple[int, float]]:
         """Rows to predict, and how much earlier ones count: as the share of the stream, squared.
