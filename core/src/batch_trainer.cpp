@@ -202,14 +202,14 @@ class Assembly {
         tiles_(tree.size()),
         place_(tree.size()),
         blocks_(nodes.size()) {
-    std::vector<Task> learnt;
-    for (std::uint32_t i = 0; i < nodes.size(); ++i) {
+    std::vector<Task> learnt(nodes.size());
+    parallel_for(nodes.size(), threads, [&](std::size_t i) {
       const NodeId v = nodes[i];
       width_[v] = static_cast<std::uint32_t>(tree[v].children.size());
-      place_[v] = i;
-      Task node = examine(v);
-      if (!node.children.empty()) learnt.push_back(std::move(node));
-    }
+      place_[v] = static_cast<std::uint32_t>(i);
+      learnt[i] = examine(v);
+    });
+    std::erase_if(learnt, [](const Task& node) { return node.children.empty(); });
     tasks_ = cut_into_tasks(learnt, threads);
     left_ = std::vector<std::atomic<std::uint32_t>>(tree.size());
     for (Task& task : tasks_) {
@@ -282,7 +282,7 @@ std::vector<CompactedBlock> train_blocks(const TrainingOptions& options, std::sp
   std::vector<CompactedBlock> blocks;
   for (std::size_t t = 0; t < trees.size(); ++t) {
     const std::vector<NodeId> nodes = inner_nodes(trees[t]);
-    const Assignment assignment(trees[t], nodes, data);
+    const Assignment assignment(trees[t], nodes, data, threads);
     Assembly tree(options, trees[t], nodes, data, assignment, threads);
     progress.expect(progress.done() + (trees.size() - t) * tree.work());  // trees are alike
     std::ranges::move(tree.run(progress, nullptr), std::back_inserter(blocks));
@@ -293,7 +293,7 @@ std::vector<CompactedBlock> train_blocks(const TrainingOptions& options, std::sp
 std::vector<CompactedBlock> train_nodes(const TrainingOptions& options, const LabelTree& tree,
                                         std::span<const NodeId> nodes, const TrainingSet& data, unsigned threads,
                                         Progress& progress, Room* room) {
-  const Assignment assignment(tree, nodes, data);
+  const Assignment assignment(tree, nodes, data, threads);
   Assembly some(options, tree, nodes, data, assignment, threads);
   progress.expect(some.work());
   return some.run(progress, room);

@@ -4,8 +4,12 @@
 #include <tuple>
 #include <utility>
 
+#include "labelgrove/parallel.hpp"
+
 namespace labelgrove {
 namespace {
+
+constexpr std::size_t kRowsInPart = 1024;  // at least, where threads share the rows
 
 // A positive child of a positive node, and what it costs to miss it.
 struct Reached {
@@ -51,45 +55,61 @@ void for_each_node(std::span<const Reached> reached, Take&& take) {
 
 }  // namespace
 
-Assignment::Assignment(const LabelTree& tree, std::span<const NodeId> nodes, const TrainingSet& data)
+Assignment::Assignment(const LabelTree& tree, std::span<const NodeId> nodes, const TrainingSet& data, unsigned threads)
     : begin_(tree.size() + std::size_t{1}) {
-  std::vector<bool> learns(tree.size());
-  for (const NodeId v : nodes) learns[v] = true;
-  std::vector<Reached> reached;
-  std::vector<std::uint64_t> positives(tree.size());
-  for (std::size_t i = 0; i < data.size; ++i) {
-    reach(tree, data.example(i).labels, data.label_costs, reached);
-    for_each_node(std::span<const Reached>(reached), [&](NodeId v, std::span<const Reached> children) {
-      if (!learns[v]) return;
-      ++begin_[v + std::size_t{1}];
-      positives[v] += children.size();
+  std::vector<std::uint32_t> place(tree.size(), kNone);  // by node: among those that learn
+  for (std::uint32_t i = 0; i < nodes.size(); ++i) place[nodes[i]] = i;
+
+  // Every part of the rows counts what it has for each node, and is told where that belongs.
+  struct Counts {
+    std::vector<std::uint64_t> entries;
+    std::vector<std::uint64_t> positives;
+  };
+  const std::size_t least = std::max<std::size_t>(nodes.size(), kRowsInPart);  // so that counts take no more than rows
+  const auto parts = std::clamp<std::size_t>(data.size / least, 1, std::max(threads, 1U));
+  std::vector<Counts> counts(parts,
+                             {std::vector<std::uint64_t>(nodes.size()), std::vector<std::uint64_t>(nodes.size())});
+  const auto for_each_entry = [&](auto&& take) {
+    parallel_for(parts, threads, [&](std::size_t part) {
+      std::vector<Reached> reached;
+      for (std::size_t i = data.size * part / parts; i < data.size * (part + 1) / parts; ++i) {
+        reach(tree, data.example(i).labels, data.label_costs, reached);
+        for_each_node(std::span<const Reached>(reached), [&](NodeId v, std::span<const Reached> children) {
+          if (place[v] == kNone) return;
+          take(i, counts[part].entries[place[v]], counts[part].positives[place[v]], children);
+        });
+      }
     });
-  }
+  };
+  for_each_entry([](std::size_t, std::uint64_t& entries, std::uint64_t& positives, std::span<const Reached> children) {
+    ++entries;
+    positives += children.size();
+  });
+  std::uint64_t entries_before = 0;
   std::uint64_t positives_before = 0;
   for (NodeId v = 0; v < tree.size(); ++v) {
-    begin_[v + std::size_t{1}] += begin_[v];
-    positives_before += std::exchange(positives[v], positives_before);
+    begin_[v] = entries_before;
+    if (place[v] == kNone) continue;
+    for (Counts& part : counts) {
+      entries_before += std::exchange(part.entries[place[v]], entries_before);
+      positives_before += std::exchange(part.positives[place[v]], positives_before);
+    }
   }
-  examples_.resize(begin_.back());
-  ends_.resize(begin_.back() + 1);
+  begin_.back() = entries_before;
+  examples_.resize(entries_before);
+  ends_.resize(entries_before + 1);
   positives_.resize(positives_before);
   if (!data.label_costs.empty()) costs_.resize(positives_before);
   ends_.back() = positives_before;
 
-  std::vector<std::uint64_t> next(begin_.begin(), begin_.end() - 1);
-  for (std::size_t i = 0; i < data.size; ++i) {
-    reach(tree, data.example(i).labels, data.label_costs, reached);
-    for_each_node(std::span<const Reached>(reached), [&](NodeId v, std::span<const Reached> children) {
-      if (!learns[v]) return;
-      const std::uint64_t entry = next[v]++;
-      examples_[entry] = static_cast<std::uint32_t>(i);
-      ends_[entry] = positives[v];
-      for (const Reached& child : children) {
-        if (!costs_.empty()) costs_[positives[v]] = child.cost;
-        positives_[positives[v]++] = child.slot;
-      }
-    });
-  }
+  for_each_entry([&](std::size_t i, std::uint64_t& entry, std::uint64_t& at, std::span<const Reached> children) {
+    examples_[entry] = static_cast<std::uint32_t>(i);
+    ends_[entry++] = at;
+    for (const Reached& child : children) {
+      if (!costs_.empty()) costs_[at] = child.cost;
+      positives_[at++] = child.slot;
+    }
+  });
 }
 
 NodeExamples Assignment::operator[](NodeId v) const {

@@ -38,8 +38,8 @@ struct NodeExamples {
 // which it is positive, that is those that have a label below it ("teacher forcing"); node 0 from all of them.
 class Assignment {
  public:
-  // For the given nodes alone. REQUIRES: every label has a leaf in the tree.
-  Assignment(const LabelTree& tree, std::span<const NodeId> nodes, const TrainingSet& data);
+  // For the given nodes alone; threads share the rows. REQUIRES: every label has a leaf in the tree.
+  Assignment(const LabelTree& tree, std::span<const NodeId> nodes, const TrainingSet& data, unsigned threads);
 
   NodeExamples operator[](NodeId v) const;
 
