@@ -65,7 +65,6 @@ nb::tuple learn(Model& model, const In<std::int64_t>& indptr, const In<FeatureId
       return OnlinePlt::Example{rows[row], row_labels[row], row_weights[row]};
     };
     const auto answer = [&](std::size_t i, const std::vector<Scored>& found) { answers.set(i, found); };
-    if (rows.dense()) model.engine.expect_dense(rows.width());
     model.engine.learn(example, begin, end, threads, {questions, k, answer});
   }
   return nb::make_tuple(answers.labels(), answers.scores());

@@ -6,11 +6,14 @@
 
 namespace labelgrove {
 
-void ExampleStore::expect_dense(std::uint32_t features) {
-  const std::size_t known = counting_.size();
-  if (known >= features) return;
-  counting_.resize(features);
-  std::iota(counting_.begin() + static_cast<std::ptrdiff_t>(known), counting_.end(), static_cast<FeatureId>(known));
+void ExampleStore::count_to(std::uint32_t features) {
+  if (features <= counted_) return;
+  const std::uint32_t many = std::max(features, counted_ < kNone / 2 ? 2 * counted_ : kNone);  // few lists, then
+  auto& numbers = counting_all_.emplace_back(std::make_unique<FeatureId[]>(many));
+  std::iota(numbers.get(), numbers.get() + many, FeatureId{0});
+  counting_.store(numbers.get(), std::memory_order_release);
+  counted_ = many;
+  counting_bytes_ += many * sizeof(FeatureId);
 }
 
 ExampleId ExampleStore::add(const Features& x, double scale, float weight) {
@@ -20,7 +23,9 @@ ExampleId ExampleStore::add(const Features& x, double scale, float weight) {
   slot.weight = weight;
   slot.values = std::make_unique<float[]>(x.size);
   std::transform(x.values, x.values + x.size, slot.values.get(), [scale](float value) { return scaled(value, scale); });
-  if (!is_dense(x) || x.size > counting_.size()) {
+  if (is_dense(x)) {
+    count_to(x.size);
+  } else {
     slot.ids = std::make_unique<FeatureId[]>(x.size);
     std::copy_n(x.ids, x.size, slot.ids.get());
   }
@@ -59,7 +64,7 @@ ExampleId ExampleStore::vacant_slot() {
 
 Features ExampleStore::view(ExampleId id) const {
   const Slot& slot = this->slot(id);
-  return {slot.ids ? slot.ids.get() : counting_.data(), slot.values.get(), slot.size};
+  return {slot.ids ? slot.ids.get() : counting_.load(std::memory_order_acquire), slot.values.get(), slot.size};
 }
 
 void ExampleStore::release(ExampleId id) {

@@ -127,7 +127,6 @@ void MemoryTree::learn(const Features& given, std::span<const LabelId> labels, f
   if (options_.classifiers) {
     while (classifiers_.size() < known_.count()) classifiers_.emplace_back().start(options_.learner);
   }
-  if (is_dense(given)) examples_.expect_dense(given.size);
   const ExampleId example = examples_.add(given, options_.normalize ? unit_scale(given) : 1.0, weight);
   update(examples_.view(example), labels, weight);
 

@@ -108,7 +108,6 @@ void MemoryTree::load_leaves(const ArrayReader& saved, std::uint64_t reached, bo
                 std::ranges::all_of(its, [this](LabelId label) { return known_.knows(label); }),
             "a label of a remembered example is not known, or is given twice");
     if (check_only) return;
-    if (is_dense(x)) examples_.expect_dense(x.size);
     remembered_.append(examples_.add(x, 1.0, weight), its);
   });
   counts.finish();

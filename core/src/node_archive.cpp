@@ -389,7 +389,6 @@ void load_memories(const ArrayReader& saved, std::span<const NodeId> nodes, cons
   std::vector<ExampleId> examples;  // each with a reference of ours
   const std::size_t known = load_examples(saved, [&](const Features& x, float weight) {
     if (learners == nullptr) return;
-    if (is_dense(x)) learners->examples().expect_dense(x.size);
     examples.push_back(learners->examples().add(x, 1.0, weight));
   });
   Pieces reached("memory.reached", saved.u64("memory.reached"));

@@ -231,10 +231,6 @@ void OnlineGrove::learn_and_tune(const Examples& examples, std::size_t begin, st
   }
 }
 
-void OnlineGrove::expect_dense(std::uint32_t features) {
-  for (OnlinePlt& tree : trees_) tree.expect_dense(features);
-}
-
 void OnlineGrove::remove_labels(std::span<const LabelId> labels) {
   for (OnlinePlt& tree : trees_) tree.remove_labels(labels);  // all have the same labels: the first one throws or none
 }

@@ -36,7 +36,6 @@ void check_same_answers(const OnlinePlt& a, const OnlinePlt& b, const Stream& st
 
 // A model that has seen everything: removed labels, places taken again, replays, examples with and without gaps.
 OnlinePlt& grown(OnlinePlt& model, Stream& stream) {
-  model.expect_dense(6);
   Random random(1);
   for (std::size_t i = 0; i < stream.size(); i += 5) stream.x[i] = random_example(random, 6, 1.0);
   learn(model, stream, 0, 100);

@@ -164,22 +164,6 @@ TEST("online plt: examples are scaled to unit length, if that is wanted") {
   }
 }
 
-TEST("online plt: examples known to be dense are kept without ids, and learnt as any other") {
-  Random random(6);
-  Stream stream = random_stream(random, 300, 20);
-  for (Example& x : stream.x) {
-    x = random_example(random, 12, 1.0);
-  }
-  const OnlinePltOptions options = small_options(Policy::best_greedy, LearnerKind::arow, 1);
-  OnlinePlt plain(options);
-  OnlinePlt dense(options);
-  dense.expect_dense(12);
-  learn(plain, stream);
-  learn(dense, stream);
-  CHECK(saved(plain) == saved(dense));
-  CHECK(dense.size().memory_bytes + 300 * 12 * sizeof(FeatureId) <= plain.size().memory_bytes + 64);
-}
-
 // --- trees ----------------------------------------------------------------------------------------------------------
 
 TEST("online plt: no node has more children than the policy allows") {

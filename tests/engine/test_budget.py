@@ -31,6 +31,8 @@ def stream(seed: int, n: int, labels: int = 12) -> list[Example]:
     rows = []
     for _ in range(n):
         ids = np.unique((400 * rng.random(15) ** 2).astype(int))
+        if rng.random() < 0.2:
+            ids = np.arange(len(ids))  # without gaps: kept without ids
         values = rng.uniform(-1, 1, len(ids)).astype(np.float32)
         names = np.unique((labels * rng.random(rng.integers(0, 3)) ** 2).astype(int))
         rows.append(Example(tuple(ids.tolist()), tuple(values.tolist()), tuple(names.tolist())))

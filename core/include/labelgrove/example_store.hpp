@@ -19,11 +19,9 @@ using ExampleId = std::uint32_t;
 
 class ExampleStore {
  public:
-  // Examples without gaps among their first `features` features can be stored without ids. REQUIRES: nobody views.
-  void expect_dense(std::uint32_t features);
-
   // Copies the example, its values times `scale`, and holds one reference to it for the caller. It counts `weight`
-  // times.
+  // times. Where its features have no gaps it is stored without ids, wherever it comes from: what it takes depends on it
+  // alone.
   ExampleId add(const Features& x, double scale, float weight = 1.0F);
   // Valid until the last reference is released.
   Features view(ExampleId id) const;
@@ -39,9 +37,7 @@ class ExampleStore {
     return kBytesOfSlot + features * (sizeof(float) + sizeof(FeatureId));
   }
 
-  std::size_t bytes() const {
-    return bytes_.load(std::memory_order_relaxed) + slots_ * sizeof(Slot) + counting_.capacity() * sizeof(FeatureId);
-  }
+  std::size_t bytes() const { return bytes_.load(std::memory_order_relaxed) + slots_ * sizeof(Slot) + counting_bytes_; }
 
  private:
   struct Slot {
@@ -77,12 +73,17 @@ class ExampleStore {
     return chunks_[at.chunk][at.place];
   }
   ExampleId vacant_slot();
+  // The list of ids that examples without gaps share becomes as long as this.
+  void count_to(std::uint32_t features);
 
   std::array<std::unique_ptr<Slot[]>, 4 * (33 - kFirstBits)> chunks_;
   std::size_t size_ = 0;   // slots that were ever used
   std::size_t slots_ = 0;  // slots in chunks
   std::vector<ExampleId> free_;
-  std::vector<FeatureId> counting_;  // 0, 1, 2, …
+  std::atomic<const FeatureId*> counting_{nullptr};         // 0, 1, 2, …, for the longest example without gaps so far
+  std::vector<std::unique_ptr<FeatureId[]>> counting_all_;  // that, and shorter ones that somebody may be looking at
+  std::uint32_t counted_ = 0;                               // numbers in counting_
+  std::size_t counting_bytes_ = 0;
   std::atomic<std::size_t> bytes_{0};
   std::atomic<std::size_t> live_{0};      // examples with references
   std::atomic<std::size_t> released_{0};  // vacant slots that are not in free_ yet

@@ -46,7 +46,6 @@ class OnlineGrove {
   // As OnlinePlt has them. `examples` is called from several threads.
   void learn(const std::function<OnlinePlt::Example(std::size_t)>& examples, std::size_t begin, std::size_t end,
              unsigned threads, const Questions& questions = {});
-  void expect_dense(std::uint32_t features);
   void remove_labels(std::span<const LabelId> labels);
   void restore_inherited();
 

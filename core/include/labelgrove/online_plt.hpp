@@ -83,8 +83,6 @@ class OnlinePlt {
   float probability(ExampleId example, LabelId label);
   void teach(ExampleId example, std::span<const LabelId> labels, std::span<const LabelId> predicted);
   void settle();
-  // Examples with all of the first `features` features are to come; they are kept without feature ids.
-  void expect_dense(std::uint32_t features) { learners_.examples().expect_dense(features); }
   // Throws std::invalid_argument, and removes none, if one has no leaf or is given twice.
   void remove_labels(std::span<const LabelId> labels);
   // The classifiers of labels and inner nodes have the weights of the batch model again that it goes on from, which is
