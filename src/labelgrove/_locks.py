@@ -26,7 +26,8 @@ def locked(path: Path, refusal: str) -> IO[str]:
     Raises
     ------
     LabelGroveError
-        If one does. Windows has no such locks: there nobody is kept out.
+        If one does. Windows has no such locks, nor have some file systems of networks: there nobody
+        is kept out.
     """
     file = path.open("a", encoding="ascii")
     if sys.platform != "win32":
@@ -34,9 +35,11 @@ def locked(path: Path, refusal: str) -> IO[str]:
 
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
+        except (BlockingIOError, PermissionError):
             file.close()
             raise LabelGroveError(refusal) from None
+        except OSError:
+            pass  # the file system has no locks
     _held.add(file)
     return file
 

@@ -136,6 +136,7 @@ def check_rows(X: Any, *, names: FeatureNames | None = None, grow: bool = False)
     Parameters
     ----------
     X : sparse array or matrix, array-like of shape (n, d), list of dicts, or Rows
+        A data frame may be sparse in all of its columns.
         Any integer index type, any real number type; unsorted indices are sorted, repeated ones
         summed.
     names : FeatureNames, optional
@@ -252,6 +253,8 @@ def _check_dense(X: Any) -> Rows:
     if np.ma.is_masked(X):
         raise DataError("X has masked entries: expected a number in each, such as X.filled(0)")
     array = X if _is_plain(X) else _checked_array(X)
+    if sp.issparse(array):  # a data frame was, in every column
+        return _check_sparse(array)
     values = np.ascontiguousarray(_as_float32(array))
     if not np.isfinite(values).all():
         row, column = np.argwhere(~np.isfinite(values))[0]
@@ -268,16 +271,21 @@ def _is_plain(X: Any) -> bool:
     return type(X) is np.ndarray and X.ndim == 2 and X.size > 0 and X.dtype.kind in "fiub"
 
 
-def _checked_array(X: Any) -> npt.NDArray[Any]:
+def _checked_array(X: Any) -> Any:
     try:
-        array: npt.NDArray[Any] = check_array(
-            X, dtype="numeric", ensure_all_finite=False, ensure_min_features=1, estimator=None
+        return check_array(
+            X,
+            accept_sparse=True,
+            dtype="numeric",
+            ensure_all_finite=False,
+            ensure_min_features=1,
+            estimator=None,
         )
     except TypeError as error:
         raise _NotNumbers(f"X: {error}") from error
     except ValueError as error:
-        raise DataError(f"X: {error}") from error
-    return array
+        first, *_ = str(error).splitlines()  # numbers may follow
+        raise DataError(f"X: {first}") from error
 
 
 def _as_float32(data: Any) -> npt.NDArray[np.float32]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import random
@@ -144,6 +145,25 @@ def test_one_process_alone_writes_a_model(run: Run, tmp_path: Path) -> None:
         assert f"{model}: another process is writing it; expected only one\n" in refused
         run(*words)
     assert not (tmp_path / ".m.lg.partial").exists()
+
+
+def test_without_locks_nobody_is_kept_out(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_: Any) -> None:
+        raise OSError(errno.ENOLCK, "No locks available")
+
+    monkeypatch.setattr("fcntl.flock", fail)
+    rows = write_xmlc(tmp_path / "rows.xmlc", 30)
+    run("train", rows, "-o", tmp_path / "m.lg")
+    assert [path.name for path in sorted(tmp_path.iterdir())] == ["m.lg", "rows.xmlc"]
+
+
+def test_options_longer_than_any_name_of_a_file(run: Run, tmp_path: Path) -> None:
+    columns = [f"column{number}" for number in range(50)]
+    table = tmp_path / "wide.csv"
+    table.write_text(f"{','.join(columns)},label\n{','.join(columns)},x\n")
+    run("train", table, "-o", tmp_path / "m.lg", "--text-column", ",".join(columns))
 
 
 def test_a_full_disk_costs_nothing_that_was_learnt(run: Run, tmp_path: Path) -> None:

@@ -198,7 +198,7 @@ def check_shapes_must_make_sense(make: Make) -> None:
         refuses(clf, X, None, "y")
         refuses(clf, "text", y, "X")
         refuses(clf, None, y, "X")
-        refuses(clf, X.astype(complex), y, "Complex data not supported")
+        refuses(clf, X.astype(complex), y, "Complex data not supported$")
         refuses(clf, sp.csr_array(X.astype(complex)), y, "Complex data not supported")
         refuses(clf, [["a", "b"]], [0], "X")
         refuses(clf, [[None, 1.0]], [0], "row 0, column 0: found NaN")

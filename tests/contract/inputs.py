@@ -220,6 +220,8 @@ def check_data_frames(make: Make) -> None:
         with pytest.warns(UserWarning, match="fitted without feature names"):
             plain.predict(frame)
         assert not hasattr(clf.fit(X, y), "feature_names_in_")
+    sparse = pd.DataFrame(X).astype(pd.SparseDtype(np.float32, 0.0))
+    assert np.array_equal(plain.predict(sparse), plain.predict(X))
     numbered = pd.DataFrame(X)  # whose columns are numbers: as without names
     assert not hasattr(make().fit(numbered, y), "feature_names_in_")
     half = pd.DataFrame(X, columns=["a", *range(1, X.shape[1])])

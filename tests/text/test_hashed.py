@@ -89,9 +89,11 @@ def test_a_row_that_is_no_string_is_named(wrong: Any) -> None:
             HashedText().transform(texts)
 
 
-@pytest.mark.parametrize("wrong", ["a single string", b"bytes", None, 3])
+@pytest.mark.parametrize(
+    "wrong", ["a single string", b"bytes", None, 3, {"text": "oak"}, np.array([["oak"], ["elm"]])]
+)
 def test_something_else_than_a_list_of_texts_is_named(wrong: Any) -> None:
-    with pytest.raises(DataError, match=f"texts is a {type(wrong).__name__}: expected a list"):
+    with pytest.raises(DataError, match=f"texts is a {type(wrong).__name__}.*: expected a list"):
         HashedText().transform(wrong)
 
 

@@ -188,6 +188,6 @@ def _files_among(values: Any) -> Iterator[Path]:
     """Files named by options, or by the values of ``--set``."""
     for value in values:
         for word in value if isinstance(value, list | tuple) else [value]:
-            path = Path(word.rpartition("=")[2]) if isinstance(word, str) else None
-            if path is not None and path.is_file():
-                yield path.resolve()
+            name = word.rpartition("=")[2] if isinstance(word, str) else ""
+            if os.path.isfile(name):  # noqa: PTH113 - any word can be asked, however long
+                yield Path(name).resolve()

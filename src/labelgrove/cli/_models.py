@@ -227,6 +227,10 @@ def check_can_write(path: str) -> None:
             "a model cannot be written to standard output: it is replaced as a whole file"
         )
     target = Path(path)
+    if target.is_symlink():
+        target = Path(os.path.realpath(path))  # what is replaced
+        if target.is_symlink():
+            raise OSError(errno.ELOOP, os.strerror(errno.ELOOP), path)
     if target.is_dir():
         raise ParameterError(f"{path}: this is a folder; give the name of a file in it")
     if target.exists() and not target.is_file():

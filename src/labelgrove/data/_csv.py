@@ -76,7 +76,8 @@ def decoded_lines(source: LineSource) -> Iterator[str]:
                 raise FileFormatError(
                     source.path,
                     number,
-                    f"byte {error.start + 1} of the line is not UTF-8; expected UTF-8 text",
+                    f"byte {error.start + 1} of the line is not UTF-8; expected UTF-8 text (a "
+                    "spreadsheet saves it as 'CSV UTF-8', and iconv converts)",
                 ) from None
 
 

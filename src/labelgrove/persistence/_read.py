@@ -221,8 +221,8 @@ def _read(file: BinaryIO, path: str, *, mapped: bool, verify: bool) -> StoredMod
     length = int.from_bytes(file.read(8), "little")
     if length > min(size - 8, MAX_HEADER_BYTES):
         raise ModelFileError(
-            f"its first 8 bytes ask for a header of {length} bytes, but {size - 8} follow (and "
-            f"{MAX_HEADER_BYTES} are allowed): it is no model of LabelGrove, or it is cut short"
+            f"it is no model of LabelGrove, or cut short: its first 8 bytes ask for a header of "
+            f"{length} bytes, but {size - 8} follow (and {MAX_HEADER_BYTES} are allowed)"
         )
     start = 8 + length
     header, entries, sums = decode_header(file.read(length), size - start)

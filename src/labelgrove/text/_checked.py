@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import reprlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 from labelgrove._errors import DataError
@@ -32,10 +32,15 @@ def checked_texts(texts: Any) -> Iterator[str]:
     Raises
     ------
     DataError
-        If there is one string in place of many, or something that is no string; names the row.
+        If there is one string in place of many, a table or a dict, or something that is no string;
+        names the row.
     """
-    if isinstance(texts, str | bytes) or not isinstance(texts, Iterable):
-        raise DataError(f"texts is a {type(texts).__name__}: expected a list of strings, one a row")
+    one = isinstance(texts, str | bytes | Mapping) or not isinstance(texts, Iterable)
+    if one or getattr(texts, "ndim", 1) != 1:
+        hint = "" if one else f" of {texts.ndim} dimensions"
+        raise DataError(
+            f"texts is a {type(texts).__name__}{hint}: expected a list of strings, one a row"
+        )
     return _strings(texts)
 
 
