@@ -122,13 +122,7 @@ class Application(Group):
     """A group of commands whose every failure is one sentence and an exit status."""
 
     def main(self, *args: Any, **kwargs: Any) -> Any:
-        """Run a command line and end the program with its status.
-
-        Parameters
-        ----------
-        *args, **kwargs
-            As of ``TyperGroup.main``: ``args`` holds the words, by default those of the process.
-        """
+        """Run a command line, by default the process's, and end the program with its status."""
         words = args[0] if args else kwargs.pop("args", None)
         words, debug = _without("--debug", sys.argv[1:] if words is None else list(words))
         words, trust = _without("--trust-pattern", words)

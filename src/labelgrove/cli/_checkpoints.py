@@ -101,14 +101,7 @@ class Checkpoints:
     def keep(self, model: Model, examples: int, state: Mapping[str, Any]) -> None:
         """Leave a state; it is there once its model is, and takes the place of the one before.
 
-        Parameters
-        ----------
-        model : Model
-            As it is.
-        examples : int
-            How many it has learnt, more than at the last checkpoint.
-        state : mapping
-            The rest, as JSON values.
+        ``examples`` are more than at the last checkpoint; ``state`` holds JSON values.
         """
         try:
             self._write(model, examples, state)
@@ -118,13 +111,7 @@ class Checkpoints:
         self._next = monotonic() + self._seconds
 
     def finish(self, model: Model, examples: int, state: Mapping[str, Any]) -> None:
-        """Note that all is learnt, before the model takes the place of the one it has come from.
-
-        Parameters
-        ----------
-        model, examples, state
-            As for `keep`.
-        """
+        """Note that all is learnt, before the model takes the place of the one it has come from."""
         if not self._on or not self._in_place:
             return
         finished = {
@@ -140,13 +127,7 @@ class Checkpoints:
             os.fsync(file.fileno())
 
     def finished(self, model: Model) -> tuple[int, dict[str, Any]] | None:
-        """What `finish` was given by this very command, if the model is what it has written.
-
-        Parameters
-        ----------
-        model : Model
-            Of the file that the command learns on, in its place.
-        """
+        """What `finish` was given by this very command, if the model is what it has written."""
         try:
             left = json.loads(self._finished.read_text("utf-8"))
         except (OSError, ValueError):

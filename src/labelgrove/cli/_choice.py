@@ -30,13 +30,7 @@ _SETTINGS: dict[str, dict[str, Any]] = {
 
 
 def candidates(labels: Sequence[Collection[Any]]) -> dict[str, tuple[Any, dict[str, Any]]]:
-    """List the estimators that can learn these labels, by algorithm, and their parameters.
-
-    Parameters
-    ----------
-    labels : sequence of label collections
-        Of the examples.
-    """
+    """List the estimators that can learn these labels, by algorithm, and their parameters."""
     of_classes = all(len(row) == 1 for row in labels)
     return {
         name: (estimator, _SETTINGS.get(name, {}))
@@ -50,23 +44,8 @@ def chosen_algorithm(
 ) -> tuple[str, list[str]]:
     """Let all algorithms race, and say on standard error which wins, and why.
 
-    Parameters
-    ----------
-    source : Source
-        The examples; it is read once.
-    make : callable
-        From an algorithm's name and ``--set`` options to a model.
-    size : int
-        How many examples to try them on.
-    seed : int
-        Draws these.
-
-    Returns
-    -------
-    str
-        The algorithm.
-    list of str
-        ``--set`` options that it was tried with.
+    ``make(algorithm, assignments)`` gives a model; ``size`` examples are drawn to try them on.
+    Returns the algorithm and the ``--set`` options that it was tried with.
     """
     if source.path == "-":
         raise ParameterError("--algorithm auto: standard input can be read only once; give a file")

@@ -68,13 +68,7 @@ class _Line:
 
 
 class LearningTable:
-    """What the demo shows while it learns.
-
-    Parameters
-    ----------
-    console : Console
-        On standard output.
-    """
+    """What the demo shows while it learns."""
 
     def __init__(self, console: Console) -> None:
         self.n_examples = 0
@@ -104,15 +98,7 @@ class LearningTable:
             self._print(self._last.cells())
 
     def add(self, state: Learning, name: str) -> None:
-        """Add a batch.
-
-        Parameters
-        ----------
-        state : Learning
-            Where learning stands after it.
-        name : str
-            What the last docstring of the batch documents.
-        """
+        """Add a batch, whose last docstring documents ``name``."""
         point = state.record.point()
         self.n_examples = point.examples
         self._last = _Line(
@@ -178,13 +164,7 @@ def _drawn(line: _Line, most_labels: int, *, bars: bool, room: int) -> list[Rend
 
 
 def show_heading(console: Console) -> None:
-    """Explain what is about to happen.
-
-    Parameters
-    ----------
-    console : Console
-        On standard output.
-    """
+    """Explain what is about to happen."""
     console.print(
         Text.assemble(
             (
@@ -199,17 +179,7 @@ def show_heading(console: Console) -> None:
 
 
 def show_samples(console: Console, model: Model, docs: Sequence[PythonDoc]) -> None:
-    """Show some held-out texts with their labels and what the model says.
-
-    Parameters
-    ----------
-    console : Console
-        On standard output.
-    model : Model
-        Has learnt.
-    docs : sequence of PythonDoc
-        Never learnt.
-    """
+    """Show some held-out texts with their labels and what the model says."""
     if not docs:
         return
     console.print(Text("\nDocstrings that it has never seen", style="bold"))
@@ -268,20 +238,7 @@ def show_conclusion(
 ) -> None:
     """Show the figures of the held-out part, where the model lies and what to type next.
 
-    Parameters
-    ----------
-    console : Console
-        On standard output.
-    path : str
-        The model's file.
-    n_learnt, n_labels : int
-        What was learnt.
-    seconds : float
-        How long that took, parsing the sources included.
-    n_held_out : int
-        Examples of the test.
-    scores : dict
-        Name of a metric to its value.
+    ``seconds`` hold the parsing of the sources, too.
     """
     name = shlex.quote(path)
     table = Table.grid(padding=(0, 2))

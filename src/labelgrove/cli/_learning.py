@@ -232,18 +232,8 @@ def learn_in_pieces(
 ) -> Learning:
     """Learn from a data set on disk by tasks, and write the model.
 
-    Parameters
-    ----------
-    model : Model
-        A model that has learnt nothing yet; it stays so.
-    data : str
-        A folder that ``convert`` has written.
-    output : str
-        Where the model goes.
-    memory : str, optional
-        What a process may take.
-    dask : str, optional
-        The address of a scheduler whose workers run the tasks.
+    ``dask`` is the address of a scheduler whose workers run the tasks, ``memory`` what a process
+    may take. The model given stays as it is.
     """
     if not is_mapped(data):
         raise DataError(f"{data}: expected a folder that labelgrove convert has written")
@@ -274,18 +264,7 @@ def _begins_at_once(model: Model) -> bool:
 def learn_batch(state: Learning, batch: Examples, X: Any, path: str, *, predict: bool) -> None:
     """Predict a batch, count the hits, then learn it.
 
-    Parameters
-    ----------
-    state : Learning
-        Counts and model, changed in place.
-    batch : Examples
-        Rows that the model has not seen.
-    X : texts or rows
-        What the model takes of them.
-    path : str
-        Their file's name, for messages.
-    predict : bool
-        False on later passes, when the rows have been seen and a prediction would flatter.
+    Later passes do not ``predict``: their rows have been learnt, and predictions would flatter.
     """
     model: Any = state.model
     try:
@@ -356,14 +335,7 @@ def new_record(
 ) -> StreamRecord | None:
     """Begin a record, where a page of it is wanted and can be written.
 
-    Parameters
-    ----------
-    page : str or None
-        Where the page goes.
-    model, data : str
-        The files that it must not take the place of.
-    known : sequence of labels
-        What the model knows already.
+    The page must not take the place of ``model`` or ``data``; ``known`` are the model's labels.
     """
     if page is None:
         return None
@@ -373,17 +345,7 @@ def new_record(
 
 
 def write_record(page: str | None, learning: Learning, model: str, data: str) -> None:
-    """Write the page of what was recorded, if anything was.
-
-    Parameters
-    ----------
-    page : str or None
-        Where the page goes.
-    learning : Learning
-        A run of learning, perhaps stopped by Ctrl-C.
-    model, data : str
-        The files, for the page's title.
-    """
+    """Write the page of what was recorded, if anything was."""
     if page is None or not learning.record.examples:
         return
     source = "standard input" if data == "-" else Path(data).name
@@ -403,23 +365,7 @@ def finish_learning(
     for_prediction: bool = False,
     as_json: bool = False,
 ) -> None:
-    """Write the model and report; after Ctrl-C say so and end with its status.
-
-    Parameters
-    ----------
-    learning : Learning
-        What the run has come to.
-    path : str
-        Where the model goes.
-    checkpoints : Checkpoints
-        Those of the run, which go once the model is written.
-    known_before : int
-        Labels that the model knew before this run.
-    for_prediction : bool
-        Leave out of the file what only learning needs.
-    as_json : bool
-        Report as JSON.
-    """
+    """Write the model and report; after Ctrl-C say so and end with its status."""
     if learning.examples == 0:
         if learning.stopped:
             say_error("stopped by Ctrl-C before anything was learnt; no model was written")
@@ -441,13 +387,7 @@ def finish_learning(
 def report_learning(
     learning: Learning, path: str, *, known_before: int = 0, as_json: bool = False
 ) -> None:
-    """Report on a model that has been written; after Ctrl-C say so and end with its status.
-
-    Parameters
-    ----------
-    learning, path, known_before, as_json
-        As for `finish_learning`.
-    """
+    """Report on a model that has been written; after Ctrl-C say so and end with its status."""
     if as_json:
         write_json(_for_programs(learning, path, known_before))
     elif not learning.stopped:

@@ -43,51 +43,23 @@ Model = TextClassifier | LabelClassifier
 
 
 def reads_text(model: Model) -> bool:
-    """Tell whether a model takes texts.
-
-    Parameters
-    ----------
-    model : Model
-        The model.
-    """
+    """Tell whether a model takes texts."""
     return isinstance(model, TextClassifier)
 
 
 def estimator_of(model: Model) -> Any:
-    """Give what learns: the model itself, or the classifier of a model that reads text.
-
-    Parameters
-    ----------
-    model : Model
-        The model.
-    """
+    """Give what learns: the model itself, or the classifier of a model that reads text."""
     return model.classifier_ if isinstance(model, TextClassifier) else model
 
 
 def threads_of(model: Model) -> int:
-    """Tell how many threads a model may use.
-
-    Parameters
-    ----------
-    model : Model
-        The model.
-    """
+    """Tell how many threads a model may use."""
     learner: Any = model.classifier if isinstance(model, TextClassifier) else model
     return thread_count(learner.n_jobs)
 
 
 def inputs_of(model: Model, examples: Examples, path: str) -> Any:
-    """Give what a model takes of examples: texts or rows.
-
-    Parameters
-    ----------
-    model : Model
-        The model.
-    examples : Examples
-        A chunk of a file.
-    path : str
-        The file's name, for the message when it is of the wrong kind.
-    """
+    """Give what a model takes of examples: texts or rows."""
     wanted, found = "numbered features", "text"
     given: Any = examples.X
     if reads_text(model):
@@ -172,17 +144,7 @@ def create_model(
 
 
 def load_model(path: str, *, jobs: int = 1, vocabulary: Vocabulary | None = None) -> Model:
-    """Open a model file.
-
-    Parameters
-    ----------
-    path : str
-        The file.
-    jobs : int
-        Threads to use; a file does not say.
-    vocabulary : Vocabulary, optional
-        What labels are called, in place of what the file says.
-    """
+    """Open a model file; a vocabulary that is given takes the place of the one in it."""
     if path == "-":
         raise ParameterError(
             "a model cannot be read from standard input: it is mapped into memory, give its file"
@@ -196,13 +158,7 @@ def load_model(path: str, *, jobs: int = 1, vocabulary: Vocabulary | None = None
 
 
 def algorithm_of(model: Model) -> str:
-    """Give the name that ``--algorithm`` knows an estimator by.
-
-    Parameters
-    ----------
-    model : Model
-        The model.
-    """
+    """Give the name that ``--algorithm`` knows an estimator by."""
     return str(estimator_of(model).algorithm)
 
 
@@ -215,13 +171,7 @@ def parameters_of(classifier: LabelClassifier) -> dict[str, Any]:
 
 
 def check_can_write(path: str) -> None:
-    """Refuse, before hours of learning, a place where no file can be written.
-
-    Parameters
-    ----------
-    path : str
-        Where a model is to be written.
-    """
+    """Refuse, before hours of learning, a place where no file can be written."""
     if path == "-":
         raise ParameterError(
             "a model cannot be written to standard output: it is replaced as a whole file"

@@ -73,15 +73,7 @@ _LabelSeparatorOption = Annotated[
 
 @dataclass(frozen=True)
 class Reading:
-    """How DATA is read.
-
-    Parameters
-    ----------
-    format : str, optional
-        Its format; by default recognised.
-    columns : Columns
-        Where text and labels are in it.
-    """
+    """How DATA is read."""
 
     format: str | None = None
     columns: Columns = field(default_factory=Columns)
@@ -137,13 +129,7 @@ _GATHERED: dict[str, Callable[..., Any]] = {"reading": _reading, "vocabulary": _
 
 
 def gathered(command: Callable[..., None]) -> Callable[..., None]:
-    """Give a command, in place of what is gathered from several options, these options.
-
-    Parameters
-    ----------
-    command : callable
-        With a parameter ``reading`` or ``vocabulary`` or both.
-    """
+    """Give a command options in place of the parameters that are gathered from several of them."""
     given = inspect.signature(command, eval_str=True)
     parameters: list[inspect.Parameter] = []
     parts: dict[str, list[str]] = {}
@@ -331,23 +317,13 @@ def parse_settings(
 
 
 def settable(owner: Callable[..., Any]) -> list[str]:
-    """List the parameters that have a default, in their order.
-
-    Parameters
-    ----------
-    owner : callable
-        A class or function.
-    """
+    """List the parameters that have a default, in their order."""
     parameters = inspect.signature(owner).parameters.values()
     return [one.name for one in parameters if one.default is not inspect.Parameter.empty]
 
 
 def value_of(text: str) -> Any:
     """Read a value: a number, true, false, none, several separated by commas, or a word.
-
-    Parameters
-    ----------
-    text : str
 
     Examples
     --------

@@ -18,32 +18,14 @@ if TYPE_CHECKING:
 
 
 def is_address(model: str) -> bool:
-    """Tell whether MODEL is a service rather than a file.
-
-    Parameters
-    ----------
-    model : str
-        What the command line says.
-    """
+    """Tell whether MODEL is a service rather than a file."""
     return model.startswith(("http://", "https://"))
 
 
 def learn_there(
     address: str, data: str, reading: Reading, limit: int | None, *, as_json: bool
 ) -> None:
-    """Let a service learn examples.
-
-    Parameters
-    ----------
-    address : str
-        Of the service, with the project's name as its fragment.
-    data : str
-        The examples' file.
-    reading : Reading
-    limit : int, optional
-    as_json : bool
-        Whether to tell the result as JSON.
-    """
+    """Let a service learn examples; the address's fragment is the project's name."""
     client = _client(address)
     sequence = done = 0
 
@@ -72,16 +54,7 @@ def predict_there(
 ) -> None:
     """Let a service suggest labels, and write them as ``labelgrove predict`` does.
 
-    Parameters
-    ----------
-    address, reading, limit
-        As for :func:`learn_there`.
-    data : str or list of str
-        The examples' file, or the texts themselves.
-    k : int
-        Labels of each example.
-    output : str
-        Where to write.
+    ``data`` is a file, or the texts themselves.
     """
     out = Output(output)
     try:

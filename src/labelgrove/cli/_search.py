@@ -18,17 +18,7 @@ _NAMES = ("least", "lower_quartile", "median", "upper_quartile", "greatest")
 
 
 def chosen_cut(model: Model, threshold: float | None, thresholds: bool) -> Cut | None:
-    """The threshold or thresholds that ``--threshold`` and ``--thresholds`` ask for.
-
-    Parameters
-    ----------
-    model : Model
-        Whose thresholds are meant.
-    threshold : float or None
-        One for all labels.
-    thresholds : bool
-        Whether to take those of the model.
-    """
+    """The threshold or thresholds that ``--threshold`` and ``--thresholds`` ask for."""
     if not thresholds:
         return threshold
     if threshold is not None:
@@ -43,15 +33,7 @@ def chosen_cut(model: Model, threshold: float | None, thresholds: bool) -> Cut |
 
 
 def excluded_labels(model: Model, path: str | None) -> dict[int, set[Any]]:
-    """The pairs of row and label that ``--filter-pairs`` names, labels as the model has them.
-
-    Parameters
-    ----------
-    model : Model
-        What is asked.
-    path : str or None
-        The file; None names no pair.
-    """
+    """The pairs of row and label that ``--filter-pairs`` names, labels as the model has them."""
     if path is None:
         return {}
     pairs = read_filter_pairs(path)
@@ -59,15 +41,7 @@ def excluded_labels(model: Model, path: str | None) -> dict[int, set[Any]]:
 
 
 def label_of(model: Model, number: int) -> int | str:
-    """Give a label of which the number is known, as the model has it.
-
-    Parameters
-    ----------
-    model : Model
-        Its labels may be numbers, or text.
-    number : int
-        The label in a file of numbers.
-    """
+    """A label of a file of numbers, as the model has it: a number, or text."""
     return number if model.classes_.dtype.kind in "iu" else str(number)
 
 
@@ -123,15 +97,7 @@ class Search:
             raise ParameterError("--beam goes with -k; a search by thresholds is exact")
 
     def find(self, X: Any, first: int = 0) -> Iterator[tuple[list[Any], list[float]]]:
-        """Ask for every row.
-
-        Parameters
-        ----------
-        X : list of str, or csr_array of shape (n, n_features)
-            Examples as the model takes them.
-        first : int
-            The number of the first of them.
-        """
+        """Ask for every row; ``first`` is the number of the first of them."""
         found = self._above(X) if self._by_threshold else self._best(X)
         k = self.k if self._by_threshold else self.k or DEFAULT_K
         for row, (labels, scores) in enumerate(found, first):

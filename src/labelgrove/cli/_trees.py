@@ -183,12 +183,7 @@ BUILDERS: dict[str, Builder] = {
 def read_tree(path: str, *, named: bool = False) -> LabelTree:
     """Read a tree: JSON, a list of edges (.tsv), or the tree of a model.
 
-    Parameters
-    ----------
-    path : str
-        The file; its format is recognised by its name or its first byte.
-    named : bool
-        Whether to put its name before a label, where the model has a vocabulary.
+    With ``named`` the labels of a model that has a vocabulary have their names before them.
     """
     file = Path(path)
     edges = file.suffix.lower() == ".tsv"
@@ -210,15 +205,7 @@ def read_tree(path: str, *, named: bool = False) -> LabelTree:
 
 
 def tree_as_bytes(tree: LabelTree, path: str) -> bytes:
-    """Return what is to be in a tree's file.
-
-    Parameters
-    ----------
-    tree : LabelTree
-        Any.
-    path : str
-        A name that says the format: edges for .tsv, Graphviz for .dot or .gv, JSON for others.
-    """
+    """A tree's file: edges for .tsv, Graphviz for .dot or .gv, JSON for other names."""
     suffix = Path(path).suffix.lower()
     if suffix in {".dot", ".gv"}:
         text = tree.to_dot()
@@ -228,15 +215,7 @@ def tree_as_bytes(tree: LabelTree, path: str) -> bytes:
 
 
 def figures(tree: LabelTree, searches: Given | None = None) -> dict[str, Any]:
-    """Collect the figures of a tree, and with examples those of searches for their labels.
-
-    Parameters
-    ----------
-    tree : LabelTree
-        Any.
-    searches : Given, optional
-        Examples whose labels are in the tree.
-    """
+    """Figures of a tree, and with examples those of searches for their labels."""
     if searches is None:
         facts = dataclasses.asdict(tree.statistics())
         del facts["expected_depth"]
@@ -252,13 +231,7 @@ def figures(tree: LabelTree, searches: Given | None = None) -> dict[str, Any]:
 
 
 def as_pairs(facts: Mapping[str, Any]) -> list[tuple[str, str]]:
-    """Put figures into words.
-
-    Parameters
-    ----------
-    facts : mapping
-        What `figures` gave.
-    """
+    """Put figures into words."""
     pairs = [
         ("labels", count(facts["n_labels"])),
         ("nodes", count(facts["n_nodes"])),
@@ -284,16 +257,8 @@ def _children(arities: Mapping[int, int]) -> str:
 def outline(tree: LabelTree, *, levels: int, width: int, samples: int) -> Iterator[str]:
     r"""Describe a tree line by line, from the root downwards.
 
-    Parameters
-    ----------
-    tree : LabelTree
-        Any.
-    levels : int
-        Levels below the root that are shown.
-    width : int
-        Children that are shown of each node; the first ones.
-    samples : int
-        Labels that are named for a node whose children are not shown.
+    Shown are ``levels`` below the root and the first ``width`` children of a node; of a node whose
+    children are not shown ``samples`` labels are named.
 
     Examples
     --------
@@ -307,15 +272,7 @@ def outline(tree: LabelTree, *, levels: int, width: int, samples: int) -> Iterat
 
 
 def with_names(tree: LabelTree, vocabulary: Vocabulary) -> LabelTree:
-    """Put its name before every label.
-
-    Parameters
-    ----------
-    tree : LabelTree
-        Any.
-    vocabulary : Vocabulary
-        What labels are called.
-    """
+    """Put its name before every label."""
     labels = {node: vocabulary.called(label) for node, label in tree.labels.items()}
     return LabelTree(tree.parents, labels)
 

@@ -178,13 +178,7 @@ def _observed(
 
 
 def show_evaluation(result: Mapping[str, Any]) -> None:
-    """Show a table of metrics and what else was found, on standard output.
-
-    Parameters
-    ----------
-    result : mapping
-        What `labelgrove.evaluation.evaluate` gives.
-    """
+    """Show a table of metrics and what else was found, on standard output."""
     table = Table(box=SIMPLE_HEAD, pad_edge=False, show_edge=False)
     table.add_column("")
     for k in _PLACES:

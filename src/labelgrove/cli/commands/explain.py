@@ -124,13 +124,7 @@ def _label(model: Model, label: str | None) -> Any:
 
 
 def show_explanation(explained: Explanation) -> None:
-    """Show one table a label on standard output.
-
-    Parameters
-    ----------
-    explained : Explanation
-        What ``explain`` of an estimator gives.
-    """
+    """Show one table a label on standard output."""
     parts: list[RenderableType] = []
     for one in explained.labels:
         parts.append(_heading(one))

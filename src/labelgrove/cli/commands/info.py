@@ -40,15 +40,7 @@ def info(model_file: OptionalModelArgument = None, json: JsonOption = False) -> 
 
 
 def describe(model: Model, path: str) -> dict[str, Any]:
-    """Collect the facts about a model.
-
-    Parameters
-    ----------
-    model : Model
-        The model.
-    path : str
-        Its file.
-    """
+    """Collect the facts about a model."""
     classifier = estimator_of(model)
     size = classifier.size()
     counts = classifier.label_counts_

@@ -140,12 +140,7 @@ def _as_object(
 def read_allowed_labels(path: str, model: Model) -> list[Any]:
     """Read the labels that a model knows from a file; the others are counted in a warning.
 
-    Parameters
-    ----------
-    path : str
-        UTF-8 text, one label a line; empty lines are skipped.
-    model : Model
-        The model; where its labels are integers the lines must be integers.
+    The file has one label a line, integers where the model's labels are; empty lines are skipped.
     """
     numbered = model.classes_.dtype.kind in "iu"
     known = set(model.classes_.tolist())

@@ -107,19 +107,10 @@ def tune_on(
     excluded: Mapping[int, Collection[Any]],
     **goal: Any,
 ) -> dict[str, Any]:
-    """Give a model the thresholds that suit the examples of a source.
+    """Give a model the thresholds that suit examples that it has not learnt from.
 
-    Parameters
-    ----------
-    model : Model
-        Gets the thresholds.
-    source : Source
-        Examples that it has not learnt from.
-    method : {"auto", "ofo", "fta", "sto"}
-    excluded : mapping of int to collection of labels
-        Labels that count neither as true nor as predicted, by row.
-    **goal
-        ``average``, ``labels_per_row`` and ``least_recall``, as for `ThresholdedClassifier`.
+    Labels ``excluded``, by row, count neither as true nor as predicted; ``goal`` holds
+    ``average``, ``labels_per_row`` and ``least_recall``, as for `ThresholdedClassifier`.
     """
     begin = perf_counter()
     estimator = estimator_of(model)

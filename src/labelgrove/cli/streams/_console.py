@@ -17,13 +17,7 @@ from rich.text import Text
 
 
 def is_terminal(stream: TextIO) -> bool:
-    """Tell whether a person watches the stream on a screen that can move its cursor.
-
-    Parameters
-    ----------
-    stream : file
-        Standard output or standard error.
-    """
+    """Tell whether a person watches the stream on a screen that can move its cursor."""
     return stream.isatty() and os.environ.get("TERM", "") not in ("dumb", "unknown")
 
 
@@ -37,10 +31,6 @@ def visible(text: str) -> str:
     r"""Put signs that can be seen in place of characters that would command the terminal.
 
     Labels, feature names and file names may come from strangers.
-
-    Parameters
-    ----------
-    text : str
 
     Examples
     --------
@@ -71,13 +61,7 @@ def message_console() -> Console:
 
 
 def about_os_error(failure: OSError) -> str:
-    """Say which file could not be used, and why.
-
-    Parameters
-    ----------
-    failure : OSError
-        As it was raised.
-    """
+    """Say which file could not be used, and why."""
     reason = failure.strerror or str(failure) or type(failure).__name__
     reason = reason[:1].lower() + reason[1:]
     names = [os.fsdecode(name) for name in (failure.filename, failure.filename2) if name]
@@ -85,35 +69,17 @@ def about_os_error(failure: OSError) -> str:
 
 
 def say_error(sentence: str) -> None:
-    """Write ``error: sentence`` to standard error, on one line unless a person watches.
-
-    Parameters
-    ----------
-    sentence : str
-        What went wrong, where, and what was expected.
-    """
+    """Write ``error: sentence`` to standard error, on one line unless a person watches."""
     _say("error:", "bold red", sentence)
 
 
 def say_warning(sentence: str) -> None:
-    """Write ``warning: sentence`` to standard error.
-
-    Parameters
-    ----------
-    sentence : str
-        What the user should know although the command goes on.
-    """
+    """Write ``warning: sentence`` to standard error."""
     _say("warning:", "bold yellow", sentence)
 
 
 def say(sentence: str) -> None:
-    """Write a plain sentence to standard error.
-
-    Parameters
-    ----------
-    sentence : str
-        What happened.
-    """
+    """Write a plain sentence to standard error."""
     message_console().print(Text(sentence))
 
 
@@ -128,23 +94,14 @@ _NEVER_WRAPPED = 10_000
 def write_json(result: Mapping[str, Any]) -> None:
     """Write an object to standard output, as one line of UTF-8.
 
-    Parameters
-    ----------
-    result : mapping
-        Names and values that JSON knows; numbers that it does not know become null.
+    Numbers that JSON does not know become null.
     """
     sys.stdout.buffer.write(encode(result))
     sys.stdout.flush()
 
 
 def encode(result: Mapping[str, Any]) -> bytes:
-    """Encode an object as one line of JSON, in which escapes stand for what cannot be seen.
-
-    Parameters
-    ----------
-    result : mapping
-        As for ``write_json``.
-    """
+    """Encode an object as one line of JSON, in which escapes stand for what cannot be seen."""
     plain = {name: _plain(value) for name, value in result.items()}
     text = json.dumps(plain, ensure_ascii=False, allow_nan=False)
     text = _UNSEEN.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
@@ -153,13 +110,7 @@ def encode(result: Mapping[str, Any]) -> bytes:
 
 
 def show_pairs(pairs: Sequence[tuple[str, str]]) -> None:
-    """Show names and values in two columns on standard output.
-
-    Parameters
-    ----------
-    pairs : sequence of (str, str)
-        In the order wanted.
-    """
+    """Show names and values in two columns on standard output."""
     table = Table.grid(padding=(0, 2))
     table.add_column(style="dim", no_wrap=True)
     table.add_column(overflow="fold")
@@ -169,13 +120,7 @@ def show_pairs(pairs: Sequence[tuple[str, str]]) -> None:
 
 
 def show(content: RenderableType) -> None:
-    """Show something on standard output; in files and pipes no line is broken or padded.
-
-    Parameters
-    ----------
-    content : renderable
-        What rich can draw.
-    """
+    """Show something on standard output; in files and pipes no line is broken or padded."""
     console = output_console()
     if console.is_terminal:
         console.print(content)

@@ -10,11 +10,6 @@ _SIZES = ("bytes", "kB", "MB", "GB", "TB", "PB")
 def count(number: int) -> str:
     """Write a whole number with its thousands separated.
 
-    Parameters
-    ----------
-    number : int
-        Any whole number.
-
     Examples
     --------
     >>> count(1234567)
@@ -24,14 +19,7 @@ def count(number: int) -> str:
 
 
 def counted(number: int, noun: str) -> str:
-    """Write how many there are of something.
-
-    Parameters
-    ----------
-    number : int
-        Any whole number.
-    noun : str
-        What is counted, in the singular; its plural has an s.
+    """Write how many there are of something whose plural has an s.
 
     Examples
     --------
@@ -42,12 +30,7 @@ def counted(number: int, noun: str) -> str:
 
 
 def short_count(number: float) -> str:
-    """Write a number that is not negative in at most five characters.
-
-    Parameters
-    ----------
-    number : float
-        At least 0 and below 10**15.
+    """Write a number from 0 up to 10**15 in at most five characters.
 
     Examples
     --------
@@ -70,11 +53,6 @@ def short_count(number: float) -> str:
 def duration(seconds: float) -> str:
     """Write a span of time in the unit that people would use for it.
 
-    Parameters
-    ----------
-    seconds : float
-        At least 0.
-
     Examples
     --------
     >>> duration(0.0123), duration(3.21), duration(75), duration(3 * 3600 + 65)
@@ -94,11 +72,6 @@ def duration(seconds: float) -> str:
 def size(number_of_bytes: int) -> str:
     """Write a number of bytes in decimal units, as file managers do.
 
-    Parameters
-    ----------
-    number_of_bytes : int
-        At least 0.
-
     Examples
     --------
     >>> size(512), size(31_400), size(31_415_926)
@@ -117,12 +90,7 @@ def size(number_of_bytes: int) -> str:
 
 
 def percent(fraction: float) -> str:
-    """Write a fraction as per cent with one digit; a dash where there is no value.
-
-    Parameters
-    ----------
-    fraction : float
-        A fraction, or NaN for “not measured”.
+    """Write a fraction as per cent with one digit, NaN as a dash.
 
     Examples
     --------

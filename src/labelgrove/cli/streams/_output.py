@@ -16,15 +16,7 @@ from labelgrove._errors import ParameterError
 class Output:
     """Where results go; an error in writing bears the name of the file.
 
-    Parameters
-    ----------
-    path : str
-        A file, compressed when it ends in ``.gz`` or ``.xz``; ``-`` is standard output.
-
-    Raises
-    ------
-    OSError
-        When it cannot be opened.
+    A file ending in ``.gz`` or ``.xz`` is compressed; ``-`` is standard output.
     """
 
     def __init__(self, path: str) -> None:
@@ -33,13 +25,7 @@ class Output:
         self._stream: IO[bytes] = sys.stdout.buffer if path == "-" else _open_file(path)
 
     def write(self, content: bytes) -> None:
-        """Write and flush, so that a reader of a pipe need not wait.
-
-        Parameters
-        ----------
-        content : bytes
-            Whole lines.
-        """
+        """Write whole lines and flush, so that a reader of a pipe need not wait."""
         with self._named():
             self._stream.write(content)
             self._stream.flush()
@@ -62,15 +48,7 @@ class Output:
 
 
 def refuse_inputs(output: str, *inputs: str) -> None:
-    """Refuse to write over a file that is to be read.
-
-    Parameters
-    ----------
-    output : str
-        Where results are to go.
-    *inputs : str
-        What is read meanwhile.
-    """
+    """Refuse to write over a file that is to be read."""
     target = Path(output)
     for name in inputs:
         if target.is_file() and Path(name).is_file() and target.samefile(name):

@@ -48,28 +48,12 @@ class ProgressLine:
         self._marks = deque([(monotonic(), 0)])
 
     def restart(self, title: str, total: int | None) -> None:
-        """Begin another pass.
-
-        Parameters
-        ----------
-        title : str
-            What is being done now.
-        total : int or None
-            Examples to come.
-        """
+        """Begin another pass."""
         self.title, self.total, self.done = title, total, 0
         self._marks = deque([(monotonic(), 0)])
 
     def update(self, done: int, facts: Sequence[str] = ()) -> None:
-        """Say how many examples are done.
-
-        Parameters
-        ----------
-        done : int
-            Examples since the beginning of this pass.
-        facts : sequence of str
-            What else to show, the most important first.
-        """
+        """Say how many examples of this pass are done, and facts, the most important first."""
         self.done = done
         self._facts = tuple(facts)
         now = monotonic()
@@ -124,12 +108,7 @@ class ProgressLine:
 class ShareLine(ProgressLine):
     """How much of something is done, in percent, as it is found whenever the line is drawn.
 
-    Parameters
-    ----------
-    title : str
-        What is being done.
-    share : callable
-        From 0, where nothing is known yet, to 1.
+    ``share()`` gives it, from 0, where nothing is known yet, to 1.
     """
 
     def __init__(self, title: str, share: Callable[[], float]) -> None:
@@ -166,13 +145,7 @@ def _fitting(cells: list[Text], width: int) -> list[Text]:
 def shown(line: ProgressLine, *, beside_output: bool = False) -> Iterator[None]:
     """Show the line while the body runs, on a terminal; it is wiped away afterwards.
 
-    Parameters
-    ----------
-    line : ProgressLine
-        What to show.
-    beside_output : bool
-        True when the body writes results to standard output: on a terminal these are to be
-        read, and the line would be drawn between them, so it is not shown there.
+    A line ``beside_output`` is not shown where the body writes its results to a terminal.
     """
     hidden = not is_terminal(sys.stderr) or (beside_output and is_terminal(sys.stdout))
     if hidden:

@@ -98,13 +98,7 @@ class Source:
         return self._reader.share_read
 
     def check_passes(self, passes: int) -> None:
-        """Refuse what standard input cannot do.
-
-        Parameters
-        ----------
-        passes : int
-            How often the examples are wanted.
-        """
+        """Refuse what standard input cannot do."""
         if passes > 1 and self.path == "-" and self._random is None:
             raise ParameterError(
                 f"--passes {passes}: standard input can be read only once; give a file, "
@@ -123,14 +117,8 @@ class Source:
     def ahead(self, items: Iterator[T], threads: int) -> Iterator[T]:
         """Go through what is made of the chunks, in a thread of its own, ahead of who takes it.
 
-        Not where there is no thread for it, nor where reading may wait for ever, as at a pipe.
-
-        Parameters
-        ----------
-        items : iterator
-            Closed as this is; the item at hand then is waited for.
-        threads : int
-            How many there may be.
+        Not where there is no thread for it, nor where reading may wait for ever, as at a pipe. The
+        items are closed with this; the one at hand then is waited for.
         """
         if threads < 2 or self.share_read() is None:
             yield from items
@@ -145,12 +133,9 @@ class Source:
             thread.shutdown(cancel_futures=True)
 
     def whole(self, told: Callable[[int], None] | None = None) -> Examples | None:
-        """All examples at once; those of a data set on disk stay there. None if there is none.
+        """All examples at once, None if there is none; those of a data set on disk stay there.
 
-        Parameters
-        ----------
-        told : callable, optional
-            Told how many have been read.
+        ``told`` is told how many have been read.
         """
         if self._reader.format == "mapped" and self._limit is None and self._random is None:
             dataset = open_dataset(self.path, verify=False)  # the reader has verified it
@@ -215,15 +200,7 @@ class Source:
 
 
 def rows(examples: Examples, chosen: slice | NDArray[np.int64]) -> Examples:
-    """Take some of the rows.
-
-    Parameters
-    ----------
-    examples : Examples
-        A chunk.
-    chosen : slice or array of int
-        Which rows, in the order wanted.
-    """
+    """Take some of the rows, in the order wanted."""
     numbers = np.arange(examples.n_rows)[chosen]
     lines = examples.lines[numbers]
     return Examples(
@@ -236,13 +213,7 @@ def rows(examples: Examples, chosen: slice | NDArray[np.int64]) -> Examples:
 
 
 def joined(parts: list[Examples]) -> Examples:
-    """Put chunks together; the widest says how many features there are.
-
-    Parameters
-    ----------
-    parts : list of Examples
-        At least one.
-    """
+    """Put one or more chunks together; the widest says how many features there are."""
     vectors = [part.X for part in parts if part.X is not None]
     width = max((X.shape[1] for X in vectors), default=0)
     for X in vectors:
