@@ -32,7 +32,7 @@ def rows_of(registry: LabelRegistry, Y: Any, *, add: bool = True) -> list[list[i
 def registry_of(*names: Any) -> LabelRegistry:
     registry = LabelRegistry()
     for name in names:
-        registry.add(name)
+        registry.ids_of([name], add=True)
     return registry
 
 
@@ -70,7 +70,7 @@ class Registry(RuleBasedStateMachine):
     @rule(data=st.data())
     def add_one(self, data: st.DataObject) -> None:
         name = data.draw(self.alphabet)
-        assert self.registry.add(name) == self.arrive(name)
+        assert self.registry.ids_of([name], add=True) == [self.arrive(name)]
 
     @rule(data=st.data())
     def add_rows(self, data: st.DataObject) -> None:
@@ -151,7 +151,7 @@ def test_labels_are_sorted_once_and_what_was_handed_out_stays() -> None:
     registry = registry_of("oak", "elm")
     names, places = registry.sorted_names, registry.places
     assert registry.sorted_names.base is names.base and registry.places.base is places.base
-    registry.add("fir")
+    registry.ids_of(["fir"], add=True)
     assert registry.sorted_names.tolist() == ["elm", "fir", "oak"]
     assert registry.places.tolist() == [2, 0, 1]
     assert names.tolist() == ["elm", "oak"] and places.tolist() == [1, 0]
@@ -219,7 +219,7 @@ def test_labels_of_two_types_are_refused_with_their_row() -> None:
             with pytest.raises(DataError, match=r"Y, row [01]: label \d is an integer.*'law'"):
                 registry.ids_for(Y, add=add)
     with pytest.raises(DataError, match="label 0 of the list: label 3 is an integer"):
-        registry.add(3)
+        registry.ids_of([3], add=True)
     with pytest.raises(DataError, match="Y, an indicator: label 0 is an integer"):
         registry.ids_for(np.eye(2))
     assert same(registry, registry_of("law"))
@@ -249,7 +249,7 @@ def test_an_interruption_adds_nothing() -> None:
         registry.ids_for([["b"]])
     registry._index = dict(registry._index)
     assert same(registry, registry_of("a"))
-    assert registry.add("c") == 1
+    assert registry.ids_of(["c"], add=True) == [1]
 
 
 def test_truncate_to_nothing_forgets_the_type() -> None:
@@ -257,7 +257,7 @@ def test_truncate_to_nothing_forgets_the_type() -> None:
     names = registry.names
     registry.truncate(0)
     assert registry.label_type is None
-    assert registry.add(7) == 0
+    assert registry.ids_of([7], add=True) == [0]
     assert names.tolist() == ["a", "b"]
 
 
@@ -267,7 +267,7 @@ def test_what_was_handed_out_never_changes() -> None:
     registry.retire([0])
     registry.rename({"b": "x"})
     registry.truncate(2)
-    registry.add("d")
+    registry.ids_of(["d"], add=True)
     assert names.tolist() == ["a", "b", "c"]
     assert active.tolist() == [True, True, True]
     assert registry.names.tolist() == ["a", "x", "d"]
@@ -401,9 +401,9 @@ def test_damaged_arrays_are_refused(changes: dict[str, Any], message: str) -> No
 def test_names_may_repeat_when_retired() -> None:
     registry = registry_of("a")
     registry.retire([0])
-    registry.add("a")
+    registry.ids_of(["a"], add=True)
     registry.retire([1])
-    assert registry.add("a") == 2
+    assert registry.ids_of(["a"], add=True) == [2]
     assert same(LabelRegistry.from_arrays(registry.to_arrays()), registry)
 
 
@@ -413,8 +413,8 @@ def test_read_only_arrays_of_a_file_do_not_make_labels_read_only() -> None:
         array.flags.writeable = False
     registry = LabelRegistry.from_arrays(arrays)
     registry.retire([0])
-    assert registry.add(3) == 2
-    assert registry.add(5) == 3
+    assert registry.ids_of([3], add=True) == [2]
+    assert registry.ids_of([5], add=True) == [3]
 
 
 def test_targets_may_be_parsed_before() -> None:

@@ -36,11 +36,6 @@ std::size_t FeatureMap::bytes() const {
          slots_.capacity() * sizeof(Slot) + crowded_out_.size() * kBytesOfTreeNode;
 }
 
-const std::uint32_t* FeatureMap::find_crowded_out(FeatureId feature) const {
-  const auto found = crowded_out_.find(feature);
-  return found != crowded_out_.end() ? &found->second : nullptr;
-}
-
 template <typename Visit>
 void FeatureMap::each(Visit&& visit) const {
   for (FeatureId feature = 0; feature < rows_.size(); ++feature) {

@@ -45,8 +45,8 @@ class LabelRegistry:
     >>> registry.retire([0])
     >>> registry.ids_of(["tax", "law"]).tolist()
     [-1, 1]
-    >>> registry.add("tax")
-    2
+    >>> registry.ids_of(["tax"], add=True).tolist()
+    [2]
     >>> registry.sorted_names.tolist(), registry.places.tolist()
     (['law', 'tax'], [-1, 0, 1])
     """
@@ -105,16 +105,6 @@ class LabelRegistry:
     def places(self) -> Ids:
         """For every id the place of its name in `sorted_names`, -1 if retired; read-only."""
         return _read_only(self._by_name().places)
-
-    def add(self, name: str | int) -> int:
-        """Return the id of a name, which is added if it is new.
-
-        Raises
-        ------
-        DataError
-            Not a str or integer, or of another type than the names before.
-        """
-        return int(self.ids_of([name], add=True)[0])
 
     def ids_of(self, names: Sequence[Any] | Names, *, add: bool = False) -> Ids:
         """Return one id for each of some names.

@@ -19,7 +19,8 @@ from labelgrove import (
 )
 from labelgrove import TextClassifier as Classifier
 from labelgrove.models._text_classifier import counter_of
-from labelgrove.text import CountedTexts, TextFeatures
+from labelgrove.text import TextFeatures
+from labelgrove.text._counted import CountedTexts
 
 TEXTS = ["one text", "another text", "", "one more text of one", "\ud800 half", "last text"]
 LABELS = [["a"], ["b"], ["a"], ["a", "c"], ["b"], ["c"]]

@@ -23,7 +23,7 @@ class FeatureMap {
  public:
   // The row of `feature`, or kNone.
   std::uint32_t find(FeatureId feature) const {
-    const std::uint32_t* row = find_entry(feature);
+    const std::uint32_t* row = entry(*this, feature);
     return row != nullptr ? *row : kNone;
   }
 
@@ -36,8 +36,8 @@ class FeatureMap {
 
   // From here on this is the row of `feature`, which may be new. REQUIRES: row != kNone.
   void put(FeatureId feature, std::uint32_t row) {
-    auto* entry = const_cast<std::uint32_t*>(find_entry(feature));
-    if (entry != nullptr && *entry != kNone) *entry = row;
+    std::uint32_t* place = entry(*this, feature);
+    if (place != nullptr && *place != kNone) *place = row;
     else insert(feature, row);
   }
 
@@ -65,20 +65,25 @@ class FeatureMap {
   };
 
   std::uint32_t home(FeatureId feature) const { return scattered(feature) >> shift_; }
-  // Where the row of `feature` is, or is to be, or null.
-  const std::uint32_t* find_entry(FeatureId feature) const {
-    if (direct_) return feature < rows_.size() ? &rows_[feature] : nullptr;
-    if (slots_.empty()) return nullptr;
-    std::uint32_t at = home(feature);
-    for (std::uint32_t distance = 0; distance <= kFarthestProbe; ++distance, at = (at + 1) & mask_) {
-      const Slot& slot = slots_[at];
+  // Where `map`, const or not, keeps the row of `feature`, or null.
+  template <typename Map>
+  static auto entry(Map& map, FeatureId feature) -> decltype(map.rows_.data()) {
+    if (map.direct_) return feature < map.rows_.size() ? &map.rows_[feature] : nullptr;
+    if (map.slots_.empty()) return nullptr;
+    std::uint32_t at = map.home(feature);
+    for (std::uint32_t distance = 0; distance <= kFarthestProbe; ++distance, at = (at + 1) & map.mask_) {
+      auto& slot = map.slots_[at];
       if (slot.row == kNone) return nullptr;
       if (slot.feature == feature) return &slot.row;
-      if (((at - home(slot.feature)) & mask_) < distance) return nullptr;
+      if (((at - map.home(slot.feature)) & map.mask_) < distance) return nullptr;
     }
-    return find_crowded_out(feature);
+    return entry_crowded_out(map, feature);
   }
-  const std::uint32_t* find_crowded_out(FeatureId feature) const;
+  template <typename Map>
+  [[gnu::noinline]] static auto entry_crowded_out(Map& map, FeatureId feature) -> decltype(map.rows_.data()) {
+    const auto found = map.crowded_out_.find(feature);
+    return found != map.crowded_out_.end() ? &found->second : nullptr;
+  }
   void insert(FeatureId feature, std::uint32_t row);
   void index_directly();
   void hash_into(std::size_t slots);

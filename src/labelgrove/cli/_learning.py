@@ -30,7 +30,7 @@ from labelgrove.evaluation._progressive import predict_then_learn
 from labelgrove.models import PLTClassifier, TextClassifier
 from labelgrove.models._text_classifier import counter_of
 from labelgrove.reporting import write_stream_report
-from labelgrove.text import CountedTexts
+from labelgrove.text._counted import CountedTexts
 
 #: Rows that are predicted before a batch of at least so many is learnt.
 SAMPLE = 256

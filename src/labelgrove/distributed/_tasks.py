@@ -24,7 +24,9 @@ from labelgrove._validation import Rows, require_magnitude
 from labelgrove.data._mapped import Header, csr_over, open_arrays, texts_over
 from labelgrove.models.engine._trees import TreePlan, embed_labels, engine_tree_of_ids, label_matrix
 from labelgrove.persistence import Storable, read_model, write_model
-from labelgrove.text import CountedTexts, TextFeatures, front_end_from_state
+from labelgrove.text import TextFeatures
+from labelgrove.text._counted import CountedTexts
+from labelgrove.text._front_ends import front_end_from_state
 
 Arrays = dict[str, npt.NDArray[Any]]
 Make = Callable[[int, Any], npt.NDArray[Any]]

@@ -409,7 +409,7 @@ class LabelClassifier(ClassifierMixin, BaseEstimator):
             If a label is not known; then none is removed.
         """
         known(self._learned)
-        names = as_collection(labels, "labels")
+        names = as_collection(labels)
         with self._guard.changing():
             known(self._learned).remove_labels(names)
         return self

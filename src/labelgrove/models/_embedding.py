@@ -24,7 +24,7 @@ from labelgrove.models.engine._archive import Format
 from labelgrove.models.engine._examples import MOST_WEIGHT, Examples, Start
 from labelgrove.models.engine._learned import Learned
 from labelgrove.models.engine._records import SavedOptions, word_for
-from labelgrove.models.engine._trees import TreePlan, engine_tree, engine_tree_of_ids
+from labelgrove.models.engine._trees import TreePlan, engine_tree, engine_tree_of_ids, labels_of
 from labelgrove.trees import LabelTree
 
 _LOSSES = ("log", "softmax")
@@ -234,9 +234,7 @@ class EmbeddingClassifier(OnlineClassifier, LabelTreeClassifier):
         plan = TreePlan({**parameters, "n_trees": 1}, options.seed)
         integer("max_iter", self.max_iter, 1, 10**6)
         thread_count(self.n_jobs)
-        labels = LabelRegistry()
-        if plan.given is not None:
-            labels.ids_of(engine_tree(plan.given)[2], add=True)
+        labels = labels_of(plan.given)
         keys, vectors = _first_vectors(self.vectors, options.dimension)
         names = keys if isinstance(keys, list) else None
         if names is not None and not named:

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any, Self
 from labelgrove import _core
 from labelgrove._errors import DataError, ParameterError
 from labelgrove._features import FeatureNames
-from labelgrove._labels import LabelRegistry
 from labelgrove.models._label_tree import LabelTreeClassifier
 from labelgrove.models._online import OnlineClassifier, OnlineStart
 from labelgrove.models._plt_options import HINGES, LINKS, POLICIES, BatchOptions, EngineOptions
@@ -21,7 +20,7 @@ from labelgrove.models.engine._batch import BatchEngine, learn_on, start_on_samp
 from labelgrove.models.engine._examples import Examples, Start
 from labelgrove.models.engine._learned import Learned, known
 from labelgrove.models.engine._staged import first_stage, with_stage
-from labelgrove.models.engine._trees import engine_tree
+from labelgrove.models.engine._trees import engine_tree, labels_of
 from labelgrove.trees import LabelTree
 
 if TYPE_CHECKING:
@@ -226,11 +225,8 @@ class OnlinePLTClassifier(OnlineClassifier, LabelTreeClassifier):
         _check_share(self.warm_start_size)
         if options.n_trees > 1 and options.replay == 0 and self.warm_start_size is None:
             _check_trees_differ(options)
-        labels = LabelRegistry()
-        if self.tree is not None:
-            labels.ids_of(engine_tree(self.tree)[2], add=True)
         make = partial(self._make_engine, options)
-        return Start(options, labels, FeatureNames() if named else None, make)
+        return Start(options, labels_of(self.tree), FeatureNames() if named else None, make)
 
     def _make_engine(self, options: EngineOptions, examples: Examples | None) -> _core.OnlinePlt:
         """An engine that has learnt nothing, on a tree if there is one."""

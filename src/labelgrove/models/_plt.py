@@ -31,7 +31,7 @@ from labelgrove.models.engine._archive import Format
 from labelgrove.models.engine._batch import BatchEngine, learn_iplt, prepare
 from labelgrove.models.engine._examples import MOST_WEIGHT, Examples, Start
 from labelgrove.models.engine._learned import Learned
-from labelgrove.models.engine._trees import TreePlan, engine_tree, engine_tree_of_ids
+from labelgrove.models.engine._trees import TreePlan, engine_tree_of_ids, labels_of
 from labelgrove.trees import LabelTree
 
 
@@ -202,10 +202,7 @@ class PLTClassifier(BatchClassifier, LabelTreeClassifier):
                 "class_weight: solver='adagrad' has no costs of labels; expected None"
             )
         thread_count(self.n_jobs)
-        labels = LabelRegistry()
-        if plan.given is not None:
-            labels.ids_of(engine_tree(plan.given)[2], add=True)
-        return options, plan, labels
+        return options, plan, labels_of(plan.given)
 
     def _online_options(self, options: BatchOptions) -> EngineOptions:
         if options.link == LINKS["softmax"]:

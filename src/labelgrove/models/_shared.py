@@ -139,7 +139,7 @@ class SharedModel:
 
     def remove_labels(self, labels: Iterable[Any]) -> Self:
         """Never predict these labels again, as the model's own ``remove_labels``."""
-        names = as_collection(labels, "labels")
+        names = as_collection(labels)
         with self.model._guard.changing(self._patience) as turn, turn.alone():
             known(self.model._learned).remove_labels(names)
         return self

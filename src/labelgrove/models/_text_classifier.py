@@ -19,7 +19,8 @@ from labelgrove.models._names import NamesLearnt, check_names, with_names
 from labelgrove.models._online_plt import OnlinePLTClassifier
 from labelgrove.models._shared import SharedModel
 from labelgrove.models.explanations._explanation import Explanation
-from labelgrove.text import CountedTexts, FrontEnd, HashedText, TextFeatures
+from labelgrove.text import FrontEnd, HashedText, TextFeatures
+from labelgrove.text._counted import CountedTexts
 from labelgrove.vocabulary import Vocabulary
 
 

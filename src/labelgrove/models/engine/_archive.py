@@ -22,7 +22,8 @@ from labelgrove.models.engine._records import CompactionReport, Options
 from labelgrove.models.engine._staged import StagedEngine
 from labelgrove.models.engine._tuned import thresholds_from_state, thresholds_state
 from labelgrove.persistence import Storable
-from labelgrove.text import FrontEnd, front_end_from_state
+from labelgrove.text import FrontEnd
+from labelgrove.text._front_ends import front_end_from_state
 from labelgrove.vocabulary import Vocabulary
 
 LoadEngine = Callable[[dict[str, Any], Arrays, bool, Callable[[], None] | None, bool], Engine]

@@ -256,7 +256,7 @@ class Learned(Generic[OptionsT_co, EngineT_co]):
         """Ids of the labels that may be predicted; None for all. Unknown names are left out."""
         if labels is None:
             return None
-        ids = self.labels.ids_of(as_collection(labels, "labels"))
+        ids = self.labels.ids_of(as_collection(labels))
         return ids[ids >= 0].view(np.uint32)
 
     def thresholds(self, threshold: Any) -> npt.NDArray[np.float32]:
@@ -327,7 +327,7 @@ def suitable_rows(
     return rows
 
 
-def as_collection(labels: Any, name: str) -> list[Any]:
+def as_collection(labels: Any) -> list[Any]:
     """Labels as a list; a bare string is not a collection of characters.
 
     Raises
@@ -335,5 +335,5 @@ def as_collection(labels: Any, name: str) -> list[Any]:
     DataError
     """
     if isinstance(labels, (str, bytes)) or not isinstance(labels, Iterable):
-        raise DataError(f"{name}={labels!r}: expected a collection of labels")
+        raise DataError(f"labels={labels!r}: expected a collection of labels")
     return list(labels)

@@ -208,6 +208,14 @@ def embed_labels(rows: Rows, indicator: Any, n_jobs: int | None = 1) -> Any:
     return pifa(rows, indicator.T.tocsr(), thread_count(n_jobs))
 
 
+def labels_of(tree: LabelTree | None) -> LabelRegistry:
+    """The labels that are known beforehand, with the ids that `engine_tree` gives them."""
+    labels = LabelRegistry()
+    if tree is not None:
+        labels.ids_of(engine_tree(tree)[2], add=True)
+    return labels
+
+
 def over_ids(given: LabelTree, labels: LabelRegistry, counts: npt.NDArray[np.int64]) -> LabelTree:
     """Give the tree with label ids in place of names; it must have all labels that occur."""
     names = given.labels
