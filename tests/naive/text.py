@@ -14,6 +14,8 @@ from importlib.util import module_from_spec, spec_from_loader
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 MASK = 2**64 - 1
 BASE = 0x9E3779B97F4A7C15
 WORDS, PIECES = 0x73647277, 0x73636570
@@ -157,6 +159,10 @@ class NaiveTextFeatures:
             first_piece = 0
         for pieces, length in ((False, o["word_weight"]), (True, o["piece_weight"])):
             part = [column for column in row if (column >= first_piece) == pieces]
+            part.sort(key=lambda column: (-np.float32(row[column]), column))
+            for column in part[o["most_pieces"] :] if pieces else ():
+                del row[column]
+            part = [column for column in part if column in row]
             norm = math.sqrt(sum(row[column] ** 2 for column in part))
             for column in part:
                 row[column] *= length / norm

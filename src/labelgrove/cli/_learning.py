@@ -36,7 +36,7 @@ from labelgrove.text._counted import CountedTexts
 SAMPLE = 256
 
 #: Examples up to which batches are small enough to be predicted as a whole.
-ALL_PREDICTED = 16_384
+ALL_PREDICTED = 4_096
 
 
 @dataclass

@@ -29,6 +29,8 @@ from labelgrove.text._embeddings import (
 _LONGEST_RUN = 8
 _LONGEST_SUBWORD = 15
 _FIRST_DOCUMENTS = 4096
+_MOST_SUBWORDS = 1000  # of long texts: see docs/decisions/text.md
+_MOST = 2**31 - 2
 _MOST_COUNTED = 2**26  # columns: a stranger's file shall not ask for more memory than this
 
 T = TypeVar("T")
@@ -39,8 +41,13 @@ PRESETS: dict[str, dict[str, Any]] = {
     "words": {"words": (1, 1)},
     "words+pairs": {"words": (1, 2), "min_documents": 2},
     "words+stems": {"words": (1, 1), "subwords": (4, 4), "subwords_at": "start"},
-    "words+subwords": {"words": (1, 1), "subwords": (3, 5), "min_documents": 2},
-    "subwords": {"subwords": (3, 5), "min_documents": 2},
+    "words+subwords": {
+        "words": (1, 1),
+        "subwords": (3, 5),
+        "most_subwords": _MOST_SUBWORDS,
+        "min_documents": 2,
+    },
+    "subwords": {"subwords": (3, 5), "most_subwords": _MOST_SUBWORDS, "min_documents": 2},
 }
 """What the names of settings stand for, beside the defaults."""
 
@@ -49,6 +56,7 @@ _DEFAULTS: dict[str, Any] = {
     "subwords": None,
     "subwords_at": "anywhere",
     "subword_weight": 1.0,
+    "most_subwords": 0,
     "idf": True,
     "min_documents": 1,
 }
@@ -94,6 +102,9 @@ class TextFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
         ``analyzer="char_wb"``. At the start of a word the boundary is not counted.
     subword_weight : float, optional
         Length of the subwords' part of a row, where that of the words is 1.
+    most_subwords : int, optional
+        Most subwords of a text: those that weigh most. 0: all. ``"words+subwords"`` and
+        ``"subwords"`` take 1,000, which only long texts have.
     idf : bool, optional
         Whether rare features weigh more.
     min_documents : int, optional
@@ -149,6 +160,7 @@ class TextFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
         subwords: tuple[int, int] | None = None,
         subwords_at: str | None = None,
         subword_weight: float | None = None,
+        most_subwords: int | None = None,
         idf: bool | None = None,
         min_documents: int | None = None,
         fold_accents: bool = False,
@@ -162,6 +174,7 @@ class TextFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
         self.subwords = subwords
         self.subwords_at = subwords_at
         self.subword_weight = subword_weight
+        self.most_subwords = most_subwords
         self.idf = idf
         self.min_documents = min_documents
         self.fold_accents = fold_accents
@@ -605,6 +618,7 @@ class TextFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
         """
         kept = dict(parameters)
         size = integer("embedding_size", kept.pop("embedding_size", 0), 0)
+        kept.setdefault("most_subwords", 0)  # files of 0.1.0 know no such bound
         text = cls.from_dict(kept)
         if (text.embeddings is None) != (size == 0):
             raise ParameterError("embedding_size and embeddings contradict each other")
@@ -656,7 +670,7 @@ class TextFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
         )
         if (embeddings := self.embeddings) is not None:
             embedding_of(embeddings)  # checks it
-        most = _MOST_COUNTED if idf or least > 1 else 2**31 - 2
+        most = _MOST_COUNTED if idf or least > 1 else _MOST
         return {
             "preset": self.preset,
             "n_features": integer("n_features", self.n_features, 2, most),
@@ -664,6 +678,7 @@ class TextFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
             "subwords": subwords,
             "subwords_at": choice(chosen, "subwords_at", ("anywhere", "start")),
             "subword_weight": real(chosen, "subword_weight", 1e-3, 1e3),
+            "most_subwords": integer("most_subwords", chosen["most_subwords"], 0, _MOST),
             "idf": idf,
             "min_documents": least,
             "fold_accents": flag("fold_accents", self.fold_accents),
@@ -686,6 +701,7 @@ class TextFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
             "beginnings": starts,
             "word_weight": 1.0,
             "piece_weight": settings["subword_weight"],
+            "most_pieces": settings["most_subwords"] or _MOST,
             "columns": settings["n_features"],
             "least_documents": settings["min_documents"],
             "first_documents": _FIRST_DOCUMENTS,
