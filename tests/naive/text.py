@@ -159,10 +159,11 @@ class NaiveTextFeatures:
             first_piece = 0
         for pieces, length in ((False, o["word_weight"]), (True, o["piece_weight"])):
             part = [column for column in row if (column >= first_piece) == pieces]
-            part.sort(key=lambda column: (-np.float32(row[column]), column))
-            for column in part[o["most_pieces"] :] if pieces else ():
-                del row[column]
-            part = [column for column in part if column in row]
+            if pieces:  # the heaviest, as the core weighs them
+                part.sort(key=lambda column: (-np.float32(row[column]), column))
+                for column in part[o["most_pieces"] :]:
+                    del row[column]
+                del part[o["most_pieces"] :]
             norm = math.sqrt(sum(row[column] ** 2 for column in part))
             for column in part:
                 row[column] *= length / norm

@@ -238,7 +238,7 @@ def test_a_long_text_keeps_the_subwords_that_weigh_most() -> None:
         TextFeatures("subwords", most_subwords=most).fit([long, "0th 1th"]).transform([long])
         for most in (None, 0)
     )
-    assert bounded.nnz == 1000 < all_of_them.nnz
+    assert bounded.nnz == 200 < all_of_them.nnz
     dropped = set(all_of_them.indices.tolist()) - set(bounded.indices.tolist())
     weights = dict(zip(all_of_them.indices.tolist(), all_of_them.data.tolist(), strict=True))
     assert max(weights[column] for column in dropped) <= min(
@@ -249,7 +249,7 @@ def test_a_long_text_keeps_the_subwords_that_weigh_most() -> None:
 
 def test_files_that_know_no_bound_of_subwords_have_none() -> None:
     header, arrays = TextFeatures("words+subwords").fit(["a b"]).state()
-    assert header["most_subwords"] == 1000
+    assert header["most_subwords"] == 200
     old = {name: value for name, value in header.items() if name not in ("kind", "most_subwords")}
     assert TextFeatures.from_state(old, arrays).to_dict()["most_subwords"] == 0
 

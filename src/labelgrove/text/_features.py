@@ -29,7 +29,7 @@ from labelgrove.text._embeddings import (
 _LONGEST_RUN = 8
 _LONGEST_SUBWORD = 15
 _FIRST_DOCUMENTS = 4096
-_MOST_SUBWORDS = 1000  # of long texts: see docs/decisions/text.md
+_MOST_SUBWORDS = 200
 _MOST = 2**31 - 2
 _MOST_COUNTED = 2**26  # columns: a stranger's file shall not ask for more memory than this
 
@@ -84,8 +84,9 @@ class TextFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
         - ``"words"``: words;
         - ``"words+pairs"``: words, and every two words that follow each other;
         - ``"words+stems"``: words, and the first four letters of each that has so many;
-        - ``"words+subwords"``: words, and runs of 3 to 5 letters within them;
-        - ``"subwords"``: runs of 3 to 5 letters within words.
+        - ``"words+subwords"``: words, and the 200 runs of 3 to 5 letters within them that weigh
+          most;
+        - ``"subwords"``: these runs alone.
     n_features : int, default=2**22
         Number of columns, 2 to 2**26; with both words and subwords half of them are for each.
         Every column takes 4 bytes of memory, and there may be up to 2**31 - 2 where nothing is
@@ -103,8 +104,7 @@ class TextFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
     subword_weight : float, optional
         Length of the subwords' part of a row, where that of the words is 1.
     most_subwords : int, optional
-        Most subwords of a text: those that weigh most. 0: all. ``"words+subwords"`` and
-        ``"subwords"`` take 1,000, which only long texts have.
+        Most subwords of a text: those that weigh most; of equal ones the first by column. 0: all.
     idf : bool, optional
         Whether rare features weigh more.
     min_documents : int, optional
