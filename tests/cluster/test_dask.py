@@ -31,7 +31,7 @@ def cluster() -> Iterator[Any]:
 
 def test_workers_may_be_killed_and_come_late(cluster: Any, tmp_path: Path) -> None:
     model = TextClassifier(PLTClassifier(arity=3, max_leaf_size=4))
-    dataset = written_texts(tmp_path / "data", 400)
+    dataset = written_texts(tmp_path / "data", 200)
     assert dataset.text is not None
     expected = in_memory(clone(model), dataset, tmp_path / "memory.lg")
     to_kill = list(cluster.run(os.getpid).values())[:1]
@@ -47,7 +47,7 @@ def test_workers_may_be_killed_and_come_late(cluster: Any, tmp_path: Path) -> No
         model,
         tmp_path / "data",
         tmp_path / "pieces.lg",
-        memory=60_000,
+        memory=200_000,
         executor=cluster,
         progress=kill_one_and_start_one,
     )
