@@ -14,8 +14,10 @@ nanobind_add_module(_core NB_STATIC STABLE_ABI NB_SUPPRESS_WARNINGS NB_DOMAIN la
 target_link_libraries(_core PRIVATE labelgrove_core labelgrove_flags)
 target_precompile_headers(_core PRIVATE <nanobind/nanobind.h> <nanobind/ndarray.h>
   <algorithm> <cstdint> <span> <string> <vector>)
-# nanobind's own library, in one piece: a quarter of the time.
-set_target_properties(nanobind-static PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 0)
+# nanobind's own library, whose name depends on Python's version, in one piece: a quarter of the time.
+get_target_property(nanobind_library _core LINK_LIBRARIES)
+list(FILTER nanobind_library INCLUDE REGEX "^nanobind-static")
+set_target_properties(${nanobind_library} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 0)
 install(TARGETS _core LIBRARY DESTINATION labelgrove COMPONENT python)
 
 if(LABELGROVE_INPLACE)
