@@ -30,12 +30,12 @@ from http.client import HTTPConnection, HTTPException
 from pathlib import Path
 from typing import Any
 
-import labelgrove.service._log as log_module
+import labelgrove.service._database as database
 from benchmarks._results import write
 from labelgrove.service import Service, Settings, serve
+from labelgrove.service._database import Reading
 from labelgrove.service._events import body_of
 from labelgrove.service._history import History
-from labelgrove.service._log import Reading
 from labelgrove.service._model import Learner
 
 SETTINGS = Settings(
@@ -320,7 +320,7 @@ def main(words: Sequence[str] | None = None) -> None:
         with tempfile.TemporaryDirectory() as folder:
             raise SystemExit(preloaded(words, Path(folder)))
     if asked.unsafe:
-        log_module._SYNCHRONOUS = "OFF"  # noqa: SLF001  there is no such option
+        database._SYNCHRONOUS = "OFF"  # noqa: SLF001  there is no such option
     with tempfile.TemporaryDirectory() as folder:
         kept = Path(inside) if inside else None
         directory = kept.parent / "run" if kept else Path(folder) / "run"

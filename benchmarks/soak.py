@@ -26,7 +26,7 @@ from benchmarks._results import RESULTS, write
 from benchmarks.service import Server
 from labelgrove.client import Client
 from labelgrove.service import Settings
-from labelgrove.service._log import Reading
+from labelgrove.service._database import Reading
 
 SETTINGS = Settings(text={"n_features": 2**14}, snapshot_every=5_000)
 CLIENTS = 3

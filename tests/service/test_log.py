@@ -11,8 +11,9 @@ from pathlib import Path
 
 import pytest
 
+from labelgrove.service._database import recover
 from labelgrove.service._events import Learnt, body_of, encoded
-from labelgrove.service._log import Addition, Log, recover
+from labelgrove.service._log import Addition, Log
 from labelgrove.service._problems import DamagedLog, Problem
 from service.kit import additions
 

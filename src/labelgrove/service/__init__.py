@@ -1,7 +1,7 @@
 """A service that learns while it answers, and loses nothing: ``labelgrove serve``."""
 
 from labelgrove.service._app import create_app, serve
-from labelgrove.service._log import recover
+from labelgrove.service._database import recover
 from labelgrove.service._problems import DamagedLog
 from labelgrove.service._service import SCOPES, Service
 from labelgrove.service._settings import Settings

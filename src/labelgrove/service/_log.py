@@ -1,20 +1,17 @@
 """The log of a project: what was acknowledged is kept, exactly once, through any crash.
 
-An SQLite database in write-ahead mode with ``synchronous=FULL``: a commit returns when its pages
-have been flushed to the disk. One thread writes. What waits for it is committed together, so that
-the flush is paid once by all who came while the last one was under way.
+One thread writes to the database. What waits for it is committed together, so that the flush to
+the disk is paid once by all who came while the last one was under way.
 """
 
 from __future__ import annotations
 
 import hashlib
-import os
 import sqlite3
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import Future
-from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -22,36 +19,22 @@ import msgspec
 
 from labelgrove._errors import LabelGroveError
 from labelgrove.service._batches import Batches
-from labelgrove.service._events import BODIES, Forgetting, Row, body_of, encoded
+from labelgrove.service._database import (
+    connect,
+    events_after,
+    refusing_damage,
+    verified,
+    write_events,
+)
+from labelgrove.service._events import Forgetting, Row, body_of, encoded
 from labelgrove.service._problems import DamagedLog, Problem
 
-FORMAT = 1
 _KEPT_KEYS_MS = 7 * 24 * 3600 * 1000
 _MOST_SUGGESTIONS = 100_000
 _MOST_WAITING = 10_000
 _BATCH = 1_000
-# A flipped bit may make text of a body: it is read as the bytes that it is.
-_EVENTS = (
-    "SELECT sequence, kind, name, CAST(body AS BLOB), at, checksum FROM events "
-    "WHERE sequence > ? ORDER BY sequence LIMIT ?"
-)
-_SYNCHRONOUS = "FULL"
+_UNCERTAIN = {"SQLITE_IOERR_FSYNC", "SQLITE_IOERR_DIR_FSYNC"}
 _COUNT = "SELECT count(*) FROM events WHERE kind = 'learn'"
-
-_SCHEMA = f"""
-CREATE TABLE events (
-    sequence INTEGER PRIMARY KEY, kind TEXT NOT NULL, name TEXT, body BLOB NOT NULL,
-    at INTEGER NOT NULL, checksum INTEGER NOT NULL
-) STRICT;
-CREATE UNIQUE INDEX event_names ON events (name) WHERE name IS NOT NULL;
-CREATE TABLE requests (
-    key TEXT PRIMARY KEY, digest BLOB NOT NULL, answer BLOB NOT NULL, at INTEGER NOT NULL
-) STRICT, WITHOUT ROWID;
-CREATE TABLE suggestions (id TEXT PRIMARY KEY, text TEXT NOT NULL, expires INTEGER NOT NULL)
-    STRICT, WITHOUT ROWID;
-CREATE TABLE fingerprints (sequence INTEGER PRIMARY KEY, value TEXT NOT NULL) STRICT;
-PRAGMA user_version = {FORMAT};
-"""
 
 
 class Receipt(msgspec.Struct, omit_defaults=True):
@@ -126,11 +109,11 @@ class Log:
         self.rebuilt = (0, 0)
         self._committed = committed
         self._broken: str | None = None
-        with _refusing_damage(path):
-            self._writer = _connect(path)
-            self._reader = _connect(path, reading=True)
+        with refusing_damage(path):
+            self._writer = connect(path)
+            self._reader = connect(path, reading=True)
             self._reading = threading.Lock()
-            for row in _verified(self._reader, path):
+            for row in verified(self._reader, path):
                 self._count(row)
         self._queue: Batches[_Operation] = Batches(
             self._commit, f"log of {path.parent.name}", most=_BATCH, waiting=_MOST_WAITING
@@ -146,8 +129,8 @@ class Log:
         DamagedLog
             One of them is not what was written.
         """
-        with self._reading, _refusing_damage(self.path):
-            return _rows(self._reader, self.path, after, limit)
+        with self._reading, refusing_damage(self.path):
+            return events_after(self._reader, self.path, after, limit)
 
     def find(self, name: str) -> Row:
         """An example by its name, or by ``@`` and its sequence number.
@@ -329,7 +312,7 @@ class Log:
                 raise Problem(503, self._broken)
             self._writer.execute("BEGIN IMMEDIATE")
             answers = [(one.future, *self._run(one)) for one in batch]
-            rows = _rows(self._writer, self.path, self.head, -1)
+            rows = events_after(self._writer, self.path, self.head, -1)
             self._writer.execute("COMMIT")
         except Exception as failure:  # noqa: BLE001  whatever it is, those who wait must hear of it
             self._give_up(failure)
@@ -387,123 +370,6 @@ class Log:
             self.rebuilt = (self.examples, row.at)
 
 
-class Reading:
-    """The events of a log that another process writes.
-
-    Parameters
-    ----------
-    path : Path
-        The database.
-    """
-
-    def __init__(self, path: Path) -> None:
-        self._path = path
-        with _refusing_damage(path):
-            self._connection = _connect(path, reading=True)
-
-    def read(self, after: int, limit: int) -> list[Row]:
-        """The events that follow a sequence number, at most so many."""
-        with _refusing_damage(self._path):
-            return _rows(self._connection, self._path, after, limit)
-
-    def close(self) -> None:
-        """Let go of the database."""
-        self._connection.close()
-
-
-_UNCERTAIN = {"SQLITE_IOERR_FSYNC", "SQLITE_IOERR_DIR_FSYNC"}
-
-
-def recover(path: Path) -> tuple[int, Path]:
-    """Put a log of the events before the first damaged one in the place of a damaged log.
-
-    Parameters
-    ----------
-    path : Path
-        The database.
-
-    Returns
-    -------
-    kept : int
-        How many events were whole.
-    moved : Path
-        Where the damaged database is now.
-    """
-    partial = path.with_name("log.recovered")
-    for old in (partial, Path(f"{partial}-wal"), Path(f"{partial}-shm")):
-        old.unlink(missing_ok=True)
-    rows: list[Row] = []
-    with _refusing_damage(partial), closing(_connect(partial)) as target:
-        target.execute("BEGIN IMMEDIATE")
-        for row in _whole(path):
-            rows.append(row)
-            if len(rows) % 1000 == 0:
-                _write(target, rows[-1000:])
-        _write(target, rows[len(rows) - len(rows) % 1000 :])
-        target.execute("COMMIT")
-        target.execute("PRAGMA journal_mode=DELETE")
-    stamp = time.strftime("%Y%m%dT%H%M%SZ", time.gmtime())
-    moved = path.with_name(f"log.damaged-{stamp}.sqlite")
-    for end in ("-wal", "-shm"):
-        if Path(f"{path}{end}").exists():
-            Path(f"{path}{end}").replace(f"{moved}{end}")
-    path.replace(moved)
-    partial.replace(path)
-    return len(rows), moved
-
-
-def _whole(path: Path) -> Iterator[Row]:
-    """The events before the first damaged one."""
-    try:
-        with closing(_connect(path, reading=True)) as source:
-            yield from _verified(source, path, structure=False)
-    except (DamagedLog, *_FAULTS):
-        return
-
-
-# --- the database --------------------------------------------------------------------------------
-
-
-def _connect(path: Path, *, reading: bool = False) -> sqlite3.Connection:
-    fresh = not path.exists()
-    connection = sqlite3.connect(path, isolation_level=None, check_same_thread=False, timeout=10)
-    try:
-        connection.execute("PRAGMA journal_mode=WAL")
-        connection.execute(f"PRAGMA synchronous={_SYNCHRONOUS}")
-        connection.execute("PRAGMA secure_delete=ON")
-        connection.execute("PRAGMA cell_size_check=ON")
-        if reading:
-            connection.execute("PRAGMA query_only=ON")
-        else:
-            _prepare(connection, path)
-            if fresh:
-                _flush_folder(path.parent)
-    except BaseException:
-        connection.close()
-        raise
-    return connection
-
-
-def _prepare(connection: sqlite3.Connection, path: Path) -> None:
-    (version,) = connection.execute("PRAGMA user_version").fetchone()
-    (tables,) = connection.execute("SELECT count(*) FROM sqlite_schema").fetchone()
-    if version == 0 and tables == 0:
-        connection.executescript(f"BEGIN IMMEDIATE; {_SCHEMA} COMMIT;")
-    elif version != FORMAT:
-        raise DamagedLog(f"{path}: found a log of format {version}; expected {FORMAT}")
-
-
-def _flush_folder(folder: Path) -> None:
-    """Let a new file's name last through a power cut, where folders can be opened."""
-    if os.name == "nt":
-        return
-    descriptor = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
-
-
 def now() -> int:
     """Milliseconds since 1970."""
     return time.time_ns() // 1_000_000
@@ -512,71 +378,6 @@ def now() -> int:
 def _head(connection: sqlite3.Connection) -> int:
     (head,) = connection.execute("SELECT max(sequence) FROM events").fetchone()
     return head or 0
-
-
-def _rows(connection: sqlite3.Connection, path: Path, after: int, limit: int) -> list[Row]:
-    found = connection.execute(_EVENTS, (after, limit))
-    return list(_checked(found, path, after))
-
-
-def _verified(
-    connection: sqlite3.Connection, path: Path, *, structure: bool = True
-) -> Iterator[Row]:
-    """Every event, each compared to its checksum, and the structure of the database before."""
-    if structure:
-        (verdict,) = connection.execute("PRAGMA quick_check(1)").fetchone()
-        if verdict != "ok":
-            raise _damage(connection, path, verdict)
-    found = connection.execute(_EVENTS, (0, -1))
-    yield from _checked(found, path, 0)
-
-
-def _checked(found: sqlite3.Cursor, path: Path, after: int) -> Iterator[Row]:
-    expected = after
-    for *columns, checksum in found:
-        row, expected = Row(*columns), expected + 1
-        if row.sequence != expected:
-            raise _lost(path, expected, f"event {expected} is missing")
-        if row.checksum != checksum or (row.kind != "settings" and row.kind not in BODIES):
-            raise _lost(path, expected, f"event {expected} is not what was written")
-        yield row
-
-
-def _damage(connection: sqlite3.Connection, path: Path, verdict: str) -> DamagedLog:
-    whole = 0
-    try:
-        for row in _verified(connection, path, structure=False):
-            whole = row.sequence
-    except (DamagedLog, *_FAULTS):
-        pass
-    return _lost(path, whole + 1, " ".join(str(verdict).split())[:200])
-
-
-def _lost(path: Path, first: int, what: str) -> DamagedLog:
-    name = path.parent.name
-    return DamagedLog(
-        f"{path}: the log is damaged: {what}; events 1 to {first - 1} are whole, and "
-        f"'labelgrove serve {path.parent.parent.parent} --recover {name}' keeps them, with the "
-        "damaged file beside them"
-    )
-
-
-@contextmanager
-def _refusing_damage(path: Path) -> Iterator[None]:
-    """Turn what SQLite says of a damaged file into one sentence."""
-    try:
-        yield
-    except _FAULTS as error:
-        name = getattr(error, "sqlite_errorname", "SQLITE_CORRUPT")  # none where text is no UTF-8
-        if isinstance(error, sqlite3.OperationalError) and name not in _DAMAGE:
-            raise
-        whole = sum(1 for _ in _whole(path)) if name == "SQLITE_CORRUPT" else 0
-        raise _lost(path, whole + 1, str(error)) from error
-
-
-# Python cannot even read what SQLite says of some names that are no UTF-8 any longer.
-_FAULTS = (sqlite3.DatabaseError, UnicodeDecodeError)
-_DAMAGE = {"SQLITE_CORRUPT", "SQLITE_ERROR", "SQLITE_IOERR_SHORT_READ"}
 
 
 # --- operations ----------------------------------------------------------------------------------
@@ -653,16 +454,10 @@ def _find(connection: sqlite3.Connection, name: str) -> Row | None:
 
 def _insert(connection: sqlite3.Connection, rows: Sequence[Row]) -> None:
     """Write events, and do to the log what they say should be done to it."""
-    _write(connection, rows)
+    write_events(connection, rows)
     for row in rows:
         if row.kind == "forget":
             _erase(connection, body_of(row).sequences)
-
-
-def _write(connection: sqlite3.Connection, rows: Sequence[Row]) -> None:
-    connection.executemany(
-        "INSERT INTO events VALUES (?, ?, ?, ?, ?, ?)", [(*row, row.checksum) for row in rows]
-    )
 
 
 def _erase(connection: sqlite3.Connection, sequences: Sequence[int]) -> None:

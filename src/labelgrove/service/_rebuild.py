@@ -16,9 +16,9 @@ from typing import Any
 
 import msgspec
 
+from labelgrove.service._database import Reading
 from labelgrove.service._events import NAME_CHANGES, Example, named_now
 from labelgrove.service._history import History
-from labelgrove.service._log import Reading
 from labelgrove.service._model import batch_model, teach
 from labelgrove.service._problems import Problem
 from labelgrove.service._settings import Settings

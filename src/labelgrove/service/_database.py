@@ -1,0 +1,214 @@
+"""The database of a project's log: SQLite, and how an event that was damaged is found.
+
+In write-ahead mode with ``synchronous=FULL`` a commit returns when its pages have been flushed to
+the disk.
+"""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import closing, contextmanager
+from pathlib import Path
+
+from labelgrove.service._events import BODIES, Row
+from labelgrove.service._problems import DamagedLog
+
+FORMAT = 1
+# A flipped bit may make text of a body: it is read as the bytes that it is.
+_EVENTS = (
+    "SELECT sequence, kind, name, CAST(body AS BLOB), at, checksum FROM events "
+    "WHERE sequence > ? ORDER BY sequence LIMIT ?"
+)
+_SYNCHRONOUS = "FULL"
+# Python cannot even read what SQLite says of some names that are no UTF-8 any longer.
+_FAULTS = (sqlite3.DatabaseError, UnicodeDecodeError)
+_DAMAGE = {"SQLITE_CORRUPT", "SQLITE_ERROR", "SQLITE_IOERR_SHORT_READ"}
+
+_SCHEMA = f"""
+CREATE TABLE events (
+    sequence INTEGER PRIMARY KEY, kind TEXT NOT NULL, name TEXT, body BLOB NOT NULL,
+    at INTEGER NOT NULL, checksum INTEGER NOT NULL
+) STRICT;
+CREATE UNIQUE INDEX event_names ON events (name) WHERE name IS NOT NULL;
+CREATE TABLE requests (
+    key TEXT PRIMARY KEY, digest BLOB NOT NULL, answer BLOB NOT NULL, at INTEGER NOT NULL
+) STRICT, WITHOUT ROWID;
+CREATE TABLE suggestions (id TEXT PRIMARY KEY, text TEXT NOT NULL, expires INTEGER NOT NULL)
+    STRICT, WITHOUT ROWID;
+CREATE TABLE fingerprints (sequence INTEGER PRIMARY KEY, value TEXT NOT NULL) STRICT;
+PRAGMA user_version = {FORMAT};
+"""
+
+
+class Reading:
+    """The events of a log that another process writes.
+
+    Parameters
+    ----------
+    path : Path
+        The database.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        with refusing_damage(path):
+            self._connection = connect(path, reading=True)
+
+    def read(self, after: int, limit: int) -> list[Row]:
+        """The events that follow a sequence number, at most so many."""
+        with refusing_damage(self._path):
+            return events_after(self._connection, self._path, after, limit)
+
+    def close(self) -> None:
+        """Let go of the database."""
+        self._connection.close()
+
+
+def recover(path: Path) -> tuple[int, Path]:
+    """Put a log of the events before the first damaged one in the place of a damaged log.
+
+    Parameters
+    ----------
+    path : Path
+        The database.
+
+    Returns
+    -------
+    kept : int
+        How many events were whole.
+    moved : Path
+        Where the damaged database is now.
+    """
+    partial = path.with_name("log.recovered")
+    for old in (partial, Path(f"{partial}-wal"), Path(f"{partial}-shm")):
+        old.unlink(missing_ok=True)
+    rows: list[Row] = []
+    with refusing_damage(partial), closing(connect(partial)) as target:
+        target.execute("BEGIN IMMEDIATE")
+        for row in _whole(path):
+            rows.append(row)
+            if len(rows) % 1000 == 0:
+                write_events(target, rows[-1000:])
+        write_events(target, rows[len(rows) - len(rows) % 1000 :])
+        target.execute("COMMIT")
+        target.execute("PRAGMA journal_mode=DELETE")
+    stamp = time.strftime("%Y%m%dT%H%M%SZ", time.gmtime())
+    moved = path.with_name(f"log.damaged-{stamp}.sqlite")
+    for end in ("-wal", "-shm"):
+        if Path(f"{path}{end}").exists():
+            Path(f"{path}{end}").replace(f"{moved}{end}")
+    path.replace(moved)
+    partial.replace(path)
+    return len(rows), moved
+
+
+def _whole(path: Path) -> Iterator[Row]:
+    """The events before the first damaged one."""
+    try:
+        with closing(connect(path, reading=True)) as source:
+            yield from _events(source, path)
+    except (DamagedLog, *_FAULTS):
+        return
+
+
+def connect(path: Path, *, reading: bool = False) -> sqlite3.Connection:
+    fresh = not path.exists()
+    connection = sqlite3.connect(path, isolation_level=None, check_same_thread=False, timeout=10)
+    try:
+        connection.execute("PRAGMA journal_mode=WAL")
+        connection.execute(f"PRAGMA synchronous={_SYNCHRONOUS}")
+        connection.execute("PRAGMA secure_delete=ON")
+        connection.execute("PRAGMA cell_size_check=ON")
+        if reading:
+            connection.execute("PRAGMA query_only=ON")
+        else:
+            _prepare(connection, path)
+            if fresh:
+                _flush_folder(path.parent)
+    except BaseException:
+        connection.close()
+        raise
+    return connection
+
+
+def _prepare(connection: sqlite3.Connection, path: Path) -> None:
+    (version,) = connection.execute("PRAGMA user_version").fetchone()
+    (tables,) = connection.execute("SELECT count(*) FROM sqlite_schema").fetchone()
+    if version == 0 and tables == 0:
+        connection.executescript(f"BEGIN IMMEDIATE; {_SCHEMA} COMMIT;")
+    elif version != FORMAT:
+        raise DamagedLog(f"{path}: found a log of format {version}; expected {FORMAT}")
+
+
+def _flush_folder(folder: Path) -> None:
+    """Let a new file's name last through a power cut, where folders can be opened."""
+    if os.name == "nt":
+        return
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def events_after(connection: sqlite3.Connection, path: Path, after: int, limit: int) -> list[Row]:
+    """The events behind a sequence number, so many at most (-1: all), each as it was written."""
+    return list(_events(connection, path, after, limit))
+
+
+def verified(connection: sqlite3.Connection, path: Path) -> Iterator[Row]:
+    """Every event, after a look at the structure of the database."""
+    (verdict,) = connection.execute("PRAGMA quick_check(1)").fetchone()
+    if verdict != "ok":
+        raise _damaged(path, verdict)
+    yield from _events(connection, path)
+
+
+def _events(
+    connection: sqlite3.Connection, path: Path, after: int = 0, limit: int = -1
+) -> Iterator[Row]:
+    expected = after
+    for *columns, checksum in connection.execute(_EVENTS, (after, limit)):
+        row, expected = Row(*columns), expected + 1
+        if row.sequence != expected:
+            raise _lost(path, expected, f"event {expected} is missing")
+        if row.checksum != checksum or (row.kind != "settings" and row.kind not in BODIES):
+            raise _lost(path, expected, f"event {expected} is not what was written")
+        yield row
+
+
+def _damaged(path: Path, verdict: str) -> DamagedLog:
+    whole = sum(1 for _ in _whole(path))
+    return _lost(path, whole + 1, " ".join(verdict.split())[:200])
+
+
+def _lost(path: Path, first: int, what: str) -> DamagedLog:
+    name = path.parent.name
+    return DamagedLog(
+        f"{path}: the log is damaged: {what}; events 1 to {first - 1} are whole, and "
+        f"'labelgrove serve {path.parent.parent.parent} --recover {name}' keeps them, with the "
+        "damaged file beside them"
+    )
+
+
+@contextmanager
+def refusing_damage(path: Path) -> Iterator[None]:
+    """Turn what SQLite says of a damaged file into one sentence."""
+    try:
+        yield
+    except _FAULTS as error:
+        name = getattr(error, "sqlite_errorname", "SQLITE_CORRUPT")  # none where text is no UTF-8
+        if isinstance(error, sqlite3.OperationalError) and name not in _DAMAGE:
+            raise
+        whole = sum(1 for _ in _whole(path)) if name == "SQLITE_CORRUPT" else 0
+        raise _lost(path, whole + 1, str(error)) from error
+
+
+def write_events(connection: sqlite3.Connection, rows: Sequence[Row]) -> None:
+    """Write events, each with its checksum."""
+    connection.executemany(
+        "INSERT INTO events VALUES (?, ?, ?, ?, ?, ?)", [(*row, row.checksum) for row in rows]
+    )
