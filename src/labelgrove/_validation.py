@@ -284,8 +284,8 @@ def _checked_array(X: Any) -> Any:
     except TypeError as error:
         raise _NotNumbers(f"X: {error}") from error
     except ValueError as error:
-        first, *_ = str(error).splitlines()  # numbers may follow
-        raise DataError(f"X: {first}") from error
+        lines = str(error).splitlines()  # between the first and the last there may be numbers
+        raise DataError(f"X: {' '.join(lines[:1] + lines[1:][-1:])}") from error
 
 
 def _as_float32(data: Any) -> npt.NDArray[np.float32]:
