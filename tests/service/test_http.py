@@ -5,6 +5,8 @@ from __future__ import annotations
 import errno
 import socket
 import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -255,6 +257,28 @@ def test_a_project_is_removed_whatever_was_asked_of_it(
     for one in asking:
         one.join(30)
     assert not removed.is_alive() and service.names() == []
+
+
+def test_who_comes_while_a_project_is_removed_finds_none(service: Service) -> None:
+    with ThreadPoolExecutor(3) as threads:
+        with service.using("demo"):
+            removed = threads.submit(service.delete, "demo")
+            while "demo" not in service._busy:
+                time.sleep(0.001)
+            late = [threads.submit(service.enter, "demo"), threads.submit(service.delete, "demo")]
+            time.sleep(0.05)  # so that they have looked for it, and wait
+        removed.result()
+        for one in late:
+            with pytest.raises(Problem, match="no project 'demo'"):
+                one.result()
+
+
+def test_lists_leave_out_what_is_removed_meanwhile(
+    client: TestClient, service: Service, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(service, "names", lambda: ["demo", "gone"])
+    assert [one["project_id"] for one in client.get("/v1/projects").json()["projects"]] == ["demo"]
+    assert [one["vocab_id"] for one in client.get("/v1/vocabs").json()["vocabs"]] == ["demo"]
 
 
 def test_a_snapshot_on_a_full_disk_is_refused(

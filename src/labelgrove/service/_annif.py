@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import secrets
 from datetime import UTC, datetime
+from http import HTTPStatus
 from typing import Annotated, Any
 
 from msgspec import Meta, Struct
@@ -176,20 +177,26 @@ async def show_info(_: Call) -> Info:
 
 
 async def list_projects(call: Call) -> Projects:
-    return Projects([await _about(call, name) for name in call.service.names()])
+    return Projects(await _about_all(call))
 
 
 async def list_vocabs(call: Call) -> Vocabularies:
-    about = [await _about(call, name) for name in call.service.names()]
-    return Vocabularies([one.vocab for one in about if one.vocab is not None])
+    return Vocabularies([one.vocab for one in await _about_all(call) if one.vocab is not None])
 
 
 async def show_project(call: Call) -> ProjectInfo:
     return project_info(await call.project())
 
 
-async def _about(call: Call, name: str) -> ProjectInfo:
-    return await asyncio.to_thread(_look, call, name)
+async def _about_all(call: Call) -> list[ProjectInfo]:
+    found = []
+    for name in call.service.names():
+        try:
+            found.append(await asyncio.to_thread(_look, call, name))
+        except Problem as problem:
+            if problem.status != HTTPStatus.NOT_FOUND:  # removed since the names were read
+                raise
+    return found
 
 
 def _look(call: Call, name: str) -> ProjectInfo:

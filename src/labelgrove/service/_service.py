@@ -172,11 +172,12 @@ class Service:
 
     def delete(self, name: str) -> None:
         """Remove a project with all that it has learnt."""
-        folder = self._existing(name)
+        self._existing(name)
         held = self._open.get(name)
         if held is not None:
             held.stop_building()  # who waits for that uses the project
         with self._alone(name):
+            folder = self._existing(name)  # while we waited, another may have removed it
             project = self._open.pop(name, None)
             if project is not None:
                 project.close()
@@ -213,9 +214,9 @@ class Service:
     def enter(self, name: str) -> Project:
         """The project, which stays in memory until it is left."""
         while (project := self.held_now(name)) is None:
-            folder = self._existing(name)
             with self._alone(name, unused=False):
                 if name not in self._open:
+                    folder = self._existing(name)
                     self._keep(name, Project(folder, following=self.leader is not None))
         self._make_room()
         return project
