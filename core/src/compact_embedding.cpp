@@ -138,7 +138,7 @@ CompactEmbedding::Size CompactEmbedding::size() const {
   size.model_bytes = features_.bytes() + of_features_.numbers.size() + of_nodes_.numbers.size() +
                      (of_features_.scale.size() + of_nodes_.scale.size() + biases_.size()) * sizeof(float);
   for (NodeId v = 0; v < tree_.size(); ++v) {
-    size.model_bytes += sizeof(TreeNode) + tree_[v].children.capacity() * sizeof(NodeId) + 2 * sizeof(void*);
+    size.model_bytes += sizeof(TreeNode) + tree_[v].children.bytes() + 2 * sizeof(void*);
     if (owned_[v] != nullptr) size.model_bytes += sizeof(PackedBlock);
   }
   return size;

@@ -256,7 +256,7 @@ CompactPlt::Size CompactPlt::size() const {
                      sizeof(float) * (a.biases.size() + a.scales.size());
   for (const CompactTree& one : trees_) {
     for (NodeId v = 0; v < one.tree().size(); ++v) {
-      size.model_bytes += sizeof(TreeNode) + one.tree()[v].children.capacity() * sizeof(NodeId) + 2 * sizeof(void*);
+      size.model_bytes += sizeof(TreeNode) + one.tree()[v].children.bytes() + 2 * sizeof(void*);
       if (one.block(v) != nullptr) {
         size.weights += one.block(v)->weights();
         size.model_bytes += sizeof(CompactBlock);

@@ -74,7 +74,7 @@ EmbeddingPlt::Size EmbeddingPlt::size() const {
   size.model_bytes = examples_.bytes() + memory_.bytes() + features_.bytes() +
                      (vectors_.capacity() + squares_.capacity()) * sizeof(float);
   for (NodeId v = 0; v < tree_.size(); ++v) {
-    size.model_bytes += sizeof(TreeNode) + tree_[v].children.capacity() * sizeof(NodeId);
+    size.model_bytes += sizeof(TreeNode) + tree_[v].children.bytes();
     if (blocks_[v] == nullptr) continue;
     size.weights += std::uint64_t{blocks_[v]->vectors()} * (options_.dimension + 1);
     size.model_bytes += blocks_[v]->bytes();

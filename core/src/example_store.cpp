@@ -21,14 +21,12 @@ ExampleId ExampleStore::add(const Features& x, double scale, float weight) {
   Slot& slot = this->slot(id);
   slot.size = x.size;
   slot.weight = weight;
-  slot.values = std::make_unique<float[]>(x.size);
-  std::transform(x.values, x.values + x.size, slot.values.get(), [scale](float value) { return scaled(value, scale); });
-  if (is_dense(x)) {
-    count_to(x.size);
-  } else {
-    slot.ids = std::make_unique<FeatureId[]>(x.size);
-    std::copy_n(x.ids, x.size, slot.ids.get());
-  }
+  slot.has_ids = !is_dense(x);
+  slot.values = std::make_unique<float[]>(x.size * std::size_t{slot.has_ids ? 2U : 1U});
+  float* ids = std::transform(x.values, x.values + x.size, slot.values.get(),
+                              [scale](float value) { return scaled(value, scale); });
+  if (slot.has_ids) std::copy_n(x.ids, x.size, reinterpret_cast<FeatureId*>(ids));
+  else count_to(x.size);
   slot.vacant.store(false, std::memory_order_relaxed);
   slot.references.store(1, std::memory_order_relaxed);
   bytes_.fetch_add(payload(slot), std::memory_order_relaxed);
@@ -64,7 +62,10 @@ ExampleId ExampleStore::vacant_slot() {
 
 Features ExampleStore::view(ExampleId id) const {
   const Slot& slot = this->slot(id);
-  return {slot.ids ? slot.ids.get() : counting_.load(std::memory_order_acquire), slot.values.get(), slot.size};
+  const float* values = slot.values.get();
+  const auto* ids =
+      slot.has_ids ? reinterpret_cast<const FeatureId*>(values + slot.size) : counting_.load(std::memory_order_acquire);
+  return {ids, values, slot.size};
 }
 
 void ExampleStore::release(ExampleId id) {
@@ -72,7 +73,6 @@ void ExampleStore::release(ExampleId id) {
   if (slot.references.fetch_sub(1, std::memory_order_acq_rel) != 1) return;
   bytes_.fetch_sub(payload(slot), std::memory_order_relaxed);
   live_.fetch_sub(1, std::memory_order_relaxed);
-  slot.ids.reset();
   slot.values.reset();
   released_.fetch_add(1, std::memory_order_relaxed);
   slot.vacant.store(true, std::memory_order_release);

@@ -149,7 +149,7 @@ bool GroveSearcher::advance(Scored& next) {
   stats_.depth = std::max(stats_.depth, depth);
   const float others = bound_of_others(t);
   const float shares = kRounded * static_cast<float>(fronts_.size());
-  const std::vector<NodeId>& children = tree[top.node].children;
+  const auto& children = tree[top.node].children;
   for (std::size_t i = 0; i < children.size(); ++i) {
     const NodeId child = children[i];
     const float product = top.probability * front->probabilities[top.node][i];

@@ -7,7 +7,7 @@
 namespace labelgrove {
 
 LabelTree::LabelTree() : nodes_(2) {
-  nodes_[kAboveRoot].children = {kRoot};
+  nodes_[kAboveRoot].children.push_back(kRoot);
   nodes_[kAboveRoot].leaf_children = 1;
   nodes_[kRoot].parent = kAboveRoot;
 }
@@ -104,7 +104,8 @@ NodeId LabelTree::insert_node(NodeId v) {
     --parent.leaf_children;
     parent.silent_children -= node.silent ? 1 : 0;
   }
-  node.children = {inserted};
+  node.children.release();
+  node.children.push_back(inserted);
   node.leaf_children = below.is_leaf() ? 1 : 0;
   node.silent_children = below.silent ? 1 : 0;
   node.label = kNone;

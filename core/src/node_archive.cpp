@@ -107,10 +107,11 @@ void append(std::vector<T>& to, std::span<const T> numbers) {
 
 void save_tree(ArrayWriter& out, const LabelTree& tree, const TreeCounters& counters) {
   const NodeId n = tree.size();
-  auto parents = out.u32("tree.parent", n);
-  auto labels = out.u32("tree.label", n);
-  auto silent = out.bytes("tree.silent", n);
-  tree.store(parents, labels, silent);
+  const auto node = [&tree](std::size_t v) -> const TreeNode& { return tree[static_cast<NodeId>(v)]; };
+  out.u32("tree.parent", n, one_by_one<NodeId>(n, [node](std::size_t v, auto& to) { to.push_back(node(v).parent); }));
+  out.u32("tree.label", n, one_by_one<LabelId>(n, [node](std::size_t v, auto& to) { to.push_back(node(v).label); }));
+  out.bytes("tree.silent", n,
+            one_by_one<std::uint8_t>(n, [node](std::size_t v, auto& to) { to.push_back(node(v).silent ? 1 : 0); }));
   auto numbers = out.u64("counters", 3);
   numbers[0] = tree.label_count();
   numbers[1] = counters.examples;
@@ -134,25 +135,31 @@ TreeCounters saved_counters(const ArrayReader& saved) {
 void save_blocks(ArrayWriter& out, std::span<const NodeId> nodes, std::span<const RowBlock* const> blocks,
                  const LearnerOptions& learner, bool for_prediction) {
   std::ranges::copy(nodes, out.u32("block.node", nodes.size()).begin());
-  auto sizes = out.u32("block.features", nodes.size());
-  auto thetas = out.bytes("block.theta", nodes.size());
-  auto updates = out.u64("block.updates", nodes.size());
+  const auto all = std::make_shared<const std::vector<const RowBlock*>>(blocks.begin(), blocks.end());
+  const auto one_each = [&all]<typename T>(T, auto number) {
+    return by_item<T>(all, [number](const RowBlock* block, auto& to) { to.push_back(number(*block)); });
+  };
+  constexpr std::uint32_t kNumber = 0;
+  out.u32("block.features", nodes.size(),
+          one_each(kNumber, [](const RowBlock& block) { return block.features().size(); }));
+  out.bytes("block.theta", nodes.size(), one_each(std::uint8_t{0}, [for_prediction](const RowBlock& block) {
+              return static_cast<std::uint8_t>(block.has_theta() && !for_prediction ? 1 : 0);
+            }));
+  out.u64("block.updates", nodes.size(),
+          one_each(std::uint64_t{0}, [](const RowBlock& block) { return block.updates(); }));
   const auto columns_of = [for_prediction](const RowBlock& block) {
     return for_prediction ? block.children() : block.columns();
   };
   const bool shared = std::ranges::any_of(blocks, [](const RowBlock* block) { return block->shares_rows(); });
-  auto rows = shared ? out.u32("block.rows", nodes.size()) : std::span<std::uint32_t>();
+  if (shared) {
+    out.u32("block.rows", nodes.size(), one_each(kNumber, [](const RowBlock& block) { return block.rows(); }));
+  }
   std::size_t features = 0;
   std::size_t cells = 0;
-  for (std::size_t i = 0; i < nodes.size(); ++i) {
-    sizes[i] = blocks[i]->features().size();
-    thetas[i] = blocks[i]->has_theta() && !for_prediction ? 1 : 0;
-    updates[i] = blocks[i]->updates();
-    features += sizes[i];
-    if (shared) rows[i] = blocks[i]->rows();
-    cells += std::size_t{blocks[i]->rows()} * columns_of(*blocks[i]);
+  for (const RowBlock* block : blocks) {
+    features += block->features().size();
+    cells += std::size_t{block->rows()} * columns_of(*block);
   }
-  const auto all = std::make_shared<const std::vector<const RowBlock*>>(blocks.begin(), blocks.end());
   out.u32("weights.feature", features,
           by_item<FeatureId>(all, [](const RowBlock* block, auto& to) { append(to, block->features().features()); }));
   if (shared) {
@@ -285,16 +292,17 @@ void load_blocks(const ArrayReader& saved, const LabelTree& tree, const LearnerO
 // --- memories --------------------------------------------------------------------------------------------------------
 
 void save_examples(ArrayWriter& out, std::shared_ptr<const std::vector<ExampleId>> ids, const ExampleStore& examples) {
-  auto lengths = out.u32("example.features", ids->size());
-  auto dense = out.bytes("example.dense", ids->size());
+  out.u32("example.features", ids->size(),
+          by_item<std::uint32_t>(ids, [&examples](ExampleId id, auto& to) { to.push_back(examples.view(id).size); }));
+  out.bytes("example.dense", ids->size(), by_item<std::uint8_t>(ids, [&examples](ExampleId id, auto& to) {
+              to.push_back(is_dense(examples.view(id)) ? 1 : 0);
+            }));
   std::size_t features = 0;
   std::size_t values = 0;
-  for (std::size_t i = 0; i < ids->size(); ++i) {
-    const Features x = examples.view((*ids)[i]);
-    lengths[i] = x.size;
-    dense[i] = is_dense(x) ? 1 : 0;
+  for (const ExampleId id : *ids) {
+    const Features x = examples.view(id);
     values += x.size;
-    features += dense[i] != 0 ? 0 : x.size;
+    features += is_dense(x) ? 0 : x.size;
   }
   out.u32("example.feature", features, by_item<FeatureId>(ids, [&examples](ExampleId id, auto& to) {
             const Features x = examples.view(id);
@@ -345,18 +353,14 @@ std::size_t load_examples(const ArrayReader& saved, const std::function<void(con
 }
 
 void save_memories(ArrayWriter& out, std::span<const NodeId> nodes, const NodeLearners& learners) {
-  auto reached = out.u64("memory.reached", nodes.size());
-  auto sizes = out.u32("memory.size", nodes.size());
   std::size_t entries = 0;
   std::size_t positives = 0;
   std::vector<std::uint32_t> number;  // by example, in order of first mention: the same for the same state
   auto mentioned = std::make_shared<std::vector<ExampleId>>();
-  auto memories = std::make_shared<std::vector<const ReplayMemory*>>();
-  for (std::size_t i = 0; i < nodes.size(); ++i) {
-    const ReplayMemory& memory = learners.memory(nodes[i]);
-    memories->push_back(&memory);
-    reached[i] = memory.reached();
-    sizes[i] = static_cast<std::uint32_t>(memory.size());
+  const auto all = std::make_shared<std::vector<const ReplayMemory*>>();
+  for (const NodeId v : nodes) {
+    const ReplayMemory& memory = learners.memory(v);
+    all->push_back(&memory);
     entries += memory.size();
     for (std::size_t e = 0; e < memory.size(); ++e) {
       positives += memory.positives(e).size();
@@ -367,8 +371,15 @@ void save_memories(ArrayWriter& out, std::span<const NodeId> nodes, const NodeLe
       mentioned->push_back(example);
     }
   }
+  const std::shared_ptr<const std::vector<const ReplayMemory*>> memories = all;
+  out.u64("memory.reached", nodes.size(), by_item<std::uint64_t>(memories, [](const ReplayMemory* memory, auto& to) {
+            to.push_back(memory->reached());
+          }));
+  out.u32("memory.size", nodes.size(), by_item<std::uint32_t>(memories, [](const ReplayMemory* memory, auto& to) {
+            to.push_back(static_cast<std::uint32_t>(memory->size()));
+          }));
   const auto for_each_entry = [&](auto part) {
-    return by_item<std::uint32_t, const ReplayMemory*>(memories, [part](const ReplayMemory* memory, auto& to) {
+    return by_item<std::uint32_t>(memories, [part](const ReplayMemory* memory, auto& to) {
       for (std::size_t e = 0; e < memory->size(); ++e) part(*memory, e, to);
     });
   };

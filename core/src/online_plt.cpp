@@ -229,7 +229,7 @@ OnlinePlt::Size OnlinePlt::size() const {
   Size size;
   size.model_bytes = learners_.block_bytes();
   for (NodeId v = 0; v < tree_.size(); ++v) {
-    size.model_bytes += sizeof(TreeNode) + tree_[v].children.capacity() * sizeof(NodeId);
+    size.model_bytes += sizeof(TreeNode) + tree_[v].children.bytes();
     const RowBlock* own = block(v);
     if (own == nullptr) continue;
     size.weights += std::uint64_t{own->rows()} * own->columns();

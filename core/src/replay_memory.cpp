@@ -9,15 +9,11 @@ ReplayMemory::Entry ReplayMemory::make_entry(ExampleId example, std::span<const 
   const auto count = static_cast<std::uint32_t>(positives.size());
   if (count == 1) return {example, 1, positives[0]};
   const auto place = static_cast<std::uint32_t>(pool_.size());
-  for (const std::uint32_t positive : positives) {
-    grow_a_little(pool_);
-    pool_.push_back(positive);
-  }
+  for (const std::uint32_t positive : positives) pool_.push_back(positive);
   return {example, count, place};
 }
 
 void ReplayMemory::append(ExampleId example, std::span<const std::uint32_t> positives) {
-  grow_a_little(entries_);
   entries_.push_back(make_entry(example, positives));
 }
 
@@ -39,7 +35,7 @@ ExampleId ReplayMemory::offer(std::uint64_t seed, std::uint64_t capacity, Exampl
   Entry& entry = entries_[place];
   if (entry.count > 1) pool_waste_ += entry.count;
   const ExampleId evicted = std::exchange(entry, make_entry(example, positives)).example;
-  if (pool_waste_ * 8 > pool_.size()) compact();
+  if (pool_waste_ > pool_.size() / 8) compact();
   return evicted;
 }
 
@@ -64,8 +60,8 @@ void ReplayMemory::forget_child(std::uint32_t child) {
       if (entry.place == child) entry = {entry.example, 0, 0};
       continue;
     }
-    const auto begin = pool_.begin() + entry.place;
-    const auto end = begin + entry.count;
+    std::uint32_t* const begin = pool_.begin() + entry.place;
+    std::uint32_t* const end = begin + entry.count;
     if (std::remove(begin, end, child) == end) continue;
     ++pool_waste_;
     --entry.count;
@@ -74,7 +70,7 @@ void ReplayMemory::forget_child(std::uint32_t child) {
       entry.place = *begin;
     }
   }
-  if (pool_waste_ * 8 > pool_.size()) compact();
+  if (pool_waste_ > pool_.size() / 8) compact();
 }
 
 ReplayMemory ReplayMemory::parent_memory() const {
@@ -88,12 +84,12 @@ ReplayMemory ReplayMemory::parent_memory() const {
 void ReplayMemory::compact() {
   std::size_t needed = 0;
   for (const Entry& entry : entries_) needed += entry.count == 1 ? 0 : entry.count;
-  std::vector<std::uint32_t> pool;
+  ThinVector<std::uint32_t> pool;
   pool.reserve(needed);
   for (Entry& entry : entries_) {
     if (entry.count == 1) continue;
     const auto place = static_cast<std::uint32_t>(pool.size());
-    pool.insert(pool.end(), pool_.begin() + entry.place, pool_.begin() + entry.place + entry.count);
+    for (std::uint32_t i = 0; i < entry.count; ++i) pool.push_back(pool_[entry.place + i]);
     entry.place = place;
   }
   pool_ = std::move(pool);

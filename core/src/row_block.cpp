@@ -67,9 +67,10 @@ void RowBlock::predict(const Features& x, Workspace& work, float* probabilities)
 }
 
 bool RowBlock::inherited_row(FeatureId feature, std::vector<float>& sums, float* weights) const {
-  const CompactBlock* from = inherited_.block;
-  if (from == nullptr || !from->row(feature, sums, weights)) return false;
-  for (const std::uint32_t child : inherited_.replaced) weights[child] = 0.0F;
+  if (inherited() == nullptr) return false;
+  const CompactBlock* from = inherited()->block;
+  if (!from->row(feature, sums, weights)) return false;
+  for (const std::uint32_t child : inherited()->replaced) weights[child] = 0.0F;
   if (children() > from->children()) std::fill(weights + from->children(), weights + children(), 0.0F);
   // As the row will have them.
   for (std::uint32_t c = 0; halves_ && c < children(); ++c) weights[c] = widened(rounded(weights[c], kToNearest));
@@ -101,7 +102,7 @@ LinearBlock RowBlock::linear() const {
   const auto known = map_.features();
   LinearBlock all{Link::logistic, margin_scale(), children(), {known.begin(), known.end()}, {}};
   if (inherited() != nullptr) {
-    std::ranges::copy_if(inherited_.block->features(), std::back_inserter(all.features),
+    std::ranges::copy_if(inherited()->block->features(), std::back_inserter(all.features),
                          [this](FeatureId feature) { return map_.find(feature) == kNone; });
   }
   all.weights.reserve((all.features.size() + 1) * children());
@@ -123,8 +124,8 @@ StoredBlock::StoredBlock(const LearnerOptions& options, const BlockView& stored)
     : RowBlock(options, stored.children, false, stored.updates, stored.weights.small != nullptr) {
   map_.reserve(stored.features.size());
   shares_rows_ = !stored.places.empty();
-  places_ = stored.places;
-  shares_ = stored.shares;
+  places_ = stored.places.data();
+  shares_ = stored.shares.data();
   for (std::uint32_t feature = 0; feature < stored.features.size(); ++feature) {
     const std::uint32_t row = shares_rows_ ? places_[feature] : feature + 1;
     map_.put(stored.features[feature], (row & kSharedRow) != 0 ? feature | kSharedRow : row);
@@ -134,7 +135,7 @@ StoredBlock::StoredBlock(const LearnerOptions& options, const BlockView& stored)
                   : reinterpret_cast<const std::byte*>(stored.weights.floats);
   stride_ = columns_;
   row_bytes_ = columns_ * number_bytes();
-  inherited_ = stored.inherited;
+  if (stored.inherited.block != nullptr) inherited_.make() = stored.inherited;
 }
 
 }  // namespace labelgrove

@@ -54,7 +54,7 @@ SiblingBlock::SiblingBlock(const LearnerOptions& options, std::uint32_t children
 SiblingBlock::SiblingBlock(const LearnerOptions& options, const BlockView& stored)
     : SiblingBlock(options, stored.children, stored.theta) {
   updates_ = stored.updates;
-  inherited_ = stored.inherited;
+  if (stored.inherited.block != nullptr) inherited_.make() = stored.inherited;
   map_.reserve(stored.features.size());
   for (std::uint32_t feature = 0; feature < stored.features.size(); ++feature) {
     Place at{.row = feature + 1};
@@ -75,10 +75,11 @@ SiblingBlock::SiblingBlock(const LearnerOptions& options, const BlockView& store
 }
 
 std::size_t SiblingBlock::bytes() const {
-  return map_.bytes() + own_places_.capacity() * sizeof(own_places_[0]) +
-         own_shares_.capacity() * sizeof(own_shares_[0]) + members_.capacity() * sizeof(members_[0]) +
-         storage_.bytes(floats_of(rows())) + inherited_.replaced.capacity() * sizeof(std::uint32_t) +
-         sizeof(SiblingBlock);
+  const std::size_t inherited = this->inherited() != nullptr
+                                    ? sizeof(Inherited) + this->inherited()->replaced.capacity() * sizeof(std::uint32_t)
+                                    : 0;
+  return map_.bytes() + own_places_.bytes() + own_shares_.bytes() + members_.bytes() +
+         storage_.bytes(floats_of(rows())) + inherited + sizeof(SiblingBlock);
 }
 
 // --- columns ---------------------------------------------------------------------------------------------------------
@@ -157,9 +158,10 @@ void SiblingBlock::add_leaf() {
 
 void SiblingBlock::reset_child(std::uint32_t child) {
   copy_column(columns_ - 1, child, true);
-  if (inherited() == nullptr || child >= inherited_.block->children()) return;
-  const auto at = std::ranges::lower_bound(inherited_.replaced, child);
-  if (at == inherited_.replaced.end() || *at != child) inherited_.replaced.insert(at, child);
+  Inherited* from = inherited_.get();
+  if (from == nullptr || child >= from->block->children()) return;
+  const auto at = std::ranges::lower_bound(from->replaced, child);
+  if (at == from->replaced.end() || *at != child) from->replaced.insert(at, child);
 }
 
 void SiblingBlock::drop_theta() {
@@ -183,12 +185,13 @@ SiblingBlock SiblingBlock::parent_block() const {
   parent.own_shares_ = own_shares_;
   parent.vacant_ = vacant_;
   parent.members_ = members_;
-  parent.places_ = parent.own_places_;
-  parent.shares_ = parent.own_shares_;
+  parent.places_ = parent.own_places_.data();
+  parent.shares_ = parent.own_shares_.data();
   parent.inherited_ = inherited_;
   if (inherited() != nullptr) {  // theta has nothing from the batch model but its state
-    parent.inherited_.replaced.resize(inherited_.block->children());
-    std::iota(parent.inherited_.replaced.begin(), parent.inherited_.replaced.end(), 0U);
+    auto& replaced = parent.inherited_.get()->replaced;
+    replaced.resize(inherited()->block->children());
+    std::iota(replaced.begin(), replaced.end(), 0U);
   }
   parent.reserve_rows(rows());
   parent.row_count_ = rows();
@@ -202,8 +205,8 @@ SiblingBlock SiblingBlock::parent_block() const {
 }
 
 void SiblingBlock::restore_inherited() {
-  const CompactBlock* from = inherited_.block;
-  if (from == nullptr) return;
+  if (inherited() == nullptr) return;
+  const CompactBlock* from = inherited()->block;
   Workspace work;
   for (const FeatureId feature : from->features()) take_over(feature, work);
   work.inherited.resize(inherited_width());
@@ -215,7 +218,7 @@ void SiblingBlock::restore_inherited() {
     }
     copy<BFloat16>(from->bias(), 0, from->children(), row<Number>(0));
   });
-  inherited_ = {};
+  inherited_.reset();
 }
 
 // --- forgetting ------------------------------------------------------------------------------------------------------
@@ -226,7 +229,7 @@ namespace {
 // the list of features; in places and shares. Vectors have an eighth to spare.
 constexpr std::uint64_t kBytesOfFeature = 24 + 5 + 9;
 constexpr std::uint64_t kBytesOfMembers = 5;
-constexpr std::uint64_t kBytesOfBlock = 768;
+constexpr std::uint64_t kBytesOfBlock = 576;
 constexpr std::uint64_t kPageOfRows = 4096;
 constexpr std::uint64_t kSteepest = 4;
 
@@ -249,7 +252,7 @@ std::uint64_t SiblingBlock::row_bytes(std::size_t columns) const {
 
 std::uint64_t SiblingBlock::most_bytes(std::uint64_t features, std::uint64_t rows, std::uint64_t row_bytes) const {
   return kBytesOfBlock + features * kBytesOfFeature + rows * kBytesOfMembers + most_bytes_of_rows(rows * row_bytes) +
-         inherited_.replaced.size() * sizeof(std::uint32_t);
+         (inherited() != nullptr ? sizeof(Inherited) + inherited()->replaced.size() * sizeof(std::uint32_t) : 0);
 }
 
 std::uint64_t SiblingBlock::growth(std::size_t columns) const {
@@ -295,10 +298,10 @@ void SiblingBlock::forget(std::uint32_t worth) {
     places.push_back(at);
   }
   map_ = FeatureMap();
-  places_ = own_places_ = std::vector<std::uint32_t>();  // = {} would keep the memory
-  shares_ = own_shares_ = std::vector<float>();
+  own_places_.release();
+  own_shares_.release();
   vacant_ = kNone;
-  members_ = std::vector<std::uint32_t>();
+  members_.release();
   map_.reserve(features.size());
   for (std::size_t i = 0; i < features.size(); ++i) put_place(features[i], places[i]);
   row_count_ = n;
@@ -354,7 +357,7 @@ void SiblingBlock::take_over(FeatureId feature, Workspace& work) {
   const std::uint32_t own = start_row();
   by_type([&]<typename Number>(Number) {
     copy<BFloat16>(work.inherited.data(), 0, children(), row<Number>(own));
-    if (state_) std::fill_n(states<Number>(own), columns_, nearest<StateOf<Number>>(inherited_.state));
+    if (state_) std::fill_n(states<Number>(own), columns_, nearest<StateOf<Number>>(inherited()->state));
   });
   put_place(feature, {.row = own});
 }
@@ -367,19 +370,14 @@ std::uint32_t SiblingBlock::put_place(FeatureId feature, Place place) {
     if (vacant_ != kNone) {
       at = std::exchange(vacant_, own_places_[vacant_]);
     } else {
-      grow_a_little(own_places_);
-      grow_a_little(own_shares_);
       own_places_.push_back(0);
       own_shares_.push_back(0.0F);
-      places_ = own_places_;
-      shares_ = own_shares_;
+      places_ = own_places_.data();
+      shares_ = own_shares_.data();
     }
     own_places_[at] = place.row;
     own_shares_[at] = place.share;
-    while (members_.size() <= place.row) {
-      grow_a_little(members_);
-      members_.push_back(0);
-    }
+    while (members_.size() <= place.row) members_.push_back(0);
     ++members_[place.row];
     in_map = at | kSharedRow;
   }

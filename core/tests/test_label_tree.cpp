@@ -72,7 +72,7 @@ Below check_node(const LabelTree& tree, NodeId v, std::set<NodeId>& reached) {
 void check_invariants(const LabelTree& tree) {
   REQUIRE(tree.size() >= 2);
   CHECK_EQ(tree[kAboveRoot].parent, kNone);
-  CHECK(tree[kAboveRoot].children == std::vector<NodeId>{kRoot});
+  CHECK(std::ranges::equal(tree[kAboveRoot].children, std::vector<NodeId>{kRoot}));
   std::set<NodeId> reached;
   const Below all = check_node(tree, kAboveRoot, reached);
   CHECK_EQ(reached.size(), tree.size());
@@ -93,7 +93,7 @@ void check_same(const LabelTree& a, const LabelTree& b) {
   REQUIRE(a.size() == b.size());
   CHECK_EQ(a.label_count(), b.label_count());
   for (NodeId v = 0; v < a.size(); ++v) {
-    CHECK(a[v].children == b[v].children);
+    CHECK(std::ranges::equal(a[v].children, b[v].children));
     CHECK_EQ(a[v].label, b[v].label);
     CHECK_EQ(a[v].silent, b[v].silent);
     CHECK_EQ(a[v].slot, b[v].slot);
@@ -126,7 +126,7 @@ TEST("label tree: a leaf that is inserted under takes label and place over") {
   CHECK_EQ(tree.label_count(), 8U);
   const NodeId below = tree.insert_node(kRoot);
   CHECK_EQ(below, 2U);
-  CHECK(tree[kRoot].children == std::vector<NodeId>{below});
+  CHECK(std::ranges::equal(tree[kRoot].children, std::vector<NodeId>{below}));
   CHECK_EQ(tree.leaf_of(7), below);
   CHECK_EQ(tree[kRoot].label, kNone);
   CHECK_EQ(tree.depth_of(below), 1U);
@@ -135,10 +135,10 @@ TEST("label tree: a leaf that is inserted under takes label and place over") {
 
 TEST("label tree: an inner node that is inserted under hands its children down, in order") {
   LabelTree tree = small_tree();
-  const std::vector<NodeId> children = tree[kRoot].children;
+  const auto children = tree[kRoot].children;
   const NodeId below = tree.insert_node(kRoot);
-  CHECK(tree[kRoot].children == std::vector<NodeId>{below});
-  CHECK(tree[below].children == children);
+  CHECK(std::ranges::equal(tree[kRoot].children, std::vector<NodeId>{below}));
+  CHECK(std::ranges::equal(tree[below].children, children));
   CHECK_EQ(tree[below].silent_children, 1U);
   CHECK_EQ(tree[kRoot].silent_children, 0U);
   check_invariants(tree);
@@ -218,7 +218,7 @@ TEST("label tree: any numbering of a given tree will do, as long as the root is 
   // 1 -> {5, 2}, 5 -> {3, 4}; children are in order of their numbers.
   const LabelTree tree = Arrays({kNone, 0, 1, 5, 5, 1}, {kNone, kNone, 2, 0, 1, kNone}, 4).tree();
   check_invariants(tree);
-  CHECK(tree[kRoot].children == (std::vector<NodeId>{2, 5}));
+  CHECK(std::ranges::equal(tree[kRoot].children, std::vector<NodeId>{2, 5}));
   CHECK_EQ(tree.depth_of(4), 2U);
   CHECK_EQ(tree.label_count(), 4U);
   CHECK_EQ(tree.leaf_of(3), kNone);

@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <cmath>
 #include <set>
 #include <stdexcept>
@@ -34,7 +35,7 @@ std::vector<float> classifiers(const OnlinePlt& model, NodeId v) {
 void check_same_classifiers(const OnlinePlt& model, const OnlinePlt& other) {
   REQUIRE(model.tree().size() == other.tree().size());
   for (NodeId v = 0; v < model.tree().size(); ++v) {
-    REQUIRE(model.tree()[v].children == other.tree()[v].children);
+    REQUIRE(std::ranges::equal(model.tree()[v].children, other.tree()[v].children));
     if (model.tree()[v].is_leaf()) continue;
     CHECK(std::ranges::equal(model.block(v)->features().features(), other.block(v)->features().features()));
     CHECK(same_bits(classifiers(model, v), classifiers(other, v)));

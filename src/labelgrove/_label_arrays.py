@@ -39,7 +39,7 @@ def names_to_arrays(names: Names) -> dict[str, Names]:
     if not names.size:
         return {}
     if names.dtype != object:
-        return {INTS: names.copy()}
+        return {INTS: names}
     encoded = [name.encode() for name in names.tolist()]
     offsets = np.zeros(len(encoded) + 1, np.uint64)
     np.cumsum(np.fromiter(map(len, encoded), np.uint64, len(encoded)), out=offsets[1:])
@@ -82,10 +82,11 @@ def labels_from_arrays(
 
 
 def _certainly_differ(names: Names) -> bool:
-    keys = names
+    keys = names.copy()
     if names.dtype == object:
         keys = np.fromiter(map(hash, names), np.int64, len(names))
-    return len(np.unique(keys)) == len(keys)
+    keys.sort()
+    return not (keys[1:] == keys[:-1]).any()
 
 
 def names_from_arrays(arrays: Mapping[str, Names]) -> Names:

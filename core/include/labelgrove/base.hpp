@@ -41,10 +41,4 @@ inline double unit_scale(const Features& x) {
   return square > 0.0 ? 1.0 / std::sqrt(square) : 1.0;
 }
 
-// Room for one more, and for an eighth to spare, where there are many vectors.
-template <typename T>
-void grow_a_little(std::vector<T>& values) {
-  if (values.size() == values.capacity()) values.reserve(values.size() + values.size() / 8 + 4);
-}
-
 }  // namespace labelgrove

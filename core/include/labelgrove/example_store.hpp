@@ -41,20 +41,20 @@ class ExampleStore {
 
  private:
   struct Slot {
-    std::unique_ptr<FeatureId[]> ids;  // null where the ids are 0, 1, 2, …
-    std::unique_ptr<float[]> values;
+    std::unique_ptr<float[]> values;  // and the ids behind them, unless these are 0, 1, 2, …
     std::uint32_t size = 0;
     float weight = 1.0F;
     std::atomic<std::uint32_t> references{0};
+    bool has_ids = false;
     std::atomic<bool> vacant{false};
   };
-  // The last chunk may be empty but for one slot, and an eighth of the slots in use vacant; two arrays have headers.
-  static constexpr std::uint64_t kBytesOfSlot = sizeof(Slot) * 3 / 2 + 32;
+  // The last chunk may be empty but for one slot, and an eighth of the slots in use vacant; an array has a header.
+  static constexpr std::uint64_t kBytesOfSlot = sizeof(Slot) * 3 / 2 + 16;
   // Slots from 2^(kFirstBits + k) - 2^kFirstBits on are in four chunks of 2^(kFirstBits + k - 2) each.
   static constexpr unsigned kFirstBits = 10;
 
   static std::size_t payload(const Slot& slot) {
-    return slot.size * (sizeof(float) + (slot.ids ? sizeof(FeatureId) : 0));
+    return std::size_t{slot.size} * (sizeof(float) + (slot.has_ids ? sizeof(FeatureId) : 0));
   }
   struct Position {
     std::size_t chunk;

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "labelgrove/base.hpp"
+#include "labelgrove/thin_vector.hpp"
 
 namespace labelgrove {
 
@@ -24,7 +25,7 @@ struct TreeNode {
   std::uint32_t live = 0;    // labels at or below that may be predicted
   std::uint32_t leaf_children = 0;
   std::uint32_t silent_children = 0;
-  std::vector<NodeId> children;
+  ThinVector<NodeId> children;
 
   bool is_leaf() const { return children.empty(); }
   // All children are leaves.

@@ -13,6 +13,7 @@
 #include "labelgrove/base.hpp"
 #include "labelgrove/example_store.hpp"
 #include "labelgrove/hash.hpp"
+#include "labelgrove/thin_vector.hpp"
 
 namespace labelgrove {
 
@@ -47,7 +48,7 @@ class ReplayMemory {
   // every example once more.
   ReplayMemory parent_memory() const;
 
-  std::size_t bytes() const { return entries_.capacity() * sizeof(Entry) + pool_.capacity() * sizeof(std::uint32_t); }
+  std::size_t bytes() const { return entries_.bytes() + pool_.bytes(); }
 
   // At most what is held for these entries, however they came: vectors have an eighth to spare, and an eighth of the pool
   // may be waste.
@@ -67,15 +68,16 @@ class ReplayMemory {
     std::uint32_t count;
     std::uint32_t place;  // the child itself if there is one, else where in pool_ they begin
   };
-  static constexpr std::uint64_t kLeastBytes = 16 * (sizeof(Entry) + sizeof(std::uint32_t));
+  // Four entries and places to spare, and what two vectors take beside.
+  static constexpr std::uint64_t kLeastBytes = 4 * (sizeof(Entry) + sizeof(std::uint32_t)) + 64;
 
   Entry make_entry(ExampleId example, std::span<const std::uint32_t> positives);
   void compact();
 
   std::uint64_t reached_ = 0;
-  std::vector<Entry> entries_;
-  std::vector<std::uint32_t> pool_;
-  std::size_t pool_waste_ = 0;
+  ThinVector<Entry> entries_;
+  ThinVector<std::uint32_t> pool_;
+  std::uint32_t pool_waste_ = 0;
 };
 
 }  // namespace labelgrove

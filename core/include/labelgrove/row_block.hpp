@@ -18,6 +18,7 @@
 #include "labelgrove/feature_map.hpp"
 #include "labelgrove/learner.hpp"
 #include "labelgrove/node_block.hpp"
+#include "labelgrove/thin_vector.hpp"
 #include "labelgrove/variance.hpp"
 
 namespace labelgrove {
@@ -69,7 +70,7 @@ class RowBlock : public NodeBlock {
   // Whether features may share rows; if not, their rows are 1, 2, … as they arrived.
   bool shares_rows() const { return shares_rows_ && map_.size() > 0; }
   // Null, if from nobody.
-  const Inherited* inherited() const { return inherited_.block != nullptr ? &inherited_ : nullptr; }
+  const Inherited* inherited() const { return inherited_.get(); }
   // How often every column has learnt.
   std::uint64_t updates() const { return updates_; }
   // What weights are.
@@ -101,7 +102,7 @@ class RowBlock : public NodeBlock {
 
  protected:
   RowBlock(const LearnerOptions& options, std::uint32_t children, bool theta, std::uint64_t updates, bool halves)
-      : options_(options), columns_(children + (theta ? 1 : 0)), theta_(theta), updates_(updates), halves_(halves) {}
+      : options_(options), updates_(updates), columns_(children + (theta ? 1 : 0)), theta_(theta), halves_(halves) {}
 
   // Of a feature, by what the map has for it: its row, if that is its own, so that nothing else need be looked up, or else
   // where its place and share are, with kSharedRow.
@@ -121,22 +122,22 @@ class RowBlock : public NodeBlock {
   // The inherited weights of the children for a feature that has no row of its own; false if there are none. `weights` is
   // room for inherited_width() of them.
   bool inherited_row(FeatureId feature, std::vector<float>& sums, float* weights) const;
-  std::size_t inherited_width() const { return std::max(children(), inherited_.block->children()); }
+  std::size_t inherited_width() const { return std::max(children(), inherited()->block->children()); }
 
   LearnerOptions options_;
-  std::uint32_t columns_;
-  bool theta_;  // the last column is an auxiliary classifier
   std::uint64_t updates_;
   FeatureMap map_;
+  std::uint32_t columns_;
+  bool theta_;  // the last column is an auxiliary classifier
   bool shares_rows_ = false;
-  std::span<const std::uint32_t> places_;  // of features that share rows, and perhaps others
-  std::span<const float> shares_;
-  std::uint32_t row_count_ = 1;
   bool halves_;
+  std::uint32_t row_count_ = 1;
+  const std::uint32_t* places_ = nullptr;  // of features that share rows, and perhaps others
+  const float* shares_ = nullptr;
   const std::byte* rows_ = nullptr;
   std::uint32_t stride_ = 0;   // columns that a row has room for; state begins behind them
   std::size_t row_bytes_ = 0;  // from one row to the next
-  Inherited inherited_;
+  Rare<Inherited> inherited_;
 };
 
 // For prediction alone, from weights where they lie, in a mapped file perhaps. They must outlive the block.

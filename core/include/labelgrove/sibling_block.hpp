@@ -15,13 +15,13 @@
 
 #include <cstdint>
 #include <span>
-#include <vector>
 
 #include "labelgrove/base.hpp"
 #include "labelgrove/learner.hpp"
 #include "labelgrove/node_block.hpp"
 #include "labelgrove/row_block.hpp"
 #include "labelgrove/row_storage.hpp"
+#include "labelgrove/thin_vector.hpp"
 
 namespace labelgrove {
 
@@ -118,10 +118,10 @@ class SiblingBlock final : public RowBlock {
   bool state_;  // each row holds the optimiser's state behind the weights
   // What places_ and shares_ show, of features that share a row alone. Those that are vacant form a list: this is the
   // first one, and the place of each is the next one.
-  std::vector<std::uint32_t> own_places_;
-  std::vector<float> own_shares_;
+  ThinVector<std::uint32_t> own_places_;
+  ThinVector<float> own_shares_;
   std::uint32_t vacant_ = kNone;
-  std::vector<std::uint32_t> members_;  // by row: how many features share it
+  ThinVector<std::uint32_t> members_;  // by row: how many features share it
   RowStorage storage_;
 };
 
