@@ -7,7 +7,7 @@ from typing import Any
 from sklearn.base import BaseEstimator
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from contract.kit import KINDS, estimators
+from contract.kit import estimators
 
 EXPECTED = {
     "check_classifiers_train": (
@@ -63,19 +63,12 @@ ALSO_EXPECTED = {
 }
 
 
-def configured() -> list[BaseEstimator]:
-    """Give each estimator in its first configuration, as it comes, and in another."""
-    return [
-        estimator(**parameters)
-        for name, estimator in estimators()
-        for parameters in list(KINDS[name].configurations.values())[:2]
-    ]
-
-
 def expected_failures(estimator: BaseEstimator) -> dict[str, str]:
     return EXPECTED | ALSO_EXPECTED.get(type(estimator).__name__, {})
 
 
-@parametrize_with_checks(configured(), expected_failed_checks=expected_failures)
+@parametrize_with_checks(
+    [estimator() for _, estimator in estimators()], expected_failed_checks=expected_failures
+)
 def test_scikit_learn(estimator: BaseEstimator, check: Any) -> None:
     check(estimator)
