@@ -144,10 +144,6 @@ def check_rows(X: Any, *, names: FeatureNames | None = None, grow: bool = False)
     grow : bool
         Whether unknown dict keys become new features (learning) or are left out (prediction).
 
-    Returns
-    -------
-    Rows
-
     Raises
     ------
     DataError
@@ -173,12 +169,7 @@ def check_rows(X: Any, *, names: FeatureNames | None = None, grow: bool = False)
 
 
 def require_same_length(rows: Rows, n_targets: int) -> None:
-    """Refuse X and y of different lengths.
-
-    Raises
-    ------
-    DataError
-    """
+    """Refuse X and y of different lengths."""
     if rows.n_rows != n_targets:
         raise DataError(
             f"X has {rows.n_rows} rows, y has {n_targets}; expected as many "

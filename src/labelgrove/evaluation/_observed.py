@@ -115,10 +115,6 @@ def observe(
     excluded : mapping of int to collection of labels, optional
         Labels that count neither as true nor as predicted, by row from 0 over all batches.
 
-    Returns
-    -------
-    Observed
-
     Raises
     ------
     DataError

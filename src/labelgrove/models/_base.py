@@ -793,10 +793,5 @@ class LabelClassifier(ClassifierMixin, BaseEstimator):
 
 
 def check_parameters(model: Any) -> None:
-    """Refuse a parameter outside its domain, of any model, before any data is read.
-
-    Raises
-    ------
-    ParameterError
-    """
+    """Refuse a parameter outside its domain, of any model, before any data is read."""
     model._started(named=False)

@@ -50,12 +50,7 @@ class WithNames:
 
 
 def check_names(names: object, vocabulary: object) -> None:
-    """Refuse what these parameters cannot be.
-
-    Raises
-    ------
-    ParameterError
-    """
+    """Refuse what these parameters cannot be."""
     if not isinstance(vocabulary, Vocabulary | None):
         raise ParameterError(
             f"vocabulary is a {type(vocabulary).__name__}; expected a Vocabulary, such as "
@@ -91,10 +86,6 @@ def with_names(
         Whether the labels of the whole vocabulary are new when the first label comes.
     known : sized container of labels
         Those that the model knows.
-
-    Returns
-    -------
-    WithNames
 
     Raises
     ------

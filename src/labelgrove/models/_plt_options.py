@@ -256,12 +256,7 @@ class BatchOptions(SavedOptions):
 
 
 def check_class_weight(class_weight: Any) -> None:
-    """Refuse what `class_weights` could not use.
-
-    Raises
-    ------
-    ParameterError
-    """
+    """Refuse what `class_weights` could not use."""
     if class_weight is None or (isinstance(class_weight, str) and class_weight in _CLASS_WEIGHTS):
         return
     if not isinstance(class_weight, Mapping):

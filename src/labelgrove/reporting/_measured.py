@@ -117,10 +117,6 @@ def measure(
         Of the figures.
     excluded : mapping of int to collection of labels, optional
         As for `labelgrove.evaluation.evaluate`.
-
-    Returns
-    -------
-    Measured
     """
     observed = observe(
         model, [(X, Y)], k=PLACES[-1], estimates_from=LEAST, labels=labels, excluded=excluded

@@ -227,12 +227,7 @@ class Call:
         return key
 
     def may_learn(self) -> None:
-        """Refuse what only the leader may do.
-
-        Raises
-        ------
-        Problem
-        """
+        """Refuse what only the leader may do."""
         if self.service.leader is not None:
             raise Problem(403, f"this is a replica; send it to {self.service.leader}")
 

@@ -377,13 +377,7 @@ def front_end(settings: Settings) -> FrontEnd:
 
 
 def batch_model(settings: Settings, examples: Sequence[Example]) -> TextClassifier:
-    """A model that has learnt from all examples at once, and can learn on.
-
-    Parameters
-    ----------
-    settings : Settings
-    examples : sequence of Example
-    """
+    """A model that has learnt from all examples at once, and can learn on."""
     batch = TextClassifier(
         PLTClassifier(online_ready=True, random_state=0),
         front_end(settings),

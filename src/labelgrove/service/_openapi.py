@@ -47,10 +47,6 @@ _FAILURES = {
 def openapi(routes: Sequence[Route]) -> dict[str, Any]:
     """Describe what can be asked of the service.
 
-    Parameters
-    ----------
-    routes : sequence of Route
-
     Returns
     -------
     dict

@@ -255,10 +255,6 @@ class Project:
     def rebuild(self) -> Rebuilding:
         """Build a tree of all examples beside; it takes the place of this one if it is no worse.
 
-        Returns
-        -------
-        Rebuilding
-
         Raises
         ------
         Problem

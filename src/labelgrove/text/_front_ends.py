@@ -29,10 +29,6 @@ def front_end_from_state(
     trust_pattern : bool
         Whether to take a pattern of words other than the default.
 
-    Returns
-    -------
-    FrontEnd
-
     Raises
     ------
     ModelFileError

@@ -161,12 +161,7 @@ class SecondStage:
 
     @classmethod
     def of(cls, second_stage: Any) -> Self | None:
-        """The stage that an estimator's parameter asks for.
-
-        Raises
-        ------
-        ParameterError
-        """
+        """The stage that an estimator's parameter asks for."""
         match second_stage:
             case None:
                 return None

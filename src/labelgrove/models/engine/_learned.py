@@ -328,12 +328,7 @@ def suitable_rows(
 
 
 def as_collection(labels: Any) -> list[Any]:
-    """Labels as a list; a bare string is not a collection of characters.
-
-    Raises
-    ------
-    DataError
-    """
+    """Labels as a list; a bare string is not a collection of characters."""
     if isinstance(labels, (str, bytes)) or not isinstance(labels, Iterable):
         raise DataError(f"labels={labels!r}: expected a collection of labels")
     return list(labels)

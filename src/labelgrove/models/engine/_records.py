@@ -46,10 +46,6 @@ class SavedOptions(ABC):
         """What :meth:`to_dict` gave, checked again.
 
         Options that came with later versions have a default, and may be missing.
-
-        Raises
-        ------
-        ParameterError
         """
         names = [field.name for field in fields(cls)]
         saved = cls.completed(saved)
