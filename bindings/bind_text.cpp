@@ -68,7 +68,7 @@ TextOptions options_from(const nb::dict& given) {
   take("beginnings", options.beginnings);
   take("word_weight", options.word_weight);
   take("piece_weight", options.piece_weight);
-  take("most_pieces", options.most_pieces);
+  take("most_features", options.most_features);
   take("columns", options.columns);
   take("least_documents", options.least_documents);
   take("first_documents", options.first_documents);

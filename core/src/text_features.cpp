@@ -303,7 +303,7 @@ TextFeatures::TextFeatures(const TextOptions& options) : options_(options) {
   if (!(o.word_weight > 0.0F && o.word_weight < 1e6F && o.piece_weight > 0.0F && o.piece_weight < 1e6F)) {
     throw std::invalid_argument("a weight of words or pieces is out of range");
   }
-  if (o.most_pieces == 0) throw std::invalid_argument("the most pieces of a text must be 1 or more");
+  if (o.most_features == 0) throw std::invalid_argument("the most features of a part must be 1 or more");
   first_piece_ = !pieces ? o.columns : !words ? 0 : o.columns / 2;
   if (o.rare_count_more || o.least_documents > 1) documents_.resize(o.columns);
 }
@@ -331,8 +331,8 @@ float TextFeatures::weight(float times, std::uint32_t documents, const Moment& o
 
 std::size_t TextFeatures::finish(std::span<FeatureId> ids, std::span<float> values) const {
   std::size_t left = 0;
-  const auto finish_part = [&](std::size_t begin, std::size_t end, float weight, std::size_t most) {
-    const auto [least, room] = lightest_of(values.subspan(begin, end - begin), most);
+  const auto finish_part = [&](std::size_t begin, std::size_t end, float weight) {
+    const auto [least, room] = lightest_of(values.subspan(begin, end - begin), options_.most_features);
     const std::size_t first = left;
     std::size_t light = 0;
     for (std::size_t j = begin; j < end; ++j) {
@@ -344,8 +344,8 @@ std::size_t TextFeatures::finish(std::span<FeatureId> ids, std::span<float> valu
     for (std::size_t j = first; j < left; ++j) values[j] = scaled(values[j], weight / length);
   };
   const auto pieces = static_cast<std::size_t>(std::ranges::lower_bound(ids, first_piece_) - ids.begin());
-  finish_part(0, pieces, options_.word_weight, pieces);
-  finish_part(pieces, ids.size(), options_.piece_weight, options_.most_pieces);
+  finish_part(0, pieces, options_.word_weight);
+  finish_part(pieces, ids.size(), options_.piece_weight);
   return left;
 }
 

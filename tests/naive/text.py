@@ -159,11 +159,10 @@ class NaiveTextFeatures:
             first_piece = 0
         for pieces, length in ((False, o["word_weight"]), (True, o["piece_weight"])):
             part = [column for column in row if (column >= first_piece) == pieces]
-            if pieces:  # the heaviest, as the core weighs them
-                part.sort(key=lambda column: (-np.float32(row[column]), column))
-                for column in part[o["most_pieces"] :]:
-                    del row[column]
-                del part[o["most_pieces"] :]
+            part.sort(key=lambda column: (-np.float32(row[column]), column))  # as the core has them
+            for column in part[o["most_features"] :]:
+                del row[column]
+            del part[o["most_features"] :]
             norm = math.sqrt(sum(row[column] ** 2 for column in part))
             for column in part:
                 row[column] *= length / norm

@@ -24,7 +24,7 @@ OPTIONS: dict[str, Any] = {
     "beginnings": False,
     "word_weight": 1.0,
     "piece_weight": 0.5,
-    "most_pieces": 2**32 - 1,
+    "most_features": 2**32 - 1,
     "columns": 2**20,
     "least_documents": 2,
     "first_documents": 0,
@@ -38,7 +38,7 @@ VARIANTS: list[dict[str, Any]] = [
     {"shortest_run": 0, "longest_run": 0, "shortest_piece": 1, "longest_piece": 2},
     {"shortest_run": 2, "longest_run": 2, "least_documents": 1, "rare_count_more": False},
     {"fold_accents": True, "least_documents": 3, "columns": 64},
-    {"most_pieces": 5, "first_documents": 3},
+    {"most_features": 5, "first_documents": 3},
 ]
 
 old = unicodedata.ucd_3_2_0  # its characters mean the same in every Python
@@ -232,10 +232,10 @@ def test_presets_are_parameters_by_a_name() -> None:
     assert TextFeatures().fit_transform(["abcdef ab"]).nnz == 3
 
 
-def test_a_long_text_keeps_the_subwords_that_weigh_most() -> None:
+def test_a_long_text_keeps_what_weighs_most() -> None:
     long = " ".join(f"{i}th" for i in range(400))
     bounded, all_of_them = (
-        TextFeatures("subwords", most_subwords=most).fit([long, "0th 1th"]).transform([long])
+        TextFeatures("subwords", most_features=most).fit([long, "0th 1th"]).transform([long])
         for most in (None, 0)
     )
     assert bounded.nnz == 200 < all_of_them.nnz
@@ -247,11 +247,11 @@ def test_a_long_text_keeps_the_subwords_that_weigh_most() -> None:
     assert np.linalg.norm(bounded.data) == pytest.approx(1)
 
 
-def test_files_that_know_no_bound_of_subwords_have_none() -> None:
+def test_files_that_know_no_bound_of_features_have_none() -> None:
     header, arrays = TextFeatures("words+subwords").fit(["a b"]).state()
-    assert header["most_subwords"] == 200
-    old = {name: value for name, value in header.items() if name not in ("kind", "most_subwords")}
-    assert TextFeatures.from_state(old, arrays).to_dict()["most_subwords"] == 0
+    assert header["most_features"] == 200
+    old = {name: value for name, value in header.items() if name not in ("kind", "most_features")}
+    assert TextFeatures.from_state(old, arrays).to_dict()["most_features"] == 0
 
 
 def test_sources_are_words_as_they_stand_in_the_text() -> None:
@@ -291,7 +291,7 @@ def test_nothing_is_transformed_before_it_is_counted_unless_counts_do_not_matter
         ({"subwords": ("3", 5)}, "subwords="),
         ({"subwords_at": "end"}, "subwords_at='end'"),
         ({"subword_weight": 0}, "subword_weight=0"),
-        ({"most_subwords": -1}, "most_subwords=-1"),
+        ({"most_features": -1}, "most_features=-1"),
         ({"idf": "yes"}, "idf='yes'"),
         ({"min_documents": 0}, "min_documents=0"),
         ({"fold_accents": None}, "fold_accents=None"),

@@ -25,11 +25,11 @@ struct TextOptions {
   // Lengths of the two parts of a row.
   float word_weight = 1.0F;
   float piece_weight = 1.0F;
-  std::uint32_t most_pieces = kNone;  // of a text: those that weigh most, of equal ones the first
-  std::uint32_t columns = 1U << 22;   // less than 2^31; if there are words and pieces they have half of them each
-  std::uint32_t least_documents = 2;  // a feature counts from so many documents on
-  std::uint32_t first_documents = 0;  // but from its first one in so many documents at the beginning
-  bool rare_count_more = true;        // weights by document frequency
+  std::uint32_t most_features = kNone;  // of a part: those that weigh most, of equal ones the first
+  std::uint32_t columns = 1U << 22;     // less than 2^31; if there are words and pieces they have half of them each
+  std::uint32_t least_documents = 2;    // a feature counts from so many documents on
+  std::uint32_t first_documents = 0;    // but from its first one in so many documents at the beginning
+  bool rare_count_more = true;          // weights by document frequency
   bool fold_accents = false;
 };
 
@@ -86,7 +86,7 @@ class TextFeatures {
   // Calls use(row, place) for every feature, one document after another for each column.
   template <typename Use>
   void each_share(const RowView& counts, unsigned threads, Use&& use) const;
-  // Scales the parts of a row to their lengths, and leaves out what weighs nothing, or least of too many pieces; gives the
+  // Scales the parts of a row to their lengths, and leaves out what weighs nothing, or least of too many features; gives the
   // number that is left.
   std::size_t finish(std::span<FeatureId> ids, std::span<float> values) const;
   void finish(TextRows& rows, unsigned threads) const;

@@ -29,7 +29,6 @@ from labelgrove.text._embeddings import (
 _LONGEST_RUN = 8
 _LONGEST_SUBWORD = 15
 _FIRST_DOCUMENTS = 4096
-_MOST_SUBWORDS = 200
 _MOST = 2**31 - 2
 _MOST_COUNTED = 2**26  # columns: a stranger's file shall not ask for more memory than this
 
@@ -44,10 +43,10 @@ PRESETS: dict[str, dict[str, Any]] = {
     "words+subwords": {
         "words": (1, 1),
         "subwords": (3, 5),
-        "most_subwords": _MOST_SUBWORDS,
         "min_documents": 2,
+        "most_features": 200,
     },
-    "subwords": {"subwords": (3, 5), "most_subwords": _MOST_SUBWORDS, "min_documents": 2},
+    "subwords": {"subwords": (3, 5), "min_documents": 2, "most_features": 200},
 }
 """What the names of settings stand for, beside the defaults."""
 
@@ -56,9 +55,9 @@ _DEFAULTS: dict[str, Any] = {
     "subwords": None,
     "subwords_at": "anywhere",
     "subword_weight": 1.0,
-    "most_subwords": 0,
     "idf": True,
     "min_documents": 1,
+    "most_features": 0,
 }
 
 
@@ -84,9 +83,8 @@ class TextFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
         - ``"words"``: words;
         - ``"words+pairs"``: words, and every two words that follow each other;
         - ``"words+stems"``: words, and the first four letters of each that has so many;
-        - ``"words+subwords"``: words, and the 200 runs of 3 to 5 letters within them that weigh
-          most;
-        - ``"subwords"``: these runs alone.
+        - ``"words+subwords"``: words, and runs of 3 to 5 letters within them;
+        - ``"subwords"``: runs of 3 to 5 letters within words.
     n_features : int, default=2**22
         Number of columns, 2 to 2**26; with both words and subwords half of them are for each.
         Every column takes 4 bytes of memory, and there may be up to 2**31 - 2 where nothing is
@@ -103,14 +101,16 @@ class TextFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
         ``analyzer="char_wb"``. At the start of a word the boundary is not counted.
     subword_weight : float, optional
         Length of the subwords' part of a row, where that of the words is 1.
-    most_subwords : int, optional
-        Most subwords of a text: those that weigh most; of equal ones the first by column. 0: all.
     idf : bool, optional
         Whether rare features weigh more.
     min_documents : int, optional
         A feature counts from so many documents on. With 2, as where there are pairs or subwords
         from anywhere, what occurs only once costs nothing; the first 4,096 documents are taken
         with everything that is in them.
+    most_features : int, optional
+        Most words, and most subwords, of a text: those that weigh most; of equal ones the first by
+        column. 0: all. It is 200 with ``"words+subwords"`` and ``"subwords"``. Long documents are
+        learnt in half the time with 100.
     fold_accents : bool, default=False
         Whether é is e: points and accents above, below and through a letter are left out. Letters
         that Unicode does not take apart, such as ø, stay.
@@ -160,9 +160,9 @@ class TextFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
         subwords: tuple[int, int] | None = None,
         subwords_at: str | None = None,
         subword_weight: float | None = None,
-        most_subwords: int | None = None,
         idf: bool | None = None,
         min_documents: int | None = None,
+        most_features: int | None = None,
         fold_accents: bool = False,
         embeddings: str | Embed | None = None,
         embedding_weight: float = 0.5,
@@ -174,9 +174,9 @@ class TextFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
         self.subwords = subwords
         self.subwords_at = subwords_at
         self.subword_weight = subword_weight
-        self.most_subwords = most_subwords
         self.idf = idf
         self.min_documents = min_documents
+        self.most_features = most_features
         self.fold_accents = fold_accents
         self.embeddings = embeddings
         self.embedding_weight = embedding_weight
@@ -618,7 +618,7 @@ class TextFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
         """
         kept = dict(parameters)
         size = integer("embedding_size", kept.pop("embedding_size", 0), 0)
-        kept.setdefault("most_subwords", 0)  # files of 0.1.0 know no such bound
+        kept.setdefault("most_features", 0)  # files of 0.1.0 know no such bound
         text = cls.from_dict(kept)
         if (text.embeddings is None) != (size == 0):
             raise ParameterError("embedding_size and embeddings contradict each other")
@@ -678,9 +678,9 @@ class TextFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
             "subwords": subwords,
             "subwords_at": choice(chosen, "subwords_at", ("anywhere", "start")),
             "subword_weight": real(chosen, "subword_weight", 1e-3, 1e3),
-            "most_subwords": integer("most_subwords", chosen["most_subwords"], 0, _MOST),
             "idf": idf,
             "min_documents": least,
+            "most_features": integer("most_features", chosen["most_features"], 0, _MOST),
             "fold_accents": flag("fold_accents", self.fold_accents),
             "embeddings": embeddings
             if embeddings is None or isinstance(embeddings, str)
@@ -701,7 +701,7 @@ class TextFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
             "beginnings": starts,
             "word_weight": 1.0,
             "piece_weight": settings["subword_weight"],
-            "most_pieces": settings["most_subwords"] or _MOST,
+            "most_features": settings["most_features"] or _MOST,
             "columns": settings["n_features"],
             "least_documents": settings["min_documents"],
             "first_documents": _FIRST_DOCUMENTS,
