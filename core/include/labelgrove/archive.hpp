@@ -31,7 +31,7 @@ Source<T> one_by_one(std::size_t n, Part part) {
   };
 }
 
-// Likewise part(item, numbers).
+// As above, with part(item, numbers).
 template <typename T, typename Item, typename Part>
 Source<T> by_item(std::shared_ptr<const std::vector<Item>> items, Part part) {
   const std::size_t n = items->size();

@@ -36,7 +36,7 @@ constexpr Column masked_row() {
 }
 constexpr std::size_t mask_bytes(std::uint32_t columns) { return (columns + std::size_t{7}) / 8; }
 
-// Rows are read by whole vectors: so many bytes behind the last one must be there, whatever they hold.
+// Kernels read whole vectors, so this many bytes past the last row must be readable; their contents do not matter.
 inline constexpr std::size_t kBytesBehind = 64;
 
 // What stands for a multiplier where the index is no table.

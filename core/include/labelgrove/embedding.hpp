@@ -27,14 +27,14 @@ class Embedding {
   // Throws std::invalid_argument, and removes none, if one has no leaf or is given twice.
   void remove_labels(std::span<const LabelId> labels);
 
-  // The example as the blocks know it: the mean of its features' vectors. What it points to is in `hidden`.
+  // The example as the blocks see it: the mean of its features' vectors, stored in `hidden`.
   Features embed(const Features& x, Workspace& work, std::vector<float>& hidden) const;
   // As explain_label(), of the example's own features.
   LabelPath explain(const Features& x, LabelId label) const;
 
-  // Writes what CompactEmbedding reads. Features whose vectors are shorter than the threshold are left out.
+  // Writes what CompactEmbedding reads, without the features whose vectors are shorter than the threshold.
   void write_compact(const Compaction& how, ArrayWriter& out) const;
-  // The least threshold with which the vectors of features take at most so many bytes.
+  // The smallest threshold at which the features' vectors fit into `most_bytes`.
   float threshold_for(WeightType type, std::uint64_t most_bytes) const;
 
  protected:

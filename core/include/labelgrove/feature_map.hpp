@@ -36,7 +36,7 @@ class FeatureMap {
     return found != kNone ? found : size() - 1;
   }
 
-  // From here on this is the row of `feature`, which may be new. REQUIRES: row != kNone.
+  // Sets the row of `feature`, which may be new. REQUIRES: row != kNone.
   void put(FeatureId feature, std::uint32_t row) {
     std::uint32_t* place = entry(*this, feature);
     if (place != nullptr && *place != kNone) *place = row;

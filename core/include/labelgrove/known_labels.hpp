@@ -13,14 +13,14 @@ namespace labelgrove {
 class KnownLabels {
  public:
   KnownLabels() = default;
-  // What save() wrote of so many. Throws std::invalid_argument.
+  // What save() wrote for `count` labels. Throws std::invalid_argument.
   KnownLabels(const ArrayReader& saved, std::uint64_t count);
   void save(ArrayWriter& out) const;
 
-  // It is there from here on, also if it was removed.
+  // Makes the label known, even if it had been removed.
   void see(LabelId label);
-  // These are never found again. Throws std::invalid_argument, and removes none, if one was never seen, is removed
-  // already, or is given twice.
+  // Removes the labels for good. Throws std::invalid_argument, and removes none, if one was never seen, was removed
+  // before, or is given twice.
   void remove(std::span<const LabelId> labels);
 
   // All labels that were ever seen are below.

@@ -1,4 +1,4 @@
-// The structure of a label tree, without any classifier: who is whose child, and which leaf stands for which label.
+// The structure of a label tree without its classifiers: parents, children, and the label of every leaf.
 //
 // Node 0 stands above the root: its only child is the root, node 1. So the root's own classifier, P(any label | x), is
 // a child column like every other and needs no special case anywhere.
@@ -48,20 +48,20 @@ class LabelTree {
 
   const TreeNode& operator[](NodeId v) const { return nodes_[v]; }
   NodeId size() const { return static_cast<NodeId>(nodes_.size()); }
-  // The leaf of a label, kNone if it has none (any more).
+  // The leaf of a label, or kNone if it has none, or no longer has one.
   NodeId leaf_of(LabelId label) const { return label < leaf_of_.size() ? leaf_of_[label] : kNone; }
-  // All labels that were ever in the tree are below.
+  // One more than the largest label that was ever in the tree.
   LabelId label_count() const { return static_cast<LabelId>(leaf_of_.size()); }
   std::uint32_t depth_of(NodeId v) const;  // the root has depth 0. REQUIRES: v != kAboveRoot
 
-  // INSERTNODE (Algorithm 5): a new node between v and all that hangs below it, or, if v is a leaf, a new leaf that
-  // takes v's label over. Returns it.
+  // INSERTNODE (Algorithm 5): a new node between v and everything below it or, if v is a leaf, a new leaf that takes over
+  // v's label. Returns it.
   NodeId insert_node(NodeId v);
   // ADDLEAF (Algorithm 6): a new last child of v. Returns it. REQUIRES: v is an inner node.
   NodeId add_leaf(NodeId v, LabelId label);
-  // The label of a leaf that has none, or of a silent leaf.
+  // Gives a label to a leaf that has none, or to a silent one.
   void give_label(NodeId leaf, LabelId label);
-  // The label's leaf falls silent. REQUIRES: it has one.
+  // Silences the label's leaf. REQUIRES: it has one.
   void remove_label(LabelId label);
   // The labels in ascending order. Throws std::invalid_argument if one has no leaf or is given twice.
   std::vector<LabelId> removable(std::span<const LabelId> labels) const;

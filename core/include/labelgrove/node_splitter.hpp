@@ -54,9 +54,9 @@ class NodeSplitter {
   const ForestTrainingSet& data() const { return data_; }
   // Whether a node learns from an example.
   static bool trains(std::span<const LabelId> labels, double weight) { return !labels.empty() && weight != 0.0; }
-  // Numbers the features that so many of the examples that train the node have.
+  // Numbers the features that at least `min_count` of the node's training examples have.
   void number_features(std::span<const std::uint32_t> examples, std::uint32_t min_count);
-  // Keeps the features at these places, which increase.
+  // Keeps only the features at these places. REQUIRES: they increase.
   void keep_features(std::span<const std::uint32_t> places);
   std::span<const FeatureId> features() const { return features_; }
   // The label's place in the histogram of the node at hand.

@@ -13,8 +13,8 @@ namespace labelgrove {
 
 void save_regressors(ArrayWriter& out, std::span<const Regressor* const> regressors, const LearnerOptions& learner,
                      bool for_prediction);
-// Into as many as there were; where there is null, what was written is checked only. Throws std::invalid_argument, naming
-// by name(i) whose it is that does not hold.
+// Loads as many as were saved; those given as null are only checked. Throws std::invalid_argument that names the first
+// damaged one by name(i).
 void load_regressors(const ArrayReader& saved, std::span<Regressor* const> regressors, const LearnerOptions& learner,
                      bool for_prediction, const std::function<std::string(std::size_t)>& name);
 

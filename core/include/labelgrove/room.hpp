@@ -11,12 +11,12 @@ namespace labelgrove {
 class Room {
  public:
   virtual ~Room() = default;
-  // Room for so many bytes, which begins as a cache line does. Any thread may ask.
+  // Room for `bytes` bytes, aligned to a cache line. Thread-safe.
   virtual void* take(std::size_t bytes) = 0;
   virtual void give_back(void* begin, std::size_t bytes) noexcept = 0;
 };
 
-// Numbers that are made without a value hold anything: what lies in a file is written once.
+// Default-initialised numbers are left uninitialised, so that memory that lies in a file is written only once.
 template <typename T>
 class RoomAllocator {
  public:

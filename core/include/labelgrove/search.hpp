@@ -85,7 +85,7 @@ std::vector<TreeView> views_of(const Engine& engine) {
 struct Query {
   enum class Kind : std::uint8_t {
     top_k,            // the k most probable labels: uniform-cost search (Algorithm 10). Exact.
-    above_threshold,  // all labels whose probability is at least their threshold. Exact.
+    above_threshold,  // all labels whose probability reaches their threshold. Exact.
     beam,             // the k best of all leaves that a beam reaches: level by level, the `width` most probable inner
                       // nodes are opened, among equals the older node. Leaves take no place in the beam.
   };
@@ -94,8 +94,8 @@ struct Query {
   std::size_t width = 0;
 };
 
-// The search for one example: it says which node to open next, and is told what its classifiers give. So the rules are
-// the same, to the last bit, whether examples are searched one after another or many together.
+// The search for one example, as a state machine: it says which node to open next and is given what the node's classifiers
+// return. So the rules are the same, to the last bit, whether examples are searched one by one or many together.
 class Search {
  public:
   // REQUIRES: the scope has thresholds if they are asked for.

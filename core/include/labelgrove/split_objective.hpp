@@ -27,15 +27,15 @@ class SplitObjective {
  public:
   SplitObjective(std::uint32_t arity, ObjectiveWeights weights) : arity_(arity), weights_(weights) {}
 
-  // Nothing has been seen, of so many labels.
+  // Starts over, for `labels` labels.
   void start(std::size_t labels);
-  // An example with these labels comes: counts them, and gives the set of directions, a bit each, for which J would be
-  // least, were the example sent there (Algorithm 3). Among equals the set with fewer directions, then the lower one.
+  // Counts the labels of an example and returns the set of directions, one bit each, that would make J smallest if the
+  // example were sent there (Algorithm 3). Ties go to the set with fewer directions, then to the lower one.
   std::uint32_t choose(std::span<const std::uint32_t> labels, double weight);
   // The regressors now send the example there, with these margins clamped to [0, 1] (the end of Algorithm 2).
   void record(std::span<const std::uint32_t> labels, double weight, std::span<const float> margins);
 
-  // Adds so many labels of one kind, of which sent[j] go to child j.
+  // Adds `count` occurrences of a label, sent[j] of which go to child j.
   void add(std::uint32_t label, double count, std::span<const double> sent);
   // J; 0 before anything was seen.
   double value() const;

@@ -16,7 +16,7 @@ namespace labelgrove {
 struct VectorStep {
   const LearnerOptions* learner;
   float rate;  // what is left of the learner's rate by now
-  // Of a vector whose gradient has this mean square; `sum` is that of all its gradients.
+  // For a vector whose gradient has this mean square; `sum` accumulates over all its gradients.
   float size(float mean_square, float& sum) const;
 };
 
@@ -57,7 +57,7 @@ class VectorBlock final : public NodeVectors {
              const VectorStep& step, std::vector<float>& scores, float* gradient);
   // A new last child, which has been missing in `reached` examples so far: 1 in reached + 2 is its share of this one.
   void add_child(const float* hidden, std::uint64_t reached);
-  // The child begins anew, likewise.
+  // Resets a child as if it had just been added.
   void reset_child(std::uint32_t child, const float* hidden, std::uint64_t reached);
 
   float* row(std::uint32_t i) { return values_.data() + i * stride_; }

@@ -1,5 +1,5 @@
-// Loops over whole vectors, whose results are the same to the last bit on every processor: sums run over eight lanes
-// in an order that the source fixes, and no product is fused with a sum.
+// Loops over whole vectors whose results are bit-identical on every processor: sums run over eight lanes in an order
+// fixed by the source, and no product is fused with a sum.
 #pragma once
 
 #include <cstddef>
@@ -7,18 +7,18 @@
 
 namespace labelgrove {
 
-// Every vector has room for a multiple of so many numbers, zeros behind its end.
+// Vectors are padded with zeros to a multiple of this many numbers.
 inline constexpr std::size_t kVectorLanes = 8;
 constexpr std::size_t padded(std::size_t n) { return (n + kVectorLanes - 1) / kVectorLanes * kVectorLanes; }
 
-// Vectors that lie far apart are asked for so many turns before they are used.
+// Scattered vectors are prefetched this many iterations before they are used.
 inline constexpr std::size_t kAhead = 6;
 inline void prefetch_vector(const float* vector, std::size_t n) {
   constexpr std::size_t kLineFloats = 16;
   for (std::size_t i = 0; i < n; i += kLineFloats) __builtin_prefetch(vector + i);
 }
 
-// No number in a vector goes beyond, whatever the steps: so nothing that is made of two vectors overflows.
+// Coordinates are clamped to this, whatever the steps, so that no product of two vectors overflows.
 inline constexpr float kLargestCoordinate = 1e6F;
 
 // REQUIRES: n is a multiple of kVectorLanes; vectors do not overlap.
