@@ -154,7 +154,8 @@ def ranking(fitted: Any, X: sp.csr_array, k: int) -> tuple[npt.NDArray[np.int64]
 def follow(dataset: str) -> dict[str, Any]:
     """Tune online along a stream, and beside it anew on held-out rows at every checkpoint."""
     (X, Y), held_out, test = parts(dataset)
-    model, curve, step = OnlinePLTClassifier(thresholds="ofo"), [], -(-X.shape[0] // CHECKPOINTS)
+    model = OnlinePLTClassifier(thresholds="ofo", ofo_every=1)
+    curve, step = [], -(-X.shape[0] // CHECKPOINTS)
     for begin in range(0, X.shape[0], step):
         model.partial_fit(X[begin : begin + step], Y[begin : begin + step])
         point: dict[str, float] = {"examples": model.examples_seen_}
@@ -172,7 +173,7 @@ def learning_cost(dataset: str, thresholds: str | None) -> dict[str, float]:
     """What learning takes with and without thresholds being tuned."""
     (X, Y), _, _ = parts(dataset)
     with Clock() as clock:
-        OnlinePLTClassifier(thresholds=thresholds).fit(X, Y)
+        OnlinePLTClassifier(thresholds=thresholds, ofo_every=1).fit(X, Y)
     return clock.to_dict()
 
 

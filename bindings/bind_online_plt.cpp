@@ -44,7 +44,9 @@ OnlineGroveOptions options_from(const nb::dict& given) {
   options.normalize = nb::cast<bool>(given["normalize"]);
   options.seed = integer("seed");
   options.trees = static_cast<std::uint32_t>(integer("n_trees"));
-  if (real("ofo_b") > 0.0) options.ofo = OfoOptions{real("ofo_a"), real("ofo_b")};
+  if (real("ofo_b") > 0.0) {
+    options.ofo = OfoOptions{real("ofo_a"), real("ofo_b"), static_cast<std::uint32_t>(integer("ofo_every"))};
+  }
   return options;
 }
 

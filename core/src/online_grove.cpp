@@ -214,6 +214,10 @@ void OnlineGrove::learn_and_tune(const Examples& examples, std::size_t begin, st
       candidates.clear();
       for (std::size_t t = 0; t < trees_.size(); ++t) held[t] = trees_[t].hold(example);
       if (held[0] == kNone) continue;
+      if (!trees_.front().asks()) {
+        for (std::size_t t = 0; t < trees_.size(); ++t) trees_[t].teach(held[t], example.labels, std::nullopt);
+        continue;
+      }
       for (std::size_t t = 0; t < trees_.size(); ++t) {
         trees_[t].candidates(held[t], found);
         candidates.insert(candidates.end(), found.begin(), found.end());

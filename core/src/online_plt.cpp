@@ -5,6 +5,8 @@
 #include <stdexcept>
 #include <utility>
 
+#include "labelgrove/hash.hpp"
+
 namespace labelgrove {
 namespace {
 
@@ -91,8 +93,13 @@ void OnlinePlt::take_in(const Example& given, const Questions& questions, std::o
     }
     questions.answer(*question, search.found());
   }
-  if (thresholds_) candidates(example, predicted_);
+  if (!asks()) return teach(example, given.labels, std::nullopt);
+  candidates(example, predicted_);
   teach(example, given.labels, predicted_);
+}
+
+bool OnlinePlt::asks() const {
+  return thresholds_ && draw(options_.seed, Draw::asking, examples_seen_) % options_.ofo->every == 0;
 }
 
 ExampleId OnlinePlt::hold(const Example& given) {
@@ -109,7 +116,8 @@ ExampleId OnlinePlt::hold(const Example& given) {
   return learners_.examples().add(x, options_.normalize ? unit_scale(x) : 1.0, weight);
 }
 
-void OnlinePlt::teach(ExampleId example, std::span<const LabelId> labels, std::span<const LabelId> predicted) {
+void OnlinePlt::teach(ExampleId example, std::span<const LabelId> labels,
+                      const std::optional<std::span<const LabelId>>& predicted) {
   ExampleStore& store = learners_.examples();
   const Held held(store, example);
   policy_.observe(store.view(example).size);
@@ -117,8 +125,8 @@ void OnlinePlt::teach(ExampleId example, std::span<const LabelId> labels, std::s
   for (const LabelId label : labels) {
     if (tree_.leaf_of(label) == kNone) grow(store.view(example), label, selected);
   }
-  assign(example, labels);
-  if (thresholds_) thresholds_->count(tree_, labels, predicted);
+  assign(example, labels, predicted.has_value());
+  if (predicted) thresholds_->count(tree_, labels, *predicted);
   ++examples_seen_;
 }
 
@@ -182,7 +190,7 @@ void OnlinePlt::settle_theta(NodeId v) {
 }
 
 // ASSIGNTONODES (Algorithm 9): every positive node gets the example, with the children that are positive.
-void OnlinePlt::assign(ExampleId example, std::span<const LabelId> labels) {
+void OnlinePlt::assign(ExampleId example, std::span<const LabelId> labels, bool opened) {
   ++visit_;
   visited_.resize(tree_.size());
   path_.assign(1, kAboveRoot);
@@ -204,7 +212,7 @@ void OnlinePlt::assign(ExampleId example, std::span<const LabelId> labels) {
     for (; child != reached_.end() && child->first == v; ++child) slots_.push_back(child->second);
     learners_.learn(v, example, slots_, tree_[v].children.size(), replays);
     // Its rows are at hand where the search for thresholds has just opened the node.
-    if (thresholds_ && v < opened_.size() && opened_[v].first == search_) learners_.bring_up_to_date(v);
+    if (opened && v < opened_.size() && opened_[v].first == search_) learners_.bring_up_to_date(v);
   }
 }
 

@@ -70,6 +70,7 @@ KINDS: dict[str, Kind] = {
             "thresholds": ["sto", True, 1, [0.5]],
             "ofo_a": [-1, np.nan, "5", 1e6, None],
             "ofo_b": [0, -1, np.inf, "5", None],
+            "ofo_every": [0, -1, 1.5, "2", True],
         },
     ),
     "LOMTreeClassifier": Kind(

@@ -33,25 +33,30 @@ EVERYTHING = np.zeros(1, np.float32)
 OFO_ARRAYS = ("ofo.hits", "ofo.positives", "ofo.predicted")
 
 
+ASKING = 13  # the stream of draws by which examples are asked about
+
+
 def counts(engine: _core.OnlinePlt) -> list[list[int]]:
     saved = engine.save(False)
     return [saved[name].tolist() for name in OFO_ARRAYS]
 
 
 def one_by_one(given_options: dict[str, Any], events: list[Event]) -> tuple[_core.OnlinePlt, OFO]:
-    """Predict each example by an engine that tunes nothing, let OFO see it, then learn it."""
+    """Predict examples by an engine that tunes nothing, let OFO see them, then learn them."""
     engine = _core.OnlinePlt({**given_options, "ofo_a": 0.0, "ofo_b": 0.0})
+    seed, every = given_options["seed"], given_options["ofo_every"]
     ofo = OFO(a=given_options["ofo_a"], b=given_options["ofo_b"])
     book = LabelBook()
     for event in events:
         if isinstance(event, Learn):
             x = example(event.x, ())
             labels = book.ids_of(event.names)
-            _, found, scores, *_ = engine.above_threshold(*rows([x]), EVERYTHING, None, 1)
-            width = max([ofo.n_labels, *(j + 1 for j in [*labels, *found.tolist()])])
-            Y = csr_array((np.ones(len(labels)), ([0] * len(labels), labels)), shape=(1, width))
-            estimates = csr_array((scores, ([0] * len(found), found)), shape=(1, width))
-            ofo.update(Y, estimates)
+            if _core.draw(seed, ASKING, engine.examples_seen, 0) % every == 0:
+                _, found, scores, *_ = engine.above_threshold(*rows([x]), EVERYTHING, None, 1)
+                width = max([ofo.n_labels, *(j + 1 for j in [*labels, *found.tolist()])])
+                Y = csr_array((np.ones(len(labels)), ([0] * len(labels), labels)), shape=(1, width))
+                estimates = csr_array((scores, ([0] * len(found), found)), shape=(1, width))
+                ofo.update(Y, estimates)
             learn(engine, [example(event.x, labels)])
         else:
             play(engine, book, event)
@@ -63,9 +68,10 @@ def one_by_one(given_options: dict[str, Any], events: list[Event]) -> tuple[_cor
     st.sampled_from(POLICIES),
     st.sampled_from(LEARNERS),
     st.sampled_from([(5.0, 50.0), (1.0, 2.0), (0.0, 1.0), (3.0, 4.0), (0.01, 100.0)]),
+    st.sampled_from([1, 2, 3]),
 )
 def test_it_predicts_each_example_before_it_learns_it(
-    stream: list[Event], policy: str, learner: str, start: tuple[float, float]
+    stream: list[Event], policy: str, learner: str, start: tuple[float, float], every: int
 ) -> None:
     told = options(
         policy=policy,
@@ -75,6 +81,7 @@ def test_it_predicts_each_example_before_it_learns_it(
         thresholds="ofo",
         ofo_a=start[0],
         ofo_b=start[1],
+        ofo_every=every,
     )
     engine, book = _core.OnlinePlt(told), LabelBook()
     for are_learnt, run in groupby(stream, lambda event: isinstance(event, Learn)):
@@ -86,9 +93,11 @@ def test_it_predicts_each_example_before_it_learns_it(
                 play(engine, book, event)
     plain, ofo = one_by_one(told, stream)
     learnt, expected = save_bytes(engine), save_bytes(plain)
+    learnt.pop("ofo.examples", None)
     tuned = {name: learnt.pop(name) for name in OFO_ARRAYS}
     assert learnt == expected, "tuning must leave learning alone"
     m = engine.label_count
+    ofo.update(csr_array((0, m)), csr_array((0, m)))  # labels that no example it saw has had
     assert engine.thresholds().tolist() == ofo.thresholds()[:m].tolist()
     padded = [[*numbers, *[0] * m][:m] for numbers in counts(engine)]
     assert (start[0] + np.array(padded[0])).tolist() == ofo.a[:m].tolist()

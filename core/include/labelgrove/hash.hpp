@@ -20,6 +20,7 @@ enum class Draw : std::uint64_t {
   label = 10,
   rounding = 11,
   reward = 12,
+  asking = 13,
 };
 
 // Finaliser of Steele, Lea & Flood (2014), SplitMix64.

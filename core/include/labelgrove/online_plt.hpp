@@ -75,13 +75,16 @@ class OnlinePlt {
   void learn(const std::function<Example(std::size_t)>& examples, std::size_t begin, std::size_t end, unsigned threads,
              const Questions& questions = {});
   // learn() in steps, for trees that tune their thresholds together. An example is held, unless it has no weight (kNone),
-  // asked about in every tree, then taught to all of them; settle() works off what has been taught since.
+  // perhaps asked about in every tree, then taught to all of them; settle() works off what has been taught since.
   ExampleId hold(const Example& example);
+  // Whether thresholds learn from the next example. All trees go by the first one's word.
+  bool asks() const;
   // Labels that this tree alone would predict, and how probable it finds one, by all that was taught so far.
   // REQUIRES: thresholds are tuned; candidates() comes first.
   void candidates(ExampleId example, std::vector<LabelId>& found);
   float probability(ExampleId example, LabelId label);
-  void teach(ExampleId example, std::span<const LabelId> labels, std::span<const LabelId> predicted);
+  void teach(ExampleId example, std::span<const LabelId> labels,
+             const std::optional<std::span<const LabelId>>& predicted);
   void settle();
   // Throws std::invalid_argument, and removes none, if one has no leaf or is given twice.
   void remove_labels(std::span<const LabelId> labels);
@@ -117,7 +120,7 @@ class OnlinePlt {
   void grow(const Features& x, LabelId label, NodeId& selected);
   void take_place(NodeId v, LabelId label);
   void settle_theta(NodeId v);
-  void assign(ExampleId example, std::span<const LabelId> labels);
+  void assign(ExampleId example, std::span<const LabelId> labels, bool opened);
   std::uint32_t replays_after(std::span<const LabelId> labels);
   std::span<const float> probabilities(const Features& x, NodeId v);
   void save_thresholds(ArrayWriter& out) const;

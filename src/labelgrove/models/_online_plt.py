@@ -97,10 +97,13 @@ class OnlinePLTClassifier(OnlineClassifier, LabelTreeClassifier):
         as there are no ``thresholds_``.
     thresholds : {None, "ofo"}
         "ofo" tunes a threshold for every label while learning, for the macro-averaged F-measure
-        (Jasinska et al. 2016, Algorithm 2): each example is predicted just before it is learnt.
+        (Jasinska et al. 2016, Algorithm 2): examples are predicted just before they are learnt.
     ofo_a, ofo_b : float
         What OFO's counts begin with: a new label's threshold is ``ofo_a / ofo_b``, which is worth
         ``ofo_b`` true or predicted examples.
+    ofo_every : int, optional
+        Of how many examples OFO predicts one, drawn at random: 4 by default, and 1 in the paper's
+        preset.
     second_stage : {"calibrate", "head", "tail"} or float in [0, 1], optional
         What comes after the tree, and learns from examples predicted before they are learnt:
         "calibrate" turns scores into probabilities that are right as often as they say; "head"
@@ -179,6 +182,7 @@ class OnlinePLTClassifier(OnlineClassifier, LabelTreeClassifier):
         thresholds: str | None = None,
         ofo_a: float = 5.0,
         ofo_b: float = 50.0,
+        ofo_every: int | None = None,
         second_stage: str | float | None = None,
         n_jobs: int | None = 1,
         random_state: Any = 0,
@@ -205,6 +209,7 @@ class OnlinePLTClassifier(OnlineClassifier, LabelTreeClassifier):
         self.thresholds = thresholds
         self.ofo_a = ofo_a
         self.ofo_b = ofo_b
+        self.ofo_every = ofo_every
         self.second_stage = second_stage
         self.n_jobs = n_jobs
         self.random_state = random_state

@@ -26,7 +26,14 @@ LARGEST_STEP = 1e6
 
 PRESETS: dict[str, dict[str, Any]] = {
     # Jasinska-Kobus et al. (2021), section 5, to the letter.
-    "paper": {"learner": "adagrad", "arity": 2, "max_leaves": 100, "replay": 0, "replay_memory": 0},
+    "paper": {
+        "learner": "adagrad",
+        "arity": 2,
+        "max_leaves": 100,
+        "replay": 0,
+        "replay_memory": 0,
+        "ofo_every": 1,
+    },
     # What measured best: docs/decisions/arow.md.
     "default": {
         "learner": "arow",
@@ -34,6 +41,7 @@ PRESETS: dict[str, dict[str, Any]] = {
         "max_leaves": None,  # LEAVES, and FIRST_LEAVES of the first node
         "replay": "auto",
         "replay_memory": 10_000,
+        "ofo_every": 4,
     },
 }
 
@@ -87,6 +95,7 @@ class EngineOptions(SavedOptions):
     replay_most: int = 0  # 0 where the number of replays is fixed
     ofo_a: float = 0.0  # both 0 where no thresholds are tuned
     ofo_b: float = 0.0
+    ofo_every: int = 1  # of how many examples one tells OFO; 1 where no thresholds are tuned
     n_trees: int = 1
     max_bytes: int = 0  # 0 where there is no bound
 
@@ -100,6 +109,7 @@ class EngineOptions(SavedOptions):
         rate = p["learning_rate"]
         b = real(p, "ofo_b", 1e-9, 1e9)
         a = real(p, "ofo_a", 0.0, b)
+        every = integer("ofo_every", p["ofo_every"], 1, 1000)
         tunes = p["thresholds"] is not None and choice(p, "thresholds", ["ofo"]) == "ofo"
         adapts = isinstance(p["replay"], str)
         if adapts and p["replay"] != "auto":
@@ -124,6 +134,7 @@ class EngineOptions(SavedOptions):
             seed=seed_from(p["random_state"]),
             ofo_a=a if tunes else 0.0,
             ofo_b=b if tunes else 0.0,
+            ofo_every=every if tunes else 1,
             n_trees=integer("n_trees", p["n_trees"], 1, 1000),
             max_bytes=_budget(p["max_bytes"]),
         )
