@@ -1,6 +1,7 @@
 #include "labelgrove/grove_search.hpp"
 
 #include <algorithm>
+#include <bit>
 #include <functional>
 #include <limits>
 
@@ -8,6 +9,8 @@ namespace labelgrove {
 namespace {
 
 constexpr float kRounded = 1.0F - 1e-5F;  // so much less than a mean may be asked for: sums are rounded
+
+constexpr std::uint32_t kScans = 8;  // after so many a heap is worth its making
 
 }  // namespace
 
@@ -50,7 +53,8 @@ void GroveSearcher::start(const Query& query, const Features& x) {
   best_.clear();
   for (std::size_t t = 0; t < trees_.size(); ++t) {
     fronts_[t].queue.clear();
-    if (scope_.of_tree(t).open(kAboveRoot)) fronts_[t].queue.push_back({1.0F, kAboveRoot, 0});
+    fronts_[t].n_open = 0;
+    if (scope_.of_tree(t).open(kAboveRoot)) fronts_[t].queue.push_back({1.0F, kAboveRoot, 0, kNone});
   }
 }
 
@@ -137,29 +141,70 @@ bool GroveSearcher::advance(Scored& next) {
   std::ranges::pop_heap(front->queue, std::less<>());
   const Item top = front->queue.back();
   front->queue.pop_back();
-  if (tree[top.node].is_leaf()) {
-    const LabelId label = tree[top.node].label;
-    if (named_[label] == example_) return false;
-    named_[label] = example_;
-    next = {label, mean(label)};
-    return next.probability >= 0.0F;
+  if (top.siblings != kNone) queue_next(t, top.siblings);
+  if (!tree[top.node].is_leaf()) {
+    expand(t, top);
+    return false;
   }
-  open(t, top.node);
-  const std::uint32_t depth = top.node == kAboveRoot ? 0 : top.depth + 1;
+  const LabelId label = tree[top.node].label;
+  if (named_[label] == example_) return false;
+  named_[label] = example_;
+  next = {label, mean(label)};
+  return next.probability >= 0.0F;
+}
+
+void GroveSearcher::expand(std::size_t t, const Item& item) {
+  Front& front = fronts_[t];
+  const std::vector<float>& probabilities = open(t, item.node);
+  const std::uint32_t depth = item.node == kAboveRoot ? 0 : item.depth + 1;
   stats_.depth = std::max(stats_.depth, depth);
+  if (front.n_open == front.siblings.size()) front.siblings.emplace_back();
+  front.siblings[front.n_open].start(item.node, depth, item.probability, probabilities);
+  queue_next(t, front.n_open++);
+}
+
+void GroveSearcher::queue_next(std::size_t t, std::uint32_t siblings) {
+  Front& front = fronts_[t];
+  Siblings& from = front.siblings[siblings];
   const float others = bound_of_others(t);
   const float shares = kRounded * static_cast<float>(fronts_.size());
-  const auto& children = tree[top.node].children;
-  for (std::size_t i = 0; i < children.size(); ++i) {
-    const NodeId child = children[i];
-    const float product = top.probability * front->probabilities[top.node][i];
-    const float probability = product >= 0.0F ? product : 0.0F;      // NaN counts as 0
-    if (probability + others < shares * wanted(t, child)) continue;  // what is yet to come below it is not wanted
-    if (!scope_.of_tree(t).open(child)) continue;
-    front->queue.push_back({probability, child, depth});
-    std::ranges::push_heap(front->queue, std::less<>());
+  const auto unwanted = [&](float probability, NodeId v) { return probability + others < shares * wanted(t, v); };
+  while (!from.empty()) {
+    const auto [probability, slot] = from.take();
+    if (unwanted(probability, from.parent())) return from.clear();  // nor are those that are less probable
+    const NodeId child = trees_[t].tree()[from.parent()].children[slot];
+    if (unwanted(probability, child) || !scope_.of_tree(t).open(child)) continue;
+    front.queue.push_back({probability, child, from.depth(), siblings});
+    std::ranges::push_heap(front.queue, std::less<>());
+    return;
   }
-  return false;
+}
+
+// Floats from 0 on are ordered as their bits are.
+void GroveSearcher::Siblings::start(NodeId parent, std::uint32_t depth, float probability,
+                                    std::span<const float> of_children) {
+  parent_ = parent;
+  depth_ = depth;
+  taken_ = 0;
+  left_.resize(of_children.size());
+  for (std::size_t i = 0; i < of_children.size(); ++i) {
+    const float product = std::max(0.0F, probability * of_children[i]);  // NaN counts as 0
+    left_[i] = std::uint64_t{std::bit_cast<std::uint32_t>(product)} << 32 | (kNone - i);
+  }
+}
+
+std::pair<float, std::uint32_t> GroveSearcher::Siblings::take() {
+  if (taken_++ < kScans) {
+    std::uint64_t best = 0;
+    for (const std::uint64_t one : left_) best = std::max(best, one);
+    std::swap(*std::ranges::find(left_, best), left_.back());
+  } else {
+    if (taken_ == kScans + 1) std::ranges::make_heap(left_);
+    std::ranges::pop_heap(left_);
+  }
+  const std::uint64_t best = left_.back();
+  left_.pop_back();
+  return {std::bit_cast<float>(static_cast<std::uint32_t>(best >> 32)), kNone - static_cast<std::uint32_t>(best)};
 }
 
 float GroveSearcher::wanted(std::size_t t, NodeId v) const {

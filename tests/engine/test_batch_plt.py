@@ -106,10 +106,15 @@ def test_wide_nodes_are_cut_and_put_together_again() -> None:
 
 
 @settings(max_examples=8, deadline=None)
-@given(seed=st.integers(0, 2**20), k=st.integers(1, 6), threshold=st.sampled_from([0.0, 0.02, 0.3]))
-def test_a_grove_averages_exactly(seed: int, k: int, threshold: float) -> None:
+@given(
+    seed=st.integers(0, 2**20),
+    k=st.integers(1, 6),
+    threshold=st.sampled_from([0.0, 0.02, 0.3]),
+    width=st.sampled_from([4, 100]),
+)
+def test_a_grove_averages_exactly(seed: int, k: int, threshold: float, width: int) -> None:
     X, Y = noise(seed, n=40)
-    shape: dict[str, Any] = {"tree": "random", "arity": 3, "max_leaf_size": 4}
+    shape: dict[str, Any] = {"tree": "random", "arity": 3, "max_leaf_size": width}
     grove = PLTClassifier(n_trees=3, random_state=seed, **shape).fit(X, Y)
     mean = mean_of_trees(grove, X, Y)
     order = np.argsort(-mean, axis=1, kind="stable")[:, :k]

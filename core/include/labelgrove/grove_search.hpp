@@ -9,6 +9,7 @@
 
 #include <cstdint>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "labelgrove/base.hpp"
@@ -60,13 +61,33 @@ class GroveSearcher {
     float probability;
     NodeId node;
     std::uint32_t depth;
+    std::uint32_t siblings;  // the place of those that are still to come
     bool operator<(const Item& other) const {
       return probability != other.probability ? probability < other.probability : node > other.node;
     }
   };
+  // The children of an open node that have not been in the queue yet. One at a time is: most never will be.
+  class Siblings {
+   public:
+    void start(NodeId parent, std::uint32_t depth, float probability, std::span<const float> of_children);
+    bool empty() const { return left_.empty(); }
+    void clear() { left_.clear(); }
+    // The most probable one, which is taken out; of equals the one that comes first.
+    std::pair<float, std::uint32_t> take();
+    NodeId parent() const { return parent_; }
+    std::uint32_t depth() const { return depth_; }
+
+   private:
+    NodeId parent_ = kNone;
+    std::uint32_t depth_ = 0;
+    std::uint32_t taken_ = 0;
+    std::vector<std::uint64_t> left_;  // a probability's bits, then its place from behind; a heap once many were taken
+  };
   // What is known about one tree and the example at hand.
   struct Front {
-    std::vector<Item> queue;                        // a heap, the best on top
+    std::vector<Item> queue;         // a heap, the best on top
+    std::vector<Siblings> siblings;  // of which the first `n_open` count
+    std::uint32_t n_open = 0;
     std::vector<std::vector<float>> probabilities;  // by node: of its children
     std::vector<std::uint64_t> opened;              // by node: for which example these are
   };
@@ -87,6 +108,9 @@ class GroveSearcher {
   // Goes one step on in the tree that has most to give; the label it hands out, with its mean probability, if there is
   // one that is new.
   bool advance(Scored& next);
+  void expand(std::size_t t, const Item& item);
+  // Queues the best of the siblings that is wanted.
+  void queue_next(std::size_t t, std::uint32_t siblings);
   // -1 if it is less than what is wanted of the label.
   float mean(LabelId label);
   float mean_so_far() const;
