@@ -7,7 +7,7 @@ import json
 import os
 import shutil
 from collections.abc import Iterable, Mapping
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from pathlib import Path
 from types import TracebackType
 from typing import IO, Any, Self
@@ -57,14 +57,12 @@ class Unfinished:
     def __enter__(self) -> Self:
         while self._lock is None:
             self.path.mkdir(exist_ok=True)
-            try:
-                lock = locked(self.path / "lock", self._refusal)
+            # Who was at it may just have removed the folder: what is locked is another file then.
+            with suppress(FileNotFoundError), ExitStack() as unless_kept:
+                lock = unless_kept.enter_context(locked(self.path / "lock", self._refusal))
                 if os.path.samestat(os.fstat(lock.fileno()), (self.path / "lock").stat()):
+                    unless_kept.pop_all()
                     self._lock = lock
-                else:
-                    lock.close()
-            except FileNotFoundError:
-                continue  # who was at it has just removed the folder
         return self
 
     def __exit__(

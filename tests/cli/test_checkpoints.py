@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from cluster.kit import limited_files
-from labelgrove import OnlinePLTClassifier
+from labelgrove import DataError, LabelGroveError, OnlinePLTClassifier, _unfinished
 from labelgrove._unfinished import Unfinished
 from labelgrove.cli import _checkpoints
 from labelgrove.evaluation import StreamRecord
@@ -107,8 +107,21 @@ def test_learning_on_is_resumed_too(
     assert model.read_bytes() == (tmp_path / "first.lg").read_bytes()
 
 
+def killed_at(step: str, run: Run, words: tuple[Any, ...]) -> None:
+    """Run a command that kills itself in place of a step of its checkpoints."""
+    child = os.fork()
+    if child == 0:
+        try:
+            with pytest.MonkeyPatch.context() as patch:
+                patch.setattr(Unfinished, step, lambda *_: os.kill(os.getpid(), signal.SIGKILL))
+                run(*words)
+        finally:
+            os._exit(0)
+    assert os.waitpid(child, 0)[1] == signal.SIGKILL
+
+
 def test_nothing_is_learnt_twice_after_a_stop_while_the_model_is_written(
-    run: Run, make_texts: Callable[..., Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    run: Run, make_texts: Callable[..., Path], tmp_path: Path
 ) -> None:
     first, second = make_texts("1.jsonl", 20), make_texts("2.jsonl", 20, seed=1)
     model = tmp_path / "model.lg"
@@ -116,16 +129,7 @@ def test_nothing_is_learnt_twice_after_a_stop_while_the_model_is_written(
     before = model.read_bytes()
     told_once = told(run("learn", model, second, "-o", tmp_path / "once.lg", "--json"))
     words = ("learn", model, second, "--json")
-    child = os.fork()
-    if child == 0:
-        try:
-            monkeypatch.setattr(
-                Unfinished, "remove", lambda _: os.kill(os.getpid(), signal.SIGKILL)
-            )
-            run(*words)
-        finally:
-            os._exit(0)
-    assert os.waitpid(child, 0)[1] == signal.SIGKILL
+    killed_at("remove", run, words)
     assert model.read_bytes() == (tmp_path / "once.lg").read_bytes() != before
     again = run(*words)
     assert "20 examples were learnt before a stop" in again.stderr
@@ -134,6 +138,35 @@ def test_nothing_is_learnt_twice_after_a_stop_while_the_model_is_written(
     assert not (tmp_path / ".model.lg.partial").exists()
     run(*words)
     assert model.read_bytes() != (tmp_path / "once.lg").read_bytes()
+
+
+def test_only_what_is_written_was_learnt_and_by_that_command_alone(
+    run: Run, make_texts: Callable[..., Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first, second = make_texts("1.jsonl", 20), make_texts("2.jsonl", 20, seed=1)
+    model, words = tmp_path / "model.lg", ("learn", tmp_path / "model.lg", second)
+    run("train", first, "-o", model)
+    before = model.read_bytes()
+    run(*words, "-o", tmp_path / "once.lg")
+    killed_at("remove", run, words)
+    model.write_bytes(before)  # as if the stop had come before it was written
+    assert "were learnt before" not in run(*words).stderr
+    assert model.read_bytes() == (tmp_path / "once.lg").read_bytes()
+    model.write_bytes(before)
+    killed_at("remove", run, words)
+    assert "were learnt before" not in run("learn", model, first).stderr
+    assert model.read_bytes() not in (before, (tmp_path / "once.lg").read_bytes())
+
+
+def test_a_file_that_is_replaced_while_another_process_is_waited_for(
+    run: Run, tmp_path: Path
+) -> None:
+    rows, model = write_xmlc(tmp_path / "rows.xmlc", 30), tmp_path / "m.lg"
+    given = _checkpoints.Checkpoints(str(model), {"data": str(rows), "jobs": 1}, 10)
+    write_xmlc(rows, 31)
+    with pytest.raises(DataError, match=f"{rows}: was replaced meanwhile"), given:
+        pass
+    run("train", rows, "-o", model)
 
 
 def test_one_process_alone_writes_a_model(run: Run, tmp_path: Path) -> None:
@@ -180,17 +213,50 @@ def test_a_full_disk_costs_nothing_that_was_learnt(run: Run, tmp_path: Path) -> 
 
 
 def test_a_worker_does_not_keep_what_it_was_forked_with_locked(tmp_path: Path) -> None:
-    with Unfinished(tmp_path / "m.lg"):
+    with Unfinished(tmp_path / "m.lg") as unfinished:
+        unfinished.begin({})  # so that the file with the lock stays
+        runs, tell = os.pipe()
         child = os.fork()
         if child == 0:
+            os.write(tell, b"!")
             signal.pause()
             os._exit(0)
+        os.read(runs, 1)
+        os.close(runs)
+        os.close(tell)
     try:
         with Unfinished(tmp_path / "m.lg"):
             pass
     finally:
         os.kill(child, signal.SIGKILL)
         os.waitpid(child, 0)
+
+
+def test_a_lock_that_was_removed_before_it_was_taken_is_none(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real, taken = _unfinished.locked, []
+
+    def late(path: Path, refusal: str) -> Any:
+        taken.append(real(path, refusal))
+        if len(taken) == 1:
+            path.unlink()  # by the process that had it before
+        return taken[-1]
+
+    monkeypatch.setattr(_unfinished, "locked", late)
+    one, other = Unfinished(tmp_path / "m.lg"), Unfinished(tmp_path / "m.lg")
+    with one, pytest.raises(LabelGroveError, match="another process"), other:
+        pass
+
+
+def test_what_another_command_has_left_goes_and_halves_of_this_one(tmp_path: Path) -> None:
+    with Unfinished(tmp_path / "m.lg") as unfinished:
+        left = {unfinished.path / name: name for name in ("9.lg", ".half.partial")}
+        for request, stays in (({"seed": 0}, set()), ({"seed": 0}, {"9.lg"}), ({"seed": 1}, set())):
+            unfinished.begin(request)
+            assert {name for path, name in left.items() if path.exists()} == stays
+            for path in left:
+                path.touch()
 
 
 def test_another_command_begins_anew(run: Run, tmp_path: Path) -> None:

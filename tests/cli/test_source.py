@@ -90,7 +90,9 @@ def test_texts_are_shuffled_with_their_labels(make_texts: Any) -> None:
     assert sorted(pairs) == sorted(zip(plain.text, plain.labels, strict=True))
 
 
-def test_files_are_read_ahead_where_there_is_a_thread_for_it(widening: Path) -> None:
+def test_files_are_read_ahead_where_there_is_a_thread_for_it(
+    widening: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def told(items: Iterator[Any]) -> Iterator[tuple[int, Any]]:
         for item in items:
             yield get_ident(), item
@@ -100,6 +102,9 @@ def test_files_are_read_ahead_where_there_is_a_thread_for_it(widening: Path) -> 
             found = list(source.ahead(told(source.chunks()), threads))
             assert [chunk.n_rows for _, chunk in found] == [CHUNK_ROWS, CHUNK_ROWS, 452]
             assert {thread != get_ident() for thread, _ in found} == {elsewhere}
+        monkeypatch.setattr(source, "share_read", lambda: None)  # as of a pipe, which may be silent
+        [*found] = source.ahead(told(source.chunks()), 2)
+        assert {thread for thread, _ in found} == {get_ident()}
 
 
 def test_what_is_read_ahead_of_a_mistake_comes_before_it(tmp_path: Path) -> None:
