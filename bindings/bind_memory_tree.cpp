@@ -22,6 +22,7 @@ MemoryTreeOptions options_from(const nb::dict& given) {
   options.leaf_multiplier = static_cast<std::uint32_t>(integer("leaf_multiplier"));
   options.reroutes = static_cast<std::uint32_t>(integer("reroutes"));
   options.max_examples = integer("max_examples");
+  options.max_bytes = integer("max_bytes");
   options.leaves = static_cast<std::uint32_t>(integer("leaves"));
   options.classifiers = nb::cast<bool>(given["classifiers"]);
   options.normalize = nb::cast<bool>(given["normalize"]);

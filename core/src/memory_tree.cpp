@@ -3,8 +3,10 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
+#include <unordered_map>
 #include <utility>
 
+#include "labelgrove/budget.hpp"
 #include "labelgrove/hash.hpp"
 #include "labelgrove/kernels.hpp"
 
@@ -15,6 +17,13 @@ namespace {
 // is not put right at once.
 constexpr double kLeastStep = 0.01;
 constexpr double kMostStep = 100.0;
+
+// In counting what is held: a node with its place in a list that doubles, and kSpareEntries; of a label what stands by it,
+// its classifier likewise, and its name; of a remembered example its places here and at a leaf.
+constexpr std::uint64_t kBytesOfNode = 384;
+constexpr std::uint64_t kBytesOfLabel = 384;
+constexpr std::uint64_t kBytesOfEntry = 24;
+constexpr std::size_t kSpareEntries = 16;
 
 // A leaf that could not be split is looked at so many times as far as others.
 constexpr std::size_t kMostLookedAt = 4;
@@ -80,8 +89,10 @@ Features Nearness::common(const Features& z) {
 
 // --- the tree -------------------------------------------------------------------------------------------------------
 
-MemoryTree::MemoryTree(const MemoryTreeOptions& options) : options_(options), nodes_(1) {
+MemoryTree::MemoryTree(const MemoryTreeOptions& options)
+    : options_(options), nodes_(1), max_examples_(options.max_examples) {
   similarity_.start(options_.learner);
+  if (bounded()) counted_ = count();
 }
 
 std::size_t MemoryTree::capacity() const {
@@ -115,6 +126,8 @@ void MemoryTree::learn(const Features& given, std::span<const LabelId> labels, f
     ++passed_over_;
     return;
   }
+  const std::uint64_t room = bounded() ? make_room_for(given, labels) : 0;
+  const std::uint64_t remembered = count_memory() + room;
   usable_ = false;  // until all is done
   for (const LabelId label : labels) {
     known_.see(label);
@@ -130,9 +143,9 @@ void MemoryTree::learn(const Features& given, std::span<const LabelId> labels, f
   const ExampleId example = examples_.add(given, options_.normalize ? unit_scale(given) : 1.0, weight);
   update(examples_.view(example), labels, weight);
 
-  const std::size_t entry = remembered_.next_place(options_.seed, options_.max_examples);
+  const std::size_t entry = remembered_.next_place(options_.seed, max_examples_);
   if (entry < remembered_.size()) take_out(static_cast<std::uint32_t>(entry));
-  const ExampleId forgotten = remembered_.offer(options_.seed, options_.max_examples, example, labels);
+  const ExampleId forgotten = remembered_.offer(options_.seed, max_examples_, example, labels);
   if (forgotten != kNone) examples_.release(forgotten);
   if (forgotten != example) {
     places_.resize(remembered_.size());
@@ -143,6 +156,7 @@ void MemoryTree::learn(const Features& given, std::span<const LabelId> labels, f
     take_out(again);
     insert(again, kRoot);
   }
+  if (bounded()) counted_ -= remembered - count_memory();
   usable_ = true;
 }
 
@@ -174,9 +188,7 @@ void MemoryTree::update(const Features& x, std::span<const LabelId> labels, floa
   const double step = std::clamp(std::abs(objective), kLeastStep, kMostStep) * static_cast<double>(weight);
   const auto most = static_cast<double>(kMostWeight);
   const float before =
-      node.regressor
-          .learn(options_.learner, x, objective > 0.0 ? 1.0F : -1.0F, static_cast<float>(std::min(step, most)), work_)
-          .before;
+      teach(node.regressor, x, objective > 0.0 ? 1.0F : -1.0F, static_cast<float>(std::min(step, most))).before;
   if (gain != 0.0) node.side.learn(before, gain > 0.0);
 }
 
@@ -203,8 +215,7 @@ void MemoryTree::learn_similarity(std::uint32_t entry, double reward, float weig
   const Features pair = nearness_.common(example(entry));
   float cosine = 0.0F;
   for (std::uint32_t j = 0; j < pair.size; ++j) cosine += pair.values[j];
-  similarity_.learn(options_.learner, pair, target > 0.0 ? 1.0F : -1.0F, static_cast<float>(std::abs(target)) * weight,
-                    work_, cosine);
+  teach(similarity_, pair, target > 0.0 ? 1.0F : -1.0F, static_cast<float>(std::abs(target)) * weight, cosine);
 }
 
 // One against some: the classifiers of the labels that are at the leaf, and of the example's own.
@@ -218,7 +229,7 @@ void MemoryTree::learn_classifiers(NodeId leaf, const Features& x, std::span<con
   candidates_.erase(std::unique(candidates_.begin(), candidates_.end()), candidates_.end());
   for (const LabelId label : candidates_) {
     const bool has = std::ranges::find(labels, label) != labels.end();
-    classifiers_[label].learn(options_.learner, x, has ? 1.0F : -1.0F, weight, work_, kUnlikely);
+    teach(classifiers_[label], x, has ? 1.0F : -1.0F, weight, kUnlikely);
   }
 }
 
@@ -240,7 +251,7 @@ NodeId MemoryTree::go_down(std::uint32_t entry, NodeId v) {
     const float before = node.regressor.margin(x, work_);
     const double prediction = std::isnan(before) ? 0.0 : static_cast<double>(before);
     const float target = (1.0 - alpha) * balance(node) + alpha * prediction < 0.0 ? -1.0F : 1.0F;
-    const float after = node.regressor.learn(options_.learner, x, target, weight(entry), work_).after;
+    const float after = teach(node.regressor, x, target, weight(entry)).after;
     v = after > 0.0F ? node.right : node.left;
   }
   places_[entry] = {v, static_cast<std::uint32_t>(nodes_[v].entries.size())};
@@ -250,6 +261,8 @@ NodeId MemoryTree::go_down(std::uint32_t entry, NodeId v) {
 
 // A leaf becomes an inner node, which its examples go down from; unless all went to one side.
 void MemoryTree::split(NodeId v) {
+  if (bounded() && !make_room(2 * kBytesOfNode)) return;
+  counted_ += 2 * kBytesOfNode;
   const auto left = static_cast<NodeId>(nodes_.size());
   nodes_.resize(nodes_.size() + 2);
   nodes_[left].parent = nodes_[left + 1].parent = v;
@@ -262,6 +275,7 @@ void MemoryTree::split(NodeId v) {
   for (const std::uint32_t entry : entries) go_down(entry, v);
   if (nodes_[left].remembered > 0 && nodes_[left + 1].remembered > 0) return;
   nodes_.resize(left);
+  counted_ -= 2 * kBytesOfNode + nodes_[v].regressor.most_bytes();
   const NodeId parent = nodes_[v].parent;
   nodes_[v] = Node();
   nodes_[v].parent = parent;
@@ -279,7 +293,88 @@ void MemoryTree::take_out(std::uint32_t entry) {
   entries[place.at] = entries.back();
   places_[entries.back()].at = place.at;
   entries.pop_back();
+  if (bounded() && entries.capacity() > 2 * entries.size() + kSpareEntries) entries.shrink_to_fit();
   for (NodeId v = place.leaf; v != kNone; v = nodes_[v].parent) --nodes_[v].remembered;
+}
+
+// --- the budget -----------------------------------------------------------------------------------------------------
+
+std::uint64_t MemoryTree::count_memory() const {
+  return examples_.most_bytes() + remembered_.most_bytes() + remembered_.size() * kBytesOfEntry;
+}
+
+std::uint64_t MemoryTree::count() const {
+  std::uint64_t bytes = count_memory() + nodes_.size() * kBytesOfNode + known_.count() * kBytesOfLabel;
+  for_each_regressor(*this, [&](const Regressor& regressor, const std::string&) { bytes += regressor.most_bytes(); });
+  return bytes;
+}
+
+bool MemoryTree::make_room(std::uint64_t bytes) {
+  const std::uint64_t most = options_.max_bytes;
+  if (counted_ + bytes <= most) return true;
+  std::vector<std::uint64_t> worths(kWorths);
+  for_each_regressor(*this, [&](const Regressor& regressor, const std::string&) { regressor.add_worths(worths); });
+  const std::uint32_t worth = worth_of_bytes(worths, counted_ + bytes - kept(most));
+  for_each_regressor(*this, [&](Regressor& regressor, const std::string&) {
+    counted_ -= regressor.most_bytes();
+    regressor.forget(worth);
+    counted_ += regressor.most_bytes();
+  });
+  return counted_ + bytes <= most;
+}
+
+std::uint64_t MemoryTree::make_room_for(const Features& x, std::span<const LabelId> labels) {
+  const std::uint64_t most = options_.max_bytes;
+  const std::uint64_t example =
+      ExampleStore::most_bytes(x.size) + ReplayMemory::growth(1, labels.size()) + kBytesOfEntry;
+  std::uint64_t known = known_.count();
+  for (const LabelId label : labels) known = std::max<std::uint64_t>(known, label + std::uint64_t{1});
+  const std::uint64_t names = (known - known_.count()) * kBytesOfLabel;
+  if (counted_ + example + names > full(most)) forget_examples(for_examples(most));
+  if (!make_room(example + names)) throw BudgetExceeded(most, counted_ + example + names);
+  counted_ += example + names;
+  return example;
+}
+
+// A fair sample of those that are remembered stays, each where it is.
+void MemoryTree::forget_examples(std::uint64_t most) {
+  while (count_memory() > most && remembered_.size() > 1) {
+    counted_ -= count_memory();
+    const std::size_t n = remembered_.size();
+    std::vector<ExampleId> examples;
+    for (std::size_t entry = 0; entry < n; ++entry) examples.push_back(remembered_.example(entry));
+    max_examples_ = n - n / 4 - (n < 4 ? 1 : 0);
+    for (const ExampleId example : remembered_.shrink(options_.seed, max_examples_)) examples_.release(example);
+    std::unordered_map<ExampleId, std::uint32_t> kept;
+    for (std::uint32_t entry = 0; entry < remembered_.size(); ++entry) kept.emplace(remembered_.example(entry), entry);
+    places_ = std::vector<Place>(remembered_.size());
+    for (NodeId v = 0; v < nodes_.size(); ++v) {
+      const std::vector<std::uint32_t> before = std::exchange(nodes_[v].entries, {});
+      auto& entries = nodes_[v].entries;
+      for (const std::uint32_t entry : before) {
+        const auto now = kept.find(examples[entry]);
+        if (now == kept.end()) continue;
+        places_[now->second] = {v, static_cast<std::uint32_t>(entries.size())};
+        entries.push_back(now->second);
+      }
+      const auto gone = static_cast<std::uint32_t>(before.size() - entries.size());
+      for (NodeId above = v; gone > 0 && above != kNone; above = nodes_[above].parent) nodes_[above].remembered -= gone;
+    }
+    counted_ += count_memory();
+  }
+}
+
+Regressor::Margins MemoryTree::teach(Regressor& regressor, const Features& x, float target, float weight,
+                                     float offset) {
+  if (!bounded()) return regressor.learn(options_.learner, x, target, weight, work_, offset);
+  if (!make_room(Regressor::kBytesOfTerm * x.size)) {
+    const float margin = regressor.margin(x, work_) + offset;
+    return {margin, margin};
+  }
+  counted_ -= regressor.most_bytes();
+  const Regressor::Margins margins = regressor.learn(options_.learner, x, target, weight, work_, offset);
+  counted_ += regressor.most_bytes();
+  return margins;
 }
 
 // --- what was learnt ------------------------------------------------------------------------------------------------

@@ -25,6 +25,7 @@ void MemoryTree::save(ArrayWriter& out, bool for_prediction) const {
     std::ranges::transform(nodes_, curvatures.begin(), [](const Node& node) { return node.side.curvature(); });
   }
   save_leaves(out);
+  if (bounded()) out.u64("budget", 1)[0] = max_examples_;
   std::vector<const Regressor*> all;
   for_each_regressor(*this, [&](const Regressor& regressor, const std::string&) { all.push_back(&regressor); });
   save_regressors(out, all, options_.learner, for_prediction);
@@ -52,7 +53,7 @@ void MemoryTree::save_leaves(ArrayWriter& out) const {
 }
 
 MemoryTree::MemoryTree(const MemoryTreeOptions& options, const ArrayReader& saved, bool for_prediction, bool check_only)
-    : options_(options), can_learn_(!for_prediction) {
+    : options_(options), max_examples_(options.max_examples), can_learn_(!for_prediction) {
   const auto counters = saved.u64("counters");
   require(counters.size() == 3 && counters[0] < kNone / 2 && counters[1] <= kMostExamples && counters[2] <= counters[1],
           "array 'counters' must hold 3 numbers, of labels, examples, and those of any weight");
@@ -69,6 +70,13 @@ MemoryTree::MemoryTree(const MemoryTreeOptions& options, const ArrayReader& save
     }
     curvatures.finish();
   }
+  if (bounded()) {
+    const auto budget = saved.u64("budget");
+    require(budget.size() == 1, "array 'budget' must hold one number");
+    max_examples_ = budget[0];
+    require(options_.max_examples == 0 || (max_examples_ > 0 && max_examples_ <= options_.max_examples),
+            "array 'budget': more examples are remembered than may be");
+  }
   load_leaves(saved, counters[2], check_only);
   if (options_.classifiers) classifiers_.resize(known_.count());
   std::vector<Regressor*> all;
@@ -78,6 +86,7 @@ MemoryTree::MemoryTree(const MemoryTreeOptions& options, const ArrayReader& save
     names.push_back(name);
   });
   load_regressors(saved, all, options_.learner, for_prediction, [&](std::size_t i) { return names[i]; });
+  if (bounded() && can_learn_ && !check_only) counted_ = count();
 }
 
 void MemoryTree::load_seen(const ArrayReader& saved, std::uint64_t examples) {
@@ -112,7 +121,7 @@ void MemoryTree::load_leaves(const ArrayReader& saved, std::uint64_t reached, bo
   });
   counts.finish();
   labels.finish();
-  const std::uint64_t most = options_.max_examples == 0 ? reached : std::min(reached, options_.max_examples);
+  const std::uint64_t most = max_examples_ == 0 ? reached : std::min(reached, max_examples_);
   require(known == most, "the number of remembered examples is wrong");
   remembered_.restore(reached);
   places_.resize(known);

@@ -1,6 +1,5 @@
 // What is forgotten so that the rest fits: docs/decisions/budget.md.
 #include <algorithm>
-#include <string>
 
 #include "labelgrove/node_learners.hpp"
 
@@ -11,12 +10,6 @@ namespace {
 constexpr std::uint64_t kBytesOfNode = 256;
 // Of an example that waits at a node.
 constexpr std::uint64_t kBytesOfEvent = 64;
-
-// When not all fits, so many sixteenths of the budget stay: the less, the more seldom something is forgotten.
-constexpr std::uint64_t kFull = 15;
-constexpr std::uint64_t kKept = 14;
-// And so many of them may be remembered examples.
-constexpr std::uint64_t kExamples = 4;
 
 }  // namespace
 
@@ -48,16 +41,15 @@ void NodeLearners::make_room(std::uint64_t bytes) {
   waiting_.clear();
   positives_.clear();
   counted_ = count() + bytes;
-  if (counted_ > most / 16 * kFull) {
-    forget_examples(most / 16 * kExamples);
+  if (counted_ > full(most)) {
+    forget_examples(for_examples(most));
     const std::uint64_t held = count() + bytes;
-    if (held > most / 16 * kKept) forget_rows(held - most / 16 * kKept);
+    if (held > kept(most)) forget_rows(held - kept(most));
     counted_ = count() + bytes;
   }
   if (counted_ <= most) return;
   counted_ -= bytes;
-  throw BudgetExceeded("max_bytes=" + std::to_string(most) + ": the labels, and what one example needs, take " +
-                       std::to_string(counted_ + bytes) + " bytes; expected a larger budget");
+  throw BudgetExceeded(most, counted_ + bytes);
 }
 
 void NodeLearners::make_room_for_learning(std::span<const NodeId> nodes, const LabelTree& tree, std::size_t features,
@@ -103,12 +95,11 @@ void NodeLearners::forget_examples(std::uint64_t most) {
 
 // Those that are worth least, of all nodes; all that are worth the same.
 void NodeLearners::forget_rows(std::uint64_t bytes) {
-  std::vector<std::uint64_t> worths(SiblingBlock::kWorths);
+  std::vector<std::uint64_t> worths(kWorths);
   for (const auto& node : nodes_) {
     if (node) node->block.add_worths(worths);
   }
-  std::uint32_t worth = 0;
-  for (std::uint64_t freed = worths[0]; freed < bytes && worth + 1 < worths.size(); freed += worths[++worth]) continue;
+  const std::uint32_t worth = worth_of_bytes(worths, bytes);
   for (const auto& node : nodes_) {
     if (node) node->block.forget(worth);
   }

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <utility>
 
+#include "labelgrove/budget.hpp"
 #include "labelgrove/kernels.hpp"
 
 namespace labelgrove {
@@ -21,7 +22,8 @@ float logistic_gradient(float margin, float target) {
 void Regressor::start(const LearnerOptions& options) {
   *this = Regressor();
   width_ = options.has_state() ? 3 : 2;
-  bias_state_ = new_state_ = options.initial_state();
+  bias_state_ = options.initial_state();
+  new_state_ = static_cast<std::uint8_t>(bias_state_);
 }
 
 Regressor::Regressor(const LearnerOptions& options, std::span<const FeatureId> features, std::span<const float> weights,
@@ -63,12 +65,12 @@ void Regressor::for_each(Visit&& visit) const {
     if (!direct_ && key(slot) == kNone) continue;
     const float* weight = cells_.get() + (direct_ ? slot : std::size_t{slot} * width_ + 1);
     const Term term{direct_ ? slot : key(slot), *weight, has_state() ? weight[to_state()] : new_state_};
-    if (term.weight != 0.0F || term.state != new_state_) visit(term);
+    if (moved(term.weight, term.state) != 0) visit(term);
   }
   if (!crowded_out_) return;
   for (const auto& [feature, cell] : *crowded_out_) {
     const Term term{feature, cell.weight_and_state[0], has_state() ? cell.weight_and_state[1] : new_state_};
-    if (term.weight != 0.0F || term.state != new_state_) visit(term);
+    if (moved(term.weight, term.state) != 0) visit(term);
   }
 }
 
@@ -87,7 +89,7 @@ void Regressor::make_room(FeatureId largest, std::size_t more) {
   const std::size_t direct = std::size_t{largest} + 1;
   direct_ = direct * (width_ - 1U) <= hashed * width_;
   slots_ = static_cast<std::uint32_t>(direct_ ? direct + direct / 8 : hashed);
-  known_ = 0;
+  known_ = moved_ = 0;
   crowded_out_.reset();
   cells_ = std::make_unique_for_overwrite<float[]>(room());
   if (direct_) {
@@ -107,6 +109,7 @@ void Regressor::insert(Term term) {
     return;
   }
   ++known_;
+  moved_ += moved(term.weight, term.state);
   std::uint32_t slot = home(term.feature);
   for (std::uint32_t distance = 0;; ++distance) {
     if (distance > kFarthestProbe) {
@@ -139,9 +142,28 @@ void Regressor::collect(bool by_weight, std::vector<Term>& terms) const {
 }
 
 std::size_t Regressor::size() const {
+  if (!direct_) return moved_;
   std::size_t n = 0;
   for_each([&](const Term&) { ++n; });
   return n;
+}
+
+void Regressor::add_worths(std::span<std::uint64_t> worths) const {
+  for_each([&](const Term& term) { worths[worth_of(term.weight)] += kBytesOfTerm; });
+}
+
+void Regressor::forget(std::uint32_t worth) {
+  std::vector<Term> kept;
+  for_each([&](const Term& term) {
+    if (worth_of(term.weight) > worth) kept.push_back(term);
+  });
+  direct_ = false;
+  slots_ = known_ = moved_ = 0;
+  crowded_out_.reset();
+  cells_.reset();
+  if (kept.empty()) return;
+  make_room(std::ranges::max(kept, {}, &Term::feature).feature, kept.size());
+  for (const Term& term : kept) insert(term);
 }
 
 // --- learning and prediction ----------------------------------------------------------------------------------------
@@ -179,13 +201,19 @@ void Regressor::keep(const Features& x, std::size_t unknown, const Workspace& wo
   for (std::uint32_t j = 0; j < x.size; ++j) {
     float* weight = work.rows[j];
     if (weight == nullptr) continue;
+    const std::uint32_t before = moved(*weight, has_state() ? weight[behind] : new_state_);
     *weight = weights[j];
     if (has_state()) weight[behind] = states[j];
+    if (!direct_) moved_ += moved(weights[j], states[j]) - before;
   }
   if (unknown == 0) return;
-  make_room(x.ids[x.size - 1], unknown);
+  const auto is_new = [&](std::uint32_t j) { return work.rows[j] == nullptr && moved(weights[j], states[j]) != 0; };
+  std::size_t more = 0;
+  for (std::uint32_t j = 0; j < x.size; ++j) more += is_new(j) ? 1 : 0;
+  if (more == 0) return;
+  make_room(x.ids[x.size - 1], more);
   for (std::uint32_t j = 0; j < x.size; ++j) {
-    if (work.rows[j] == nullptr) insert({x.ids[j], weights[j], states[j]});
+    if (is_new(j)) insert({x.ids[j], weights[j], states[j]});
   }
 }
 

@@ -1,7 +1,6 @@
 #include "labelgrove/sibling_block.hpp"
 
 #include <algorithm>
-#include <bit>
 #include <cmath>
 #include <cstring>
 #include <numeric>
@@ -264,12 +263,11 @@ std::uint64_t SiblingBlock::growth_by_leaf() const {
   return most_bytes(map_.size(), rows(), row_bytes(columns_ + std::size_t{1})) - most_bytes();
 }
 
-// The largest weight that a feature has in it, whatever the sign; of those that share it, by their mean square. Floats are
-// ordered as their bits are.
+// The largest weight that a feature has in it; of those that share it, by their mean square.
 std::uint32_t SiblingBlock::worth(std::uint32_t r) const {
   float largest = 0.0F;
   for (std::uint32_t c = 0; c < columns_; ++c) largest = std::max(largest, std::abs(weight(r, c)));
-  return std::bit_cast<std::uint32_t>(largest / std::sqrt(static_cast<float>(sharing(r)))) >> 16;
+  return worth_of(largest / std::sqrt(static_cast<float>(sharing(r))));
 }
 
 void SiblingBlock::add_worths(std::span<std::uint64_t> worths) const {

@@ -33,6 +33,7 @@ struct MemoryTreeOptions {
   std::uint32_t leaf_multiplier = 4;  // c: a leaf holds up to c times the bits of the number of nodes
   std::uint32_t reroutes = 1;         // d: remembered examples that go down anew with every new one
   std::uint64_t max_examples = 0;     // the most that are remembered; 0: all
+  std::uint64_t max_bytes = 0;        // that all of it may take; 0 is no bound
   std::uint32_t leaves = 8;           // the most probable leaves that prediction goes by; 1 is the paper's
   bool classifiers = true;            // one against some: whether labels have classifiers
   bool normalize = true;              // scale examples to unit length
@@ -96,6 +97,7 @@ class MemoryTree {
   // nothing else.
   // REQUIRES: can_learn(); ids increase, values are finite; labels are distinct and below kNone / 2; weight is at most
   // kMostWeight. Should memory run out, the model is broken, usable() says so, and nothing else may be asked of it.
+  // Throws BudgetExceeded, and has learnt nothing of the example, if it cannot fit.
   void learn(const Features& x, std::span<const LabelId> labels, float weight = 1.0F);
 
   const KnownLabels& known() const { return known_; }
@@ -142,6 +144,19 @@ class MemoryTree {
     std::uint32_t at = 0;  // in its entries
   };
 
+  // What is held is counted from shapes, as NodeLearners does it, and at any time. Room is made before something is taken,
+  // by forgetting features of regressors, all of which are worth as little.
+  bool bounded() const { return options_.max_bytes > 0; }
+  std::uint64_t count_memory() const;
+  std::uint64_t count() const;
+  // False, if there is none for so many bytes.
+  bool make_room(std::uint64_t bytes);
+  // For an example and for labels that are new; what the example takes of it. Throws BudgetExceeded if there is none.
+  std::uint64_t make_room_for(const Features& x, std::span<const LabelId> labels);
+  void forget_examples(std::uint64_t most);
+  // A step of a regressor; one that there is no room for is left out.
+  Regressor::Margins teach(Regressor& regressor, const Features& x, float target, float weight, float offset = 0.0F);
+
   std::size_t capacity() const;
   double balance(const Node& node) const;
   NodeId child(NodeId v, const Features& x);
@@ -171,8 +186,10 @@ class MemoryTree {
   MemoryTreeOptions options_;
   std::vector<Node> nodes_;
   ExampleStore examples_;
-  ReplayMemory remembered_;    // each with its labels
-  std::vector<Place> places_;  // by entry
+  ReplayMemory remembered_;         // each with its labels
+  std::uint64_t max_examples_ = 0;  // as in the options, or fewer by now
+  std::uint64_t counted_ = 0;       // bytes held, if bounded()
+  std::vector<Place> places_;       // by entry
   Regressor similarity_;
   std::vector<Regressor> classifiers_;  // by label
   KnownLabels known_;

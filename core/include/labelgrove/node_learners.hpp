@@ -12,10 +12,10 @@
 #include <functional>
 #include <memory>
 #include <span>
-#include <stdexcept>
 #include <vector>
 
 #include "labelgrove/base.hpp"
+#include "labelgrove/budget.hpp"
 #include "labelgrove/example_store.hpp"
 #include "labelgrove/label_tree.hpp"
 #include "labelgrove/learner.hpp"
@@ -30,12 +30,6 @@ struct ReplayOptions {
   std::uint32_t replay_most = 0;    // and how often at most, while labels come in blocks; 0 is as often as ever
   std::uint64_t replay_memory = 0;  // examples that a node remembers; 0 is no bound
   std::uint64_t max_bytes = 0;      // that all of it may take; 0 is no bound
-};
-
-// More bytes are needed than may be, whatever is forgotten. Everything that came before is learnt.
-class BudgetExceeded : public std::length_error {
- public:
-  using std::length_error::length_error;
 };
 
 class NodeLearners {

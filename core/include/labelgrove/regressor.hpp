@@ -60,12 +60,24 @@ class Regressor {
   // Those that found no slot within reach of their home.
   std::size_t crowded_out() const { return crowded_out_ ? crowded_out_->size() : 0; }
   std::size_t bytes() const;
+
+  // --- forgetting, where there is a bound to what is held
+  // At most what is held for this many that differ from new ones, however they came.
+  static constexpr std::uint64_t kBytesOfTerm = 31;
+  std::uint64_t most_bytes() const { return kBytesOfTerm * size(); }
+  // worth[number] += the bytes of every feature whose weight is worth so much.
+  void add_worths(std::span<std::uint64_t> worth) const;
+  // Forgets all features that are worth at most so much, as if they had never come.
+  void forget(std::uint32_t worth);
+
   // Asks the CPU to fetch what margin() and learn() will read.
   void prefetch(const Features& x) const;
 
  private:
   bool has_state() const { return width_ == 3; }
   std::size_t room() const { return std::size_t{slots_} * (direct_ ? width_ - 1U : width_); }
+  // 1, if it differs from a new one.
+  std::uint32_t moved(float weight, float state) const { return weight != 0.0F || state != new_state_ ? 1U : 0U; }
   // From a weight to its state.
   std::size_t to_state() const { return direct_ ? slots_ : 1; }
   bool lies_there(const Features& x) const { return direct_ && is_dense(x) && x.size <= slots_; }
@@ -99,10 +111,11 @@ class Regressor {
   std::unique_ptr<std::map<FeatureId, Cell>> crowded_out_;  // null as long as there are none
   std::uint32_t slots_ = 0;
   std::uint32_t known_ = 0;  // if hashed: slots in use, and those crowded out
+  std::uint32_t moved_ = 0;  // of these, that differ from new ones
   float bias_ = 0.0F;
   float bias_state_ = 0.0F;
-  float new_state_ = 0.0F;
-  std::uint8_t width_ = 3;  // of a slot
+  std::uint8_t new_state_ = 0;  // AdaGrad begins with 0, AROW with 1
+  std::uint8_t width_ = 3;      // of a slot
   bool direct_ = false;
 };
 

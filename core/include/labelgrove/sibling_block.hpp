@@ -17,6 +17,7 @@
 #include <span>
 
 #include "labelgrove/base.hpp"
+#include "labelgrove/budget.hpp"
 #include "labelgrove/learner.hpp"
 #include "labelgrove/node_block.hpp"
 #include "labelgrove/row_block.hpp"
@@ -61,7 +62,6 @@ class SiblingBlock final : public RowBlock {
   std::uint64_t most_bytes_of_parent() const { return most_bytes(map_.size(), rows(), row_bytes(2)); }
   // worth[number] += the bytes of every row but the bias that is worth so much, a number below kWorths: the more, the
   // better it is kept.
-  static constexpr std::size_t kWorths = std::size_t{1} << 15;
   void add_worths(std::span<std::uint64_t> worth) const;
   // Forgets all rows that are worth at most so much: their features are as if they had never come.
   void forget(std::uint32_t worth);

@@ -11,7 +11,7 @@ from labelgrove._features import FeatureNames
 from labelgrove._labels import LabelRegistry
 from labelgrove._parameters import flag, integer, real, seed_from
 from labelgrove.models._online import OnlineClassifier, OnlineStart
-from labelgrove.models._plt_options import FLOATS
+from labelgrove.models._plt_options import FLOATS, budget_from
 from labelgrove.models.engine._archive import Format
 from labelgrove.models.engine._examples import Start
 from labelgrove.models.engine._learned import Learned
@@ -33,6 +33,7 @@ class MemoryTreeOptions(SavedOptions):
     r: float
     normalize: bool
     seed: int
+    max_bytes: int = 0  # 0 where there is no bound
 
     @classmethod
     def from_parameters(cls, parameters: Mapping[str, Any]) -> Self:
@@ -48,6 +49,7 @@ class MemoryTreeOptions(SavedOptions):
             r=real(p, "r", *FLOATS),
             normalize=flag("normalize", p["normalize"]),
             seed=seed_from(p["random_state"]),
+            max_bytes=budget_from(p["max_bytes"]),
         )
 
     @classmethod
@@ -56,6 +58,7 @@ class MemoryTreeOptions(SavedOptions):
             **saved,
             "max_examples": saved["max_examples"] or None,
             "random_state": saved["seed"],
+            "max_bytes": saved["max_bytes"] or None,
         }
 
 
@@ -86,6 +89,12 @@ class MemoryTreeClassifier(OnlineClassifier):
     max_examples : int, optional
         The most examples that are remembered: a fair sample of all, wherever they stood in the
         stream. None remembers all. It bounds neither routers nor classifiers.
+    max_bytes : int or str, optional
+        What tree, weights and remembered examples may take at any time, as a number or as
+        "500MB"; no bound by default. Where it is reached, the weights of routers and classifiers
+        that are smallest are forgotten, and fewer examples are remembered once these take more
+        than a quarter; the result is the same for any cut into calls. Names of features, longer
+        ones of labels, and the sums of ``second_stage``, do not count.
     leaves : int
         How many of the most probable leaves of an example are looked at. 1 is the paper's one path.
     classifiers : bool
@@ -152,6 +161,7 @@ class MemoryTreeClassifier(OnlineClassifier):
         leaf_multiplier: int = 4,
         reroutes: int = 1,
         max_examples: int | None = None,
+        max_bytes: int | str | None = None,
         leaves: int = 8,
         classifiers: bool = True,
         r: float = 1.0,
@@ -166,6 +176,7 @@ class MemoryTreeClassifier(OnlineClassifier):
         self.leaf_multiplier = leaf_multiplier
         self.reroutes = reroutes
         self.max_examples = max_examples
+        self.max_bytes = max_bytes
         self.leaves = leaves
         self.classifiers = classifiers
         self.r = r

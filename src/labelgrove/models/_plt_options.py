@@ -136,7 +136,7 @@ class EngineOptions(SavedOptions):
             ofo_b=b if tunes else 0.0,
             ofo_every=every if tunes else 1,
             n_trees=integer("n_trees", p["n_trees"], 1, 1000),
-            max_bytes=_budget(p["max_bytes"]),
+            max_bytes=budget_from(p["max_bytes"]),
         )
 
     @classmethod
@@ -155,7 +155,8 @@ class EngineOptions(SavedOptions):
         }
 
 
-def _budget(max_bytes: Any) -> int:
+def budget_from(max_bytes: Any) -> int:
+    """The bytes of ``max_bytes``; 0 where there is no bound."""
     if max_bytes is None:
         return 0
     if isinstance(max_bytes, str):
