@@ -224,8 +224,6 @@ def _measure(dataset: str, output: Path, *, peers: bool, go_on: bool) -> None:
     wanted = [(learner, setting) for learner in LEARNERS for setting in SETTINGS]
     if dataset in _CODES:
         wanted = [one for one in wanted if not one[1].endswith("names")]
-    if sum(map(len, examples(dataset, "train").text or [])) > _MOST_FOR_LETTERS:
-        wanted = [one for one in wanted if one[1] != "+ subwords"]
     wanted += [("peer", peer) for peer in PEERS] if peers else []
     for learner, setting in wanted:
         if any((row["learner"], row["setting"]) == (learner, setting) for row in rows):
