@@ -275,8 +275,9 @@ def _checked_array(X: Any) -> Any:
     except TypeError as error:
         raise _NotNumbers(f"X: {error}") from error
     except ValueError as error:
-        lines = str(error).splitlines()  # between the first and the last there may be numbers
-        raise DataError(f"X: {' '.join(lines[:1] + lines[1:][-1:])}") from error
+        first, *others = str(error).splitlines()  # of the others, most are numbers
+        advice = [line for line in others if line.startswith("Reshape")]
+        raise DataError(f"X: {' '.join([first, *advice])}") from error
 
 
 def _as_float32(data: Any) -> npt.NDArray[np.float32]:
