@@ -47,6 +47,8 @@ MODELS: dict[str, Callable[[], Any]] = {
 METHODS = ("auto", "fta", "sto", "ofo")
 PLACES = (1, 2, 3, 4, 5, 7, 10, 15, 20)
 CHECKPOINTS = 5
+EVERY = (0, 1, 4)
+"""Of how many examples one tunes thresholds while learning; 0 for none."""
 
 SIZES = {"eurlex57k-sized": (6_000, 4_271), "large": (500_000, 300_000)}
 """Rows and labels of the synthetic problems on which tuning alone is timed."""
@@ -169,12 +171,21 @@ def follow(dataset: str) -> dict[str, Any]:
     return {"curve": curve}
 
 
-def learning_cost(dataset: str, thresholds: str | None) -> dict[str, float]:
-    """What learning takes with and without thresholds being tuned."""
-    (X, Y), _, _ = parts(dataset)
+def while_learning(dataset: str, every: int) -> dict[str, float]:
+    """Tune by one example of so many, or not at all for 0: what learning takes, and F."""
+    (X, Y), _, test = parts(dataset)
+    model = (
+        OnlinePLTClassifier(thresholds="ofo", ofo_every=every) if every else OnlinePLTClassifier()
+    )
     with Clock() as clock:
-        OnlinePLTClassifier(thresholds=thresholds, ofo_every=1).fit(X, Y)
-    return clock.to_dict()
+        model.fit(X, Y)
+    found = {"every": every, **clock.to_dict()}
+    if every:
+        predicted = model.predict(test[0])
+        found["macro"] = macro(test[1], predicted)
+        found["micro"] = 100 * float(f_measure(test[1], predicted, average="micro"))
+        found["labels"] = predicted.nnz / predicted.shape[0]
+    return found
 
 
 def speed(size: str) -> list[dict[str, Any]]:
@@ -226,8 +237,10 @@ def compared(
     found["rows"].sort(key=lambda one: list(MODELS).index(one["model"]))
     if "OPLT" in models and along:
         found |= fresh(task("follow"), dataset=dataset)
-        for name, thresholds in (("learning", None), ("learning_and_tuning", "ofo")):
-            found[name] = fresh(task("learning_cost"), dataset=dataset, thresholds=thresholds)
+    if along:
+        found["while_learning"] = [
+            fresh(task("while_learning"), dataset=dataset, every=every) for every in EVERY
+        ]
     return {name: found[name] for name in found if name not in ("subject", "about")}
 
 
