@@ -68,17 +68,16 @@ def measure(dataset: str) -> dict[str, Any]:
             PLTClassifier(random_state=1).fit(stream.X, stream.labels)
     nodes = _nodes(*given[-1])
     n_labels = len({label for row in stream.labels for label in row})
-    alone = seconds["nodes"] - sum(node.seconds for node in nodes)  # before the nodes, and after
-    alone = max(alone, 0.0) + fit.cpu - sum(seconds.values())
+    learnt = sum(node.seconds for node in nodes)
+    assigning = max(seconds["nodes"] - learnt, 0.0)  # of rows to nodes
+    alone = fit.cpu - sum(seconds.values())
     times = {}
     for threads in (1, *THREADS):
-        shared = seconds["vectors"] / threads + _clustering(
-            seconds["clustering"], n_labels, threads
-        )
+        shared = (seconds["vectors"] + assigning) / threads
+        shared += _clustering(seconds["clustering"], n_labels, threads)
         times[threads] = alone + shared + timetable(nodes, threads)
-    learnt = sum(node.seconds for node in nodes)
     return {
-        "seconds": {**seconds, "nodes": learnt, "alone": alone},
+        "seconds": {**seconds, "nodes": learnt + assigning, "alone": alone},
         "n_nodes": len(nodes),
         "tasks": {threads: len(tasks_of(nodes, threads)) for threads in THREADS},
         "longest": {threads: max(s for _, s in tasks_of(nodes, threads)) for threads in THREADS},

@@ -4,6 +4,9 @@
 #include <bit>
 #include <functional>
 #include <limits>
+#include <utility>
+
+#include "labelgrove/hash.hpp"
 
 namespace labelgrove {
 namespace {
@@ -13,6 +16,35 @@ constexpr float kRounded = 1.0F - 1e-5F;  // so much less than a mean may be ask
 constexpr std::uint32_t kScans = 8;  // after so many a heap is worth its making
 
 }  // namespace
+
+void FewPlaces::clear() {
+  ++round_;
+  size_ = 0;
+}
+
+std::size_t FewPlaces::slot_of(std::uint32_t id) const {
+  const std::size_t mask = slots_.size() - 1;
+  std::size_t at = scattered(id) >> (32 - bits_);
+  while (slots_[at].round == round_ && slots_[at].id != id) at = (at + 1) & mask;
+  return at;
+}
+
+std::uint32_t FewPlaces::find(std::uint32_t id) const {
+  const Slot& slot = slots_[slot_of(id)];
+  return slot.round == round_ ? slot.place : kNone;
+}
+
+std::uint32_t FewPlaces::add(std::uint32_t id) {
+  if (2 * std::size_t{size_} >= slots_.size()) {
+    const std::vector<Slot> before = std::exchange(slots_, std::vector<Slot>(2 * slots_.size()));
+    ++bits_;
+    for (const Slot& slot : before) {
+      if (slot.round == round_) slots_[slot_of(slot.id)] = slot;
+    }
+  }
+  slots_[slot_of(id)] = {id, size_, round_};
+  return size_++;
+}
 
 GroveScope::GroveScope(std::span<const TreeView> trees) {
   for (const TreeView& one : trees) scopes_.emplace_back(one.tree());
@@ -34,26 +66,18 @@ bool GroveScope::fits(std::span<const TreeView> trees) const {
 }
 
 GroveSearcher::GroveSearcher(std::span<const TreeView> trees, const GroveScope& scope)
-    : trees_(trees),
-      scope_(scope),
-      fronts_(trees.size()),
-      named_(trees.front().tree().label_count()),
-      descents_(trees.size()) {
-  for (std::size_t t = 0; t < trees.size(); ++t) {
-    fronts_[t].probabilities.resize(trees[t].tree().size());
-    fronts_[t].opened.resize(trees[t].tree().size());
-  }
-}
+    : trees_(trees), scope_(scope), fronts_(trees.size()), descents_(trees.size()) {}
 
 void GroveSearcher::start(const Query& query, const Features& x) {
   query_ = query;
   x_ = x;
-  ++example_;
   stats_ = {};
   best_.clear();
+  named_.clear();
   for (std::size_t t = 0; t < trees_.size(); ++t) {
     fronts_[t].queue.clear();
     fronts_[t].n_open = 0;
+    fronts_[t].opened.clear();
     if (scope_.of_tree(t).open(kAboveRoot)) fronts_[t].queue.push_back({1.0F, kAboveRoot, 0, kNone});
   }
 }
@@ -110,8 +134,8 @@ void GroveSearcher::beam(const Features& x, std::size_t k, std::size_t width, st
     beams.blocks += searcher.stats().blocks;
     beams.bytes += searcher.stats().bytes;
     for (const Scored& one : reached) {
-      if (named_[one.label] == example_) continue;
-      named_[one.label] = example_;
+      if (named_.find(one.label) != kNone) continue;
+      named_.add(one.label);
       found.push_back({one.label, mean(one.label)});
     }
   }
@@ -147,8 +171,8 @@ bool GroveSearcher::advance(Scored& next) {
     return false;
   }
   const LabelId label = tree[top.node].label;
-  if (named_[label] == example_) return false;
-  named_[label] = example_;
+  if (named_.find(label) != kNone) return false;
+  named_.add(label);
   next = {label, mean(label)};
   return next.probability >= 0.0F;
 }
@@ -255,7 +279,7 @@ void GroveSearcher::descend(std::size_t t, bool further) {
   Descent& descent = descents_[t];
   for (; !descent.left.empty(); descent.left.pop_back()) {
     const TreeNode& node = tree[descent.left.back()];
-    if (fronts_[t].opened[node.parent] != example_) {
+    if (fronts_[t].opened.find(node.parent) == kNone) {
       if (!further) return;
       further = false;
     }
@@ -266,9 +290,10 @@ void GroveSearcher::descend(std::size_t t, bool further) {
 
 const std::vector<float>& GroveSearcher::open(std::size_t t, NodeId v) {
   Front& front = fronts_[t];
-  std::vector<float>& probabilities = front.probabilities[v];
-  if (front.opened[v] == example_) return probabilities;
-  front.opened[v] = example_;
+  if (const std::uint32_t place = front.opened.find(v); place != kNone) return front.probabilities[place];
+  const std::uint32_t place = front.opened.add(v);
+  if (place == front.probabilities.size()) front.probabilities.emplace_back();
+  std::vector<float>& probabilities = front.probabilities[place];
   const NodeBlock& block = *trees_[t].blocks()[v];
   probabilities.resize(block.children());
   const std::uint64_t before = work_.bytes;

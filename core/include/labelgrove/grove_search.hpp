@@ -17,6 +17,32 @@
 
 namespace labelgrove {
 
+// The places of a few ids, 0, 1, … as they come; forgets all of them at once.
+class FewPlaces {
+ public:
+  void clear();
+  // kNone if the id has no place.
+  std::uint32_t find(std::uint32_t id) const;
+  // The next place is the id's. REQUIRES: it has none.
+  std::uint32_t add(std::uint32_t id);
+
+ private:
+  struct Slot {
+    std::uint32_t id = 0;
+    std::uint32_t place = 0;
+    std::uint64_t round = 0;  // another one than round_: vacant
+  };
+
+  std::size_t slot_of(std::uint32_t id) const;  // where it is, or where it belongs
+
+  std::vector<Slot> slots_ = std::vector<Slot>(std::size_t{1} << kLeastBits);
+  std::uint32_t bits_ = kLeastBits;
+  std::uint32_t size_ = 0;
+  std::uint64_t round_ = 1;
+
+  static constexpr std::uint32_t kLeastBits = 6;
+};
+
 // For every tree, which labels can be returned from below each node.
 class GroveScope {
  public:
@@ -88,8 +114,8 @@ class GroveSearcher {
     std::vector<Item> queue;         // a heap, the best on top
     std::vector<Siblings> siblings;  // of which the first `n_open` count
     std::uint32_t n_open = 0;
-    std::vector<std::vector<float>> probabilities;  // by node: of its children
-    std::vector<std::uint64_t> opened;              // by node: for which example these are
+    FewPlaces opened;                               // of nodes
+    std::vector<std::vector<float>> probabilities;  // by place: of the node's children
   };
 
   // What is known about a label in one tree: the product of the probabilities along the path, as far as it is open.
@@ -123,10 +149,9 @@ class GroveSearcher {
   SearchStats stats_;
   Workspace work_;
   Features x_;
-  std::uint64_t example_ = 0;
   std::vector<Front> fronts_;
-  std::vector<std::uint64_t> named_;  // by label: the example for which it has been handed out
-  std::vector<Descent> descents_;     // by tree: of the label that is looked up
+  FewPlaces named_;                // of labels that have been handed out
+  std::vector<Descent> descents_;  // by tree: of the label that is looked up
   Query query_;
   std::vector<float> best_;  // the k best means, as a heap with the worst on top
 };
