@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import sys
 from concurrent.futures import wait
 from pathlib import Path
 from queue import Queue
+from typing import Any
 
 import msgspec
 import pytest
@@ -21,7 +23,9 @@ from labelgrove.service._events import (
     ThresholdValues,
 )
 from labelgrove.service._log import Addition, now
+from labelgrove.service._problems import Problem
 from labelgrove.service._project import Project
+from labelgrove.service._rebuild import compare_beside
 from labelgrove.service._settings import Entry
 from service.kit import SMALL, additions, fingerprint_at_the_end, opened
 
@@ -263,3 +267,15 @@ def test_answers_tell_the_sequence_number_that_they_were_computed_at(tmp_path: P
         seen.append(sequence)
     assert project.progress.stretches()
     project.close()
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="has no signals")
+def test_a_tree_whose_building_is_stopped_is_no_fault(tmp_path: Path) -> None:
+    class Stopped(list[Any]):
+        def append(self, process: Any) -> None:
+            super().append(process)
+            process.terminate()
+
+    with pytest.raises(Problem, match="stopped") as raised:
+        compare_beside(tmp_path, 0, Stopped())
+    assert raised.value.status == 503

@@ -7,6 +7,7 @@ output how it compares with the one that has grown.
 from __future__ import annotations
 
 import json
+import signal
 import subprocess
 import sys
 from collections.abc import Sequence
@@ -92,7 +93,7 @@ def compare_beside(folder: Path, head: int, started: list[subprocess.Popen[str]]
     Raises
     ------
     Problem
-        If it fails.
+        500 if it fails, 503 if it was stopped.
     """
     run = f"from {__name__} import main; main()"
     words = [sys.executable, "-c", run, str(folder), str(head)]
@@ -102,6 +103,8 @@ def compare_beside(folder: Path, head: int, started: list[subprocess.Popen[str]]
             output, _ = process.communicate()
         finally:
             started.remove(process)
+    if process.returncode == -signal.SIGTERM:
+        raise Problem(503, "rebuild: stopped, as the project was closed")
     if not output:
         raise Problem(500, f"rebuild: its process ended by {process.returncode}")
     answer: dict[str, Any] = json.loads(output)
