@@ -386,8 +386,8 @@ MemoryTree::Size MemoryTree::size() const {
     size.model_bytes += sizeof(Regressor) + regressor.bytes();
     size.weights += regressor.size() + 1;
   });
-  constexpr std::size_t kBytesOfLabel = 72;  // by_frequency_'s node, and what stands by label
-  size.model_bytes += kBytesOfLabel * known_.count();
+  constexpr std::size_t kBytesByLabel = 72;  // by_frequency_'s node, and what stands by label
+  size.model_bytes += kBytesByLabel * known_.count();
   size.memory_bytes = examples_.bytes() + remembered_.bytes() + places_.capacity() * sizeof(Place);
   return size;
 }
