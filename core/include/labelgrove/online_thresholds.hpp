@@ -14,8 +14,8 @@
 
 namespace labelgrove {
 
-// What a and b begin with, for every label, and of how many examples one is predicted, drawn at random. REQUIRES: 0 <= a <= b,
-// b > 0, every > 0.
+// What a and b begin with, for every label, and of how many examples one is predicted, drawn at random. REQUIRES:
+// 0 <= a <= b, b > 0, every > 0.
 struct OfoOptions {
   double a = 5.0;
   double b = 50.0;
