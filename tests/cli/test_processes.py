@@ -15,8 +15,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from rich.cells import cell_len
 
 import labelgrove
+from labelgrove.trees import LabelTree
 
 if sys.platform == "win32":
     pytest.skip("pipes, signals and terminals of POSIX", allow_module_level=True)
@@ -196,6 +198,16 @@ def test_predictions_on_the_screen_are_not_mixed_with_progress(
     assert process.wait(60) == 0
     shown = screen.close()
     assert [len(json.loads(line)["labels"]) for line in shown.splitlines()] == [1] * 400
+
+
+def test_a_tree_fits_the_screen(start: Start, tmp_path: Path) -> None:
+    tree = tmp_path / "tree.json"
+    tree.write_text(LabelTree([-1, 0, 0, 1, 1], ["c", "a" * 50, "\u6f22" * 50]).to_json())
+    screen = Terminal(60)
+    process = start("tree", "show", tree, "--levels", "1", stdout=screen.slave, env=environment())
+    assert process.wait(60) == 0
+    shown = [line for line in screen.close().splitlines() if line]
+    assert max(map(cell_len, shown)) <= 60 and shown[1].endswith("…") and shown[2] == "└─ c"
 
 
 def interrupted(start: Start, examples: bytes, shown: str, *words: str | Path) -> tuple[int, str]:

@@ -105,12 +105,12 @@ def test_formats_go_by_the_name(run: Any, texts: Path, tmp_path: Path, suffix: s
 
 def test_show_prints_an_outline(run: Any, tmp_path: Path) -> None:
     file = tmp_path / "tree.json"
-    names = [*"abcdef", "g" * 100]
+    names = [*"abcde", "f" * 30, "g" * 100]
     file.write_text(LabelTree([-1, 0, 0, 0, 1, 1, 1, 1, 2, 2], names).to_json())
     assert run("tree", "show", file, "--labels", "3").stdout.splitlines() == [
         "7 labels, 3 children",
         "├─ 4 labels: b, c, d, …",
-        f"├─ 2 labels: f, {'g' * 59}…",
+        f"├─ 2 labels: {'f' * 30}, {'g' * 59}…",
         "└─ a",
     ]
     assert run("tree", "show", file, "--children", "1").stdout.splitlines() == [

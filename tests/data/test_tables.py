@@ -200,6 +200,14 @@ def test_arrow_that_is_none(tmp_path: Path, name: str) -> None:
         open_examples("-", "parquet")
 
 
+@pytest.mark.parametrize("source", [{"train": None}, None, [("a", "b")]])
+def test_what_is_neither_a_file_nor_a_data_set_is_named(source: Any) -> None:
+    with pytest.raises(
+        ParameterError, match=rf"path is a {type(source).__name__}; expected .* file"
+    ):
+        read_examples(source)
+
+
 def test_a_data_set_of_the_package_datasets() -> None:
     # As the package has them; it is too large to be installed for this alone.
     class Feature:

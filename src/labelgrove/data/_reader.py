@@ -187,7 +187,7 @@ def open_examples(
     FileFormatError
         If the file is empty, its header malformed, its format unknown, or a column is not there.
     ParameterError
-        If a parameter is out of its domain.
+        If a parameter is out of its domain, or `path` is none of these.
     MissingDependencyError
         If Parquet or Arrow is to be read and pyarrow is not installed.
 
@@ -210,6 +210,11 @@ def open_examples(
             shown_path, chosen = "data set", "datasets"
             contents = read_dataset(
                 shown_path, path, request.columns, labels_required=labels_required
+            )
+        elif not isinstance(path, str | bytes | os.PathLike):
+            raise ParameterError(
+                f"path is a {type(path).__name__}; expected the name of a file, or a data set of "
+                "the package datasets (of a DatasetDict one split); fit takes columns as they are"
             )
         else:
             shown_path, chosen, contents = _opened(os.fsdecode(path), format, request)
@@ -249,7 +254,7 @@ def read_examples(
     FileFormatError
         At the first malformed row, or if there is no example.
     ParameterError
-        If `format` is unknown.
+        If `format` is unknown, or `path` is no path.
 
     Examples
     --------

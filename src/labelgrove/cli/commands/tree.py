@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Annotated, Literal
 
 import typer
+from rich.text import Text
 
 from labelgrove._errors import ParameterError
 from labelgrove.cli._application import Command, Group
@@ -35,7 +36,7 @@ from labelgrove.cli._trees import (
     with_names,
 )
 from labelgrove.cli.streams import _numbers
-from labelgrove.cli.streams._console import show_pairs, visible, write_json
+from labelgrove.cli.streams._console import output_console, show_pairs, visible, write_json
 from labelgrove.cli.streams._output import Output, refuse_inputs
 from labelgrove.cli.streams._progress import ProgressLine, shown
 from labelgrove.vocabulary import Vocabulary
@@ -146,8 +147,12 @@ def show(
     found = read_tree(tree, named=vocabulary is None)
     if vocabulary is not None:
         found = with_names(found, vocabulary)
+    screen = output_console()
     for line in outline(found, levels=levels, width=children, samples=labels):
-        typer.echo(visible(line))
+        text = Text(visible(line))
+        if screen.is_terminal:
+            text.truncate(screen.width, overflow="ellipsis")
+        typer.echo(text.plain)
 
 
 @tree_app.command(cls=Command)
