@@ -29,7 +29,7 @@ MAY_IMPORT = {
     "trees": set(),
     "tuning": set(),
     "evaluation": {"metrics"},
-    "models": {"metrics", "persistence", "vocabulary", "text", "trees", "tuning"},
+    "models": {"data", "metrics", "persistence", "vocabulary", "text", "trees", "tuning"},
     "reporting": {"evaluation", "metrics"},
     "distributed": {"data", "evaluation", "metrics", "models", "persistence", "text", "trees"},
     "river": {"models"},

@@ -264,10 +264,43 @@ def test_columns_of_a_table(run: Any, tmp_path: Path) -> None:
     columns = ("--text-column", "name,about", "--label-column", "subject")
     run("train", table, "-o", tmp_path / "m.lg", *columns, "--label-separator", "|")
     assert sorted(labelgrove.load(tmp_path / "m.lg").classes_) == ["fish", "food", "plants"]
-    found = run("predict", tmp_path / "m.lg", table, "--text-column", "about", "-k", "1")
-    assert len(found.stdout.splitlines()) == 2
     failed = run("train", table, "-o", tmp_path / "n.lg", status=1)
     assert "there is no 'text'" in failed.stderr
+
+
+def test_a_model_knows_its_columns(run: Any, tmp_path: Path) -> None:
+    header, *rows = ["what,about,kind", "Herring,the sea,fish|food", "Oak,a tree,plants"]
+    table, model = tmp_path / "books.csv", tmp_path / "m.lg"
+    table.write_text("\n".join([header, *rows]))
+    columns = ("--text-column", "what,about", "--label-column", "kind", "--label-separator", "|")
+    run("train", table, "-o", model, *columns)
+    found = run("predict", model, table, "-k", "1").stdout
+    assert found == run("predict", model, table, "-k", "1", *columns[:2]).stdout
+    assert found != run("predict", model, table, "-k", "1", "--text-column", "what").stdout
+    assert json.loads(run("eval", model, table, "--json").stdout)["p@1"] == 1
+    assert "text=what,about, labels=kind, separator=|" in run("info", model).stdout
+    run("tune", model, table)
+    for command in (["compact", model, "-o", tmp_path / "s.lg", "--data"], ["learn", model]):
+        run(*command, table)
+    found = run("predict", tmp_path / "s.lg", table, "-k", "1").stdout  # it knows them as well
+    assert len(found.splitlines()) == 2
+    assert "oak" in run("explain", model, table, "--row", "2").stdout.lower()
+    # What has no labels, and what has no columns at all, is read as ever.
+    new, lines = tmp_path / "new.csv", "Herring by the sea\n"
+    new.write_text("id,what,about\n1,Herring,the sea\n")
+    assert '"fish"' in run("predict", model, new).stdout
+    assert '"fish"' in run("predict", model, "-", input=lines).stdout
+    new.write_text("text,kind\nHerring,fish\n")
+    failed = run("predict", model, new, status=1)
+    assert " ".join(failed.stderr.split()) == (
+        f"error: {new}:1: in the line that names the columns there is no 'what' among "
+        "'text', 'kind'; the model has learnt from it, and --text-column names another"
+    )
+    assert '"fish"' in run("predict", model, new, "--text-column", "text").stdout
+    new.write_text("what,about\nHerring,the sea\n")
+    failed = run("eval", model, new, status=1)
+    assert "there is no 'kind'" in failed.stderr
+    assert "--label-column" in failed.stderr
 
 
 def test_auto_trains_what_is_best_on_a_sample(run: Any, texts: Path, tmp_path: Path) -> None:

@@ -25,6 +25,7 @@ from labelgrove import (
     PLTClassifier,
     TextClassifier,
 )
+from labelgrove.data import Columns
 from labelgrove.persistence import read_model, write_model
 from labelgrove.text import FrontEnd, HashedText, TextFeatures
 
@@ -179,6 +180,7 @@ def test_scikit_learn_can_search_its_parameters() -> None:
     [
         ({"classifier": "plt"}, "classifier is a str; expected an estimator of LabelGrove"),
         ({"text": PLTClassifier()}, "text is a PLTClassifier; expected a front end"),
+        ({"columns": "abstract"}, "columns is a str; expected labelgrove.data.Columns"),
     ],
 )
 def test_other_parts_are_refused(parameters: dict[str, Any], message: str) -> None:
@@ -273,6 +275,17 @@ def test_a_preset_may_be_named() -> None:
     assert model.text_.preset == "words+subwords"
     with pytest.raises(ParameterError, match="preset='best': expected one of"):
         TextClassifier(text="best").fit(TEXTS, LABELS)
+
+
+def test_a_file_tells_which_columns_were_learnt_from(tmp_path: Path) -> None:
+    path, columns = tmp_path / "m.lg", Columns(("what",), separator="")
+    TextClassifier(columns=columns).fit(TEXTS, LABELS).save(path)
+    assert labelgrove.load(path).compact().columns == columns
+    stored = read_model(path)
+    for table in (["what"], {"text": ["what"]}, stored.header["table"] | {"labels": ["a", "a"]}):
+        write_model(path, stored.header | {"table": table}, stored.arrays)
+        with pytest.raises(ModelFileError, match="the header's 'table'"):
+            labelgrove.load(path)
 
 
 @pytest.mark.parametrize("array", ["text.documents", "text.counters"])

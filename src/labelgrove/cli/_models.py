@@ -6,6 +6,7 @@ import errno
 import os
 import sys
 from collections.abc import Sequence
+from dataclasses import replace
 from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
@@ -14,9 +15,9 @@ import labelgrove
 from labelgrove._errors import DataError, ModelFileError, ParameterError
 from labelgrove._parameters import thread_count
 from labelgrove.cli._application import trusting
-from labelgrove.cli._options import parse_settings, settable
+from labelgrove.cli._options import Reading, parse_settings, settable
 from labelgrove.cli._trees import read_tree
-from labelgrove.data import Examples, read_vectors
+from labelgrove.data import Columns, Examples, read_vectors
 from labelgrove.models import ESTIMATORS, TextClassifier
 from labelgrove.models._base import LabelClassifier, check_parameters
 from labelgrove.models._names import NamesLearnt
@@ -83,6 +84,7 @@ def create_model(
     trees: int | None = None,
     vocabulary: Vocabulary | None = None,
     names: NamesLearnt | None = None,
+    columns: Columns | None = None,
 ) -> Model:
     """Make a model that has learnt nothing yet.
 
@@ -102,6 +104,8 @@ def create_model(
         What labels are called.
     names : {"met", "all"}, optional
         Whose names are learnt.
+    columns : Columns, optional
+        Those of the data, if they were given.
     """
     estimator = ALGORITHMS.get(algorithm)
     if estimator is None:
@@ -138,7 +142,8 @@ def create_model(
         )
     model: Model = classifier
     if texts:
-        model = TextClassifier(classifier, TextFeatures.from_dict(settings.text), vocabulary, names)
+        text = TextFeatures.from_dict(settings.text)
+        model = TextClassifier(classifier, text, vocabulary, names, columns)
     check_parameters(model)
     return model
 
@@ -155,6 +160,13 @@ def load_model(path: str, *, jobs: int = 1, vocabulary: Vocabulary | None = None
     if vocabulary is not None:
         estimator_of(model).vocabulary_ = vocabulary
     return model
+
+
+def reading_for(model: Model, reading: Reading) -> Reading:
+    """Tell how to read data for a model, which may know its columns."""
+    if not isinstance(model, TextClassifier) or model.columns is None:
+        return reading
+    return replace(reading, columns=replace(reading.columns, of_model=model.columns))
 
 
 def algorithm_of(model: Model) -> str:

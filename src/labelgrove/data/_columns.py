@@ -46,6 +46,9 @@ class Columns:
         ``;`` in CSV and TSV; elsewhere, where there are lists, a string is one label. An empty
         separator means that every string is one label. Strings of the form ``<uri> <uri>`` are
         several labels in any case.
+    of_model : Columns, optional
+        Those that a model has learnt from, as `labelgrove.TextClassifier` keeps them. They count
+        where the others do not say, and in files whose columns have names.
 
     Raises
     ------
@@ -62,6 +65,7 @@ class Columns:
     text: tuple[str, ...] = ()
     labels: tuple[str, ...] = ()
     separator: str | None = None
+    of_model: Columns | None = None
 
     def __post_init__(self) -> None:
         for what in ("text", "labels"):
@@ -74,11 +78,19 @@ class Columns:
                 )
         if not isinstance(self.separator, str | None):
             raise ParameterError(f"separator is {self.separator!r}; expected a string")
+        if not isinstance(self.of_model, Columns | None):
+            raise ParameterError(f"of_model is {self.of_model!r}; expected Columns")
 
     @property
     def are_given(self) -> bool:
-        """Whether any of this differs from the default."""
-        return self != Columns()
+        """Whether any of this differs from the default, but for those of a model."""
+        return (self.text, self.labels, self.separator) != ((), (), None)
+
+    def split_by(self, default: str) -> str:
+        """What separates labels within a string."""
+        if self.separator is not None:
+            return self.separator
+        return default if self.of_model is None else self.of_model.split_by(default)
 
     def of_text(self, there: Collection[str]) -> tuple[str, ...]:
         """Choose the columns of text from those that are there; raises RowError if there is none.
@@ -87,6 +99,8 @@ class Columns:
         """
         if self.text:
             return _all_of(self.text, there)
+        if self.of_model is not None and self.of_model.text:
+            return _all_of(self.of_model.text, there, "--text-column")
         found = [name for name in _TITLES if name in there]
         found += [name for name in _TEXTS if name in there][:1]
         if not found:
@@ -98,10 +112,11 @@ class Columns:
 
     def of_labels(self, there: Collection[str], required: bool = True) -> tuple[str, ...]:
         """Choose the columns of labels likewise; none if there is none and none is `required`."""
-        if self.labels:
+        known = self.labels or (() if self.of_model is None else self.of_model.labels)
+        if known:
             if not required:
-                return tuple(name for name in self.labels if name in there)
-            return _all_of(self.labels, there)
+                return tuple(name for name in known if name in there)
+            return _all_of(known, there, None if self.labels else "--label-column")
         found = [name for name in _LABELS if name in there][:1]
         if not found and required:
             raise RowError(
@@ -113,7 +128,7 @@ class Columns:
     def read(self, row: Mapping[str, Any], required: bool = True) -> tuple[tuple[str, ...], str]:
         """Labels and text of one example; raises RowError."""
         text = text_of(row, self.of_text(row))
-        return labels_of(row, self.of_labels(row, required), self.separator or ""), text
+        return labels_of(row, self.of_labels(row, required), self.split_by("")), text
 
 
 def text_of(row: Mapping[str, Any], columns: Sequence[str]) -> str:
@@ -177,10 +192,14 @@ def kind_of(value: Any) -> str:
     return _NAMES.get(type(value), f"a {type(value).__name__}")
 
 
-def _all_of(names: tuple[str, ...], there: Collection[str]) -> tuple[str, ...]:
+def _all_of(
+    names: tuple[str, ...], there: Collection[str], option: str | None = None
+) -> tuple[str, ...]:
+    """The names, if all are there; ``option`` chooses others than those of a model."""
+    why = "" if option is None else f"; the model has learnt from it, and {option} names another"
     for name in names:
         if name not in there:
-            raise RowError(f"there is no {shown(name)}{_instead(there)}")
+            raise RowError(f"there is no {shown(name)}{_instead(there)}{why}")
     return names
 
 

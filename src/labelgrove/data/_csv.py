@@ -38,7 +38,7 @@ def read_csv(
     csv.field_size_limit(max(csv.field_size_limit(), MAX_LINE_BYTES))
     lines = decoded_lines(source)
     header = next(lines)
-    separator = ";" if columns.separator is None else columns.separator
+    separator = columns.split_by(";")
     problem = None
     for delimiter in delimiters:
         reader = csv.reader(chain([header], lines), delimiter=delimiter, strict=True)

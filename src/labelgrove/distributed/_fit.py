@@ -364,7 +364,7 @@ class _Run:
         if job.text is None:
             self._model.save(self._target)
         else:
-            text_classifier(self._model, front_end(job), None).save(self._target)
+            text_classifier(self._model, front_end(job)).save(self._target)
         self._model._learned = None  # maps files that go now
 
     # --- running tasks -----------------------------------------------------------------------

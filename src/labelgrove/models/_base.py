@@ -22,7 +22,6 @@ from labelgrove._validation import check_weights
 from labelgrove.models.engine._archive import (
     About,
     Format,
-    State,
     front_end_from,
     learned_from_file,
     learned_from_state,
@@ -663,7 +662,7 @@ class LabelClassifier(ClassifierMixin, BaseEstimator):
 
         Whatever is raised, a file that was there before stays as it was.
         """
-        self._save(path, None, for_prediction=for_prediction)
+        self._save(path, self._about(), for_prediction=for_prediction)
 
     def fingerprint(self) -> str:
         """SHA-256 of the file that ``save`` would write, without writing it.
@@ -690,27 +689,18 @@ class LabelClassifier(ClassifierMixin, BaseEstimator):
         >>> at_once.fingerprint() == in_pieces.fingerprint()
         True
         """
-        return self._fingerprint(None)
+        return self._fingerprint(self._about())
 
-    def _fingerprint(self, front_end: State | None, names: str | None = None) -> str:
+    def _fingerprint(self, about: About) -> str:
         known(self._learned)
         with self._guard.reading():
-            about = self._about(front_end, names)
             return model_fingerprint(
                 *model_state(known(self._learned), about, for_prediction=False)
             )
 
-    def _save(
-        self,
-        path: str | PathLike[str],
-        front_end: State | None,
-        names: str | None = None,
-        *,
-        for_prediction: bool,
-    ) -> None:
+    def _save(self, path: str | PathLike[str], about: About, *, for_prediction: bool) -> None:
         known(self._learned)
         with self._guard.reading():
-            about = self._about(front_end, names)
             header, arrays = model_state(known(self._learned), about, for_prediction=for_prediction)
 
             def check(stored: StoredModel) -> None:
@@ -766,9 +756,8 @@ class LabelClassifier(ClassifierMixin, BaseEstimator):
     def _start(self, *, named: bool) -> Any:
         """The parameters, checked; ``named`` tells that features have names."""
 
-    def _about(self, front_end: State | None = None, names: str | None = None) -> About:
-        parameters = self.get_params(deep=False)
-        return About(self.algorithm, parameters, front_end, self._vocabulary, names)
+    def _about(self) -> About:
+        return About(self.algorithm, self.get_params(deep=False), vocabulary=self._vocabulary)
 
     @classmethod
     @cache

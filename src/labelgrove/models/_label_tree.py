@@ -14,7 +14,7 @@ from sklearn.base import clone
 from labelgrove._errors import DataError, ParameterError
 from labelgrove._parameters import thread_count
 from labelgrove.models._base import LabelClassifier
-from labelgrove.models.engine._archive import State
+from labelgrove.models.engine._archive import About
 from labelgrove.models.engine._compacting import checked_compaction, compact_copy
 from labelgrove.models.engine._learned import Learned, TreeEngine, known
 from labelgrove.models.engine._predicting import precision_at
@@ -90,7 +90,7 @@ class LabelTreeClassifier(LabelClassifier):
         >>> small.predict_topk(X, k=1)[0].tolist(), small.compaction_.precision_after[0]
         ([['a'], ['b']], 1.0)
         """
-        return self._compact(dtype, threshold, max_bytes, X, y, None)
+        return self._compact(dtype, threshold, max_bytes, X, y, self._about())
 
     def _compact(
         self,
@@ -99,7 +99,7 @@ class LabelTreeClassifier(LabelClassifier):
         max_bytes: int | None,
         X: Any,
         y: Any,
-        front_end: State | None,
+        about: About,
     ) -> Self:
         least, most = checked_compaction(dtype, threshold, max_bytes)
         if (X is None) != (y is None):
@@ -108,7 +108,7 @@ class LabelTreeClassifier(LabelClassifier):
         if X is not None:
             measure = partial(precision_at, X=X, y=y, places=PLACES, n_jobs=self.n_jobs)
         with self._guard.reading():
-            learned, about = known(self._learned), self._about(front_end)
+            learned = known(self._learned)
             compacted = compact_copy(
                 self._format, learned, about, dtype, least, most, measure, self.n_jobs
             )

@@ -18,7 +18,7 @@ from labelgrove.models._names import check_names
 from labelgrove.models._online_plt import OnlinePLTClassifier
 from labelgrove.models._plt import PLTClassifier
 from labelgrove.models._text_classifier import text_classifier
-from labelgrove.models.engine._archive import front_end_from
+from labelgrove.models.engine._archive import columns_from, front_end_from
 from labelgrove.persistence import read_model
 from labelgrove.text import TextFeatures
 from labelgrove.text._embeddings import GIVEN
@@ -89,9 +89,10 @@ def load(
         text = front_end_from(stored.header, stored.arrays, trust_pattern=trust_pattern)
         names = stored.header.get("names")
         check_names(names, model.vocabulary_)
+        columns = columns_from(stored.header)
     model.set_params(n_jobs=n_jobs)
     if embeddings is not None:
         if not isinstance(text, TextFeatures) or text.embeddings != GIVEN:
             raise ParameterError(f"{path}: embeddings were given, and the model needs no function")
         text.set_params(embeddings=embeddings)
-    return model if text is None else text_classifier(model, text, names)
+    return model if text is None else text_classifier(model, text, names, columns)

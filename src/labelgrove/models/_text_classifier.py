@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import replace
 from os import PathLike
 from typing import Any, Self
 
@@ -13,11 +14,13 @@ from sklearn.utils.metaestimators import available_if
 from labelgrove._errors import DataError, LearningInterrupted, NotLearnedError, ParameterError
 from labelgrove._parameters import thread_count
 from labelgrove._validation import Rows
+from labelgrove.data import Columns
 from labelgrove.models._base import LabelClassifier
 from labelgrove.models._label_tree import LabelPaths
 from labelgrove.models._names import NamesLearnt, check_names, with_names
 from labelgrove.models._online_plt import OnlinePLTClassifier
 from labelgrove.models._shared import SharedModel
+from labelgrove.models.engine._archive import About
 from labelgrove.models.explanations._explanation import Explanation
 from labelgrove.text import FrontEnd, HashedText, TextFeatures
 from labelgrove.text._counted import CountedTexts
@@ -61,6 +64,9 @@ class TextClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         example has had can be predicted. Both help where texts are short; where they are long
         documents P@1 can be a little lower, for which reason it is off by default. Such examples
         count in ``label_counts_`` and ``examples_seen_``.
+    columns : Columns, optional
+        Which columns of tables hold texts and labels; kept in the file. The command line reads by
+        it where it is told nothing else, and ``labelgrove train --text-column`` sets it.
 
     Attributes
     ----------
@@ -96,11 +102,13 @@ tree_, statistics_, compaction_, second_stage_, vocabulary_, fit_progress
         text: FrontEnd | str | None = None,
         vocabulary: Vocabulary | None = None,
         names: NamesLearnt | None = None,
+        columns: Columns | None = None,
     ) -> None:
         self.classifier = classifier
         self.text = text
         self.vocabulary = vocabulary
         self.names = names
+        self.columns = columns
 
     # --- learning ------------------------------------------------------------------------------
 
@@ -214,7 +222,7 @@ tree_, statistics_, compaction_, second_stage_, vocabulary_, fit_progress
         self._begin()
         if classifier.vocabulary_ is None:
             classifier.vocabulary_ = self.vocabulary_
-        return text_classifier(classifier, self.text_, self.names)
+        return text_classifier(classifier, self.text_, self.names, self.columns)
 
     # --- prediction ----------------------------------------------------------------------------
 
@@ -506,8 +514,9 @@ tree_, statistics_, compaction_, second_stage_, vocabulary_, fit_progress
         """
         classifier: Any = self._learnt()
         rows = None if X is None else self.text_.transform(X)
-        kept = self.text_.state()
-        return self.with_classifier(classifier._compact(dtype, threshold, max_bytes, rows, y, kept))
+        return self.with_classifier(
+            classifier._compact(dtype, threshold, max_bytes, rows, y, self._about())
+        )
 
     # --- files ---------------------------------------------------------------------------------
 
@@ -526,7 +535,7 @@ tree_, statistics_, compaction_, second_stage_, vocabulary_, fit_progress
         """
         classifier = self._learnt()
         with classifier._guard.reading():
-            classifier._save(path, self.text_.state(), self.names, for_prediction=for_prediction)
+            classifier._save(path, self._about(), for_prediction=for_prediction)
 
     def fingerprint(self) -> str:
         """SHA-256 of the file that ``save`` would write, without writing it.
@@ -538,7 +547,7 @@ tree_, statistics_, compaction_, second_stage_, vocabulary_, fit_progress
         """
         classifier = self._learnt()
         with classifier._guard.reading():
-            return classifier._fingerprint(self.text_.state(), self.names)
+            return classifier._fingerprint(self._about())
 
     # --- inside --------------------------------------------------------------------------------
 
@@ -559,12 +568,22 @@ tree_, statistics_, compaction_, second_stage_, vocabulary_, fit_progress
                 "vectorisers go before an estimator in scikit-learn's Pipeline)"
             )
         check_names(self.names, self.vocabulary)
+        if not isinstance(self.columns, Columns | None):
+            raise ParameterError(
+                f"columns is a {type(self.columns).__name__}; expected labelgrove.data.Columns"
+            )
         fresh, front = clone(classifier), clone(text)
         fresh.vocabulary_ = self.vocabulary
         vectors = getattr(fresh, "vectors", None)
         if isinstance(vectors, Mapping) and isinstance(front, TextFeatures):
             fresh.vectors = front.by_column(vectors)
         return fresh, front
+
+    def _about(self) -> About:
+        """What a file tells of the model, beside what was learnt."""
+        about = self._learnt()._about()
+        front_end, names, columns = self.text_.state(), self.names, self.columns
+        return replace(about, front_end=front_end, names=names, columns=columns)
 
     def _started(self, *, named: bool) -> Any:
         return self._fresh()[0]._started(named=named)
@@ -641,10 +660,13 @@ tree_, statistics_, compaction_, second_stage_, vocabulary_, fit_progress
 
 
 def text_classifier(
-    classifier: LabelClassifier, text: FrontEnd, names: NamesLearnt | None
+    classifier: LabelClassifier,
+    text: FrontEnd,
+    names: NamesLearnt | None = None,
+    columns: Columns | None = None,
 ) -> TextClassifier:
     """A model of parts that have learnt; they are not copied."""
-    model = TextClassifier(clone(classifier), clone(text), classifier.vocabulary_, names)
+    model = TextClassifier(clone(classifier), clone(text), classifier.vocabulary_, names, columns)
     model.classifier_, model.text_ = classifier, text
     return model
 

@@ -16,6 +16,7 @@ from labelgrove.cli._models import (
     estimator_of,
     inputs_of,
     load_model,
+    reading_for,
 )
 from labelgrove.cli._options import (
     AS_FOUND,
@@ -100,7 +101,7 @@ def compact(
 
 
 def _examples(model: Model, data: str, reading: Reading, limit: int | None) -> tuple[Any, Any]:
-    with Source(data, reading=reading, limit=limit) as source:
+    with Source(data, reading=reading_for(model, reading), limit=limit) as source:
         examples = source.whole()
         if examples is None:
             raise DataError(f"{data}: there are no examples")

@@ -14,7 +14,7 @@ from rich.table import Table
 
 from labelgrove._cuts import Cut
 from labelgrove._errors import DataError, ParameterError
-from labelgrove.cli._models import Model, inputs_of, load_model
+from labelgrove.cli._models import Model, inputs_of, load_model, reading_for
 from labelgrove.cli._options import (
     AS_FOUND,
     BeamOption,
@@ -100,6 +100,7 @@ def evaluate(
     if metrics_file is not None:
         refuse_inputs(metrics_file, model_file, data)
     model = load_model(model_file, jobs=jobs, vocabulary=vocabulary)
+    reading = reading_for(model, reading)
     with Source(data, reading=reading, limit=limit, vocabulary=model.vocabulary_) as source:
         cut = chosen_cut(model, threshold, thresholds)
         training = _training(model, propensity, inverse_propensities)

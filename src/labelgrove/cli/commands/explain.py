@@ -14,7 +14,14 @@ from rich.table import Table
 from rich.text import Text
 
 from labelgrove._errors import DataError, ModelStateError, ParameterError
-from labelgrove.cli._models import Model, algorithm_of, inputs_of, load_model, reads_text
+from labelgrove.cli._models import (
+    Model,
+    algorithm_of,
+    inputs_of,
+    load_model,
+    reading_for,
+    reads_text,
+)
 from labelgrove.cli._options import (
     AS_FOUND,
     JsonOption,
@@ -103,6 +110,7 @@ def _example(
         return [text]
     assert data is not None and row is not None
     left = row
+    reading = reading_for(model, reading)
     with Source(data, reading=reading, limit=row, labels_required=False) as source:
         for chunk in source.chunks():
             if left <= chunk.n_rows:

@@ -16,6 +16,7 @@ from labelgrove.cli._options import JsonOption, OptionalModelArgument
 from labelgrove.cli._search import distribution, in_words
 from labelgrove.cli.streams import _numbers
 from labelgrove.cli.streams._console import show_pairs, write_json
+from labelgrove.data import Columns
 from labelgrove.models import FastXMLClassifier, LdSMClassifier, LOMTreeClassifier, TextClassifier
 from labelgrove.models._label_tree import LabelTreeClassifier
 from labelgrove.models.thresholds._tuner import about_thresholds
@@ -51,6 +52,7 @@ def describe(model: Model, path: str) -> dict[str, Any]:
         "algorithm": algorithm_of(classifier),
         "parameters": parameters_of(classifier),
         "text": model.text_.to_dict() if isinstance(model, TextClassifier) else None,
+        "columns": _columns(model.columns) if isinstance(model, TextClassifier) else None,
         "examples": int(classifier.examples_seen_),
         "labels": int(classifier.n_classes_),
         "most_frequent_labels": dict(zip(map(str, names), counts[frequent].tolist(), strict=True)),
@@ -65,6 +67,12 @@ def describe(model: Model, path: str) -> dict[str, Any]:
         "memory_bytes": int(size["memory_bytes"]),
         **_compaction(classifier),
     }
+
+
+def _columns(columns: Columns | None) -> dict[str, Any] | None:
+    if columns is None:
+        return None
+    return {name: value for name, value in asdict(columns).items() if value not in ((), None)}
 
 
 def _names(vocabulary: Vocabulary | None) -> dict[str, Any] | None:
@@ -155,6 +163,8 @@ def _for_people(facts: Mapping[str, Any], vocabulary: Vocabulary | None) -> list
     ]
     if facts["text"] is not None:
         pairs.append(("text", _assignments(facts["text"])))
+    if facts["columns"]:
+        pairs.append(("columns", _assignments(facts["columns"])))
     return [
         *pairs,
         ("examples seen", _numbers.count(facts["examples"])),

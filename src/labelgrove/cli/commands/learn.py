@@ -7,7 +7,13 @@ import typer
 from labelgrove._errors import ModelStateError, ParameterError
 from labelgrove.cli._checkpoints import Checkpoints
 from labelgrove.cli._learning import finish_learning, learn_from, new_record, write_record
-from labelgrove.cli._models import algorithm_of, check_can_write, estimator_of, load_model
+from labelgrove.cli._models import (
+    algorithm_of,
+    check_can_write,
+    estimator_of,
+    load_model,
+    reading_for,
+)
 from labelgrove.cli._options import (
     AS_FOUND,
     CHECKPOINT,
@@ -83,6 +89,7 @@ def learn(
             )
         known = int(model.n_classes_)
         record = new_record(progressive, target, data, known=model.classes_.tolist())
+        reading = reading_for(model, reading)
         with Source(data, reading=reading, limit=limit, vocabulary=model.vocabulary_) as source:
             learning = learn_from(model, source, checkpoints=kept, record=record)
         write_record(progressive, learning, target, data)

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import typer
 
 from labelgrove._errors import DataError, FileFormatError, ParameterError
-from labelgrove.cli._models import Model, inputs_of, load_model, reads_text
+from labelgrove.cli._models import Model, inputs_of, load_model, reading_for, reads_text
 from labelgrove.cli._options import (
     AS_FOUND,
     BeamOption,
@@ -115,7 +115,7 @@ def predict(
         return
     with ExitStack() as resources:
         source = resources.enter_context(
-            Source(data, reading=reading, limit=limit, labels_required=False)
+            Source(data, reading=reading_for(model, reading), limit=limit, labels_required=False)
         )
         out = resources.enter_context(closing(Output(output)))
         line = ProgressLine("predicting", source.total, source.share_read)

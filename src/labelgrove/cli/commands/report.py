@@ -9,7 +9,7 @@ import typer
 from scipy.sparse import vstack
 
 from labelgrove._errors import DataError
-from labelgrove.cli._models import Model, check_can_write, inputs_of, load_model
+from labelgrove.cli._models import Model, check_can_write, inputs_of, load_model, reading_for
 from labelgrove.cli._options import (
     AS_FOUND,
     DataArgument,
@@ -86,6 +86,7 @@ def _read(
     parts: list[list[Any]] = [[] for _ in models]
     labels: list[Any] = []
     vocabulary = models[0].vocabulary_
+    reading = reading_for(models[0], reading)
     with Source(data, reading=reading, limit=limit, vocabulary=vocabulary) as source:
         line = ProgressLine("reading", source.total, source.share_read)
         with shown(line):

@@ -161,6 +161,7 @@ def train(
             trees=trees,
             vocabulary=vocabulary,
             names=learn_names,
+            columns=reading.columns if reading.columns.are_given else None,
         )
         given = settings or []
         if algorithm == AUTO:

@@ -10,7 +10,14 @@ from typing import Annotated, Any
 import typer
 
 from labelgrove._errors import DataError
-from labelgrove.cli._models import Model, check_can_write, estimator_of, inputs_of, load_model
+from labelgrove.cli._models import (
+    Model,
+    check_can_write,
+    estimator_of,
+    inputs_of,
+    load_model,
+    reading_for,
+)
 from labelgrove.cli._options import (
     AS_FOUND,
     DataArgument,
@@ -87,6 +94,7 @@ def tune(
     model = load_model(model_file, jobs=jobs)
     check_can_write(target)
     refuse_inputs(target, data)
+    reading = reading_for(model, reading)
     with Source(data, reading=reading, limit=limit, vocabulary=model.vocabulary_) as source:
         excluded = excluded_labels(model, filter_pairs)
         goal = {"average": average, "labels_per_row": labels, "least_recall": recall}

@@ -13,10 +13,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from labelgrove._errors import ModelFileError
+from labelgrove._errors import ModelFileError, ParameterError
 from labelgrove._features import FeatureNames
 from labelgrove._label_arrays import names_from_arrays, names_to_arrays
 from labelgrove._labels import LabelRegistry
+from labelgrove.data import Columns
 from labelgrove.models.engine._learned import KINDS, AnyLearned, Arrays, Engine, Learned
 from labelgrove.models.engine._records import CompactionReport, Options
 from labelgrove.models.engine._staged import StagedEngine
@@ -70,6 +71,8 @@ class About:
         What its labels are called.
     names : str or None
         Whose names are learnt as examples.
+    columns : Columns or None
+        Which columns of a table were learnt from.
     """
 
     algorithm: str
@@ -77,6 +80,7 @@ class About:
     front_end: State | None = None
     vocabulary: Vocabulary | None = None
     names: str | None = None
+    columns: Columns | None = None
 
 
 def model_state(
@@ -107,6 +111,9 @@ def model_state(
     }
     if about.names is not None:
         header["names"] = about.names
+    if about.columns is not None and about.columns.are_given:
+        text, labels, separator = about.columns.text, about.columns.labels, about.columns.separator
+        header["table"] = {"text": list(text), "labels": list(labels), "separator": separator}
     if learned.compaction is not None:
         header["compact"] = learned.compaction.to_dict()
     tuned, thresholds = thresholds_state(learned, for_prediction=for_prediction)
@@ -284,6 +291,19 @@ def vocabulary_from(arrays: Mapping[str, npt.NDArray[Any]]) -> Vocabulary | None
     """What labels are called, if the model knows it."""
     kept = arrays.get(_VOCABULARY)
     return None if kept is None else Vocabulary.from_array(kept)
+
+
+def columns_from(header: Mapping[str, Any]) -> Columns | None:
+    """Which columns of a table the model has learnt from, if it knows."""
+    table = header.get("table")
+    if table is None:
+        return None
+    if not isinstance(table, dict) or set(table) != {"text", "labels", "separator"}:
+        raise ModelFileError("the header's 'table' must name columns of text and of labels")
+    try:
+        return Columns(tuple(table["text"]), tuple(table["labels"]), table["separator"])
+    except (ParameterError, TypeError) as error:
+        raise ModelFileError(f"the header's 'table': {error}") from None
 
 
 def _natural(header: Mapping[str, Any], name: str) -> int:
