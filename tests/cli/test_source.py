@@ -31,7 +31,7 @@ def test_chunks_in_the_order_of_the_file(widening: Path) -> None:
     with Source(str(widening), reading=Reading("xmlc")) as source:
         sizes = [chunk.n_rows for chunk in source.chunks()]
         assert sizes == [CHUNK_ROWS, CHUNK_ROWS, 2500 - 2 * CHUNK_ROWS]
-        assert source.total == 2500
+        assert source.total == 2500 and source.share_read() == 1.0
         assert list(features(source)) == list(range(2500))  # once more, from the beginning
 
 

@@ -128,7 +128,7 @@ def test_all_ways_to_ask_agree(kind: str, request: pytest.FixtureRequest) -> Non
     for k in (1, 4, CANDIDATES, CANDIDATES + 3):
         assert np.array_equal(clf.predict_topk(X, k)[0], labels[:, :k])
     each = np.random.default_rng(0).random(clf.n_classes_) ** 4
-    for threshold in (0.02, 0.2, each):
+    for threshold in (0.02, 0.2, float(everything[0].max()), each):
         reached = everything.astype(np.float64) >= threshold
         found = clf.predict_proba(X, threshold=threshold)
         assert np.array_equal(found.toarray(), np.where(reached, everything, 0))
@@ -321,6 +321,13 @@ def test_later_passes_tell_it_nothing() -> None:
     model = TextClassifier(OnlinePLTClassifier(second_stage="head")).partial_fit(texts, Y[:60])
     model.partial_fit(texts, Y[:60], again=True)
     assert stage_of(model.classifier_).stage.examples == 60
+
+
+def test_rows_of_weight_0_tell_it_nothing() -> None:
+    X, Y = near_centroids(n=60)
+    weights = np.arange(60) % 3 > 0
+    clf = OnlinePLTClassifier(second_stage="head").fit(X, Y, sample_weight=weights)
+    assert stage_of(clf).stage.examples == 40
 
 
 def test_thresholds_tuned_in_the_core_and_a_second_stage_exclude_each_other() -> None:

@@ -122,6 +122,12 @@ def test_a_thread_that_reads_may_read_again_though_one_waits_to_change() -> None
         writer.done.result(LONG)
 
 
+def test_where_nobody_waits_a_reader_is_let_in_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delattr(Guard, "_wait")
+    with (guard := Guard()).reading(LONG), guard.reading(LONG):
+        pass
+
+
 def test_nobody_waits_for_itself() -> None:
     guard = Guard()
     with guard.changing(LONG) as turn, turn.alone():

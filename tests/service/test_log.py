@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from labelgrove.service import _database
 from labelgrove.service._database import recover
 from labelgrove.service._events import Learnt, body_of, encoded
 from labelgrove.service._log import Addition, Log
@@ -31,6 +32,17 @@ def written(path: Path, count: int) -> None:
     log = Log(path)
     log.append(additions(count)).result()
     log.close()
+
+
+def test_the_name_of_a_new_log_is_flushed_to_the_disk(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    flushed: list[Path] = []
+    monkeypatch.setattr(_database, "_flush_folder", flushed.append)
+    written(path, 1)
+    assert flushed == [path.parent]
+    written(path, 1)  # the file was there
+    assert flushed == [path.parent]
 
 
 def test_what_waits_is_committed_together_and_in_order(path: Path) -> None:

@@ -351,10 +351,10 @@ def new_model(settings: Settings) -> TextClassifier:
     ParameterError
         If a parameter of the settings is unknown, or lies outside its domain.
     """
-    try:
-        classifier = OnlinePLTClassifier(**settings.estimator)  # type: ignore[arg-type]
-    except TypeError as error:
-        raise ParameterError(f"settings.estimator: {error}") from None
+    unknown = sorted(settings.estimator.keys() - OnlinePLTClassifier().get_params())
+    if unknown:
+        raise ParameterError(f"{unknown[0]!r} is not a parameter of OnlinePLTClassifier")
+    classifier = OnlinePLTClassifier(**settings.estimator)  # type: ignore[arg-type]
     check_parameters(classifier)
     vocabulary = vocabulary_of(settings)
     check_names(settings.names, vocabulary)
