@@ -16,9 +16,6 @@ LEARNING_TWO_THREADS = 1.7
 PREDICTION_TIMES_NAPKINXC = 4
 """How many times faster than napkinXC prediction in batch is to be, on the same tree."""
 
-PREDICTION_CALL_MICROSECONDS = 100
-"""How much longer one row a call may take than a row in a batch."""
-
 MEMORY_BYTES_A_WEIGHT = 9
 """While learning: value, state, keys, slack and all."""
 

@@ -27,7 +27,6 @@ from benchmarks import (
     _tree_tables,
 )
 from benchmarks._data import ROOT
-from benchmarks._peers_table import peers
 from benchmarks._results import RESULTS, read
 from benchmarks._tables import Results
 from benchmarks.accuracy import DATASETS
@@ -104,7 +103,6 @@ def render(results: Path, page: Path) -> None:
             draw(found, page.parent / FIGURES / f"{name}.svg")
             content = f"![{says}]({FIGURES}/{name}.svg)\n\n{content}"
         texts[target] = replaced(text, name, content)
-    texts[page] = replaced(texts[page], "peers", peers(results))
     for target, text in texts.items():
         target.write_text(text, encoding="utf-8")
         print(f"wrote {target}")
