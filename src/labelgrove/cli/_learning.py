@@ -153,7 +153,8 @@ def learn_from(
                 batches = _batches(
                     source, first_pass=number == 1, all_predicted=state.all_predicted
                 )
-                given = _given(state.model, batches, source.path, threads, skip=learnt - seen)
+                beside = max(threads - 1, 1)  # one learns meanwhile
+                given = _given(state.model, batches, source.path, beside, skip=learnt - seen)
                 for batch, X in source.ahead(given, threads):
                     seen += batch.n_rows
                     if X is not None:
@@ -217,7 +218,7 @@ def _given(
     """Give with examples what the model takes of them, but for the first so many."""
     count = None
     if isinstance(model, TextClassifier):
-        count = counter_of(model, max(threads - 1, 1))  # one reads meanwhile, or learns
+        count = counter_of(model, threads)
     for batch in batches:
         skip -= batch.n_rows
         if skip >= 0:
