@@ -1,29 +1,12 @@
-"""What every front end asks of the texts that it is given, and what it finds in them."""
+"""What every front end asks of the texts that it is given."""
 
 from __future__ import annotations
 
 import reprlib
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Any, NamedTuple
+from typing import Any
 
 from labelgrove._errors import DataError
-
-
-class Span(NamedTuple):
-    """A word of a text, or a run of several: characters from ``begin`` to ``end``.
-
-    Attributes
-    ----------
-    begin, end : int
-    name : str
-        What `sources` calls it.
-    is_run : bool
-    """
-
-    begin: int
-    end: int
-    name: str
-    is_run: bool
 
 
 def checked_texts(texts: Any) -> Iterator[str]:

@@ -12,12 +12,11 @@ from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, Transfo
 
 from labelgrove import _core
 from labelgrove._errors import NotLearnedError, ParameterError
-from labelgrove._parameters import choice, flag, integer, real, thread_count
+from labelgrove._parameters import integer, thread_count
 from labelgrove._validation import Rows
-from labelgrove.text._checked import Span, checked_texts
+from labelgrove.text._checked import checked_texts
 from labelgrove.text._counted import CountedTexts
 from labelgrove.text._embeddings import (
-    GIVEN,
     Embed,
     Triple,
     appended,
@@ -25,40 +24,12 @@ from labelgrove.text._embeddings import (
     taken_apart,
     unit_rows,
 )
-
-_LONGEST_RUN = 8
-_LONGEST_SUBWORD = 15
-_FIRST_DOCUMENTS = 4096
-_MOST = 2**31 - 2
-_MOST_COUNTED = 2**26  # columns: a stranger's file shall not ask for more memory than this
+from labelgrove.text._settings import core_options, counts_documents, settings_of
+from labelgrove.text._words import Span, names_by_column, values_by_column, words_and_runs
 
 T = TypeVar("T")
 
 Arrays = dict[str, npt.NDArray[Any]]
-
-PRESETS: dict[str, dict[str, Any]] = {
-    "words": {"words": (1, 1)},
-    "words+pairs": {"words": (1, 2), "min_documents": 2},
-    "words+stems": {"words": (1, 1), "subwords": (4, 4), "subwords_at": "start"},
-    "words+subwords": {
-        "words": (1, 1),
-        "subwords": (3, 5),
-        "min_documents": 2,
-        "most_features": 200,
-    },
-    "subwords": {"subwords": (3, 5), "min_documents": 2, "most_features": 200},
-}
-"""What the names of settings stand for, beside the defaults."""
-
-_DEFAULTS: dict[str, Any] = {
-    "words": None,
-    "subwords": None,
-    "subwords_at": "anywhere",
-    "subword_weight": 1.0,
-    "idf": True,
-    "min_documents": 1,
-    "most_features": 0,
-}
 
 
 class TextFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
@@ -331,17 +302,8 @@ class TextFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
         >>> list(TextFeatures("words+stems").sources("Herrings, herring").values())
         [['Herrings'], ['Herrings', 'herring'], ['herring']]
         """
-        spans = self.spans(text)
         engine = self._engine or _core.TextFeatures(self._options())
-        words = [span.name for span in spans]
-        indptr, columns, _ = engine.count(words, 1)
-        found: dict[int, list[str]] = {}
-        for i, span in enumerate(spans):
-            for column in columns[indptr[i] : indptr[i + 1]].tolist():
-                listed = found.setdefault(column, [])
-                # A run holds the features of its words, which have come before it.
-                if span.name not in listed and (not span.is_run or not listed):
-                    listed.append(span.name)
+        found = names_by_column(engine, self.spans(text))
         meaning = range(self.n_features, self._n_features_out)
         return found | {column: ["(its meaning)"] for column in meaning}
 
@@ -369,15 +331,7 @@ class TextFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
                 f"words={self._settings()['words']}: vectors of words were given; expected "
                 "single words among the features, words=(1, 1) or (1, 2)"
             )
-        columns = options["columns"] // (2 if options["longest_piece"] else 1)
-        single = {"longest_run": 1, "shortest_piece": 0, "longest_piece": 0, "columns": columns}
-        engine = _core.TextFeatures(options | single)
-        indptr, columns_of, _ = engine.count(list(by_word), thread_count(self.n_jobs))
-        found: dict[int, T] = {}
-        for value, begin, end in zip(by_word.values(), indptr, indptr[1:], strict=False):
-            if end - begin == 1:
-                found.setdefault(int(columns_of[begin]), value)
-        return found
+        return values_by_column(options, by_word)
 
     def spans(self, text: str) -> list[Span]:
         """Find the words of a text, and then the runs of words that are features.
@@ -395,18 +349,7 @@ class TextFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
         DataError, ParameterError
             As for :meth:`sources`.
         """
-        [checked] = checked_texts([text])
-        raw = checked.encode("utf-8", "replace")
-        ends = _core.words_of(checked).reshape(-1, 2)
-        # UTF-8 has one byte a character that does not go on with the one before.
-        before = np.cumsum(np.frombuffer(raw, np.uint8) & 0xC0 != 0x80)
-        places = [(int(before[a]) - 1, int(before[b - 1])) for a, b in ends.tolist()]
-        whole = raw.decode()
-        spans = [Span(a, b, whole[a:b], is_run=False) for a, b in places]
-        for length in range(2, self._settings()["words"][1] + 1):
-            for (a, _), (_, b) in zip(places, places[length - 1 :], strict=False):
-                spans.append(Span(a, b, whole[a:b], is_run=True))
-        return spans
+        return words_and_runs(text, self._settings()["words"][1])
 
     def rows(self, texts: Iterable[str] | CountedTexts, threads: int) -> Rows:
         """As `transform`, for the estimators.
@@ -656,63 +599,15 @@ class TextFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
 
     def _settings(self) -> dict[str, Any]:
         """The parameters with what the preset says for those that are None, checked."""
-        chosen = _DEFAULTS | PRESETS[choice(vars(self), "preset", PRESETS)]
-        for name in chosen:
-            if getattr(self, name) is not None:
-                chosen[name] = getattr(self, name)
-        words = _lengths("words", chosen["words"] or (0, 0), _LONGEST_RUN)
-        subwords = _lengths("subwords", chosen["subwords"] or (0, 0), _LONGEST_SUBWORD)
-        if not (words[1] or subwords[1]):
-            raise ParameterError("words and subwords are both none; expected one of them")
-        idf, least = (
-            flag("idf", chosen["idf"]),
-            integer("min_documents", chosen["min_documents"], 1),
-        )
-        if (embeddings := self.embeddings) is not None:
-            embedding_of(embeddings)  # checks it
-        most = _MOST_COUNTED if idf or least > 1 else _MOST
-        return {
-            "preset": self.preset,
-            "n_features": integer("n_features", self.n_features, 2, most),
-            "words": words,
-            "subwords": subwords,
-            "subwords_at": choice(chosen, "subwords_at", ("anywhere", "start")),
-            "subword_weight": real(chosen, "subword_weight", 1e-3, 1e3),
-            "idf": idf,
-            "min_documents": least,
-            "most_features": integer("most_features", chosen["most_features"], 0, _MOST),
-            "fold_accents": flag("fold_accents", self.fold_accents),
-            "embeddings": embeddings
-            if embeddings is None or isinstance(embeddings, str)
-            else GIVEN,
-            "embedding_weight": real(vars(self), "embedding_weight", 1e-3, 1e3),
-        }
+        return settings_of(vars(self))
 
     def _options(self) -> dict[str, Any]:
         """The same as the core takes them."""
-        settings = self._settings()
-        starts = settings["subwords_at"] == "start"
-        pieces = [length + 1 if starts and length else length for length in settings["subwords"]]
-        return {
-            "shortest_run": settings["words"][0],
-            "longest_run": settings["words"][1],
-            "shortest_piece": pieces[0],
-            "longest_piece": pieces[1],
-            "beginnings": starts,
-            "word_weight": 1.0,
-            "piece_weight": settings["subword_weight"],
-            "most_features": settings["most_features"] or _MOST,
-            "columns": settings["n_features"],
-            "least_documents": settings["min_documents"],
-            "first_documents": _FIRST_DOCUMENTS,
-            "rare_count_more": settings["idf"],
-            "fold_accents": settings["fold_accents"],
-        }
+        return core_options(self._settings())
 
     def _counts(self) -> bool:
         """Whether a row depends on the documents that have been counted."""
-        settings = self._settings()
-        return bool(settings["idf"] or settings["min_documents"] > 1)
+        return counts_documents(self._settings())
 
     def _rows(self, arrays: Triple, texts: list[str]) -> Rows:
         """Rows that the core has made of texts, with their embeddings."""
@@ -746,18 +641,3 @@ class TextFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
 def _csr(rows: Rows) -> csr_array:
     shape = (rows.n_rows, rows.n_features)
     return csr_array((rows.values, rows.ids.view(np.int32), rows.indptr), shape=shape)
-
-
-def _lengths(name: str, value: Any, most: int) -> tuple[int, int]:
-    """A range of lengths, or (0, 0)."""
-    if isinstance(value, tuple) and len(value) == 2:
-        least = 0 if value == (0, 0) else 1
-        try:
-            found = (integer(name, value[0], least, most), integer(name, value[1], least, most))
-        except ParameterError:
-            found = (1, 0)
-        if found[0] <= found[1]:
-            return found
-    raise ParameterError(
-        f"{name}={value!r}: expected two increasing whole numbers from 1 to {most}, or (0, 0)"
-    )

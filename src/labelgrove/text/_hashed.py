@@ -17,7 +17,8 @@ from sklearn.preprocessing import normalize
 
 from labelgrove._errors import ParameterError
 from labelgrove._validation import Rows, check_rows
-from labelgrove.text._checked import Span, checked_texts
+from labelgrove.text._checked import checked_texts
+from labelgrove.text._words import Span
 
 _MOST_FEATURES = 2**31 - 1  # ids of columns are 32-bit
 _LONGEST_NGRAM = 8

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
-from labelgrove.text._checked import Span
+from labelgrove.text._words import Span
 
 _LEAVES_IN_TEXT = 3
 

@@ -1,0 +1,109 @@
+"""What the parameters of `TextFeatures` mean: names of presets, domains, options of the core."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from labelgrove._errors import ParameterError
+from labelgrove._parameters import choice, flag, integer, real
+from labelgrove.text._embeddings import GIVEN, embedding_of
+
+_LONGEST_RUN = 8
+_LONGEST_SUBWORD = 15
+_FIRST_DOCUMENTS = 4096
+_MOST = 2**31 - 2
+_MOST_COUNTED = 2**26  # columns: a stranger's file shall not ask for more memory than this
+
+_PRESETS: dict[str, dict[str, Any]] = {
+    "words": {"words": (1, 1)},
+    "words+pairs": {"words": (1, 2), "min_documents": 2},
+    "words+stems": {"words": (1, 1), "subwords": (4, 4), "subwords_at": "start"},
+    "words+subwords": {
+        "words": (1, 1),
+        "subwords": (3, 5),
+        "min_documents": 2,
+        "most_features": 200,
+    },
+    "subwords": {"subwords": (3, 5), "min_documents": 2, "most_features": 200},
+}
+
+_DEFAULTS: dict[str, Any] = {
+    "words": None,
+    "subwords": None,
+    "subwords_at": "anywhere",
+    "subword_weight": 1.0,
+    "idf": True,
+    "min_documents": 1,
+    "most_features": 0,
+}
+
+
+def settings_of(parameters: Mapping[str, Any]) -> dict[str, Any]:
+    """The parameters, checked, with what the preset says for those that are None."""
+    chosen = _DEFAULTS | _PRESETS[choice(parameters, "preset", _PRESETS)]
+    chosen |= {name: parameters[name] for name in chosen if parameters[name] is not None}
+    words = _lengths("words", chosen["words"] or (0, 0), _LONGEST_RUN)
+    subwords = _lengths("subwords", chosen["subwords"] or (0, 0), _LONGEST_SUBWORD)
+    if not (words[1] or subwords[1]):
+        raise ParameterError("words and subwords are both none; expected one of them")
+    idf, least = flag("idf", chosen["idf"]), integer("min_documents", chosen["min_documents"], 1)
+    embeddings = parameters["embeddings"]
+    if embeddings is not None:
+        embedding_of(embeddings)  # checks it
+    most = _MOST_COUNTED if idf or least > 1 else _MOST
+    return {
+        "preset": parameters["preset"],
+        "n_features": integer("n_features", parameters["n_features"], 2, most),
+        "words": words,
+        "subwords": subwords,
+        "subwords_at": choice(chosen, "subwords_at", ("anywhere", "start")),
+        "subword_weight": real(chosen, "subword_weight", 1e-3, 1e3),
+        "idf": idf,
+        "min_documents": least,
+        "most_features": integer("most_features", chosen["most_features"], 0, _MOST),
+        "fold_accents": flag("fold_accents", parameters["fold_accents"]),
+        "embeddings": embeddings if isinstance(embeddings, str | None) else GIVEN,
+        "embedding_weight": real(parameters, "embedding_weight", 1e-3, 1e3),
+    }
+
+
+def core_options(settings: Mapping[str, Any]) -> dict[str, Any]:
+    """The same as the core takes them."""
+    starts = settings["subwords_at"] == "start"
+    pieces = [length + 1 if starts and length else length for length in settings["subwords"]]
+    return {
+        "shortest_run": settings["words"][0],
+        "longest_run": settings["words"][1],
+        "shortest_piece": pieces[0],
+        "longest_piece": pieces[1],
+        "beginnings": starts,
+        "word_weight": 1.0,
+        "piece_weight": settings["subword_weight"],
+        "most_features": settings["most_features"] or _MOST,
+        "columns": settings["n_features"],
+        "least_documents": settings["min_documents"],
+        "first_documents": _FIRST_DOCUMENTS,
+        "rare_count_more": settings["idf"],
+        "fold_accents": settings["fold_accents"],
+    }
+
+
+def counts_documents(settings: Mapping[str, Any]) -> bool:
+    """Whether a row depends on the documents that have been counted."""
+    return bool(settings["idf"] or settings["min_documents"] > 1)
+
+
+def _lengths(name: str, value: Any, most: int) -> tuple[int, int]:
+    """A range of lengths, or (0, 0)."""
+    if isinstance(value, tuple) and len(value) == 2:
+        least = 0 if value == (0, 0) else 1
+        try:
+            found = (integer(name, value[0], least, most), integer(name, value[1], least, most))
+        except ParameterError:
+            found = (1, 0)
+        if found[0] <= found[1]:
+            return found
+    raise ParameterError(
+        f"{name}={value!r}: expected two increasing whole numbers from 1 to {most}, or (0, 0)"
+    )

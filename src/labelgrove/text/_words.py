@@ -1,0 +1,72 @@
+"""The words of a text: where they stand, and which columns come from them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any, NamedTuple, TypeVar
+
+import numpy as np
+
+from labelgrove import _core
+from labelgrove.text._checked import checked_texts
+
+T = TypeVar("T")
+
+
+class Span(NamedTuple):
+    """A word of a text, or a run of several: characters from ``begin`` to ``end``.
+
+    Attributes
+    ----------
+    begin, end : int
+    name : str
+        What `sources` calls it.
+    is_run : bool
+    """
+
+    begin: int
+    end: int
+    name: str
+    is_run: bool
+
+
+def words_and_runs(text: str, longest: int) -> list[Span]:
+    """The words of a text, and then its runs of up to so many."""
+    [checked] = checked_texts([text])
+    raw = checked.encode("utf-8", "replace")
+    ends = _core.words_of(checked).reshape(-1, 2)
+    # UTF-8 has one byte a character that does not go on with the one before.
+    before = np.cumsum(np.frombuffer(raw, np.uint8) & 0xC0 != 0x80)
+    places = [(int(before[a]) - 1, int(before[b - 1])) for a, b in ends.tolist()]
+    whole = raw.decode()
+    spans = [Span(a, b, whole[a:b], is_run=False) for a, b in places]
+    for length in range(2, longest + 1):
+        for (a, _), (_, b) in zip(places, places[length - 1 :], strict=False):
+            spans.append(Span(a, b, whole[a:b], is_run=True))
+    return spans
+
+
+def names_by_column(engine: _core.TextFeatures, spans: Iterable[Span]) -> dict[int, list[str]]:
+    """The words that each column comes from; runs only where none of their words does."""
+    spans = list(spans)
+    indptr, columns, _ = engine.count([span.name for span in spans], 1)
+    found: dict[int, list[str]] = {}
+    for i, span in enumerate(spans):
+        for column in columns[indptr[i] : indptr[i + 1]].tolist():
+            listed = found.setdefault(column, [])
+            # A run holds the features of its words, which have come before it.
+            if span.name not in listed and (not span.is_run or not listed):
+                listed.append(span.name)
+    return found
+
+
+def values_by_column(options: Mapping[str, Any], by_word: Mapping[str, T]) -> dict[int, T]:
+    """What belongs to words, by their columns; of words that share one, that of the first."""
+    width = options["columns"] // (2 if options["longest_piece"] else 1)
+    single = {"longest_run": 1, "shortest_piece": 0, "longest_piece": 0, "columns": width}
+    indptr, columns, _ = _core.TextFeatures({**options, **single}).count(list(by_word), 1)
+    found: dict[int, T] = {}
+    for value, begin, end in zip(by_word.values(), indptr, indptr[1:], strict=False):
+        if end - begin == 1:
+            found.setdefault(int(columns[begin]), value)
+    return found
