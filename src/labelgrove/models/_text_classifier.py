@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
+from functools import wraps
 from os import PathLike
-from typing import Any, Self
+from typing import Any, Concatenate, ParamSpec, Self
 
 from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
 from sklearn.utils import Tags
@@ -26,6 +28,8 @@ from labelgrove.text import FrontEnd, HashedText, TextFeatures
 from labelgrove.text._counted import CountedTexts
 from labelgrove.vocabulary import Vocabulary
 
+P = ParamSpec("P")
+
 
 def _of_classifier(name: str, doc: str) -> Any:
     """An attribute that is the classifier's own, and is there where the classifier has it."""
@@ -36,6 +40,19 @@ def _of_classifier(name: str, doc: str) -> Any:
         return getattr(self.classifier_, name)
 
     return property(get, doc=doc)
+
+
+def _passed_on(
+    method: Callable[Concatenate[LabelClassifier, P], object],
+) -> Callable[Concatenate[TextClassifier, P], TextClassifier]:
+    """A method of the classifier that knows nothing of texts."""
+
+    @wraps(method)
+    def run(self: TextClassifier, /, *given: P.args, **named: P.kwargs) -> TextClassifier:
+        method(self._learnt(), *given, **named)
+        return self
+
+    return run
 
 
 def _offered(method: str) -> Any:
@@ -253,11 +270,9 @@ tree_, statistics_, compaction_, second_stage_, vocabulary_, fit_progress
         NotLearnedError, DataError, ParameterError
             As for :meth:`OnlinePLTClassifier.predict_topk`.
         """
-        classifier: Any = self._learnt()
-        with classifier._guard.reading():
-            rows = self._rows(X)
+        with self._reading() as classifier:
             return classifier.predict_topk(
-                rows, k, labels=labels, beam_width=beam_width, return_stats=return_stats
+                self._rows(X), k, labels=labels, beam_width=beam_width, return_stats=return_stats
             )
 
     def predict_proba(
@@ -288,8 +303,7 @@ tree_, statistics_, compaction_, second_stage_, vocabulary_, fit_progress
         NotLearnedError, DataError, ParameterError
             As for :meth:`OnlinePLTClassifier.predict_proba`.
         """
-        classifier = self._learnt()
-        with classifier._guard.reading():
+        with self._reading() as classifier:
             return classifier.predict_proba(
                 self._rows(X),
                 top_k=top_k,
@@ -311,8 +325,7 @@ tree_, statistics_, compaction_, second_stage_, vocabulary_, fit_progress
         ndarray of shape (n,), or csr_array or ndarray of shape (n, n_classes)
             As :meth:`OnlinePLTClassifier.predict` returns them.
         """
-        classifier = self._learnt()
-        with classifier._guard.reading():
+        with self._reading() as classifier:
             return classifier.predict(self._rows(X))
 
     def score(self, X: Iterable[str], y: Any, sample_weight: Any = None) -> float:
@@ -329,8 +342,7 @@ tree_, statistics_, compaction_, second_stage_, vocabulary_, fit_progress
         float
             Between 0 and 1.
         """
-        classifier = self._learnt()
-        with classifier._guard.reading():
+        with self._reading() as classifier:
             return classifier.score(self._rows(X), y, sample_weight)
 
     def explain(
@@ -366,8 +378,7 @@ tree_, statistics_, compaction_, second_stage_, vocabulary_, fit_progress
         texts = [X] if isinstance(X, str) else list(X)
         if len(texts) != 1:
             raise DataError(f"X has {len(texts)} texts; expected the one to be explained")
-        classifier = self._learnt()
-        with classifier._guard.reading():
+        with self._reading() as classifier:
             explained = classifier.explain(
                 self._rows(texts),
                 label,
@@ -392,8 +403,7 @@ tree_, statistics_, compaction_, second_stage_, vocabulary_, fit_progress
         -------
         LabelPaths
         """
-        classifier: Any = self._learnt()
-        with classifier._guard.reading():
+        with self._reading() as classifier:
             paths: LabelPaths = classifier.label_paths(self._rows(X), labels)
             return paths
 
@@ -418,47 +428,9 @@ tree_, statistics_, compaction_, second_stage_, vocabulary_, fit_progress
         classifier.tune_thresholds(self.text_.transform(X), y, method, **options)
         return self
 
-    def set_thresholds(self, thresholds: Any) -> Self:
-        """Predict each class from a threshold of its own; see the classifier's method.
-
-        Parameters
-        ----------
-        thresholds : Thresholds, array-like of shape (n_classes,), or None
-
-        Returns
-        -------
-        self
-        """
-        self._learnt().set_thresholds(thresholds)
-        return self
-
-    def remove_labels(self, labels: Iterable[Any]) -> Self:
-        """Never predict these labels again; see the classifier's method.
-
-        Parameters
-        ----------
-        labels : collection of labels
-
-        Returns
-        -------
-        self
-        """
-        self._learnt().remove_labels(labels)
-        return self
-
-    def rename_labels(self, names: Mapping[Any, Any]) -> Self:
-        """Give labels other names; what was learnt about them stays.
-
-        Parameters
-        ----------
-        names : mapping from old to new name
-
-        Returns
-        -------
-        self
-        """
-        self._learnt().rename_labels(names)
-        return self
+    set_thresholds = _passed_on(LabelClassifier.set_thresholds)
+    remove_labels = _passed_on(LabelClassifier.remove_labels)
+    rename_labels = _passed_on(LabelClassifier.rename_labels)
 
     # --- attributes ----------------------------------------------------------------------------
 
@@ -533,8 +505,7 @@ tree_, statistics_, compaction_, second_stage_, vocabulary_, fit_progress
         NotLearnedError, ModelFileError, OSError
             As for :meth:`OnlinePLTClassifier.save`.
         """
-        classifier = self._learnt()
-        with classifier._guard.reading():
+        with self._reading() as classifier:
             classifier._save(path, self._about(), for_prediction=for_prediction)
 
     def fingerprint(self) -> str:
@@ -545,8 +516,7 @@ tree_, statistics_, compaction_, second_stage_, vocabulary_, fit_progress
         str
             64 hexadecimal digits; see :meth:`OnlinePLTClassifier.fingerprint`.
         """
-        classifier = self._learnt()
-        with classifier._guard.reading():
+        with self._reading() as classifier:
             return classifier._fingerprint(self._about())
 
     # --- inside --------------------------------------------------------------------------------
@@ -627,6 +597,13 @@ tree_, statistics_, compaction_, second_stage_, vocabulary_, fit_progress
 
     def _rows(self, X: Iterable[str]) -> Rows:
         return self.text_.rows(X, thread_count(self.classifier_.n_jobs))
+
+    @contextmanager
+    def _reading(self) -> Iterator[LabelClassifier]:
+        """What has learnt, and learns no more meanwhile."""
+        classifier = self._learnt()
+        with classifier._guard.reading():
+            yield classifier
 
     def _learnt(self) -> LabelClassifier:
         if not hasattr(self, "classifier_"):
