@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 
 #include "labelgrove/archive_check.hpp"
 
@@ -29,11 +30,16 @@ void BlockGauge::observe(std::span<const LabelId> labels) {
     if (label >= counts_.size()) counts_.resize(std::size_t{label} + 1);
     ++counts_[label];
   }
+  labels_ += labels.size();
   last_.assign(labels.begin(), labels.end());
   ++examples_;
 }
 
 double BlockGauge::blocks() const { return possible_ > 0.0 ? std::clamp(repeated_ / possible_, 0.0, 1.0) : 0.0; }
+
+double BlockGauge::labels_per_example() const {
+  return examples_ > 0 ? static_cast<double>(labels_) / static_cast<double>(examples_) : 0.0;
+}
 
 void BlockGauge::save(ArrayWriter& out) const {
   std::ranges::copy(counts_, out.u64("gauge.counts", counts_.size()).begin());
@@ -60,6 +66,7 @@ BlockGauge::BlockGauge(const ArrayReader& saved, LabelId n_labels, std::uint64_t
   counts_.assign(counts.begin(), counts.end());
   last_.assign(last.begin(), last.end());
   examples_ = examples[0];
+  labels_ = std::accumulate(counts.begin(), counts.end(), std::uint64_t{0});
   repeated_ = means[0];
   possible_ = means[1];
 }

@@ -52,14 +52,15 @@ struct Arow {
   std::size_t n;
   std::size_t state;
   const float* step;
-  float inverse_r;
+  const float* evidence;
 
   template <int N, int M>
   void run(std::size_t at) const {
     for (const std::size_t end = at + N * M; at < end; at += N) {
       if (!any<N>(step + at)) continue;
       const V<N> s = load<N>(step + at);
-      const V<N> weight = (V<N>)((s != 0.0F) & (typename Pack<N>::Int)all<N>(inverse_r));  // 0 where nothing is learnt
+      V<N> weight = {};  // 0 where nothing is learnt
+      if constexpr (kShrinks) weight = (V<N>)((s != 0.0F) & (typename Pack<N>::Int)load<N>(evidence + at));
       for (std::size_t j = 0; j < n; ++j) {
         const V<N> xj = all<N>(x[j]);
         BFloat16* w = rows[j] + at;
@@ -172,9 +173,9 @@ void variances(const BFloat16* const* rows, const float* x, std::size_t n, std::
   for_each_tile(columns, Variances{rows, x, n, state, wanted, out});
 }
 void arow(BFloat16* const* rows, const float* x, const std::uint32_t* noise, std::size_t n, std::size_t columns,
-          std::size_t state, const float* step, float inverse_r) {
-  if (inverse_r > 0.0F) for_each_tile(columns, Arow<true>{rows, x, noise, n, state, step, inverse_r});
-  else for_each_tile(columns, Arow<false>{rows, x, noise, n, state, step, inverse_r});
+          std::size_t state, const float* step, const float* evidence) {
+  if (evidence != nullptr) for_each_tile(columns, Arow<true>{rows, x, noise, n, state, step, evidence});
+  else for_each_tile(columns, Arow<false>{rows, x, noise, n, state, step, evidence});
 }
 void sigmoid(const float* in, std::size_t n, float* out) { for_each_tile(n, Sigmoid{in, out}); }
 float hinge_steps(const float* margins, const float* targets, const float* softness, const float* a, float square,

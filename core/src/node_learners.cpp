@@ -76,11 +76,11 @@ void NodeLearners::drop_theta(NodeId v) {
 }
 
 void NodeLearners::learn(NodeId v, ExampleId example, std::span<const std::uint32_t> positives, std::size_t children,
-                         std::uint32_t replays) {
+                         std::uint32_t replays, Evidence evidence) {
   const auto first = static_cast<std::uint32_t>(positives_.size());
   positives_.insert(positives_.end(), positives.begin(), positives.end());
   examples_.retain(example);
-  enqueue(v, {Event::Kind::learn, example, first, static_cast<std::uint32_t>(positives.size()), replays});
+  enqueue(v, {Event::Kind::learn, example, first, static_cast<std::uint32_t>(positives.size()), replays, evidence});
   nodes_[v]->cost += examples_.view(example).size * (children + 1) * (replays + 1);
 }
 
@@ -151,7 +151,7 @@ void NodeLearners::work_off(Node& node, std::span<const Event> events, std::span
 // UPDATECLASSIFIERS (Algorithm 7) for the children of one node, and its replays.
 void NodeLearners::learn_one(Node& node, const Event& event, std::span<const std::uint32_t> positives,
                              Workspace& work) {
-  node.block.learn(examples_.view(event.example), positives, examples_.weight(event.example), true, work);
+  node.block.learn(examples_.view(event.example), positives, examples_.weight(event.example), event.evidence, work);
   ExampleId unneeded = event.example;
   if (replay_.replay > 0) {
     unneeded = node.memory.offer(seed_, replay_.replay_memory, event.example, positives);
@@ -162,7 +162,7 @@ void NodeLearners::learn_one(Node& node, const Event& event, std::span<const std
       const std::size_t i = node.memory.pick(seed_, r);
       const ExampleId again = node.memory.example(i);
       const float weight = lighter * examples_.weight(again);
-      node.block.learn(examples_.view(again), node.memory.positives(i), weight, false, work);
+      node.block.learn(examples_.view(again), node.memory.positives(i), weight, Evidence::none, work);
     }
   }
   if (unneeded != kNone) examples_.release(unneeded);

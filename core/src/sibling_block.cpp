@@ -434,9 +434,9 @@ std::size_t SiblingBlock::gather(const Features& x, std::vector<Number*>& rows, 
   return n;
 }
 
-void SiblingBlock::learn(const Features& x, std::span<const std::uint32_t> positives, float weight, bool fresh,
+void SiblingBlock::learn(const Features& x, std::span<const std::uint32_t> positives, float weight, Evidence evidence,
                          Workspace& work) {
-  find_or_insert_rows(x, fresh, work);
+  find_or_insert_rows(x, evidence != Evidence::none, work);
   const std::uint32_t columns = room_for(columns_);  // whole vectors; what lies beyond the last column is as new
   for (auto* scratch : {&work.margins, &work.variances, &work.steps, &work.targets}) {
     if (scratch->size() < columns) scratch->resize(columns);
@@ -445,12 +445,13 @@ void SiblingBlock::learn(const Features& x, std::span<const std::uint32_t> posit
   std::fill_n(targets, columns, -1.0F);
   for (const std::uint32_t child : positives) targets[child] = 1.0F;
   if (theta_) targets[columns_ - 1] = 1.0F;
-  if (options_.kind == LearnerKind::arow) learn_by_arow(x, weight, fresh, columns, work);
+  if (options_.kind == LearnerKind::arow) learn_by_arow(x, weight, evidence, columns, work);
   else descend(x, weight, columns, work);
   ++updates_;
 }
 
-void SiblingBlock::learn_by_arow(const Features& x, float weight, bool fresh, std::uint32_t columns, Workspace& work) {
+void SiblingBlock::learn_by_arow(const Features& x, float weight, Evidence evidence, std::uint32_t columns,
+                                 Workspace& work) {
   const std::size_t n = gather(x, work.half_rows, work);
   BFloat16* const* rows = work.half_rows.data();
   const float* values = work.values.data();
@@ -468,13 +469,17 @@ void SiblingBlock::learn_by_arow(const Features& x, float weight, bool fresh, st
   }
   if (!learns) return;
   kernel.variances(rows, values, n, columns, stride_, steps, work.variances.data());
+  const bool fresh = evidence != Evidence::none;
   const float r = (fresh ? options_.r : kReplayedR * options_.r) / weight;
+  float* surer = losses;  // by how much: a loss is needed no more once its step is known
   for (std::uint32_t c = 0; c < columns_; ++c) {
-    if (steps[c] != 0.0F) steps[c] *= arow_step(losses[c], work.variances[c], r);
+    if (steps[c] == 0.0F) continue;
+    steps[c] *= arow_step(losses[c], work.variances[c], r);
+    surer[c] = weight / options_.r * (evidence == Evidence::by_loss ? 0.5F + std::min(losses[c], 1.0F) : 1.0F);
   }
   const std::uint64_t draws = draws_at(options_.seed, Draw::rounding, updates_);
   for (std::size_t j = 0; j < n; ++j) work.noise[j] = static_cast<std::uint32_t>(mix(draws ^ work.noise[j]));
-  kernel.arow(rows, values, work.noise.data(), n, columns, stride_, steps, fresh ? weight / options_.r : 0.0F);
+  kernel.arow(rows, values, work.noise.data(), n, columns, stride_, steps, fresh ? surer : nullptr);
 }
 
 // AdaGrad and SGD.

@@ -54,6 +54,18 @@ TEST("block gauge: a label that all have, or labels that never come again, are n
   CHECK_EQ(none.blocks(), 0.0);
 }
 
+TEST("block gauge: it counts the labels of all examples, those without any among them") {
+  BlockGauge gauge;
+  CHECK_EQ(gauge.labels_per_example(), 0.0);
+  gauge.observe(std::vector<LabelId>{0, 1, 2});
+  CHECK_EQ(gauge.labels_per_example(), 3.0);
+  gauge.observe({});
+  CHECK_EQ(gauge.labels_per_example(), 1.5);
+  MemoryArchive saved;
+  gauge.save(saved);
+  CHECK_EQ(BlockGauge(saved, 3, 2).labels_per_example(), 1.5);
+}
+
 TEST("block gauge: what is saved goes on alike, and what cannot be is refused") {
   BlockGauge gauge;
   live(gauge, 5, 7, 100);

@@ -118,7 +118,9 @@ TEST("exact kernels: every variant learns as plain loops do, to the last bit, at
     for (float& step : steps) step = random.chance(0.5) ? 0.0F : step;
     std::vector<std::uint32_t> noise(n);
     for (auto& number : noise) number = random.below(0xFFFFFFFF);
-    const float inverse_r = columns % 2 == 0 ? 0.8F : 0.0F;
+    const bool shrinks = columns % 2 == 0;
+    std::vector<float> evidence(columns);
+    for (float& one : evidence) one = random.between(0.1F, 2.0F);
     Rows expected(before);
     for (std::size_t j = 0; j < n; ++j) {
       for (std::size_t c = 0; c < columns; ++c) {
@@ -128,12 +130,13 @@ TEST("exact kernels: every variant learns as plain loops do, to the last bit, at
         const float variance = widened(state);
         const float sx = variance * x[j];
         weight = rounded(widened(weight) + steps[c] * sx, noise[j] & 0xFFFF);
-        state = rounded_variance(variance / (1.0F + (sx * x[j]) * inverse_r), noise[j] >> 16);
+        if (shrinks) state = rounded_variance(variance / (1.0F + (sx * x[j]) * evidence[c]), noise[j] >> 16);
       }
     }
     for (const ExactKernels* kernel : variants()) {
       Rows found(before);
-      kernel->arow(found.get(), x.data(), noise.data(), n, columns, columns, steps.data(), inverse_r);
+      kernel->arow(found.get(), x.data(), noise.data(), n, columns, columns, steps.data(),
+                   shrinks ? evidence.data() : nullptr);
       CHECK(found == expected);
     }
   }

@@ -100,7 +100,7 @@ TEST("a regressor learns what a sibling block of one column learns") {
         for (const FeatureId f : x.ids) {
           const Example alone{{f}, {0.0F}};
           regressor.learn(options, alone.view(), -1.0F, 1.0F, work);
-          block.learn(alone.view(), {}, 1.0F, true, work);
+          block.learn(alone.view(), {}, 1.0F, Evidence::full, work);
         }
       }
       for (std::size_t i = 0; i < stream.x.size(); ++i) {
@@ -111,7 +111,8 @@ TEST("a regressor learns what a sibling block of one column learns") {
         const auto [before, after] = regressor.learn(options, x, target(i), 1.0F, work);
         CHECK(near(before, expected, 1e-4F));
         CHECK(near(after, regressor.margin(x, work), 1e-5F));
-        block.learn(x, target(i) > 0.0F ? std::span(positive) : std::span<const std::uint32_t>(), 1.0F, true, work);
+        block.learn(x, target(i) > 0.0F ? std::span(positive) : std::span<const std::uint32_t>(), 1.0F, Evidence::full,
+                    work);
       }
       std::vector<Regressor::Term> terms;
       regressor.collect(false, terms);

@@ -106,6 +106,11 @@ bool same(const Contents& one, const Contents& other) {
 
 // --- learning and prediction ----------------------------------------------------------------------------------------
 
+Evidence evidence_of(Random& random, bool fresh) {
+  if (!fresh) return Evidence::none;
+  return random.chance(0.5) ? Evidence::by_loss : Evidence::full;
+}
+
 // The learners as their papers have them, in double precision and one number at a time, for one step from `before` on.
 class PlainStep {
  public:
@@ -162,7 +167,7 @@ class PlainStep {
     return 1.0 / (1.0 + std::exp(-slope * margin(x, column)));
   }
 
-  void learn(const Features& x, std::uint32_t column, double y, double weight, bool fresh) {
+  void learn(const Features& x, std::uint32_t column, double y, double weight, Evidence evidence) {
     const double m = margin(x, column);
     const double gradient = weight * -y / (1.0 + std::exp(y * m));
     switch (options_.kind) {
@@ -185,15 +190,18 @@ class PlainStep {
       case LearnerKind::nag:
         break;  // LdSM's alone
       case LearnerKind::arow: {
-        const double r = double{options_.r} / weight * (fresh ? 1.0 : 2.0);  // docs/decisions/arow.md
+        const double r =
+            double{options_.r} / weight * (evidence == Evidence::none ? 2.0 : 1.0);  // docs/decisions/arow.md
         double variance = 0.0;
         each(x, [&](std::uint64_t key, double value) { variance += value * value * state(key, column); });
         const double loss = 1.0 - y * m;
         if (loss <= 0.0) break;
+        double surer = evidence == Evidence::none ? 0.0 : weight;
+        if (evidence == Evidence::by_loss) surer *= 0.5 + std::min(loss, 1.0);
         each(x, [&](std::uint64_t key, double value) {
           double& spread = state(key, column);
           weights_[{key, column}] += loss / (variance + r) * y * value * spread;
-          if (fresh) spread /= 1.0 + weight * spread * value * value / double{options_.r};
+          spread /= 1.0 + surer * spread * value * value / double{options_.r};
         });
         break;
       }
@@ -281,6 +289,7 @@ TEST("sibling block: every step is the learner's, for all columns at once") {
           learnt.push_back(x);
           const auto positives = random_subset(random, children, 0.3);
           const float weight = random.chance(0.5) ? 1.0F : random.between(0.1F, 5.0F);
+          const Evidence evidence = evidence_of(random, fresh);
           PlainStep plain(options, contents(block, options), x.view(), fresh);
           std::vector<float> probabilities(children + 1, 12345.0F);
           block.predict(x.view(), work, probabilities.data());
@@ -290,9 +299,9 @@ TEST("sibling block: every step is the learner's, for all columns at once") {
           }
           for (std::uint32_t c = 0; c < block.columns(); ++c) {
             const bool positive = c == children || std::ranges::find(positives, c) != positives.end();
-            plain.learn(x.view(), c, positive ? 1.0 : -1.0, double{weight}, fresh);
+            plain.learn(x.view(), c, positive ? 1.0 : -1.0, double{weight}, evidence);
           }
-          block.learn(x.view(), positives, weight, fresh, work);
+          block.learn(x.view(), positives, weight, evidence, work);
           plain.check(contents(block, options));
           CHECK_EQ(block.updates(), static_cast<std::uint64_t>(step) + 1);
         }
@@ -329,7 +338,7 @@ TEST("sibling block: SGD's lazy regularisation is the regularisation") {
     w[10] -= rate * gradient;
     for (double& weight : w) weight /= 1.0 + lambda * rate;
     const std::uint32_t child = 0;
-    block.learn(x.view(), std::span(&child, positive ? 1 : 0), 1.0F, true, work);
+    block.learn(x.view(), std::span(&child, positive ? 1 : 0), 1.0F, Evidence::full, work);
   }
 }
 
@@ -340,7 +349,7 @@ TEST("sibling block: predicting changes nothing, and features never learnt count
     const LearnerOptions options = options_for(kind);
     SiblingBlock block(options, 5, true);
     for (int i = 0; i < 30; ++i)
-      block.learn(random_example(random, 20, 0.3).view(), random_subset(random, 5, 0.3), 1.0F, true, work);
+      block.learn(random_example(random, 20, 0.3).view(), random_subset(random, 5, 0.3), 1.0F, Evidence::full, work);
     const Contents before = contents(block, options);
     Example known = random_example(random, 20, 0.5);
     std::vector<float> without(5);
@@ -360,8 +369,8 @@ TEST("sibling block: features that are there with the value 0 do no harm") {
     const LearnerOptions options = options_for(kind);
     SiblingBlock block(options, 2, true);
     const Example zeros{{3, 8}, {0.0F, -0.0F}};
-    for (int i = 0; i < 10; ++i) block.learn(zeros.view(), {}, 1.0F, true, work);
-    block.learn(Features{}, {}, 1.0F, true, work);
+    for (int i = 0; i < 10; ++i) block.learn(zeros.view(), {}, 1.0F, Evidence::full, work);
+    block.learn(Features{}, {}, 1.0F, Evidence::full, work);
     CHECK_EQ(block.features().size(), 2U);
     const Contents found = contents(block, options);
     CHECK(std::ranges::all_of(found.weights, [](float w) { return std::isfinite(w); }));
@@ -385,7 +394,8 @@ TEST("sibling block: no chain of examples drives the weights out of range") {
           float margin = 0.0F;
           block.margins(x.view(), work, &margin);
           const std::uint32_t child = 0;
-          block.learn(x.view(), std::span(&child, margin > 0.0F ? 0 : 1), weight, f % 3 != 0, work);
+          block.learn(x.view(), std::span(&child, margin > 0.0F ? 0 : 1), weight,
+                      f % 3 != 0 ? Evidence::full : Evidence::none, work);
           const float state =
               kind == LearnerKind::arow ? contents(block, options).state_of(block.features().size(), 0) : 1.0F;
           x = {{f - 1, f}, {1e9F, 1e9F * std::sqrt(state)}};
@@ -405,7 +415,7 @@ struct Lesson {
   Example x;
   std::vector<std::uint32_t> positives;
   float weight;
-  bool fresh;
+  Evidence evidence;
 };
 
 std::vector<Lesson> lessons(Random& random, std::size_t n, std::uint32_t children) {
@@ -413,13 +423,13 @@ std::vector<Lesson> lessons(Random& random, std::size_t n, std::uint32_t childre
   for (std::size_t i = 0; i < n; ++i) {
     const bool fresh = all.empty() || random.chance(0.6);
     const Example x = fresh ? random_example(random, 30, 0.2) : all[random.below(static_cast<std::uint32_t>(i))].x;
-    all.push_back({x, random_subset(random, children, 0.2), random.between(0.5F, 2.0F), fresh});
+    all.push_back({x, random_subset(random, children, 0.2), random.between(0.5F, 2.0F), evidence_of(random, fresh)});
   }
   return all;
 }
 
 void teach(SiblingBlock& block, std::span<const Lesson> all, Workspace& work) {
-  for (const Lesson& lesson : all) block.learn(lesson.x.view(), lesson.positives, lesson.weight, lesson.fresh, work);
+  for (const Lesson& lesson : all) block.learn(lesson.x.view(), lesson.positives, lesson.weight, lesson.evidence, work);
 }
 
 TEST("sibling block: a leaf that is added is as if it had been there, negative, from the start") {
@@ -582,8 +592,8 @@ TEST("sibling block: many rows, so that they move to pages of their own, and bac
   for (int i = 0; i < 40; ++i) {
     const Example x = random_example(random, 4000, 0.3);
     const auto positives = random_subset(random, 2, 0.4);
-    block.learn(x.view(), positives, 1.0F, true, work);
-    wide.learn(x.view(), positives, 1.0F, true, work);
+    block.learn(x.view(), positives, 1.0F, Evidence::full, work);
+    wide.learn(x.view(), positives, 1.0F, Evidence::full, work);
   }
   while (block.children() < 24) block.add_leaf();
   CHECK(same(contents(block, options), contents(wide, options)));
@@ -595,8 +605,8 @@ TEST("sibling block: many rows, so that they move to pages of their own, and bac
   CHECK(block.bytes() + 4001 * (sizeof(BFloat16) + sizeof(Variance)) <= bytes);
   CHECK(same(contents(block, options), contents(wide, options)));
   const Example x = random_example(random, 4100, 0.3);
-  block.learn(x.view(), {}, 1.0F, true, work);
-  wide.learn(x.view(), {}, 1.0F, true, work);
+  block.learn(x.view(), {}, 1.0F, Evidence::full, work);
+  wide.learn(x.view(), {}, 1.0F, Evidence::full, work);
   CHECK(same(contents(block, options), contents(wide, options)));
 }
 
@@ -606,7 +616,7 @@ TEST("sibling block: features that leave a shared row give up their places to th
   for (FeatureId first = 0; first < 2000; first += 20) {
     Example x;
     for (FeatureId f = first; f < first + 20; ++f) x.ids.push_back(f), x.values.push_back(0.5F);
-    for (int i = 0; i < 2; ++i) block.learn(x.view(), {}, 1.0F, true, work);
+    for (int i = 0; i < 2; ++i) block.learn(x.view(), {}, 1.0F, Evidence::full, work);
   }
   CHECK_EQ(block.rows(), 2001U);
   const std::size_t rows = 2001 * 2 * (sizeof(BFloat16) + sizeof(Variance)) + 4096;
@@ -691,7 +701,8 @@ TEST("sibling block: what it inherits and has not learnt yet is as if it had row
       for (int i = 0; i < 3; ++i) {
         const Example x = random_example(random, 45, 0.1);
         const std::uint32_t positive[] = {static_cast<std::uint32_t>(random.below(heir.children()))};
-        for (SiblingBlock* block : {&heir, &eager}) block->learn(x.view(), positive, 1.0F, i < 2, work);
+        const Evidence evidence = evidence_of(random, i < 2);
+        for (SiblingBlock* block : {&heir, &eager}) block->learn(x.view(), positive, 1.0F, evidence, work);
       }
       same_bytes();
     };
@@ -727,7 +738,7 @@ TEST("sibling block: what is counted is held, and grows as it was announced") {
       const std::uint64_t before = block.most_bytes();
       const std::uint32_t known = block.features().size();
       const Example example = random_example(random, 1'000, 0.004);
-      block.learn(example.view(), {}, 1.0F, true, work);
+      block.learn(example.view(), {}, 1.0F, Evidence::full, work);
       const std::uint64_t newcomers = block.features().size() - known;
       // Rows that features shared are taken apart, too.
       const std::uint64_t most = std::max<std::uint64_t>(newcomers, example.ids.size());

@@ -310,6 +310,24 @@ def test_same_where_labels_come_in_blocks(learner: str, memory: int) -> None:
 
 
 @pytest.mark.parametrize("learner", LEARNERS)
+def test_same_in_a_stream_of_single_labels(learner: str) -> None:
+    twin = Twin(
+        learner=learner,
+        policy="best-greedy",
+        alpha=0.5,
+        arity=2,
+        max_leaves=4,
+        replay="auto",
+        replay_memory=0,
+        random_state=1,
+        l2=0.01,
+    )
+    stream = random_stream(5, length=100, removals=0.1)
+    live(twin, [Learn(e.x, e.names[:1], e.weight) if isinstance(e, Learn) else e for e in stream])
+    assert twin.gauge.single()
+
+
+@pytest.mark.parametrize("learner", LEARNERS)
 def test_cpet_weighs_fit_too(learner: str) -> None:
     """With one new label an observation, every node asked about is older than it."""
     twin = Twin(

@@ -103,6 +103,7 @@ _ENDS: dict[str, dict[str, st.SearchStrategy[Any]]] = {
         "max_bytes": st.sampled_from([None, 100_000, 2**60]),
         "thresholds": st.sampled_from([None, "ofo"]),
         "ofo_b": _ends(5.0, 1e9),
+        "ofo_every": st.sampled_from([None, 1, 2, 1000]),
     },
     "LOMTreeClassifier": {
         **_STEPS,

@@ -73,13 +73,14 @@ class IPLT:
     def learn(self, x: Instance, labels: Iterable[Label], weight: float = 1.0) -> None:
         labels = list(labels)
         P, N = assign_to_nodes(self.tree, labels)  # line 4
-        for v in P:  # line 5
-            self.H[v].update(x, +1, weight=weight)
-            if v in self.Theta:
-                self.Theta[v].update(x, +1, weight=weight)
-        for v in N:  # line 6
-            self.H[v].update(x, -1, weight=weight)
         times = times_now(self.replay, self.gauge, labels)
+        single = self.gauge.single()
+        for v in P:  # line 5
+            self.H[v].update(x, +1, weight=weight, single=single)
+            if v in self.Theta:
+                self.Theta[v].update(x, +1, weight=weight, single=single)
+        for v in N:  # line 6
+            self.H[v].update(x, -1, weight=weight, single=single)
         for v in [SUPER_ROOT, *P]:
             if v in self.memory:
                 self._remember_and_replay(v, x, P, weight, times)

@@ -64,8 +64,13 @@ def dot(weights: Weights, x: Instance) -> float:
 class Learner(Protocol):
     """What a node needs: A_online of Algorithm 1 together with the state that it updates."""
 
-    def update(self, x: Instance, y: int, fresh: bool = True, weight: float = 1.0) -> None:
-        """Learn from ``x`` with label ``y``, +1 or -1, which counts ``weight`` times."""
+    def update(
+        self, x: Instance, y: int, fresh: bool = True, weight: float = 1.0, single: bool = False
+    ) -> None:
+        """Learn from ``x`` with label ``y``, +1 or -1, which counts ``weight`` times.
+
+        ``single`` tells AROW of a mixed stream of single labels.
+        """
 
     def margin(self, x: Instance) -> float:
         """Give w.x."""
@@ -95,7 +100,9 @@ class AdaGrad:
     def probability(self, x: Instance) -> float:
         return sigma(self.margin(x))
 
-    def update(self, x: Instance, y: int, fresh: bool = True, weight: float = 1.0) -> None:
+    def update(
+        self, x: Instance, y: int, fresh: bool = True, weight: float = 1.0, single: bool = False
+    ) -> None:
         pull = weight * -y * sigma(-y * self.margin(x))  # derivative of log(1 + exp(-y m)) by m
         for f, value in x.items():
             g = pull * value
@@ -136,7 +143,9 @@ class LazySGD:
     def probability(self, x: Instance) -> float:
         return sigma(self.margin(x))
 
-    def update(self, x: Instance, y: int, fresh: bool = True, weight: float = 1.0) -> None:
+    def update(
+        self, x: Instance, y: int, fresh: bool = True, weight: float = 1.0, single: bool = False
+    ) -> None:
         pull = weight * -y * sigma(-y * self.margin(x))
         self.t += 1
         gamma_t = self.gamma / (1.0 + self.lam * self.gamma * self.t)
@@ -175,7 +184,9 @@ class AROW:
     def probability(self, x: Instance) -> float:
         return self.link(self.margin(x), self.variance(x))
 
-    def update(self, x: Instance, y: int, fresh: bool = True, weight: float = 1.0) -> None:
+    def update(
+        self, x: Instance, y: int, fresh: bool = True, weight: float = 1.0, single: bool = False
+    ) -> None:
         loss = 1.0 - y * self.margin(x)
         if loss <= 0.0:
             return
@@ -186,10 +197,11 @@ class AROW:
             beta * math.sqrt(variance) > FARTHEST
         ):  # a trust region, against chains of contradictions
             beta = FARTHEST / math.sqrt(variance)
+        surer = 0.5 + min(loss, 1.0) if single else 1.0
         for f, value in x.items():
             S = self.S.get(f, 1.0)
             self.w[f] = self.w.get(f, 0.0) + beta * y * value * S
-            self.S[f] = S / (1.0 + S * value * value / r) if fresh else S
+            self.S[f] = S / (1.0 + S * value * value * surer / r) if fresh else S
 
     def copy(self) -> Self:
         return copy.deepcopy(self)
@@ -276,14 +288,16 @@ class RoundedAROW:
             sums[j % 2] += value * numbers[row]
         return sums[0] + sums[1]
 
-    def update(self, x: Instance, y: int, fresh: bool = True, weight: float = 1.0) -> None:
+    def update(
+        self, x: Instance, y: int, fresh: bool = True, weight: float = 1.0, single: bool = False
+    ) -> None:
         if fresh:
             self._take_out(x)
         self._take_in({f: np.float32(x[f]) for f in known(x) if f not in self.places})
-        self._step(x, np.float32(y), fresh, np.float32(weight))
+        self._step(x, np.float32(y), fresh, np.float32(weight), single)
         self.t += 1
 
-    def _step(self, x: Instance, y: Any, fresh: bool, weight: Any) -> None:
+    def _step(self, x: Instance, y: Any, fresh: bool, weight: Any, single: bool) -> None:
         values = self.seen(x)
         first = {self.places[f][0]: f for f in reversed(known(x))} | {0: NOBODY}
         one, farthest = np.float32(1.0), np.float32(FARTHEST)
@@ -296,6 +310,8 @@ class RoundedAROW:
         if not beta * beta * variance <= farthest * farthest:
             beta = farthest / np.sqrt(variance + np.float32(1e-30))
         surer = weight / r if fresh else np.float32(0.0)
+        if single:
+            surer *= np.float32(0.5) + min(loss, one)
         for row, value in values.items():
             noise = self.draw(self.seed, self.t, first[row])
             spread = self.S[row] * value

@@ -141,13 +141,14 @@ class OPLT:
 
     def _update_classifiers(self, x: Instance, labels: Sequence[Label], weight: float) -> None:
         P, N = assign_to_nodes(self.tree, labels)  # line 1
-        for v in P:  # line 2
-            self.H[v].update(x, +1, weight=weight)  # line 3
-            if v in self.Theta:  # line 4
-                self.Theta[v].update(x, +1, weight=weight)
-        for v in N:  # line 5
-            self.H[v].update(x, -1, weight=weight)
         times = times_now(self.replay, self.gauge, labels)
+        single = self.gauge.single()
+        for v in P:  # line 2
+            self.H[v].update(x, +1, weight=weight, single=single)  # line 3
+            if v in self.Theta:  # line 4
+                self.Theta[v].update(x, +1, weight=weight, single=single)
+        for v in N:  # line 5
+            self.H[v].update(x, -1, weight=weight, single=single)
         for v in [SUPER_ROOT, *P]:
             if v in self.memory:
                 self._remember_and_replay(v, x, P, weight, times)

@@ -57,14 +57,23 @@ class BlockGauge:
     possible: float = 0.0
 
     def observe(self, labels: Sequence[int]) -> float:
-        """Take in an example's labels; give 0 for a mixed stream, 1 for one class after another."""
+        """Take in an example's labels, and give ``blocks``."""
         if self.seen and labels:
             chance = sum(label in row for row in self.seen for label in labels) / len(self.seen)
             repeats = sum(label in self.seen[-1] for label in labels)
             self.repeated += ((repeats - chance) / len(labels) - self.repeated) / 64
             self.possible += ((len(labels) - chance) / len(labels) - self.possible) / 64
         self.seen.append(frozenset(labels))
+        return self.blocks()
+
+    def blocks(self) -> float:
+        """0 for a mixed stream, 1 for one class after another."""
         return min(max(self.repeated / self.possible, 0.0), 1.0) if self.possible > 0 else 0.0
+
+    def single(self) -> bool:
+        """Whether labels are mixed, and examples have one each or hardly more on average."""
+        few = sum(map(len, self.seen)) < 1.5 * len(self.seen)
+        return few and self.blocks() < 0.5
 
 
 def times_now(replay: Replay, gauge: BlockGauge, labels: Sequence[int]) -> int:

@@ -19,11 +19,11 @@ struct ExactKernels {
   void (*variances)(const BFloat16* const* rows, const float* x, std::size_t n, std::size_t columns, std::size_t state,
                     const float* wanted, float* out);
 
-  // AROW (Crammer et al. 2009), diagonal: with S the state, w += step[c] * x[j] * S; S /= 1 + S * x[j]^2 * inverse_r.
-  // The lower half of noise[j] rounds the weights of row j, the upper half its variances. Columns whose step is 0 stay
-  // as they are.
+  // AROW (Crammer et al. 2009), diagonal: with S the state, w += step[c] * x[j] * S; S /= 1 + S * x[j]^2 * evidence[c],
+  // or S as it is if evidence is null. The lower half of noise[j] rounds the weights of row j, the upper half its
+  // variances. Columns whose step is 0 stay as they are.
   void (*arow)(BFloat16* const* rows, const float* x, const std::uint32_t* noise, std::size_t n, std::size_t columns,
-               std::size_t state, const float* step, float inverse_r);
+               std::size_t state, const float* step, const float* evidence);
 
   // out[c] = 1 / (1 + exp(-in[c])).
   void (*sigmoid)(const float* in, std::size_t n, float* out);

@@ -47,6 +47,13 @@ inline double sgd_step(const LearnerOptions& options, double square, double weig
   return (1.0 - std::exp(-rate * square)) / square;
 }
 
+// What an example is to AROW's variances, which shrink by the evidence for a weight (docs/decisions/arow.md).
+enum class Evidence : std::uint8_t {
+  none,     // it is learnt again: replay
+  by_loss,  // new, in a mixed stream of single labels: one half of it is evidence as far as there is a loss
+  full,     // new
+};
+
 // AROW's beta for an example of that loss, variance v = sum S x^2 and noise r: weights move by beta S x.
 //
 // An example makes the weights that it moves more certain, so a later one that contradicts it must move others, which

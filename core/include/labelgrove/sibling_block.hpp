@@ -68,10 +68,11 @@ class SiblingBlock final : public RowBlock {
 
   // --- learning ------------------------------------------------------------------------------------------------------
   // One step of every column; AdaGrad and SGD descend the logistic loss. The children in `positives` have y = +1, the
-  // others y = -1, theta has y = +1. The example counts `weight` times; `fresh` tells a new example from one that is
-  // learnt again (replay), which AROW takes more lightly. REQUIRES: 0 < weight <= kMostWeight; what is not fresh has
-  // been learnt before, when it was.
-  void learn(const Features& x, std::span<const std::uint32_t> positives, float weight, bool fresh, Workspace& work);
+  // others y = -1, theta has y = +1. The example counts `weight` times; one that is learnt again is no evidence, and
+  // AROW takes it more lightly. REQUIRES: 0 < weight <= kMostWeight; what is no evidence has been learnt before, when
+  // it was.
+  void learn(const Features& x, std::span<const std::uint32_t> positives, float weight, Evidence evidence,
+             Workspace& work);
 
  private:
   template <typename Number>
@@ -112,7 +113,7 @@ class SiblingBlock final : public RowBlock {
   std::uint32_t worth(std::uint32_t row) const;
   // How many features have the row: 1, unless they share it.
   std::uint32_t sharing(std::uint32_t row) const { return row < members_.size() ? std::max(members_[row], 1U) : 1; }
-  void learn_by_arow(const Features& x, float weight, bool fresh, std::uint32_t columns, Workspace& work);
+  void learn_by_arow(const Features& x, float weight, Evidence evidence, std::uint32_t columns, Workspace& work);
   void descend(const Features& x, float weight, std::uint32_t columns, Workspace& work);
 
   bool state_;  // each row holds the optimiser's state behind the weights
