@@ -24,8 +24,8 @@ POLICIES = ["best-greedy", "random", "cpet", "complete"]
 
 
 def options(**changes: Any) -> dict[str, Any]:
-    """Give what the engine is told for these parameters of the estimator."""
-    ours = {"preset": "paper", "learner": "arow", "normalize": False}
+    """Give what the engine is told for these parameters of the estimator, and a seed of its own."""
+    ours = {"preset": "paper", "learner": "arow", "normalize": False, "random_state": 3}
     parameters = {**OnlinePLTClassifier().get_params(), **ours, **changes}
     return EngineOptions.from_parameters(parameters).to_dict()
 

@@ -20,9 +20,12 @@ from naive.test_naive_memory_tree import random_stream
 
 Row = tuple[Instance, tuple[int, ...], float]
 
+SEED = 3
+
 
 def options(**changes: Any) -> dict[str, Any]:
-    parameters = {**MemoryTreeClassifier().get_params(), "normalize": False, **changes}
+    plain = MemoryTreeClassifier(random_state=SEED, normalize=False).get_params()
+    parameters = {**plain, **changes}
     return MemoryTreeOptions.from_parameters(parameters).to_dict()
 
 
@@ -33,7 +36,7 @@ def learn(engine: Any, stream: Sequence[Row], *, width: int = 0) -> None:
 
 
 def twin_of(**parameters: Any) -> MemoryTree:
-    return MemoryTree(lambda stream, n, sub: _core.draw(0, stream, n, sub), **parameters)
+    return MemoryTree(lambda stream, n, sub: _core.draw(SEED, stream, n, sub), **parameters)
 
 
 def assert_same(engine: Any, twin: MemoryTree) -> None:
