@@ -53,9 +53,11 @@ nb::ndarray<float, nb::numpy> cosines(const LabelSums& self, const In<std::int64
 void register_label_sums(nb::module_& module) {
   nb::class_<LabelSums>(module, "LabelSums",
                         "Sums of every label's examples; see core/include/labelgrove/label_sums.hpp.")
-      .def(nb::init<std::uint32_t>(), nb::arg("budget"))
+      .def(nb::init<std::uint32_t, std::uint64_t>(), nb::arg("budget"), nb::arg("max_bytes") = 0)
       .def_static(
-          "load", [](const nb::dict& arrays) { return LabelSums(DictReader(arrays)); }, nb::arg("arrays"))
+          "load",
+          [](const nb::dict& arrays, std::uint64_t max_bytes) { return LabelSums(DictReader(arrays), max_bytes); },
+          nb::arg("arrays"), nb::arg("max_bytes") = 0)
       .def("save",
            [](const LabelSums& self) {
              nb::dict arrays;

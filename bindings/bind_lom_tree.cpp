@@ -26,6 +26,7 @@ LomTreeOptions options_from(const nb::dict& given) {
   options.learner.r = real("r");
   options.max_nodes = integer("max_nodes");
   options.nodes_per_class = static_cast<std::uint32_t>(integer("nodes_per_class"));
+  options.max_bytes = integer("max_bytes");
   options.swap_resistance = integer("swap_resistance");
   options.leaves = static_cast<std::uint32_t>(integer("leaves"));
   options.normalize = nb::cast<bool>(given["normalize"]);

@@ -1,7 +1,6 @@
 // The structure of a label tree, as the engines that have one hand it out.
 #pragma once
 
-#include <algorithm>
 #include <cstdint>
 #include <stdexcept>
 #include <vector>
@@ -28,10 +27,9 @@ inline nb::dict tree_arrays(const LabelTree& tree) {
 // Ids of all labels that have a leaf, increasing.
 inline nb::ndarray<LabelId, nb::numpy> labels_of(const LabelTree& tree) {
   std::vector<LabelId> labels;
-  for (NodeId v = 0; v < tree.size(); ++v) {
-    if (tree[v].label != kNone && !tree[v].silent) labels.push_back(tree[v].label);
+  for (LabelId label = 0; label < tree.label_count(); ++label) {
+    if (tree.leaf_of(label) != kNone) labels.push_back(label);
   }
-  std::ranges::sort(labels);
   return to_array(std::span<const LabelId>(labels));
 }
 

@@ -76,4 +76,14 @@ std::size_t ClassHistogram::bytes() const {
          (places_ ? sizeof(FeatureMap) + places_->bytes() : 0);
 }
 
+// Room is a quarter more than what is there; a table is made for more than kFew, and counted class by class before.
+std::uint64_t ClassHistogram::most_bytes() const {
+  constexpr std::uint64_t kBytesOfClass = (sizeof(ClassCount) + sizeof(double)) * 5 / 4;
+  constexpr std::uint64_t kBytesInTable = 28;
+  constexpr std::uint64_t kBytesOfTable = 128;
+  constexpr std::uint64_t kSteeply = kMostGrowth - kBytesOfClass;
+  const std::uint64_t above = size_ > kFew / 2 ? size_ - kFew / 2 : 0;
+  return kBytesOfClass * size_ + std::min(kSteeply * above, kBytesOfTable + kBytesInTable * size_);
+}
+
 }  // namespace labelgrove

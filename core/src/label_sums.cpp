@@ -5,16 +5,47 @@
 #include <functional>
 
 #include "labelgrove/archive_check.hpp"
+#include "labelgrove/budget.hpp"
 
 namespace labelgrove {
 
 void LabelSums::add(const Features& x, std::span<const LabelId> labels, float weight) {
   ++examples_;
+  std::size_t known = sums_.size();
+  for (const LabelId label : labels) known = std::max(known, label + std::size_t{1});
+  make_room(known, std::uint64_t{x.size} * labels.size());
+  if (known > sums_.capacity()) sums_.reserve(known + known / 8);
+  if (known > sums_.size()) sums_.resize(known);
   for (const LabelId label : labels) {
-    if (label >= sums_.size()) sums_.resize(label + std::size_t{1});
     ++sums_[label].count;
     merge(x, weight, sums_[label]);
   }
+}
+
+void LabelSums::make_room(std::size_t labels, std::uint64_t parts) {
+  if (max_bytes_ == 0 || most_bytes(labels, parts_ + parts) <= max_bytes_) return;
+  while (budget_ > 1 && most_bytes(labels, parts_ + parts) > kept(max_bytes_)) {
+    budget_ -= budget_ / 4 + (budget_ < 4 ? 1 : 0);
+    for (Sum& sum : sums_) {
+      if (sum.parts.size() <= budget_) continue;
+      parts_ -= sum.parts.size() - budget_;
+      cut(sum.parts);
+      sum.parts.shrink_to_fit();
+      measure(sum);
+    }
+  }
+}
+
+// To the largest; of equals, those with the smallest ids.
+void LabelSums::cut(std::vector<Part>& parts) const {
+  const auto larger = [](const Part& a, const Part& b) {
+    const float x_a = std::abs(a.value);
+    const float x_b = std::abs(b.value);
+    return x_a != x_b ? x_a > x_b : a.id < b.id;
+  };
+  std::ranges::nth_element(parts, parts.begin() + budget_, larger);
+  parts.resize(budget_);
+  std::ranges::sort(parts, {}, &Part::id);
 }
 
 void LabelSums::merge(const Features& x, float weight, Sum& sum) {
@@ -27,16 +58,9 @@ void LabelSums::merge(const Features& x, float weight, Sum& sum) {
     if (both) ++part;
   }
   merged_.insert(merged_.end(), part, sum.parts.cend());
-  if (merged_.size() > 2 * std::size_t{budget_}) {
-    const auto larger = [](const Part& a, const Part& b) {
-      const float x_a = std::abs(a.value);
-      const float x_b = std::abs(b.value);
-      return x_a != x_b ? x_a > x_b : a.id < b.id;
-    };
-    std::ranges::nth_element(merged_, merged_.begin() + budget_, larger);
-    merged_.resize(budget_);
-    std::ranges::sort(merged_, {}, &Part::id);
-  }
+  if (merged_.size() > 2 * std::size_t{budget_}) cut(merged_);
+  parts_ += merged_.size() - sum.parts.size();
+  if (merged_.size() < sum.parts.size()) sum.parts = {};  // the room for more goes, too
   sum.parts.assign(merged_.begin(), merged_.end());
   measure(sum);
 }
@@ -47,7 +71,9 @@ void LabelSums::measure(Sum& sum) const {
 }
 
 void LabelSums::forget(LabelId label) {
-  if (label < sums_.size()) sums_[label] = Sum();
+  if (label >= sums_.size()) return;
+  parts_ -= sums_[label].parts.size();
+  sums_[label] = Sum();
 }
 
 float LabelSums::cosine(const Features& x, LabelId label) const {
@@ -90,7 +116,7 @@ void LabelSums::save(ArrayWriter& out) const {
   }
 }
 
-LabelSums::LabelSums(const ArrayReader& saved) : budget_(0) {
+LabelSums::LabelSums(const ArrayReader& saved, std::uint64_t max_bytes) : budget_(0), max_bytes_(max_bytes) {
   const auto counters = saved.u64("sum.counters");
   const auto counts = saved.u64("sum.count");
   const auto sizes = saved.u32("sum.features");
@@ -114,10 +140,12 @@ LabelSums::LabelSums(const ArrayReader& saved) : budget_(0) {
     sum.count = counts[label];
     sum.parts.reserve(id.size());
     for (std::size_t j = 0; j < id.size(); ++j) sum.parts.push_back({id[j], value[j]});
+    parts_ += id.size();
     measure(sum);
   }
   ids.finish();
   values.finish();
+  make_room(sums_.size(), 0);
 }
 
 }  // namespace labelgrove

@@ -6,63 +6,95 @@
 
 namespace labelgrove {
 
+namespace {
+
+[[noreturn]] void refuse_node(NodeId v, const char* why) {
+  throw std::invalid_argument("tree node " + std::to_string(v) + " " + why);
+}
+
+}  // namespace
+
+TreeOutline::TreeOutline(std::span<const NodeId> parents, std::span<const LabelId> labels,
+                         std::span<const std::uint8_t> silent, LabelId label_count)
+    : parents_(parents), labels_(labels), silent_(silent), leaf_of_(label_count, kNone) {
+  const std::size_t n = parents.size();
+  if (n >= kNone) throw std::invalid_argument("a tree has fewer than 2^32 - 1 nodes");
+  if (n < 2 || labels.size() != n || silent.size() != n) {
+    throw std::invalid_argument("a tree needs one parent, label and mark for each of at least two nodes");
+  }
+  shapes_.resize(n);
+  if (parents[kAboveRoot] != kNone) refuse_node(kAboveRoot, "must have no parent");
+  for (NodeId v = 1; v < n; ++v) {
+    const NodeId parent = parents[v];
+    if (parent >= n) refuse_node(v, "has a parent that does not exist");
+    if ((parent == kAboveRoot) != (v == kRoot)) refuse_node(v, "is in the wrong place: node 1 alone is the root");
+    ++shapes_[parent].children;
+  }
+  check_paths();
+  for (NodeId v = 0; v < n; ++v) {
+    const LabelId label = labels[v];
+    if (!shapes_[v].is_leaf()) {
+      if (label != kNone || silent[v] != 0) refuse_node(v, "is an inner node and must have no label");
+      continue;
+    }
+    ++shapes_[parents[v]].leaf_children;
+    if (label == kNone) {
+      if (v != kRoot) refuse_node(v, "is a leaf without a label");
+      if (silent[v] != 0) refuse_node(v, "is silent but has no label");
+      continue;
+    }
+    if (label >= label_count) refuse_node(v, "has a label that was never there");
+    if (silent[v] != 0) continue;
+    if (leaf_of_[label] != kNone) refuse_node(v, "has a label that another leaf has too");
+    leaf_of_[label] = v;
+  }
+}
+
+// Upwards from every node, as far as nobody has come before.
+void TreeOutline::check_paths() const {
+  enum class Met : std::uint8_t { no, on_this_path, below_root };
+  std::vector<Met> met(parents_.size(), Met::no);
+  met[kAboveRoot] = Met::below_root;
+  for (NodeId v = 1; v < parents_.size(); ++v) {
+    NodeId above = v;
+    for (; met[above] == Met::no; above = parents_[above]) met[above] = Met::on_this_path;
+    if (met[above] == Met::on_this_path) refuse_node(v, "cannot be reached from the root: there is a cycle");
+    for (above = v; met[above] == Met::on_this_path; above = parents_[above]) met[above] = Met::below_root;
+  }
+}
+
 LabelTree::LabelTree() : nodes_(2) {
   nodes_[kAboveRoot].children.push_back(kRoot);
   nodes_[kAboveRoot].leaf_children = 1;
   nodes_[kRoot].parent = kAboveRoot;
 }
 
-LabelTree::LabelTree(std::span<const NodeId> parents, std::span<const LabelId> labels,
-                     std::span<const std::uint8_t> silent, LabelId label_count)
-    : leaf_of_(label_count, kNone) {
-  auto refuse = [](std::size_t v, const char* why) {
-    throw std::invalid_argument("tree node " + std::to_string(v) + " " + why);
-  };
-  const std::size_t n = parents.size();
-  if (n >= kNone) throw std::invalid_argument("a tree has fewer than 2^32 - 1 nodes");
-  if (n < 2 || labels.size() != n || silent.size() != n) {
-    throw std::invalid_argument("a tree needs one parent, label and mark for each of at least two nodes");
+LabelTree LabelTree::of_labels_only(const TreeOutline& outline) {
+  LabelTree tree;
+  tree.leaf_of_ = outline.leaves();
+  return tree;
+}
+
+LabelTree::LabelTree(const TreeOutline& outline) : nodes_(outline.size()), leaf_of_(outline.leaves()) {
+  for (NodeId v = 1; v < size(); ++v) {
+    TreeNode& node = nodes_[v];
+    node.parent = outline.parent(v);
+    node.slot = static_cast<std::uint32_t>(nodes_[node.parent].children.size());
+    nodes_[node.parent].children.push_back(v);
   }
-  nodes_.resize(n);
-  if (parents[kAboveRoot] != kNone) refuse(0, "must have no parent");
-  for (NodeId v = 1; v < n; ++v) {
-    const NodeId parent = parents[v];
-    if (parent >= n) refuse(v, "has a parent that does not exist");
-    if ((parent == kAboveRoot) != (v == kRoot)) refuse(v, "is in the wrong place: node 1 alone is the root");
-    nodes_[v].parent = parent;
-    nodes_[v].slot = static_cast<std::uint32_t>(nodes_[parent].children.size());
-    nodes_[parent].children.push_back(v);
-  }
-  // From the root downwards; what is not reached hangs on a cycle.
-  std::vector<NodeId> order{kAboveRoot};
+  std::vector<NodeId> order{kAboveRoot};  // from the root downwards
+  order.reserve(size());
   for (std::size_t i = 0; i < order.size(); ++i) {
     for (const NodeId child : nodes_[order[i]].children) order.push_back(child);
   }
-  if (order.size() != n) {
-    std::vector<bool> reached(n);
-    for (const NodeId v : order) reached[v] = true;
-    refuse(static_cast<std::size_t>(std::find(reached.begin(), reached.end(), false) - reached.begin()),
-           "cannot be reached from the root: there is a cycle");
-  }
-  for (std::size_t i = n; i-- > 0;) {
+  for (std::size_t i = order.size(); i-- > 0;) {
     const NodeId v = order[i];
     TreeNode& node = nodes_[v];
     if (node.is_leaf()) {
-      const LabelId label = labels[v];
-      if (label == kNone && v != kRoot) refuse(v, "is a leaf without a label");
-      if (silent[v] != 0 && label == kNone) refuse(v, "is silent but has no label");
-      if (label != kNone) {
-        if (label >= label_count) refuse(v, "has a label that was never there");
-        node.label = label;
-        node.silent = silent[v] != 0;
-        node.live = node.silent ? 0 : 1;
-        if (!node.silent) {
-          if (leaf_of_[label] != kNone) refuse(v, "has a label that another leaf has too");
-          leaf_of_[label] = v;
-        }
-      }
+      node.label = outline.label(v);
+      node.silent = outline.silent(v);
+      node.live = node.label != kNone && !node.silent ? 1 : 0;
     } else {
-      if (labels[v] != kNone || silent[v] != 0) refuse(v, "is an inner node and must have no label");
       node.leaves = 0;
       for (const NodeId child : node.children) {
         node.leaves += nodes_[child].leaves;

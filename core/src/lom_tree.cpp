@@ -1,15 +1,57 @@
 #include "labelgrove/lom_tree.hpp"
 
 #include <algorithm>
+#include <utility>
 
 namespace labelgrove {
 namespace {
 
 constexpr NodeId kTop = LomTree::kRoot;
 
+// In counting what is held: a node in a list that doubles, and while it does; what stands by a label, and its name.
+constexpr std::uint64_t kBytesOfLomNode = 3 * sizeof(LomTree::Node);
+constexpr std::uint64_t kBytesOfClassName = 160;
+
 }  // namespace
 
-LomTree::LomTree(const LomTreeOptions& options) : options_(options), nodes_(1) {}
+LomTree::LomTree(const LomTreeOptions& options) : options_(options), nodes_(1), budget_(options.max_bytes) {
+  budget_.takes(count());
+}
+
+// --- the budget -----------------------------------------------------------------------------------------------------
+
+std::uint64_t LomTree::count() const {
+  std::uint64_t bytes = nodes_.size() * kBytesOfLomNode + known_.count() * kBytesOfClassName;
+  for (const Node& node : nodes_) bytes += node.classes.most_bytes() + node.regressor.most_bytes();
+  return bytes;
+}
+
+std::uint64_t LomTree::new_labels_bytes(LabelId label) const {
+  return label < known_.count() ? 0 : (label + std::uint64_t{1} - known_.count()) * kBytesOfClassName;
+}
+
+std::uint32_t LomTree::depth() {
+  if (depth_ != kNone) return depth_;
+  depth_ = 0;
+  std::vector<std::pair<NodeId, std::uint32_t>> to_visit{{kTop, 0}};
+  while (!to_visit.empty()) {
+    const auto [v, depth] = to_visit.back();
+    to_visit.pop_back();
+    depth_ = std::max(depth_, depth);
+    if (nodes_[v].is_leaf()) continue;
+    to_visit.emplace_back(nodes_[v].left, depth + 1);
+    to_visit.emplace_back(nodes_[v].right, depth + 1);
+  }
+  return depth_;
+}
+
+auto LomTree::regressors() {
+  return [this](auto&& visit) {
+    for (Node& node : nodes_) {
+      if (!node.is_leaf()) visit(node.regressor);
+    }
+  };
+}
 
 std::uint64_t LomTree::max_nodes() const {
   if (options_.max_nodes > 0) return options_.max_nodes;
@@ -23,6 +65,12 @@ void LomTree::learn(const Features& given, LabelId label, float weight) {
     ++passed_over_;
     return;
   }
+  // The class may be new at every node of a path that grows by one.
+  const std::uint64_t needed = new_labels_bytes(label);
+  const std::uint64_t announced =
+      budget_.bounded() ? needed + (depth() + std::uint64_t{2}) * ClassHistogram::kMostGrowth : 0;
+  budget_.take_or_throw(announced, regressors());
+  std::uint64_t taken = needed;
   usable_ = false;  // until all is done
   known_.see(label);
   Features x = given;
@@ -34,7 +82,9 @@ void LomTree::learn(const Features& given, LabelId label, float weight) {
   }
   NodeId v = kTop;
   for (;;) {
+    taken -= nodes_[v].classes.most_bytes();
     ClassCount& seen = nodes_[v].classes.at(label);  // stays where it is when nodes_ grows
+    taken += nodes_[v].classes.most_bytes();
     nodes_[v].classes.weigh(seen, weight);
     if (seen.reached < ClassCount::kMostOfAClass) {
       ++seen.reached;
@@ -46,6 +96,7 @@ void LomTree::learn(const Features& given, LabelId label, float weight) {
   }
   ++nodes_[v].smallest;
   update_smallest(v);
+  budget_.gives_back(announced - taken);
   usable_ = true;
 }
 
@@ -55,6 +106,8 @@ bool LomTree::make_children(NodeId v) {
   NodeId left;
   NodeId right;
   if (inner_nodes() < max_nodes()) {
+    if (!budget_.make_room(2 * kBytesOfLomNode, regressors())) return false;
+    budget_.takes(2 * kBytesOfLomNode);
     left = static_cast<NodeId>(nodes_.size());
     right = left + 1;
     nodes_.resize(nodes_.size() + 2);
@@ -75,6 +128,7 @@ bool LomTree::make_children(NodeId v) {
   nodes_[left].smallest = node.smallest / 2;
   nodes_[right].smallest = node.smallest - nodes_[left].smallest;
   update_smallest(left);
+  depth_ = kNone;
   return true;
 }
 
@@ -105,6 +159,7 @@ void LomTree::detach(NodeId leaf) {
 // SetNode.
 void LomTree::start_over(NodeId v) {
   const std::uint32_t swaps = nodes_[v].swaps + 1;
+  budget_.gives_back(nodes_[v].classes.most_bytes() + nodes_[v].regressor.most_bytes());
   nodes_[v] = Node();
   nodes_[v].swaps = swaps;
 }
@@ -125,7 +180,8 @@ NodeId LomTree::train(Node& node, const Features& x, float weight, ClassCount& s
   // An example mostly follows its class: what the next node needs is fetched while this one learns.
   nodes_[mostly_right ? node.right : node.left].regressor.prefetch(x);
   const float target = node.mean() > seen.mean() ? -1.0F : 1.0F;
-  const auto [before, after] = node.regressor.learn(options_.learner, x, target, weight, work_);
+  const auto [before, after] =
+      budget_.teach(node.regressor, options_.learner, x, target, weight, 0.0F, work_, regressors());
   if (seen.trained > 0) node.side.learn(before, mostly_right);
   const double score = std::clamp(static_cast<double>(after), -1.0, 1.0);
   if (seen.trained < ClassCount::kMostOfAClass) {

@@ -75,7 +75,7 @@ void LomTree::save_statistics(ArrayWriter& out, std::size_t entries) const {
 }
 
 LomTree::LomTree(const LomTreeOptions& options, const ArrayReader& saved, bool for_prediction, bool check_only)
-    : options_(options), can_learn_(!for_prediction) {
+    : options_(options), budget_(options.max_bytes), can_learn_(!for_prediction) {
   const auto counters = saved.u64("counters");
   require(counters.size() == 2 && counters[0] < kNone / 2 && counters[1] <= kMostExamples,
           "array 'counters' must hold 2 numbers, of labels and of examples");
@@ -100,6 +100,7 @@ LomTree::LomTree(const LomTreeOptions& options, const ArrayReader& saved, bool f
             "a label is known, but was never at the root");
   }
   require(inner_nodes() == 0 || inner_nodes() <= max_nodes(), "there are more inner nodes than there may be");
+  if (budget_.bounded() && can_learn_ && !check_only) budget_.takes(count());
 }
 
 void LomTree::load_classes(const ArrayReader& saved) {

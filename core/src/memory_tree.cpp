@@ -90,9 +90,14 @@ Features Nearness::common(const Features& z) {
 // --- the tree -------------------------------------------------------------------------------------------------------
 
 MemoryTree::MemoryTree(const MemoryTreeOptions& options)
-    : options_(options), nodes_(1), max_examples_(options.max_examples) {
+    : options_(options), nodes_(1), max_examples_(options.max_examples), budget_(options.max_bytes) {
   similarity_.start(options_.learner);
-  if (bounded()) counted_ = count();
+  budget_.takes(count());
+}
+
+auto MemoryTree::regressors() {
+  return
+      [this](auto&& visit) { for_each_regressor(*this, [&](Regressor& regressor, const auto&) { visit(regressor); }); };
 }
 
 std::size_t MemoryTree::capacity() const {
@@ -126,7 +131,7 @@ void MemoryTree::learn(const Features& given, std::span<const LabelId> labels, f
     ++passed_over_;
     return;
   }
-  const std::uint64_t room = bounded() ? make_room_for(given, labels) : 0;
+  const std::uint64_t room = budget_.bounded() ? make_room_for(given, labels) : 0;
   const std::uint64_t remembered = count_memory() + room;
   usable_ = false;  // until all is done
   for (const LabelId label : labels) {
@@ -156,7 +161,7 @@ void MemoryTree::learn(const Features& given, std::span<const LabelId> labels, f
     take_out(again);
     insert(again, kRoot);
   }
-  if (bounded()) counted_ -= remembered - count_memory();
+  if (budget_.bounded()) budget_.gives_back(remembered - count_memory());
   usable_ = true;
 }
 
@@ -261,8 +266,8 @@ NodeId MemoryTree::go_down(std::uint32_t entry, NodeId v) {
 
 // A leaf becomes an inner node, which its examples go down from; unless all went to one side.
 void MemoryTree::split(NodeId v) {
-  if (bounded() && !make_room(2 * kBytesOfNode)) return;
-  counted_ += 2 * kBytesOfNode;
+  if (!budget_.make_room(2 * kBytesOfNode, regressors())) return;
+  budget_.takes(2 * kBytesOfNode);
   const auto left = static_cast<NodeId>(nodes_.size());
   nodes_.resize(nodes_.size() + 2);
   nodes_[left].parent = nodes_[left + 1].parent = v;
@@ -275,7 +280,7 @@ void MemoryTree::split(NodeId v) {
   for (const std::uint32_t entry : entries) go_down(entry, v);
   if (nodes_[left].remembered > 0 && nodes_[left + 1].remembered > 0) return;
   nodes_.resize(left);
-  counted_ -= 2 * kBytesOfNode + nodes_[v].regressor.most_bytes();
+  budget_.gives_back(2 * kBytesOfNode + nodes_[v].regressor.most_bytes());
   const NodeId parent = nodes_[v].parent;
   nodes_[v] = Node();
   nodes_[v].parent = parent;
@@ -293,7 +298,7 @@ void MemoryTree::take_out(std::uint32_t entry) {
   entries[place.at] = entries.back();
   places_[entries.back()].at = place.at;
   entries.pop_back();
-  if (bounded() && entries.capacity() > 2 * entries.size() + kSpareEntries) entries.shrink_to_fit();
+  if (budget_.bounded() && entries.capacity() > 2 * entries.size() + kSpareEntries) entries.shrink_to_fit();
   for (NodeId v = place.leaf; v != kNone; v = nodes_[v].parent) --nodes_[v].remembered;
 }
 
@@ -305,22 +310,8 @@ std::uint64_t MemoryTree::count_memory() const {
 
 std::uint64_t MemoryTree::count() const {
   std::uint64_t bytes = count_memory() + nodes_.size() * kBytesOfNode + known_.count() * kBytesOfLabel;
-  for_each_regressor(*this, [&](const Regressor& regressor, const std::string&) { bytes += regressor.most_bytes(); });
+  for_each_regressor(*this, [&](const Regressor& regressor, const auto&) { bytes += regressor.most_bytes(); });
   return bytes;
-}
-
-bool MemoryTree::make_room(std::uint64_t bytes) {
-  const std::uint64_t most = options_.max_bytes;
-  if (counted_ + bytes <= most) return true;
-  std::vector<std::uint64_t> worths(kWorths);
-  for_each_regressor(*this, [&](const Regressor& regressor, const std::string&) { regressor.add_worths(worths); });
-  const std::uint32_t worth = worth_of_bytes(worths, counted_ + bytes - kept(most));
-  for_each_regressor(*this, [&](Regressor& regressor, const std::string&) {
-    counted_ -= regressor.most_bytes();
-    regressor.forget(worth);
-    counted_ += regressor.most_bytes();
-  });
-  return counted_ + bytes <= most;
 }
 
 std::uint64_t MemoryTree::make_room_for(const Features& x, std::span<const LabelId> labels) {
@@ -330,16 +321,15 @@ std::uint64_t MemoryTree::make_room_for(const Features& x, std::span<const Label
   std::uint64_t known = known_.count();
   for (const LabelId label : labels) known = std::max<std::uint64_t>(known, label + std::uint64_t{1});
   const std::uint64_t names = (known - known_.count()) * kBytesOfLabel;
-  if (counted_ + example + names > full(most)) forget_examples(for_examples(most));
-  if (!make_room(example + names)) throw BudgetExceeded(most, counted_ + example + names);
-  counted_ += example + names;
+  if (budget_.held() + example + names > full(most)) forget_examples(for_examples(most));
+  budget_.take_or_throw(example + names, regressors());
   return example;
 }
 
 // A fair sample of those that are remembered stays, each where it is.
 void MemoryTree::forget_examples(std::uint64_t most) {
   while (count_memory() > most && remembered_.size() > 1) {
-    counted_ -= count_memory();
+    budget_.gives_back(count_memory());
     const std::size_t n = remembered_.size();
     std::vector<ExampleId> examples;
     for (std::size_t entry = 0; entry < n; ++entry) examples.push_back(remembered_.example(entry));
@@ -360,21 +350,13 @@ void MemoryTree::forget_examples(std::uint64_t most) {
       const auto gone = static_cast<std::uint32_t>(before.size() - entries.size());
       for (NodeId above = v; gone > 0 && above != kNone; above = nodes_[above].parent) nodes_[above].remembered -= gone;
     }
-    counted_ += count_memory();
+    budget_.takes(count_memory());
   }
 }
 
 Regressor::Margins MemoryTree::teach(Regressor& regressor, const Features& x, float target, float weight,
                                      float offset) {
-  if (!bounded()) return regressor.learn(options_.learner, x, target, weight, work_, offset);
-  if (!make_room(Regressor::kBytesOfTerm * x.size)) {
-    const float margin = regressor.margin(x, work_) + offset;
-    return {margin, margin};
-  }
-  counted_ -= regressor.most_bytes();
-  const Regressor::Margins margins = regressor.learn(options_.learner, x, target, weight, work_, offset);
-  counted_ += regressor.most_bytes();
-  return margins;
+  return budget_.teach(regressor, options_.learner, x, target, weight, offset, work_, regressors());
 }
 
 // --- what was learnt ------------------------------------------------------------------------------------------------
@@ -382,7 +364,7 @@ Regressor::Margins MemoryTree::teach(Regressor& regressor, const Features& x, fl
 MemoryTree::Size MemoryTree::size() const {
   Size size;
   for (const Node& node : nodes_) size.model_bytes += sizeof(Node) + node.entries.capacity() * sizeof(std::uint32_t);
-  for_each_regressor(*this, [&](const Regressor& regressor, const std::string&) {
+  for_each_regressor(*this, [&](const Regressor& regressor, const auto&) {
     size.model_bytes += sizeof(Regressor) + regressor.bytes();
     size.weights += regressor.size() + 1;
   });

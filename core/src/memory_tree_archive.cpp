@@ -25,9 +25,9 @@ void MemoryTree::save(ArrayWriter& out, bool for_prediction) const {
     std::ranges::transform(nodes_, curvatures.begin(), [](const Node& node) { return node.side.curvature(); });
   }
   save_leaves(out);
-  if (bounded()) out.u64("budget", 1)[0] = max_examples_;
+  if (budget_.bounded()) out.u64("budget", 1)[0] = max_examples_;
   std::vector<const Regressor*> all;
-  for_each_regressor(*this, [&](const Regressor& regressor, const std::string&) { all.push_back(&regressor); });
+  for_each_regressor(*this, [&](const Regressor& regressor, const auto&) { all.push_back(&regressor); });
   save_regressors(out, all, options_.learner, for_prediction);
 }
 
@@ -53,7 +53,7 @@ void MemoryTree::save_leaves(ArrayWriter& out) const {
 }
 
 MemoryTree::MemoryTree(const MemoryTreeOptions& options, const ArrayReader& saved, bool for_prediction, bool check_only)
-    : options_(options), max_examples_(options.max_examples), can_learn_(!for_prediction) {
+    : options_(options), max_examples_(options.max_examples), budget_(options.max_bytes), can_learn_(!for_prediction) {
   const auto counters = saved.u64("counters");
   require(counters.size() == 3 && counters[0] < kNone / 2 && counters[1] <= kMostExamples && counters[2] <= counters[1],
           "array 'counters' must hold 3 numbers, of labels, examples, and those of any weight");
@@ -70,7 +70,7 @@ MemoryTree::MemoryTree(const MemoryTreeOptions& options, const ArrayReader& save
     }
     curvatures.finish();
   }
-  if (bounded()) {
+  if (budget_.bounded()) {
     const auto budget = saved.u64("budget");
     require(budget.size() == 1, "array 'budget' must hold one number");
     max_examples_ = budget[0];
@@ -81,12 +81,12 @@ MemoryTree::MemoryTree(const MemoryTreeOptions& options, const ArrayReader& save
   if (options_.classifiers) classifiers_.resize(known_.count());
   std::vector<Regressor*> all;
   std::vector<std::string> names;
-  for_each_regressor(*this, [&](Regressor& regressor, const std::string& name) {
+  for_each_regressor(*this, [&](Regressor& regressor, const auto& name) {
     all.push_back(check_only ? nullptr : &regressor);
-    names.push_back(name);
+    names.push_back(name());
   });
   load_regressors(saved, all, options_.learner, for_prediction, [&](std::size_t i) { return names[i]; });
-  if (bounded() && can_learn_ && !check_only) counted_ = count();
+  if (budget_.bounded() && can_learn_ && !check_only) budget_.takes(count());
 }
 
 void MemoryTree::load_seen(const ArrayReader& saved, std::uint64_t examples) {

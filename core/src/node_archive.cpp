@@ -118,7 +118,7 @@ void save_tree(ArrayWriter& out, const LabelTree& tree, const TreeCounters& coun
   numbers[2] = counters.draws;
 }
 
-LabelTree saved_tree(const ArrayReader& saved) {
+TreeOutline saved_outline(const ArrayReader& saved) {
   const auto numbers = saved.u64("counters");
   require(numbers.size() == 3 && numbers[0] < kNone - 1,
           "array 'counters' must hold 3 numbers, the first below 2^32 - 2");
@@ -207,7 +207,7 @@ namespace {
 // Blocks whose rows are made of these numbers.
 template <typename Number, typename State = StateOf<Number>>
 void load_blocks_of(std::span<const Number> all_weights, std::span<const State> all_states, const ArrayReader& saved,
-                    const LabelTree& tree, const LearnerOptions& learner, bool for_prediction,
+                    const TreeOutline& tree, const LearnerOptions& learner, bool for_prediction,
                     const std::function<bool(NodeId)>& has_theta, const CompactTree* batch, const TakeBlock& take) {
   const auto nodes = saved.u32("block.node");
   Pieces sizes("block.features", saved.u32("block.features"));
@@ -231,7 +231,7 @@ void load_blocks_of(std::span<const Number> all_weights, std::span<const State> 
     const NodeId v = nodes[i];
     require(v < tree.size() && (i == 0 || nodes[i - 1] < v), "the blocks' nodes must exist and increase");
     BlockView view;
-    view.children = static_cast<std::uint32_t>(tree[v].children.size());
+    view.children = tree.shape(v).children;
     view.theta = thetas.one() != 0;
     view.updates = updates.one();
     require(view.updates <= kMostExamples * 1001, node_name(v) + ": the number of updates is out of range");
@@ -276,7 +276,7 @@ void load_blocks_of(std::span<const Number> all_weights, std::span<const State> 
 
 }  // namespace
 
-void load_blocks(const ArrayReader& saved, const LabelTree& tree, const LearnerOptions& learner, bool for_prediction,
+void load_blocks(const ArrayReader& saved, const TreeOutline& tree, const LearnerOptions& learner, bool for_prediction,
                  const std::function<bool(NodeId)>& has_theta, const CompactTree* batch, const TakeBlock& take) {
   const bool with_state = learner.has_state() && !for_prediction;
   if (saved.has("weights.value16")) {
@@ -395,7 +395,7 @@ void save_memories(ArrayWriter& out, std::span<const NodeId> nodes, const NodeLe
   save_examples(out, std::move(mentioned), learners.examples());
 }
 
-void load_memories(const ArrayReader& saved, std::span<const NodeId> nodes, const LabelTree& tree,
+void load_memories(const ArrayReader& saved, std::span<const NodeId> nodes, const TreeOutline& tree,
                    const ReplayOptions& options, NodeLearners* learners) {
   std::vector<ExampleId> examples;  // each with a reference of ours
   const std::size_t known = load_examples(saved, [&](const Features& x, float weight) {
@@ -418,7 +418,7 @@ void load_memories(const ArrayReader& saved, std::span<const NodeId> nodes, cons
       const std::uint32_t example = entries.one();
       const auto positives = children.take(counts.one());
       require(example < known && std::ranges::adjacent_find(positives, std::greater_equal<>()) == positives.end() &&
-                  (positives.empty() || positives.back() < tree[v].children.size()),
+                  (positives.empty() || positives.back() < tree.shape(v).children),
               node_name(v) + ": a remembered example or child does not exist");
       reading.went_over(positives.size_bytes() + 2 * sizeof(example));
       if (learners == nullptr) continue;

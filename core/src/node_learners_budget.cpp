@@ -95,14 +95,11 @@ void NodeLearners::forget_examples(std::uint64_t most) {
 
 // Those that are worth least, of all nodes; all that are worth the same.
 void NodeLearners::forget_rows(std::uint64_t bytes) {
-  std::vector<std::uint64_t> worths(kWorths);
-  for (const auto& node : nodes_) {
-    if (node) node->block.add_worths(worths);
-  }
-  const std::uint32_t worth = worth_of_bytes(worths, bytes);
-  for (const auto& node : nodes_) {
-    if (node) node->block.forget(worth);
-  }
+  forget_least(bytes, [this](auto&& visit) {
+    for (const auto& node : nodes_) {
+      if (node) visit(node->block);
+    }
+  });
 }
 
 }  // namespace labelgrove

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <array>
 #include <string>
+#include <utility>
 
 #include "labelgrove/archive_check.hpp"
 #include "labelgrove/node_archive.hpp"
@@ -34,8 +35,12 @@ void OnlinePlt::save(ArrayWriter& out, bool for_prediction) const {
 
 OnlinePlt::OnlinePlt(const OnlinePltOptions& options, const ArrayReader& saved, bool borrow, bool check_only,
                      const CompactTree* batch)
+    : OnlinePlt(options, saved, saved_outline(saved), borrow, check_only, batch) {}
+
+OnlinePlt::OnlinePlt(const OnlinePltOptions& options, const ArrayReader& saved, const TreeOutline& outline, bool borrow,
+                     bool check_only, const CompactTree* batch)
     : options_(seeded(options)),
-      tree_(saved_tree(saved)),
+      tree_(check_only ? LabelTree::of_labels_only(outline) : LabelTree(outline)),
       policy_(options, options.seed),
       learners_(options_.learner, options, options.seed),
       can_learn_(!borrow) {
@@ -49,11 +54,11 @@ OnlinePlt::OnlinePlt(const OnlinePltOptions& options, const ArrayReader& saved, 
     past = {counters.draws, lengths[0], lengths[1]};
   }
   policy_.restore(past);
-  stored_.resize(borrow ? tree_.size() : 0);
+  stored_.resize(borrow && !check_only ? outline.size() : 0);
   stored_blocks_.resize(stored_.size());
-  if (!borrow) learners_.start(tree_.size() - 1, 0, false);  // room for all
+  if (!borrow && !check_only) learners_.start(outline.size() - 1, 0, false);  // room for all
 
-  const auto needs_theta = [this](NodeId v) { return policy_.needs_theta(tree_, v); };
+  const auto needs_theta = [&](NodeId v) { return policy_.needs_theta(outline, v); };
   const auto take = [&](NodeId v, const BlockView& view) -> std::uint32_t {
     if (check_only) return StoredBlock(options_.learner, view).features().size();
     if (borrow) {
@@ -64,12 +69,12 @@ OnlinePlt::OnlinePlt(const OnlinePltOptions& options, const ArrayReader& saved, 
     }
     return block(v)->features().size();
   };
-  load_blocks(saved, tree_, options_.learner, borrow, needs_theta, batch, take);
+  load_blocks(saved, outline, options_.learner, borrow, needs_theta, batch, take);
   const auto nodes = saved.u32("block.node");
-  for (NodeId v = 0, next = 0; v < tree_.size(); ++v) {
+  for (NodeId v = 0, next = 0; v < outline.size(); ++v) {
     const bool there = next < nodes.size() && nodes[next] == v;
     if (there) ++next;
-    const bool needed = !tree_[v].is_leaf() || (!borrow && needs_theta(v));
+    const bool needed = !outline.shape(v).is_leaf() || (!borrow && needs_theta(v));
     require(needed == there, node_name(v) + ": its classifiers are missing or not needed");
   }
   if (!borrow && options_.max_bytes > 0) {
@@ -82,10 +87,13 @@ OnlinePlt::OnlinePlt(const OnlinePltOptions& options, const ArrayReader& saved, 
     learners_.restore({budget[0], budget[1]});
   }
   if (!borrow && options_.replay > 0) {
-    load_memories(saved, nodes, tree_, learners_.replay(), check_only ? nullptr : &learners_);
+    load_memories(saved, nodes, outline, learners_.replay(), check_only ? nullptr : &learners_);
   }
-  if (!borrow && options_.replay_most > options_.replay) gauge_.emplace(saved, tree_.label_count(), examples_seen_);
-  if (!borrow && options_.ofo) load_thresholds(saved);
+  if (!borrow && options_.replay_most > options_.replay) {
+    BlockGauge gauge(saved, tree_.label_count(), examples_seen_);
+    if (!check_only) gauge_ = std::move(gauge);
+  }
+  if (!borrow && options_.ofo) load_thresholds(saved, check_only);
 }
 
 }  // namespace labelgrove

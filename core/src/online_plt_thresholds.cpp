@@ -64,7 +64,7 @@ void OnlinePlt::save_thresholds(ArrayWriter& out) const {
   if (thresholds_->examples() != examples_seen_) out.u64("ofo.examples", 1)[0] = thresholds_->examples();
 }
 
-void OnlinePlt::load_thresholds(const ArrayReader& saved) {
+void OnlinePlt::load_thresholds(const ArrayReader& saved, bool check_only) {
   const auto hits = saved.u64("ofo.hits");
   const auto positives = saved.u64("ofo.positives");
   const auto predicted = saved.u64("ofo.predicted");
@@ -88,7 +88,8 @@ void OnlinePlt::load_thresholds(const ArrayReader& saved) {
       throw std::invalid_argument("label " + std::to_string(label) + ": the counts of its threshold cannot be");
     }
   }
-  thresholds_.emplace(*options_.ofo, tree_, std::move(counts), examples);
+  const LabelTree none;
+  thresholds_.emplace(*options_.ofo, check_only ? none : std::as_const(tree_), std::move(counts), examples);
 }
 
 }  // namespace labelgrove

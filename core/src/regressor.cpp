@@ -101,15 +101,15 @@ void Regressor::make_room(FeatureId largest, std::size_t more) {
   for (const Term& term : terms) insert(term);
 }
 
-// REQUIRES: there is room; the feature has none yet, unless the table is direct.
+// REQUIRES: there is room; the feature has none yet, or is as new and the table direct.
 void Regressor::insert(Term term) {
+  if (moved_ != kNone) moved_ += moved(term.weight, term.state);
   if (direct_) {
     cells_[term.feature] = term.weight;
     if (has_state()) cells_[slots_ + std::size_t{term.feature}] = term.state;
     return;
   }
   ++known_;
-  moved_ += moved(term.weight, term.state);
   std::uint32_t slot = home(term.feature);
   for (std::uint32_t distance = 0;; ++distance) {
     if (distance > kFarthestProbe) {
@@ -142,7 +142,7 @@ void Regressor::collect(bool by_weight, std::vector<Term>& terms) const {
 }
 
 std::size_t Regressor::size() const {
-  if (!direct_) return moved_;
+  if (moved_ != kNone) return moved_;
   std::size_t n = 0;
   for_each([&](const Term&) { ++n; });
   return n;
@@ -204,7 +204,7 @@ void Regressor::keep(const Features& x, std::size_t unknown, const Workspace& wo
     const std::uint32_t before = moved(*weight, has_state() ? weight[behind] : new_state_);
     *weight = weights[j];
     if (has_state()) weight[behind] = states[j];
-    if (!direct_) moved_ += moved(weights[j], states[j]) - before;
+    if (moved_ != kNone) moved_ += moved(weights[j], states[j]) - before;
   }
   if (unknown == 0) return;
   const auto is_new = [&](std::uint32_t j) { return work.rows[j] == nullptr && moved(weights[j], states[j]) != 0; };
@@ -233,7 +233,8 @@ Regressor::Margins Regressor::learn(const LearnerOptions& options, const Feature
   margin += bias_ + offset;
   const float moved = step(options, x, target, weight, margin, weights, behind, variance + bias_state_, work);
   if (moved == 0.0F) return {margin, margin};
-  if (!there) keep(x, unknown, work);
+  if (there) moved_ = kNone;
+  else keep(x, unknown, work);
   return {margin, offset + bias_ + kernels().run_margin(there ? cells_.get() : work.gathered.data(), x.values, x.size)};
 }
 

@@ -66,15 +66,11 @@ NodeId TreePolicy::best_child(const TreeNode& node, const LabelTree& tree, std::
   return best;
 }
 
-bool TreePolicy::needs_theta(const LabelTree& tree, NodeId v) const {
-  if (v == kAboveRoot || options_.policy == Policy::fixed) return false;
-  const TreeNode& node = tree[v];
+bool TreePolicy::needs_theta(const NodeShape& node, const NodeShape& parent, bool is_root) const {
+  if (options_.policy == Policy::fixed) return false;
   if (options_.policy == Policy::cpet) return node.is_leaf();
-  if (node.is_leaf()) {
-    const TreeNode& parent = tree[node.parent];
-    return node.parent == kAboveRoot || !parent.is_pre_leaf() || parent.leaf_children == 1;
-  }
-  return node.is_pre_leaf() || node.children.size() < options_.arity;
+  if (node.is_leaf()) return is_root || !parent.is_pre_leaf() || parent.leaf_children == 1;
+  return node.is_pre_leaf() || node.children < options_.arity;
 }
 
 }  // namespace labelgrove

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import hashlib
 import json
 import os
 import shutil
@@ -23,6 +24,9 @@ def identity(files: Iterable[Path]) -> list[tuple[str, int, int]]:
 
 #: What a write raises, often without the name of a file, where there is no room for more.
 _FULL = {errno.ENOSPC, errno.EFBIG, getattr(errno, "EDQUOT", errno.ENOSPC)}
+
+
+_LONGEST_NAME = 255  # in bytes, of most file systems
 
 
 class Unfinished:
@@ -48,7 +52,10 @@ class Unfinished:
     """
 
     def __init__(self, target: Path) -> None:
-        self.path = target.with_name(f".{target.name}.partial")
+        name = f".{target.name}.partial"
+        if len(os.fsencode(name)) > _LONGEST_NAME:
+            name = f".{hashlib.sha256(os.fsencode(target.name)).hexdigest()}.partial"
+        self.path = target.with_name(name)
         self._target = target
         self._refusal = f"{target}: another process is writing it; expected only one"
         self._record = self.path / "request.json"

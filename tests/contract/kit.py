@@ -84,11 +84,13 @@ KINDS: dict[str, Kind] = {
                 "leaves": 1,
                 "second_stage": "calibrate",
             },
+            "bounded": {"max_bytes": "200kB", "second_stage": "head"},
         },
         traits=frozenset({"online", "passes", "remembers"}),
         numbers={"epochs": 2, "max_nodes": 40, "swap_resistance": 8, "r": 2.0},
         bad={
             "max_nodes": [0, -1, 2.0, "all", None, True, 2**40],
+            "max_bytes": [0, -1, 0.5, "much", True, "99kB"],
             "swap_resistance": [0, -1, 0.5, "4", None, True],
             "leaves": [0, -1, 2.0, "2", None, True],
             "learner": ["perceptron", 3, None],

@@ -15,7 +15,9 @@ from hypothesis import strategies as st
 from scipy.sparse import coo_array, csr_array
 
 from labelgrove import DataError, ParameterError
+from labelgrove._unfinished import Unfinished
 from labelgrove.data import read_examples, write_examples
+from labelgrove.data._sink import open_sink
 from labelgrove.data._write_rows import format_floats
 
 X = csr_array(np.array([[0, 0.1], [3, 0]]))
@@ -130,6 +132,16 @@ def test_failure_leaves_the_old_file_and_nothing_else(
 
 
 @pytest.mark.skipif(os.name == "nt", reason="permissions and links are those of POSIX")
+def test_names_may_be_as_long_as_the_system_allows(tmp_path: Path) -> None:
+    path = tmp_path / ("n" * 250 + ".json")
+    with open_sink(str(path)) as sink:
+        sink.write(b"{}")
+    assert path.read_bytes() == b"{}"
+    with Unfinished(path) as unfinished:
+        assert unfinished.path.is_dir() and unfinished.path != Unfinished(tmp_path / "n").path
+    assert [left.name for left in tmp_path.iterdir()] == [path.name]
+
+
 def test_permissions_are_kept_and_links_followed(tmp_path: Path) -> None:
     target = tmp_path / "target.txt"
     target.write_text("old")

@@ -57,14 +57,25 @@ def model(kind: str, folder: Path) -> tuple[Header, Arrays]:
 
 
 def check(header: Header, arrays: Arrays, folder: Path) -> bool:
-    """Whether the model loads; then it must work, and be whole when it is saved again."""
+    """Whether the model loads; then it must work, and be whole when it is saved again.
+
+    What checks a file that was just written, without taking it in, must find the same.
+    """
     path = folder / "changed.lg"
     write_model(path, header, arrays)
+    refused = None
+    try:
+        stored = read_model(path)
+        with stored.checking():
+            OnlinePLTClassifier()._restore(stored, check_only=True)
+    except ModelFileError as error:
+        refused = error
     try:
         clf = labelgrove.load(path)
     except ModelFileError as error:
-        assert len(str(error)) > 20
+        assert len(str(error)) > 20 and str(error) == str(refused)
         return False
+    assert refused is None
     X, Y = data(2)
     exercise(clf, X)
     if header["for_prediction"] is True:

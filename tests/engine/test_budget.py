@@ -94,7 +94,7 @@ def worth(block: Block, row: int) -> int:
 def test_what_is_worth_least_is_forgotten_and_nothing_else_changes(learner: str) -> None:
     given = bounded(learner=learner, replay=0)
     engine, times = _core.OnlinePlt(given), 0
-    for row in stream(5, 300):
+    for row in stream(5, 160):
         before = blocks(engine)
         learn(engine, [row])
         assert held(engine) <= BUDGET

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from engine.driver import NONE, dense_rows, example, labels_of, rows, weights_of
-from labelgrove import MemoryTreeClassifier, ModelStateError, _core
+from labelgrove import MemoryTreeClassifier, _core
 from labelgrove.models._memory_tree import MemoryTreeOptions
 from naive.learners import BIAS, Instance
 from naive.memory_tree import MemoryTree
@@ -168,99 +168,3 @@ def test_a_bounded_memory_is_a_fair_sample() -> None:
     assert saved["node.entries"].sum() == 100
     early = np.bincount(saved["entry.label"], minlength=10)
     assert early.min() >= 3 and early.max() <= 20
-
-
-BUDGET = 100_000
-
-
-def wide_stream(seed: int, n: int) -> list[Row]:
-    """Twenty labels, and many rare features."""
-    rng = np.random.default_rng(seed)
-    return [
-        (
-            {
-                int(f): float(rng.uniform(0.1, 1))
-                for f in np.unique((400 * rng.random(12) ** 2).astype(int))
-            },
-            (int(rng.integers(min(20, i + 1))),),
-            1.0,
-        )
-        for i in range(n)
-    ]
-
-
-def held(engine: Any) -> int:
-    size = engine.size()
-    return int(size["model_bytes"] + size["memory_bytes"])
-
-
-@pytest.mark.parametrize("classifiers", [True, False])
-def test_a_budget_holds_at_any_time_and_loading_decides_nothing(classifiers: bool) -> None:
-    stream = wide_stream(7, 900)
-    given = options(max_bytes=BUDGET, classifiers=classifiers)
-    whole, parts = _core.MemoryTree(given), _core.MemoryTree(given)
-    free = _core.MemoryTree(options(classifiers=classifiers))
-    learn(free, stream)
-    assert held(free) > 1.5 * BUDGET
-    for begin in range(0, len(stream), 50):
-        learn(whole, stream[begin : begin + 50])
-        assert held(whole) <= BUDGET
-        learn(parts, stream[begin : begin + 20])
-        parts = _core.MemoryTree.load(given, parts.save(False), False)
-        learn(parts, stream[begin + 20 : begin + 50])
-    saved, again = whole.save(False), parts.save(False)
-    assert {name: a.tobytes() for name, a in saved.items()} == {
-        name: a.tobytes() for name, a in again.items()
-    }
-    assert 0 < saved["budget"][0] < len(stream)
-    assert whole.size()["weights"] > 100
-
-
-def test_a_budget_that_is_never_reached_changes_nothing() -> None:
-    stream = wide_stream(8, 80)
-    free, roomy = _core.MemoryTree(options()), _core.MemoryTree(options(max_bytes=10**9))
-    for engine in (free, roomy):
-        learn(engine, stream)
-    mine = roomy.save(False)
-    assert mine.pop("budget")[0] == 0
-    others = free.save(False)
-    assert {name: a.tobytes() for name, a in mine.items()} == {
-        name: a.tobytes() for name, a in others.items()
-    }
-
-
-def terms(engine: Any) -> dict[tuple[int, int], float]:
-    """The size of every weight but the biases, by regressor and feature."""
-    saved = engine.save(False)
-    owner = np.repeat(np.arange(len(saved["block.features"])), saved["block.features"])
-    ends = np.cumsum(saved["block.features"], dtype=np.int64)
-    biases = ends - saved["block.features"].astype(np.int64)
-    weights = np.delete(saved["weights.value"], biases + np.arange(len(biases)))
-    keys = zip(owner.tolist(), saved["weights.feature"].tolist(), strict=True)
-    return dict(zip(keys, np.abs(weights).tolist(), strict=True))
-
-
-def test_the_smallest_weights_are_forgotten() -> None:
-    engine = _core.MemoryTree(options(max_bytes=BUDGET, max_examples=3))
-    times = 0
-    for row in wide_stream(9, 400):
-        before = terms(engine)
-        learn(engine, [row])
-        after = terms(engine)
-        others = {key: w for key, w in before.items() if key[1] not in row[0]}
-        lost = [w for key, w in others.items() if key not in after]
-        kept = [w for key, w in others.items() if after.get(key) == w]
-        if lost:
-            times += 1
-            assert max(lost) < min(kept)
-    assert times > 2
-
-
-def test_labels_that_do_not_fit_are_told_and_cost_nothing() -> None:
-    X = np.eye(600, dtype=np.float32)
-    clf = MemoryTreeClassifier(max_bytes=BUDGET)
-    with pytest.raises(ModelStateError, match="max_bytes=100000: .* expected a larger budget"):
-        clf.partial_fit(X, [f"l{i}" for i in range(600)])
-    assert 10 < clf.examples_seen_ < 600
-    assert clf.label_counts_.sum() == clf.examples_seen_
-    assert clf.predict_topk(X[:3], 1)[0].shape == (3, 1)

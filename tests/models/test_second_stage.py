@@ -12,6 +12,8 @@ import pytest
 import labelgrove
 from labelgrove import (
     EmbeddingClassifier,
+    LOMTreeClassifier,
+    MemoryTreeClassifier,
     OnlinePLTClassifier,
     ParameterError,
     PLTClassifier,
@@ -334,3 +336,26 @@ def test_thresholds_tuned_in_the_core_and_a_second_stage_exclude_each_other() ->
     X, Y = near_centroids(n=20)
     with pytest.raises(ParameterError, match="second_stage='head'"):
         OnlinePLTClassifier(second_stage="head", thresholds="ofo").fit(X, Y)
+
+
+@pytest.mark.parametrize("make", [OnlinePLTClassifier, MemoryTreeClassifier, LOMTreeClassifier])
+def test_sums_stay_within_the_budget(make: Any, tmp_path: Path) -> None:
+    rng = np.random.default_rng(1)
+    X = rng.normal(size=(600, 64)).astype(np.float32)
+    y = [f"l{label}" for label in rng.integers(0, 60, 600)]
+    clf, parts = (make(second_stage="head", max_bytes="300kB", normalize=True) for _ in range(2))
+    largest = 0
+    for begin in range(0, 600, 60):
+        clf.partial_fit(X[begin : begin + 60], y[begin : begin + 60])
+        parts.partial_fit(X[begin : begin + 30], y[begin : begin + 30])
+        parts.save(tmp_path / "parts.lg")
+        parts = labelgrove.load(tmp_path / "parts.lg")
+        parts.partial_fit(X[begin + 30 : begin + 60], y[begin + 30 : begin + 60])
+        assert sum(clf.size()[part] for part in ("model_bytes", "memory_bytes")) <= 300_000
+        largest = max(largest, stage_of(clf).sums.bytes)
+        assert largest <= 300_000 * 3 // 16
+    assert clf.fingerprint() == parts.fingerprint()
+    free = make(second_stage="head").fit(X, y)
+    assert stage_of(free).sums.bytes < 300_000
+    small = make(second_stage="head", max_bytes="150kB").fit(X, y)
+    assert stage_of(small).sums.bytes <= 150_000 * 3 // 16 < stage_of(free).sums.bytes

@@ -83,7 +83,7 @@ class Reading {
   }
 
  private:
-  static constexpr std::size_t kMostHeld = std::size_t{1} << 24;
+  static constexpr std::size_t kMostHeld = std::size_t{1} << 22;
 
   const ArrayReader& saved_;
   std::size_t bytes_ = 0;

@@ -8,6 +8,7 @@
 #include <span>
 #include <stdexcept>
 #include <string>
+#include <vector>
 
 namespace labelgrove {
 
@@ -35,6 +36,15 @@ inline std::uint32_t worth_of_bytes(std::span<const std::uint64_t> worths, std::
   std::uint32_t worth = 0;
   for (std::uint64_t freed = worths[0]; freed < bytes && worth + 1 < worths.size(); freed += worths[++worth]) continue;
   return worth;
+}
+
+// Forgets what is worth least until so many bytes are free, of all parts that for_each(visit) visits.
+template <typename ForEach>
+void forget_least(std::uint64_t bytes, ForEach&& for_each) {
+  std::vector<std::uint64_t> worths(kWorths);
+  for_each([&](const auto& part) { part.add_worths(worths); });
+  const std::uint32_t worth = worth_of_bytes(worths, bytes);
+  for_each([&](auto& part) { part.forget(worth); });
 }
 
 }  // namespace labelgrove

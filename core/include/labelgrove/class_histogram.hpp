@@ -52,6 +52,9 @@ class ClassHistogram {
   std::span<const ClassCount> all() const { return {counts_.get(), size_}; }
   std::size_t size() const { return size_; }
   std::size_t bytes() const;
+  // At most what is held for as many classes, weighed or not, however they came; and what one more adds to it.
+  std::uint64_t most_bytes() const;
+  static constexpr std::uint64_t kMostGrowth = 112;
 
  private:
   std::uint32_t place(LabelId label) const;

@@ -32,22 +32,63 @@ struct TreeNode {
   bool is_pre_leaf() const { return !children.empty() && leaf_children == children.size(); }
 };
 
+// How many children a node has, and how many of these are leaves.
+struct NodeShape {
+  std::uint32_t children = 0;
+  std::uint32_t leaf_children = 0;
+
+  bool is_leaf() const { return children == 0; }
+  bool is_pre_leaf() const { return children > 0 && leaf_children == children; }
+};
+
+// A tree as arrays, that has been found to be one, in a few bytes a node.
+class TreeOutline {
+ public:
+  // parents[v] < v for v >= 1 is not required, any numbering is; parents[0] = kNone, and node 0's only child is node 1.
+  // labels[v] is kNone for inner nodes, else below `label_count`, the number of labels that were ever there. Arrays must
+  // outlive the outline. Throws std::invalid_argument, naming the node, if it is no tree, if a label occurs twice, or if
+  // an inner node has one.
+  TreeOutline(std::span<const NodeId> parents, std::span<const LabelId> labels, std::span<const std::uint8_t> silent,
+              LabelId label_count);
+
+  NodeId size() const { return static_cast<NodeId>(parents_.size()); }
+  NodeId parent(NodeId v) const { return parents_[v]; }
+  LabelId label(NodeId v) const { return labels_[v]; }
+  bool silent(NodeId v) const { return silent_[v] != 0; }
+  const NodeShape& shape(NodeId v) const { return shapes_[v]; }
+  // By label, the leaf that has it; kNone if none has.
+  const std::vector<NodeId>& leaves() const { return leaf_of_; }
+
+ private:
+  void check_paths() const;
+
+  std::span<const NodeId> parents_;
+  std::span<const LabelId> labels_;
+  std::span<const std::uint8_t> silent_;
+  std::vector<NodeShape> shapes_;
+  std::vector<NodeId> leaf_of_;
+};
+
 class LabelTree {
  public:
   // Only the root, without a label.
   LabelTree();
-  // A given tree: parents[v] < v for v >= 1 is not required, any numbering is; parents[0] = kNone, and node 0's only
-  // child is node 1. labels[v] is kNone for inner nodes, else below `label_count`, the number of labels that were ever
-  // there. Throws std::invalid_argument, naming the node, if it is no tree, if a label occurs twice, or if an inner
-  // node has one.
+  explicit LabelTree(const TreeOutline& outline);
   LabelTree(std::span<const NodeId> parents, std::span<const LabelId> labels, std::span<const std::uint8_t> silent,
-            LabelId label_count);
+            LabelId label_count)
+      : LabelTree(TreeOutline(parents, labels, silent, label_count)) {}
+  // What tells which labels are there, and nothing else.
+  static LabelTree of_labels_only(const TreeOutline& outline);
 
-  // What the constructor takes; each span has room for all nodes.
+  // What an outline is made of; each span has room for all nodes.
   void store(std::span<NodeId> parents, std::span<LabelId> labels, std::span<std::uint8_t> silent) const;
 
   const TreeNode& operator[](NodeId v) const { return nodes_[v]; }
   NodeId size() const { return static_cast<NodeId>(nodes_.size()); }
+  NodeId parent(NodeId v) const { return nodes_[v].parent; }
+  NodeShape shape(NodeId v) const {
+    return {static_cast<std::uint32_t>(nodes_[v].children.size()), nodes_[v].leaf_children};
+  }
   // The leaf of a label, or kNone if it has none, or no longer has one.
   NodeId leaf_of(LabelId label) const { return label < leaf_of_.size() ? leaf_of_[label] : kNone; }
   // One more than the largest label that was ever in the tree.

@@ -26,6 +26,7 @@ struct LomTreeOptions {
   std::uint64_t max_nodes = 0;        // T, the most inner nodes; 0: grow with the classes seen, k
   std::uint32_t nodes_per_class = 4;  // then T = nodes_per_class * k - 1
   std::uint64_t swap_resistance = 4;  // R_S, at least 1: so no leaf recycles itself
+  std::uint64_t max_bytes = 0;        // that all of it may take; 0 is no bound
   std::uint32_t leaves = 2;           // the most probable leaves that prediction goes by; 1 is the paper's
   bool normalize = true;              // scale examples to unit length
 };
@@ -73,6 +74,7 @@ class LomTree {
   // seen, and changes nothing else.
   // REQUIRES: can_learn(); ids increase, values are finite; label < kNone / 2; weight is at most kMostWeight.
   // Should memory run out, the model is broken, usable() says so, and nothing else may be asked of it.
+  // Throws BudgetExceeded, and has learnt nothing of the example, if it cannot fit.
   void learn(const Features& x, LabelId label, float weight = 1.0F);
 
   const KnownLabels& known() const { return known_; }
@@ -102,6 +104,10 @@ class LomTree {
   void detach(NodeId leaf);
   void start_over(NodeId v);
   void update_smallest(NodeId v);
+  std::uint64_t count() const;
+  std::uint64_t new_labels_bytes(LabelId label) const;
+  std::uint32_t depth();
+  auto regressors();
   NodeId train(Node& node, const Features& x, float weight, ClassCount& seen);
   void save_statistics(ArrayWriter& out, std::size_t entries) const;
   void save_weights(ArrayWriter& out, std::size_t entries) const;
@@ -115,6 +121,8 @@ class LomTree {
   std::vector<Node> nodes_;
   KnownLabels known_;
   std::uint64_t passed_over_ = 0;  // examples of weight 0
+  RegressorBudget budget_;
+  std::uint32_t depth_ = kNone;  // of the deepest leaf; kNone: to be found again
   bool can_learn_ = true;
   bool usable_ = true;
   Workspace work_;

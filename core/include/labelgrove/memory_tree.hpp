@@ -144,17 +144,12 @@ class MemoryTree {
     std::uint32_t at = 0;  // in its entries
   };
 
-  // What is held is counted from shapes, as NodeLearners does it, and at any time. Room is made before something is taken,
-  // by forgetting features of regressors, all of which are worth as little.
-  bool bounded() const { return options_.max_bytes > 0; }
   std::uint64_t count_memory() const;
   std::uint64_t count() const;
-  // False, if there is none for so many bytes.
-  bool make_room(std::uint64_t bytes);
   // For an example and for labels that are new; what the example takes of it. Throws BudgetExceeded if there is none.
   std::uint64_t make_room_for(const Features& x, std::span<const LabelId> labels);
   void forget_examples(std::uint64_t most);
-  // A step of a regressor; one that there is no room for is left out.
+  auto regressors();
   Regressor::Margins teach(Regressor& regressor, const Features& x, float target, float weight, float offset = 0.0F);
 
   std::size_t capacity() const;
@@ -171,15 +166,16 @@ class MemoryTree {
   void save_leaves(ArrayWriter& out) const;
   void load_seen(const ArrayReader& saved, std::uint64_t examples);
   void load_leaves(const ArrayReader& saved, std::uint64_t reached, bool check_only);
-  // Routers, in the order of their nodes; the similarity; and the classifiers, in the order of their labels.
+  // Routers, in the order of their nodes; the similarity; and the classifiers, in the order of their labels. Each with
+  // what gives its name.
   template <typename Tree, typename Visit>
   static void for_each_regressor(Tree& tree, Visit&& visit) {
     for (NodeId v = 0; v < tree.nodes_.size(); ++v) {
-      if (!tree.nodes_[v].is_leaf()) visit(tree.nodes_[v].regressor, "node " + std::to_string(v));
+      if (!tree.nodes_[v].is_leaf()) visit(tree.nodes_[v].regressor, [v] { return "node " + std::to_string(v); });
     }
-    visit(tree.similarity_, std::string("the similarity"));
+    visit(tree.similarity_, [] { return std::string("the similarity"); });
     for (std::size_t label = 0; label < tree.classifiers_.size(); ++label) {
-      visit(tree.classifiers_[label], "label " + std::to_string(label));
+      visit(tree.classifiers_[label], [label] { return "label " + std::to_string(label); });
     }
   }
 
@@ -188,8 +184,8 @@ class MemoryTree {
   ExampleStore examples_;
   ReplayMemory remembered_;         // each with its labels
   std::uint64_t max_examples_ = 0;  // as in the options, or fewer by now
-  std::uint64_t counted_ = 0;       // bytes held, if bounded()
-  std::vector<Place> places_;       // by entry
+  RegressorBudget budget_;
+  std::vector<Place> places_;  // by entry
   Regressor similarity_;
   std::vector<Regressor> classifiers_;  // by label
   KnownLabels known_;

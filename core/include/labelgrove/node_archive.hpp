@@ -23,8 +23,9 @@ struct TreeCounters {
   std::uint64_t draws = 0;
 };
 void save_tree(ArrayWriter& out, const LabelTree& tree, const TreeCounters& counters);
-// What save_tree wrote; both throw std::invalid_argument, naming what does not hold.
-LabelTree saved_tree(const ArrayReader& saved);
+// What save_tree wrote; all throw std::invalid_argument, naming what does not hold.
+TreeOutline saved_outline(const ArrayReader& saved);
+inline LabelTree saved_tree(const ArrayReader& saved) { return LabelTree(saved_outline(saved)); }
 TreeCounters saved_counters(const ArrayReader& saved);
 
 // The blocks of these nodes. For prediction: without auxiliary classifiers and state.
@@ -36,7 +37,7 @@ using TakeBlock = std::function<std::uint32_t(NodeId, const BlockView&)>;
 // Reads what save_blocks wrote, in order of nodes. `has_theta` says which nodes must have an auxiliary classifier, and
 // `batch` is what blocks inherit from, if they do: its nodes must outlive them.
 // Throws std::invalid_argument, naming what does not hold, unless blocks fit the tree and learning can go on from them.
-void load_blocks(const ArrayReader& saved, const LabelTree& tree, const LearnerOptions& learner, bool for_prediction,
+void load_blocks(const ArrayReader& saved, const TreeOutline& tree, const LearnerOptions& learner, bool for_prediction,
                  const std::function<bool(NodeId)>& has_theta, const CompactTree* batch, const TakeBlock& take);
 
 // Remembered examples, in this order.
@@ -46,7 +47,7 @@ std::size_t load_examples(const ArrayReader& saved, const std::function<void(con
 
 // What these nodes remember; each example is stored once. Without learners it is checked only.
 void save_memories(ArrayWriter& out, std::span<const NodeId> nodes, const NodeLearners& learners);
-void load_memories(const ArrayReader& saved, std::span<const NodeId> nodes, const LabelTree& tree,
+void load_memories(const ArrayReader& saved, std::span<const NodeId> nodes, const TreeOutline& tree,
                    const ReplayOptions& options, NodeLearners* learners);
 
 }  // namespace labelgrove

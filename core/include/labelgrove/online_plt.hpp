@@ -56,7 +56,7 @@ class OnlinePlt {
   OnlinePlt(const OnlinePltOptions& options, const CompactTree& batch, const std::optional<Past>& past);
   // What save() wrote. Throws std::invalid_argument, naming what does not hold, unless every invariant does. With
   // `borrow` the weights stay where they lie and the model can only predict. With `check_only` they are checked and not
-  // taken in: the model has a tree, and is of no use but that. `batch`: the tree that it goes on from, if any.
+  // taken in: the model knows which labels there are, and is of no use but that. `batch`: the tree that it goes on from, if any.
   OnlinePlt(const OnlinePltOptions& options, const ArrayReader& saved, bool borrow, bool check_only = false,
             const CompactTree* batch = nullptr);
 
@@ -114,6 +114,8 @@ class OnlinePlt {
   Size size() const;
 
  private:
+  OnlinePlt(const OnlinePltOptions& options, const ArrayReader& saved, const TreeOutline& outline, bool borrow,
+            bool check_only, const CompactTree* batch);
   static OnlinePltOptions seeded(OnlinePltOptions options);
   void take_in(const Example& given, const Questions& questions, std::optional<std::size_t> question);
   std::span<const float> open(ExampleId example, NodeId v, float probability);
@@ -124,7 +126,7 @@ class OnlinePlt {
   std::uint32_t replays_after(std::span<const LabelId> labels);
   std::span<const float> probabilities(const Features& x, NodeId v);
   void save_thresholds(ArrayWriter& out) const;
-  void load_thresholds(const ArrayReader& saved);
+  void load_thresholds(const ArrayReader& saved, bool check_only);
 
   OnlinePltOptions options_;
   LabelTree tree_;

@@ -111,7 +111,7 @@ class Regressor {
   std::unique_ptr<std::map<FeatureId, Cell>> crowded_out_;  // null as long as there are none
   std::uint32_t slots_ = 0;
   std::uint32_t known_ = 0;  // if hashed: slots in use, and those crowded out
-  std::uint32_t moved_ = 0;  // of these, that differ from new ones
+  std::uint32_t moved_ = 0;  // features that differ from new ones; kNone: to be counted
   float bias_ = 0.0F;
   float bias_state_ = 0.0F;
   std::uint8_t new_state_ = 0;  // AdaGrad begins with 0, AROW with 1

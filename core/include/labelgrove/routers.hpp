@@ -13,6 +13,7 @@
 #include "labelgrove/archive.hpp"
 #include "labelgrove/archive_check.hpp"
 #include "labelgrove/base.hpp"
+#include "labelgrove/budget.hpp"
 #include "labelgrove/node_block.hpp"
 #include "labelgrove/regressor.hpp"
 #include "labelgrove/search.hpp"
@@ -40,6 +41,55 @@ class Side {
  private:
   double slope_ = 3.0;
   double curvature_ = 4.0;  // of the loss, summed
+};
+
+// What a tree of regressors holds, counted from shapes at any time: room is made before something is taken, by
+// forgetting features of regressors, all of which are worth as little (docs/decisions/budget.md). `for_each(visit)`
+// visits all regressors that there are.
+class RegressorBudget {
+ public:
+  explicit RegressorBudget(std::uint64_t most) : most_(most) {}  // 0 is no bound: nothing is counted then
+
+  bool bounded() const { return most_ > 0; }
+  std::uint64_t most() const { return most_; }
+  std::uint64_t held() const { return held_; }
+  void takes(std::uint64_t bytes) { held_ += bytes; }
+  void gives_back(std::uint64_t bytes) { held_ -= bytes; }
+
+  // False, if there is none for so many bytes.
+  template <typename ForEach>
+  bool make_room(std::uint64_t bytes, ForEach&& for_each) {
+    if (!bounded() || held_ + bytes <= most_) return true;
+    const std::uint64_t needed = held_ + bytes - kept(most_);
+    for_each([this](const Regressor& regressor) { held_ -= regressor.most_bytes(); });
+    forget_least(needed, for_each);
+    for_each([this](const Regressor& regressor) { held_ += regressor.most_bytes(); });
+    return held_ + bytes <= most_;
+  }
+  // As make_room, or throws BudgetExceeded; takes them.
+  template <typename ForEach>
+  void take_or_throw(std::uint64_t bytes, ForEach&& for_each) {
+    if (!make_room(bytes, for_each)) throw BudgetExceeded(most_, held_ + bytes);
+    held_ += bytes;
+  }
+  // A step; one that there is no room for is left out.
+  template <typename ForEach>
+  Regressor::Margins teach(Regressor& regressor, const LearnerOptions& learner, const Features& x, float target,
+                           float weight, float offset, Workspace& work, ForEach&& for_each) {
+    if (!bounded()) return regressor.learn(learner, x, target, weight, work, offset);
+    if (!make_room(Regressor::kBytesOfTerm * x.size, for_each)) {
+      const float margin = regressor.margin(x, work) + offset;
+      return {margin, margin};
+    }
+    held_ -= regressor.most_bytes();
+    const Regressor::Margins margins = regressor.learn(learner, x, target, weight, work, offset);
+    held_ += regressor.most_bytes();
+    return margins;
+  }
+
+ private:
+  std::uint64_t most_;
+  std::uint64_t held_ = 0;
 };
 
 // Finds the most probable leaves of an example, where it goes to a side with the node's probability: by best-first

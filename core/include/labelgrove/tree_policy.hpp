@@ -49,7 +49,10 @@ class TreePolicy {
     return tree[v].is_leaf() || tree[v].children.size() >= most_leaves(v);
   }
   // Whether v may still be selected, so that its auxiliary classifier must be kept.
-  bool needs_theta(const LabelTree& tree, NodeId v) const;
+  template <typename Tree>
+  bool needs_theta(const Tree& tree, NodeId v) const {
+    return v != kAboveRoot && needs_theta(tree.shape(v), tree.shape(tree.parent(v)), tree.parent(v) == kAboveRoot);
+  }
 
   // What choices depend on but for tree and classifiers.
   struct Past {
@@ -61,6 +64,7 @@ class TreePolicy {
   void restore(const Past& past) { past_ = past; }
 
  private:
+  bool needs_theta(const NodeShape& node, const NodeShape& parent, bool is_root) const;
   std::uint32_t most_leaves(NodeId v) const;
   NodeId descend(const LabelTree& tree, NodeId v, const Probabilities& probabilities);
   NodeId best_child(const TreeNode& node, const LabelTree& tree, std::span<const float> probabilities) const;

@@ -38,7 +38,7 @@ def open_sink(path: str) -> Iterator[BinaryIO]:
 @contextmanager
 def _replacement(target: Path) -> Iterator[BinaryIO]:
     """Open a temporary file beside `target` that takes its place in the end."""
-    temporary = target.with_name(f".{target.name}.{secrets.token_hex(4)}.tmp")
+    temporary = target.with_name(f".{secrets.token_hex(8)}.tmp")  # short: names have a limit
     try:
         with temporary.open("xb") as raw:
             yield raw

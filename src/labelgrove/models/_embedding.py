@@ -137,7 +137,8 @@ class EmbeddingClassifier(OnlineClassifier, LabelTreeClassifier):
     replay_memory : int
         How many are remembered for that, a fair sample of all so far, those of :meth:`fit` among
         them; 0 for all. All else grows with features and labels alone: about ``4 * dimension``
-        bytes for each feature, and for each child of a node.
+        bytes for each feature, and for each child of a node. There is no ``max_bytes``: the model
+        is those vectors, none of which could go first without what it stands for.
     alpha : float in [0, 1]
         Weight of balance in the choice of a new label's place, as for
         :class:`OnlinePLTClassifier`.

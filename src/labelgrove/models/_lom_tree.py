@@ -16,7 +16,13 @@ from labelgrove._features import FeatureNames
 from labelgrove._labels import LabelRegistry
 from labelgrove._parameters import choice, flag, integer, real, seed_from
 from labelgrove.models._online import OnlineClassifier, OnlineStart
-from labelgrove.models._plt_options import FLOATS, LARGEST_STEP, LEARNERS
+from labelgrove.models._plt_options import (
+    FLOATS,
+    LARGEST_STEP,
+    LEARNERS,
+    budget_from,
+    budget_of,
+)
 from labelgrove.models.engine._archive import Format
 from labelgrove.models.engine._examples import Start
 from labelgrove.models.engine._learned import Learned, known
@@ -47,6 +53,8 @@ class LOMTreeOptions(SavedOptions):
     swap_resistance: int
     leaves: int
     normalize: bool
+    max_bytes: int = 0  # 0 where there is no bound
+    sums_bytes: int = 0  # of max_bytes in all, what the second stage may take
 
     @classmethod
     def from_parameters(cls, parameters: Mapping[str, Any]) -> Self:
@@ -68,6 +76,7 @@ class LOMTreeOptions(SavedOptions):
             swap_resistance=integer("swap_resistance", p["swap_resistance"], 1),
             leaves=integer("leaves", p["leaves"], 1),
             normalize=flag("normalize", p["normalize"]),
+            **budget_from(p),
         )
 
     @classmethod
@@ -79,6 +88,7 @@ class LOMTreeOptions(SavedOptions):
             "learning_rate": saved["rate"],
             "max_nodes": saved["max_nodes"] or "auto",
             "random_state": 0,
+            **budget_of(saved),
         }
 
 
@@ -101,7 +111,14 @@ class LOMTreeClassifier(OnlineClassifier):
     max_nodes : int or "auto"
         T, the most inner nodes. ``"auto"`` lets it grow with the k classes seen so far: 4 k - 1.
         More nodes are more accurate and take more memory: about 22 bytes for each feature that an
-        inner node has met. So 1,000 nodes and 30,000 features may come to 660 MB.
+        inner node has met. So 1,000 nodes and 30,000 features may come to 660 MB, unless
+        ``max_bytes`` bounds it.
+    max_bytes : int or str, optional
+        What the tree, its weights and the frequencies of classes may take at any time, as a number
+        or as "500MB"; no bound by default. Where it is reached, the smallest weights of all nodes
+        are forgotten, and the tree grows no further where there is no room even so; the result is
+        the same for any cut into calls. The sums of ``second_stage`` get three sixteenths of it.
+        Names of features, and longer ones of labels, do not count.
     swap_resistance : int
         R_S: a leaf may take the nodes of the smallest leaf s only if it holds more than
         ``swap_resistance * (C_s + 1)`` examples of other classes than its most frequent one. From
@@ -183,6 +200,7 @@ class LOMTreeClassifier(OnlineClassifier):
         self,
         *,
         max_nodes: int | str = "auto",
+        max_bytes: int | str | None = None,
         swap_resistance: int = 4,
         learner: str = "arow",
         loss: str = "squared",
@@ -198,6 +216,7 @@ class LOMTreeClassifier(OnlineClassifier):
         random_state: Any = 0,
     ) -> None:
         self.max_nodes = max_nodes
+        self.max_bytes = max_bytes
         self.swap_resistance = swap_resistance
         self.learner = learner
         self.loss = loss

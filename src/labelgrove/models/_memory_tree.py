@@ -11,7 +11,7 @@ from labelgrove._features import FeatureNames
 from labelgrove._labels import LabelRegistry
 from labelgrove._parameters import flag, integer, real, seed_from
 from labelgrove.models._online import OnlineClassifier, OnlineStart
-from labelgrove.models._plt_options import FLOATS, budget_from
+from labelgrove.models._plt_options import FLOATS, budget_from, budget_of
 from labelgrove.models.engine._archive import Format
 from labelgrove.models.engine._examples import Start
 from labelgrove.models.engine._learned import Learned
@@ -34,6 +34,7 @@ class MemoryTreeOptions(SavedOptions):
     normalize: bool
     seed: int
     max_bytes: int = 0  # 0 where there is no bound
+    sums_bytes: int = 0  # of max_bytes in all, what the second stage may take
 
     @classmethod
     def from_parameters(cls, parameters: Mapping[str, Any]) -> Self:
@@ -49,7 +50,7 @@ class MemoryTreeOptions(SavedOptions):
             r=real(p, "r", *FLOATS),
             normalize=flag("normalize", p["normalize"]),
             seed=seed_from(p["random_state"]),
-            max_bytes=budget_from(p["max_bytes"]),
+            **budget_from(p),
         )
 
     @classmethod
@@ -58,7 +59,7 @@ class MemoryTreeOptions(SavedOptions):
             **saved,
             "max_examples": saved["max_examples"] or None,
             "random_state": saved["seed"],
-            "max_bytes": saved["max_bytes"] or None,
+            **budget_of(saved),
         }
 
 
@@ -93,8 +94,8 @@ class MemoryTreeClassifier(OnlineClassifier):
         What tree, weights and remembered examples may take at any time, as a number or as
         "500MB"; no bound by default. Where it is reached, the weights of routers and classifiers
         that are smallest are forgotten, and fewer examples are remembered once these take more
-        than a quarter; the result is the same for any cut into calls. Names of features, longer
-        ones of labels, and the sums of ``second_stage``, do not count.
+        than a quarter; the result is the same for any cut into calls. The sums of ``second_stage``
+        get three sixteenths of it. Names of features, and longer ones of labels, do not count.
     leaves : int
         How many of the most probable leaves of an example are looked at. 1 is the paper's one path.
     classifiers : bool

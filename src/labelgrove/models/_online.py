@@ -261,5 +261,8 @@ def learn_run(
         if not isinstance(error, _core.BudgetExceeded):
             raise
         learned.count(examples.counted(begin, begin + engine.examples_seen - seen), 1)
-        raise ModelStateError(str(error)) from None
+        told, sums = str(error), getattr(learned.options, "sums_bytes", 0)
+        if sums:
+            told = f"{sums} bytes of max_bytes are for second_stage, which leaves {told}"
+        raise ModelStateError(told) from None
     learned.count(examples.counted(begin, end), 1)

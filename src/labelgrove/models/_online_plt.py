@@ -87,8 +87,8 @@ class OnlinePLTClassifier(OnlineClassifier, LabelTreeClassifier):
         "500MB"; no bound by default. Where it is reached, the rows of weights are forgotten that
         are worth least, and nodes remember fewer examples; the result is the same for any number
         of threads and any cut into calls. Several trees share it, and what is inherited from a
-        batch model counts, as do 256 bytes for a label and its name. Names of features, longer
-        ones of labels, and the sums of ``second_stage``, do not.
+        batch model counts, as do 256 bytes for a label and its name. The sums of ``second_stage``
+        get three sixteenths of it. Names of features, and longer ones of labels, do not count.
     normalize : bool
         Whether examples are scaled to unit length.
     epochs : int
@@ -316,7 +316,7 @@ class OnlinePLTClassifier(OnlineClassifier, LabelTreeClassifier):
             else:
                 engine = learn_on(options, trained.batch, batch.counts)
             learned = Learned(
-                engine=with_stage(engine, online._new_stage(), batch.engine),
+                engine=with_stage(engine, online._new_stage(), batch.engine, options.sums_bytes),
                 options=options,
                 labels=batch.labels.copy(),
                 features=copy.deepcopy(batch.features),

@@ -15,6 +15,7 @@ from labelgrove._labels import LabelRegistry
 from labelgrove._parameters import choice, flag, integer, real, seed_from, size_from
 from labelgrove.metrics import inverse_propensity
 from labelgrove.models.engine._records import SavedOptions, word_for, words_of
+from labelgrove.tuning._second_stage import SecondStage
 
 LEARNERS = words_of(_core.LearnerKind)
 del LEARNERS["nag"]  # LdSM's alone
@@ -98,6 +99,7 @@ class EngineOptions(SavedOptions):
     ofo_every: int = 1  # of how many examples one tells OFO; 1 where no thresholds are tuned
     n_trees: int = 1
     max_bytes: int = 0  # 0 where there is no bound
+    sums_bytes: int = 0  # of max_bytes in all, what the second stage may take
 
     @classmethod
     def from_parameters(cls, parameters: Mapping[str, Any]) -> Self:
@@ -136,7 +138,7 @@ class EngineOptions(SavedOptions):
             ofo_b=b if tunes else 0.0,
             ofo_every=every if tunes else 1,
             n_trees=integer("n_trees", p["n_trees"], 1, 1000),
-            max_bytes=budget_from(p["max_bytes"]),
+            **budget_from(p),
         )
 
     @classmethod
@@ -151,17 +153,30 @@ class EngineOptions(SavedOptions):
             "thresholds": "ofo" if saved["ofo_b"] else None,
             "ofo_b": saved["ofo_b"] or 1.0,
             "random_state": saved["seed"],
-            "max_bytes": saved["max_bytes"] or None,
+            **budget_of(saved),
         }
 
 
-def budget_from(max_bytes: Any) -> int:
-    """The bytes of ``max_bytes``; 0 where there is no bound."""
-    if max_bytes is None:
-        return 0
-    if isinstance(max_bytes, str):
-        max_bytes = size_from("max_bytes", max_bytes)
-    return integer("max_bytes", max_bytes, LEAST_BUDGET, 2**60)
+def budget_from(parameters: Mapping[str, Any]) -> dict[str, int]:
+    """What ``max_bytes`` leaves to the engine, and to the sums of a second stage that has them.
+
+    Both are 0 where there is no bound.
+    """
+    given = parameters["max_bytes"]
+    if given is None:
+        return {"max_bytes": 0, "sums_bytes": 0}
+    if isinstance(given, str):
+        given = size_from("max_bytes", given)
+    most = integer("max_bytes", given, LEAST_BUDGET, 2**60)
+    stage = SecondStage.of(parameters.get("second_stage"))
+    sums = 0 if stage is None or stage.tail is None else most * 3 // 16
+    return {"max_bytes": most - sums, "sums_bytes": sums}
+
+
+def budget_of(saved: Mapping[str, Any]) -> dict[str, Any]:
+    """The parameters that `budget_from` has read."""
+    most, sums = saved["max_bytes"], saved["sums_bytes"]
+    return {"max_bytes": most + sums or None, "second_stage": "head" if sums else None}
 
 
 SOLVERS = ("dual", "adagrad")

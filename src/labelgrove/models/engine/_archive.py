@@ -196,6 +196,7 @@ def learned_from_file(
                 check_only,
             ),
             arrays,
+            getattr(options, "sums_bytes", 0),
         ),
         options=options,
         labels=labels,
@@ -219,7 +220,8 @@ def _check_labels(learned: AnyLearned) -> None:
         raise ModelFileError(f"unknown kind of targets {learned.kind!r}")
     if learned.n_columns > (len(labels) if learned.kind == "indicator" else 0):
         raise ModelFileError("the header's 'columns' are more than the labels that there are")
-    known, active = learned.engine.labels().astype(np.int64), np.flatnonzero(labels.active)
+    learnt = np.zeros(len(labels), bool)
+    learnt[learned.engine.labels()] = True
     if learned.kind == "indicator":
         names = labels.names
         outside = len(names) > 0 and (
@@ -229,8 +231,7 @@ def _check_labels(learned: AnyLearned) -> None:
         if outside:
             raise ModelFileError("a label of the indicator lies outside its columns")
     # Columns and announced classes have names before an example has them.
-    unlearned = np.setdiff1d(active, known, assume_unique=True)
-    if len(known) + len(unlearned) != len(active) or learned.counts[unlearned].any():
+    if (learnt & ~labels.active).any() or learned.counts[labels.active & ~learnt].any():
         raise ModelFileError("the labels that were learnt and their names do not match")
 
 

@@ -117,7 +117,8 @@ class Start(Generic[MakeT_co]):
     def learned(self, engine: Engine, examples: Examples) -> AnyLearned:
         """The state of a model that learns examples of this kind, before the first."""
         if self.stage is not None and not isinstance(engine, StagedEngine):
-            engine = StagedEngine(engine, self.stage)
+            most = getattr(self.options, "sums_bytes", 0)
+            engine = StagedEngine(engine, self.stage, sums_bytes=most)
         return Learned(
             engine=engine,
             options=self.options,

@@ -46,14 +46,21 @@ class StagedEngine:
         What the examples of every label look like; by default nothing is known.
     met : int
         Examples that were given to learn from.
+    sums_bytes : int
+        What sums may take that begin with nothing; 0 is no bound.
     """
 
     def __init__(
-        self, first: Any, stage: SecondStage, sums: _core.LabelSums | None = None, met: int = 0
+        self,
+        first: Any,
+        stage: SecondStage,
+        sums: _core.LabelSums | None = None,
+        met: int = 0,
+        sums_bytes: int = 0,
     ) -> None:
         self.first = first
         self.stage = stage
-        self.sums = _core.LabelSums(BUDGET) if sums is None else sums
+        self.sums = _core.LabelSums(BUDGET, sums_bytes) if sums is None else sums
         self.met = met
         self.again = False  # whether what is learnt was learnt before, so that it tells nothing
 
@@ -306,7 +313,7 @@ class StagedEngine:
         return {_STAGE: numbers, **sums}
 
     @classmethod
-    def load(cls, first: Any, arrays: Mapping[str, npt.NDArray[Any]]) -> Any:
+    def load(cls, first: Any, arrays: Mapping[str, npt.NDArray[Any]], sums_bytes: int = 0) -> Any:
         """The engine with the second stage that was saved beside it; as it is if there is none.
 
         Raises
@@ -324,7 +331,7 @@ class StagedEngine:
             for name in arrays
             if name.startswith(_PREFIX)
         }
-        sums = _core.LabelSums.load(own)
+        sums = _core.LabelSums.load(own, sums_bytes)
         return cls(first, SecondStage.from_array(numbers[1:]), sums, int(numbers[0]))
 
 
@@ -333,7 +340,7 @@ def first_stage(engine: Any) -> Any:
     return engine.first if isinstance(engine, StagedEngine) else engine
 
 
-def with_stage(engine: Any, stage: SecondStage | None, other: Any) -> Any:
+def with_stage(engine: Any, stage: SecondStage | None, other: Any, sums_bytes: int) -> Any:
     """An engine with a second stage, if there is one, that knows what labels' examples look like.
 
     This it has from another engine of the same labels, if that has a second stage as well.
@@ -341,7 +348,8 @@ def with_stage(engine: Any, stage: SecondStage | None, other: Any) -> Any:
     if stage is None:
         return engine
     known = isinstance(other, StagedEngine)
-    return StagedEngine(engine, stage, _core.LabelSums.load(other.sums.save()) if known else None)
+    sums = _core.LabelSums.load(other.sums.save(), sums_bytes) if known else None
+    return StagedEngine(engine, stage, sums, sums_bytes=sums_bytes)
 
 
 def _one_row(indptr: Pointers, ids: Ids, values: Floats, row: int) -> tuple[Pointers, Ids, Floats]:
