@@ -282,7 +282,8 @@ def test_a_file_tells_which_columns_were_learnt_from(tmp_path: Path) -> None:
     TextClassifier(columns=columns).fit(TEXTS, LABELS).save(path)
     assert labelgrove.load(path).compact().columns == columns
     stored = read_model(path)
-    for table in (["what"], {"text": ["what"]}, stored.header["table"] | {"labels": ["a", "a"]}):
+    sound = stored.header["table"]
+    for table in (["what"], {"text": ["what"]}, sound | {"labels": [1]}, sound | {"text": "what"}):
         write_model(path, stored.header | {"table": table}, stored.arrays)
         with pytest.raises(ModelFileError, match="the header's 'table'"):
             labelgrove.load(path)

@@ -299,12 +299,13 @@ def columns_from(header: Mapping[str, Any]) -> Columns | None:
     table = header.get("table")
     if table is None:
         return None
-    if not isinstance(table, dict) or set(table) != {"text", "labels", "separator"}:
-        raise ModelFileError("the header's 'table' must name columns of text and of labels")
     try:
-        return Columns(tuple(table["text"]), tuple(table["labels"]), table["separator"])
-    except (ParameterError, TypeError) as error:
-        raise ModelFileError(f"the header's 'table': {error}") from None
+        text, labels, separator = (table[name] for name in ("text", "labels", "separator"))
+        if isinstance(text, list) and isinstance(labels, list):
+            return Columns(tuple(text), tuple(labels), separator)
+    except (LookupError, TypeError, ParameterError):
+        pass
+    raise ModelFileError("the header's 'table' must name columns of text and of labels")
 
 
 def _natural(header: Mapping[str, Any], name: str) -> int:
