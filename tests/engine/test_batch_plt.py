@@ -88,8 +88,16 @@ def test_no_threads_no_order_of_tasks_changes_a_byte() -> None:
         for n in (1, 2, 5)
     ]
     assert state(models[0]) == state(models[1]) == state(models[2])
-    other = PLTClassifier(arity=3, max_leaf_size=4, random_state=6).fit(X, Y)
-    assert state(models[0]) != state(other)
+
+
+@pytest.mark.parametrize("tree", ["kmeans", "huffman"])  # its shape is drawn, or examples alone
+def test_another_seed_is_another_model(tree: str) -> None:
+    X, Y = noise(n=300, d=80)
+    a, b = (
+        PLTClassifier(tree=tree, random_state=seed).fit(X, Y)._learned.engine.save(False)
+        for seed in (5, 6)
+    )
+    assert any(not np.array_equal(a[name], b[name]) for name in a)
 
 
 def test_wide_nodes_are_cut_and_put_together_again() -> None:

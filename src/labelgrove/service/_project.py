@@ -306,11 +306,6 @@ class Project:
         for process in list(self._processes):
             process.terminate()
 
-    @property
-    def lag(self) -> int:
-        """Events that the model does not know yet."""
-        return self.log.head - self.learner.sequence
-
     def close(self) -> None:
         """Commit and learn all that waits, and write a snapshot."""
         self.stop_building()
