@@ -171,6 +171,12 @@ def test_every_processor_learns_the_same() -> None:
     assert digest.hexdigest()[:16] == "43ee4ed2c1a67b96"
 
 
+def test_vectors_begin_where_the_seed_says() -> None:
+    clfs = [EmbeddingClassifier(replay=0, random_state=seed) for seed in (5, 6, 5)]
+    a, b, again = (clf.partial_fit(np.eye(3), list("abc")).predict_proba(np.eye(3)) for clf in clfs)
+    assert np.array_equal(a, again) and not np.array_equal(a, b)
+
+
 def test_what_came_early_is_not_forgotten() -> None:
     """Two halves that have nothing in common, one after the other."""
     rng = np.random.default_rng(0)
