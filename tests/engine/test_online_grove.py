@@ -121,6 +121,7 @@ def test_thresholds_are_tuned_by_the_mean(stream: list[Event], policy: str, thre
         ofo_a=1,
         ofo_b=4,
         ofo_every=2,
+        random_state=3,
     )
     engine, twin, book = _core.OnlinePlt(told), Twin(told), LabelBook()
     played(engine, stream, threads)

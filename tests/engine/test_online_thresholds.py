@@ -69,9 +69,15 @@ def one_by_one(given_options: dict[str, Any], events: list[Event]) -> tuple[_cor
     st.sampled_from(LEARNERS),
     st.sampled_from([(5.0, 50.0), (1.0, 2.0), (0.0, 1.0), (3.0, 4.0), (0.01, 100.0)]),
     st.sampled_from([1, 2, 3]),
+    st.integers(0, 3),
 )
 def test_it_predicts_each_example_before_it_learns_it(
-    stream: list[Event], policy: str, learner: str, start: tuple[float, float], every: int
+    stream: list[Event],
+    policy: str,
+    learner: str,
+    start: tuple[float, float],
+    every: int,
+    seed: int,
 ) -> None:
     told = options(
         policy=policy,
@@ -82,6 +88,7 @@ def test_it_predicts_each_example_before_it_learns_it(
         ofo_a=start[0],
         ofo_b=start[1],
         ofo_every=every,
+        random_state=seed,
     )
     engine, book = _core.OnlinePlt(told), LabelBook()
     for are_learnt, run in groupby(stream, lambda event: isinstance(event, Learn)):
