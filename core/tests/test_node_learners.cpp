@@ -86,7 +86,10 @@ TEST("node archive: what nodes know and remember comes back, also for prediction
   const ReplayOptions replay{.replay = 1, .replay_memory = 5};
   NodeLearners learners(learner, replay, kSeed);
   live(learners, 1);
-  const LabelTree tree({{kNone, 0, 1, 1}}, {{kNone, kNone, 0, 1}}, std::vector<std::uint8_t>(4), 2);
+  const std::vector<NodeId> parents{kNone, 0, 1, 1};
+  const std::vector<LabelId> labels{kNone, kNone, 0, 1};
+  const std::vector<std::uint8_t> silent(4);
+  const TreeOutline tree(parents, labels, silent, 2);
   const std::vector<NodeId> nodes{1};
   const std::vector<const RowBlock*> blocks{&learners.block(1)};
   const auto has_theta = [](NodeId) { return true; };
