@@ -28,6 +28,7 @@ TrainingOptions training_options_from(const nb::dict& given) {
   TrainingOptions options;
   options.solver.loss = static_cast<BatchLoss>(nb::cast<std::uint64_t>(given["loss"]));
   options.solver.cost = real("cost");
+  options.solver.plenty = real("plenty");
   options.solver.bias = real("bias");
   options.solver.tolerance = real("tolerance");
   options.solver.max_passes = nb::cast<std::uint32_t>(given["max_passes"]);

@@ -47,6 +47,7 @@ void BatchSolver::solve(const SolverOptions& options, const NodeProblem& problem
                         std::uint64_t stream, const Progress& progress) {
   options_ = options;
   start(problem, children);
+  find_shares(problem, targets, example_costs);
   bool everyone = true;  // whether this pass leaves nobody out: only then may it be the last
   converged_ = false;
   for (std::uint32_t pass = 0; pass < options_.max_passes && !converged_; ++pass) {
@@ -90,6 +91,25 @@ void BatchSolver::start(const NodeProblem& problem, std::span<const std::uint32_
   cost_ = 0.0F;
 }
 
+// A child's examples are counted as they are weighted, so that two that are alike are one of twice the weight.
+void BatchSolver::find_shares(const NodeProblem& problem, const NodeExamples& targets,
+                              std::span<const float> example_costs) {
+  shares_.assign(columns_, 1.0F);
+  if (options_.plenty <= 0.0F) return;
+  std::vector<double> weight(columns_);
+  for (std::size_t i = 0; i < problem.size(); ++i) {
+    const double one = example_costs.empty() ? 1.0 : static_cast<double>(example_costs[targets.examples[i]]);
+    for (std::uint64_t p = targets.ends[i]; p < targets.ends[i + 1]; ++p) {
+      const std::uint32_t column = column_of(targets.positives[p]);
+      if (column != kNone) weight[column] += one;
+    }
+  }
+  const auto plenty = static_cast<double>(options_.plenty);
+  for (std::uint32_t c = 0; c < columns_; ++c) {
+    if (weight[c] > plenty) shares_[c] = static_cast<float>(std::sqrt(plenty / weight[c]));
+  }
+}
+
 void BatchSolver::choose_order(std::uint32_t pass, bool everyone, std::uint64_t stream) {
   order_.clear();
   for (std::uint32_t i = 0; i < turns_.size(); ++i) {
@@ -125,8 +145,10 @@ float BatchSolver::visit(const Features& x, float square, const NodeExamples& ta
 void BatchSolver::set_cost(float cost) {
   if (cost == cost_) return;
   cost_ = cost;
-  std::ranges::fill(costs_, cost);
-  std::ranges::fill(softness_, 0.5F / cost);
+  for (std::uint32_t c = 0; c < columns_; ++c) {
+    costs_[c] = cost * shares_[c];
+    softness_[c] = 0.5F / costs_[c];
+  }
 }
 
 void BatchSolver::set_positives(const NodeExamples& targets, std::size_t i, float cost) {
@@ -135,7 +157,7 @@ void BatchSolver::set_positives(const NodeExamples& targets, std::size_t i, floa
     if (column == kNone) continue;
     targets_[column] = 1.0F;
     if (targets.costs == nullptr) continue;
-    costs_[column] = std::max(cost * targets.costs[p], kLeastCost);
+    costs_[column] = std::max(cost * targets.costs[p], kLeastCost) * shares_[column];
     softness_[column] = 0.5F / costs_[column];
   }
 }
@@ -146,8 +168,8 @@ void BatchSolver::forget_positives(const NodeExamples& targets, std::size_t i) {
     if (column == kNone) continue;
     targets_[column] = -1.0F;
     if (targets.costs == nullptr) continue;
-    costs_[column] = cost_;
-    softness_[column] = 0.5F / cost_;
+    costs_[column] = cost_ * shares_[column];
+    softness_[column] = 0.5F / costs_[column];
   }
 }
 

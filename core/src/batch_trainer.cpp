@@ -14,11 +14,12 @@
 namespace labelgrove {
 namespace {
 
-// Children that are learnt at once: their weights for a feature are two cache lines, or one where examples are many.
-// There it costs nothing, and the nodes near the root, which have few children and most of the examples, can be shared.
+// Children that are learnt at once: their weights for a feature are two cache lines, or one where examples are many and
+// children few, as near the root. There it costs little, and threads can share the node.
 constexpr std::size_t kTile = 32;
 constexpr std::size_t kNarrowTile = 16;
 constexpr std::size_t kManyExamples = 8192;
+constexpr std::size_t kFewChildren = 64;
 constexpr std::uint64_t kTasksPerThread = 4;  // a task is at most this share of a thread's work, if it can be cut
 
 // Some children of a node: those that are learnt from the same renumbered examples, one tile after another.
@@ -254,7 +255,7 @@ class Assembly {
     }
     for (const std::uint32_t i : examples.examples) node.cost += data_.example(i).x.size;
     node.cost *= node.children.size();
-    if (examples.size() >= kManyExamples) node.tile = kNarrowTile;
+    if (examples.size() >= kManyExamples && width_[v] <= kFewChildren) node.tile = kNarrowTile;
     if (competing()) node.tile = node.children.size();
     return node;
   }

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 from sklearn.base import clone
 
@@ -29,7 +29,7 @@ from labelgrove import (
 )
 from labelgrove.data._mapped import Writer, open_arrays, open_dataset
 from labelgrove.distributed import _fit, _plan, _tasks
-from labelgrove.text import HashedText, TextFeatures, _features
+from labelgrove.text import HashedText, TextFeatures, _settings
 from labelgrove.vocabulary import Vocabulary
 
 KINDS: list[dict[str, Any]] = [
@@ -73,7 +73,7 @@ TEXTS: list[TextFeatures] = [
 def test_the_bytes_are_those_of_memory_for_texts(
     tmp_path: Path, text: TextFeatures, memory: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(_features, "_FIRST_DOCUMENTS", 100)
+    monkeypatch.setattr(_settings, "_FIRST_DOCUMENTS", 100)
     dataset = written_texts(tmp_path / "texts", 300)
     model = TextClassifier(PLTClassifier(arity=3, max_leaf_size=4), text)
     expected = in_memory(clone(model), dataset, tmp_path / "memory.lg")
@@ -103,10 +103,15 @@ rows = st.lists(
 )
 
 
-@given(rows=rows, memory=st.sampled_from([1, 5_000, 1 << 30]), arity=st.integers(2, 4))
+@given(
+    rows=rows,
+    memory=st.sampled_from([1, 5_000, 1 << 30]),
+    arity=st.none() | st.integers(2, 4),
+)
+@example(rows=[([0, 1, 2], {})], memory=1, arity=2)
 @settings(max_examples=examples(8), suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_the_bytes_are_those_of_memory_for_any_rows(
-    rows: list[Any], memory: int, arity: int
+    rows: list[Any], memory: int, arity: int | None
 ) -> None:
     with TemporaryDirectory() as name:
         folder = Path(name)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from itertools import pairwise
 from typing import Any
 
@@ -13,6 +14,7 @@ from hypothesis import strategies as st
 
 from contract.kit import checkerboard, noise, state
 from labelgrove import LabelTree, PLTClassifier
+from labelgrove.models import _plt_options
 from naive.batch_plt import BatchPLT
 
 EXACT: dict[str, Any] = {
@@ -50,19 +52,21 @@ def probabilities(clf: PLTClassifier, X: Any) -> dict[int, npt.NDArray[np.float6
     functions=st.sampled_from(
         [("squared_hinge", None), ("log", None), ("squared_hinge", "cubic_hinge")]
     ),
-    C=st.sampled_from([0.3, 1.0, 3.0]),
+    C=st.sampled_from([None, 0.3, 3.0]),
     bias=st.sampled_from([0.0, 1.0, 2.0]),
     weighted=st.booleans(),
 )
 def test_the_engine_is_the_twin(
-    seed: int, functions: tuple[str, str | None], C: float, bias: float, weighted: bool
+    seed: int, functions: tuple[str, str | None], C: float | None, bias: float, weighted: bool
 ) -> None:
     X, Y, tree = small_case(seed)
     weight = np.random.default_rng(seed).uniform(0.5, 2.0, len(X)) if weighted else None
     classes = {0: 3.0, 1: 0.5} if weighted else None
     loss, link = functions
     clf = PLTClassifier(tree=tree, loss=loss, link=link, C=C, bias=bias, **EXACT)
-    clf.set_params(class_weight=classes).fit(X, Y, sample_weight=weight)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(_plt_options, "_PLENTY", 2.0)
+        clf.set_params(class_weight=classes).fit(X, Y, sample_weight=weight)
     twin = BatchPLT(
         tree.parents.tolist(),
         {v: int(name) for v, name in tree.labels.items()},
@@ -70,7 +74,8 @@ def test_the_engine_is_the_twin(
         Y,
         loss=loss,
         link_name=link,
-        C=C,
+        C=C or {"squared_hinge": 1.0, "log": 10.0}[loss],
+        plenty=2.0 if C is None and loss == "squared_hinge" else math.inf,
         bias=bias,
         example_costs=None if weight is None else weight.astype(np.float32).astype(np.float64),
         label_costs=classes,

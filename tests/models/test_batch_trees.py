@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from labelgrove import LabelTree, PLTClassifier
+from labelgrove.models.engine._trees import TreePlan
 from labelgrove.trees import (
     cost_tree,
     interpolated_tree,
@@ -45,3 +46,34 @@ def test_names_of_trees_are_those_of_builders(data: tuple[Any, list[list[str]]])
     ):
         clf = PLTClassifier(tree=tree, interpolation=1.0, random_state=0, **shape).fit(X, labels)
         assert nested(clf.tree_) == nested(expected)
+
+
+@pytest.mark.parametrize(
+    ("labels", "leaf_size", "children"),
+    [
+        (200, 200, 200),  # one node for all
+        (201, 200, 2),
+        (256, 200, 2),
+        (257, 200, 3),
+        (1024, 200, 8),
+        (4096, 200, 32),
+        (10_000, 200, 32),
+        (30, 4, 8),
+        (5, 1, 5),
+        (5, 4, 2),
+    ],
+)
+def test_by_default_a_child_stands_for_128_labels_or_a_leaf_size(
+    labels: int, leaf_size: int, children: int
+) -> None:
+    plan = TreePlan(PLTClassifier(max_leaf_size=leaf_size).get_params(), 0)
+    looks = np.random.default_rng(0).random((labels, 2))
+    tree = plan.one(np.ones(labels, np.int64), looks, None, 0)
+    assert len(tree.children(0)) == children
+
+
+def test_the_tree_by_default_is_that_of_its_arity(data: tuple[Any, list[list[str]]]) -> None:
+    chosen = PLTClassifier(max_leaf_size=4).fit(*data)
+    asked = PLTClassifier(max_leaf_size=4, arity=8).fit(*data)
+    assert chosen.arity is None
+    assert chosen.tree_ == asked.tree_

@@ -6,6 +6,7 @@ by the parents of its nodes, the root first, and the labels of its leaves.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 
 import numpy as np
@@ -75,6 +76,7 @@ class BatchPLT:
         loss: str = "squared_hinge",
         link_name: str | None = None,
         C: float = 1.0,
+        plenty: float = math.inf,
         bias: float = 1.0,
         example_costs: Array | None = None,
         label_costs: Mapping[int, float] | None = None,
@@ -93,11 +95,13 @@ class BatchPLT:
                 for i in reached
             ]
             costs = C * example_costs[reached] * np.array(dearest)
+            n = float(example_costs[reached][y > 0].sum())
+            share = math.sqrt(plenty / n) if n > plenty else 1.0  # of C
             if len(set(y.tolist())) < 2:
                 m = constant_margin(loss, float(costs.sum()), bias) * (y[0] if len(y) else -1.0)
                 self.weights.append(np.append(np.zeros(X.shape[1]), m / (bias or 1.0)))
             else:
-                self.weights.append(solve(loss, rows[reached], y, costs))
+                self.weights.append(solve(loss, rows[reached], y, share * costs))
 
     def _labels_below(self, v: int) -> set[int]:
         if v in self.label_of:

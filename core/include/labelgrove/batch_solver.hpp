@@ -2,6 +2,8 @@
 //
 //   min over w:  1/2 |w|^2 + sum_i C_i loss(w; x_i, y_i)
 //
+// where C_i is C times what the example costs, and less for a child that very many examples have: see `plenty`.
+//
 // by stochastic dual coordinate ascent (Hsieh et al. 2008; Shalev-Shwartz & Zhang 2013): it keeps w = sum_i y_i a_i
 // x_i and goes through the examples, moving the dual variables a_i of one example, one for each sibling, at a time.
 // One walk over an example's features serves all siblings.
@@ -28,6 +30,7 @@ enum class BatchLoss : std::uint8_t {
 struct SolverOptions {
   BatchLoss loss = BatchLoss::squared_hinge;
   float cost = 1.0F;       // C
+  float plenty = 0.0F;     // where more examples, n, have a child, C is C sqrt(plenty / n); 0: never; not softmax
   float bias = 1.0F;       // the value of the constant feature; 0 for none
   float tolerance = 0.1F;  // how far a dual variable's derivative, over C for log and softmax, may be from optimal
   std::uint32_t max_passes = 20;
@@ -68,6 +71,7 @@ class BatchSolver {
   void prefetch(const NodeProblem& problem, const NodeExamples& targets, std::size_t i) const;
   float visit(const Features& x, float square, const NodeExamples& targets, std::size_t i, float cost);
   std::uint32_t column_of(std::uint32_t child) const { return child < column_of_.size() ? column_of_[child] : kNone; }
+  void find_shares(const NodeProblem& problem, const NodeExamples& targets, std::span<const float> example_costs);
   void set_cost(float cost);
   void set_positives(const NodeExamples& targets, std::size_t i, float cost);
   void forget_positives(const NodeExamples& targets, std::size_t i);
@@ -83,6 +87,7 @@ class BatchSolver {
   std::vector<std::uint32_t> column_of_;  // by child; kNone for those that are not learnt now
   std::vector<float> weights_;            // (rows of the node's table, stride)
   RoomVector<float> duals_;               // (examples, stride): a_i; with softmax y_i a_i
+  std::vector<float> shares_;             // by column, of C
   std::vector<Turn> turns_;               // by example
   std::vector<std::uint32_t> order_;
   // Of the example visited, by column; between visits those of an example without positives stand there.

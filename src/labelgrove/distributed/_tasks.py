@@ -353,7 +353,7 @@ def _room(job: Job, n_bytes: int) -> npt.NDArray[np.uint8]:
 
 
 def _array(room: Callable[[int], npt.NDArray[np.uint8]], size: int, dtype: Any) -> Any:
-    return room(max(1, size * np.dtype(dtype).itemsize)).view(dtype)[:size]
+    return room(max(1, size) * np.dtype(dtype).itemsize).view(dtype)[:size]
 
 
 # --- results of many tasks as one ----------------------------------------------------------------

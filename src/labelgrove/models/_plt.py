@@ -54,8 +54,9 @@ class PLTClassifier(BatchClassifier, LabelTreeClassifier):
         ``"complete"``, ``"random"``: complete, in order of arrival or at random;
         ``"flat"``: all labels below the root, which is one-versus-rest.
         Or a tree of your own, which must have every label of the data.
-    arity : int
-        Children of an inner node.
+    arity : int, optional
+        Children of an inner node; by default one for every 128 labels of the data, or for every
+        ``max_leaf_size`` if that is less, but from 2 to 32. Huffman's trees have 32.
     max_leaf_size : int
         Labels that hang together on one node, at most; not for the trees of Huffman and of least
         cost.
@@ -78,8 +79,8 @@ class PLTClassifier(BatchClassifier, LabelTreeClassifier):
         Dual coordinate ascent up to ``tol``; or ``max_iter`` passes of AdaGrad, which is IPLT
         (Jasinska-Kobus et al. 2021, Algorithm 1).
     C : float, optional
-        Weight of the loss against the regulariser ½|w|²: 1 by default for the squared hinge and 10
-        for the logistic loss.
+        Weight of the loss against the regulariser ½|w|². By default 10 for the logistic loss, and
+        for the squared hinge 1, or √(400/n) for a node or label that n > 400 examples have.
     bias : float
         Value of the constant feature; 0 for none.
     tol : float, optional
@@ -144,7 +145,7 @@ class PLTClassifier(BatchClassifier, LabelTreeClassifier):
         self,
         *,
         tree: str | LabelTree = "kmeans",
-        arity: int = 32,
+        arity: int | None = None,
         max_leaf_size: int = 200,
         interpolation: float = 1.0,
         n_trees: int = 1,

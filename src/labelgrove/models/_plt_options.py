@@ -187,6 +187,7 @@ _SOFTMAX_LOSS = _core.BatchLoss.softmax.value
 
 # What measured best: docs/decisions/batch-solver.md.
 _COSTS = {"squared_hinge": 1.0, "log": 10.0, "softmax": 10.0}
+_PLENTY = 400.0  # of the squared hinge alone
 _TOLERANCES = {"squared_hinge": 0.3, "log": 0.05, "softmax": 0.05}
 _PASSES = {"dual": 20, "adagrad": 3}
 _LARGEST = 1e6
@@ -210,6 +211,7 @@ class BatchOptions(SavedOptions):
     normalize: bool
     seed: int
     online: EngineOptions | None = None
+    plenty: float = 0.0  # examples of a child from which on C falls; 0 where it is the same for all
 
     @classmethod
     def from_parameters(cls, parameters: Mapping[str, Any]) -> Self:
@@ -236,6 +238,7 @@ class BatchOptions(SavedOptions):
                 f"link={p['link']!r}"
             )
         problem = "softmax" if competing else loss
+        falls = p["C"] is None and problem == "squared_hinge" and solver == "dual"
         if p["C"] is None:
             p["C"] = _COSTS[problem]
         if p["tol"] is None:
@@ -254,6 +257,7 @@ class BatchOptions(SavedOptions):
             normalize=flag("normalize", p["normalize"]),
             seed=seed_from(p["random_state"]),
             online=p.get("online"),
+            plenty=real({"plenty": _PLENTY if falls else 0.0, **p}, "plenty", 0.0, _LARGEST),
         )
 
     @classmethod
@@ -265,6 +269,7 @@ class BatchOptions(SavedOptions):
             "loss": "log" if competing else word_for(saved["loss"], LOSSES),
             "link": word if word in ("softmax", "cubic_hinge") else None,
             "C": saved["cost"],
+            "plenty": saved["plenty"],
             "bias": saved["bias"],
             "tol": saved["tolerance"],
             "max_iter": saved["max_passes"],

@@ -31,6 +31,9 @@ _EMBEDDED = ("kmeans", "interpolated", "cost")
 _SEEDED = (*_EMBEDDED, "random")
 _TREE_STREAM = 8  # of the core's random choices: see its hash.hpp
 
+# What arity=None stands for: docs/decisions/tree-shape.md.
+_LABELS_A_CHILD, _MOST_CHILDREN = 128, 32
+
 
 def engine_tree(tree: LabelTree) -> tuple[npt.NDArray[Any], npt.NDArray[Any], list[Any]]:
     """Parents and labels as the core numbers them (a node above the root), and label names.
@@ -100,7 +103,8 @@ class TreePlan:
         self.given = parameters["tree"] if isinstance(parameters["tree"], LabelTree) else None
         self._kind = "" if self.given is not None else choice(parameters, "tree", TREES)
         self.n_trees = integer("n_trees", parameters["n_trees"], 1, 1000)
-        self._arity = integer("arity", parameters["arity"], 2)
+        arity = parameters["arity"]
+        self._arity = None if arity is None else integer("arity", arity, 2)
         self._leaf_size = integer("max_leaf_size", parameters["max_leaf_size"], 1)
         self._interpolation = real(parameters, "interpolation", 0.0, 2.0)
         self._n_jobs = parameters["n_jobs"]
@@ -164,7 +168,8 @@ class TreePlan:
             return LabelTree([-1], [])
         counts, seed = counts[labels], tree_seeds(self._seed, self.n_trees)[number]
         common = {"labels": labels, "random_state": seed, "n_jobs": self._n_jobs}
-        clustering = {**common, "arity": self._arity, "max_leaf_size": self._leaf_size}
+        arity = self._arity or usual_arity(len(labels), self._leaf_size)
+        clustering = {**common, "arity": arity, "max_leaf_size": self._leaf_size}
         match self._kind:
             case "kmeans":
                 return kmeans_tree(embeddings, **clustering)
@@ -174,19 +179,24 @@ class TreePlan:
             case "cost":
                 return cost_tree(embeddings, indicator, **common)
             case "huffman":
-                return huffman_tree(counts, labels, arity=self._arity)
+                return huffman_tree(counts, labels, arity=self._arity or _MOST_CHILDREN)
             case "fano":
-                return fano_tree(counts, labels, arity=self._arity, max_leaves=self._leaf_size)
+                return fano_tree(counts, labels, arity=arity, max_leaves=self._leaf_size)
             case "flat":
                 return complete_tree(labels, arity=max(2, len(labels)))
             case _:
                 return complete_tree(
                     labels,
-                    arity=self._arity,
+                    arity=arity,
                     max_leaves=self._leaf_size,
                     shuffle=self._kind == "random",
                     random_state=seed,
                 )
+
+
+def usual_arity(n_labels: int, leaf_size: int) -> int:
+    """Give the children of a node where the user leaves it open, for so many labels in all."""
+    return min(max(-(-n_labels // min(leaf_size, _LABELS_A_CHILD)), 2), _MOST_CHILDREN)
 
 
 def tree_seeds(seed: int, n_trees: int) -> list[int]:
