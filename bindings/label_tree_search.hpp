@@ -19,11 +19,12 @@
 
 namespace labelgrove::bindings {
 
-// How many rows search a tree together: enough to share the weights that they read, few enough for what each has found
-// so far to stay in the cache.
-inline constexpr std::size_t kRowsTogether = 256;
+// How many rows search together: enough to share the weights that they read, few enough for what each has found so far to
+// stay in the cache. In several trees that is more.
+inline constexpr std::size_t kRowsOfTree = 256;
+inline constexpr std::size_t kRowsOfGrove = 16;
 
-// How an engine searches: one tree for many rows together, several trees row by row.
+// How an engine searches: for many rows together.
 template <typename Engine>
 class Searching {
  public:
@@ -47,15 +48,10 @@ class Searching {
   // Calls take(row, stats, found) for every row.
   template <typename Take>
   void run(const Rows& rows, const Query& query, unsigned threads, Take&& take) const {
-    if (views_.size() == 1) {
-      together(rows, query, threads, take);
-      return;
-    }
-    const auto make = [&] { return GroveSearcher(views_, *scope_); };
-    const auto find = [&](GroveSearcher& searcher, const Features& x, std::vector<Scored>& found) {
-      searcher.find(query, x, found);
-    };
-    find_for_rows(rows, normalize_, threads, make, find, take);
+    const auto one = [&] { return Searcher(views_[0].tree(), views_[0].blocks(), scope_->of_tree(0)); };
+    const auto several = [&] { return GroveSearcher(views_, *scope_); };
+    if (views_.size() == 1) together(rows, query, threads, kRowsOfTree, one, take);
+    else together(rows, query, threads, kRowsOfGrove, several, take);
   }
 
  private:
@@ -64,11 +60,11 @@ class Searching {
     return GroveScope(views, view(nb::cast<In<LabelId>>(allowed)));
   }
 
-  template <typename Take>
-  void together(const Rows& rows, const Query& query, unsigned threads, Take&& take) const {
-    const std::size_t size = std::clamp<std::size_t>(rows.size() / std::max(threads, 1U), 1, kRowsTogether);
-    const auto make = [&] { return Searcher(views_[0].tree(), views_[0].blocks(), scope_->of_tree(0)); };
-    parallel_for((rows.size() + size - 1) / size, threads, make, [&](Searcher& searcher, std::size_t task) {
+  template <typename Make, typename Take>
+  void together(const Rows& rows, const Query& query, unsigned threads, std::size_t most, Make&& make,
+                Take&& take) const {
+    const std::size_t size = std::clamp<std::size_t>(rows.size() / std::max(threads, 1U), 1, most);
+    parallel_for((rows.size() + size - 1) / size, threads, make, [&](auto& searcher, std::size_t task) {
       const std::size_t first = task * size;
       const std::size_t n = std::min(size, rows.size() - first);
       std::vector<TakenRow> taken(n);

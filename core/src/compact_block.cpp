@@ -32,15 +32,34 @@ void for_each_row(const CompactRows& block, Take&& take) {
 }  // namespace
 
 void CompactBlock::predict(const Features& x, Workspace& work, float* probabilities) const {
-  const CompactKernels& kernel = compact_kernels();
-  const std::size_t columns = rows_.columns;
+  locate(x, work);
+  predict_located(x, work, probabilities);
+}
+
+void CompactBlock::prefetch(const Features& x) const {
+  const auto homes = std::max(rows_.pairs, kPlacesBehind) - kPlacesBehind;
+  for (std::uint32_t j = 0; j < x.size; ++j) {
+    const FeatureId feature = x.ids[j];
+    std::uint32_t at = 0;
+    if (rows_.multiplier == kBitmap) at = std::min(feature / 32, rows_.pairs);
+    else if (rows_.multiplier != kSortedList) at = home_of(hash_of(feature, rows_.multiplier), homes);
+    __builtin_prefetch(rows_.index + at);
+  }
+}
+
+void CompactBlock::locate(const Features& x, Workspace& work) const {
   work.compact_rows.resize(std::max<std::size_t>(work.compact_rows.size(), x.size));
   work.values.resize(std::max<std::size_t>(work.values.size(), x.size));
+  work.located = compact_kernels().locate(rows_, x, work.compact_rows.data(), work.values.data());
+}
+
+void CompactBlock::predict_located(const Features&, Workspace& work, float* probabilities) const {
+  const std::size_t columns = rows_.columns;
   work.margins.resize(std::max(work.margins.size(), columns));
   work.sums.resize(std::max(work.sums.size(), sums_size(columns)));
   float* margins = work.margins.data();
-  const std::size_t found = kernel.locate(rows_, x, work.compact_rows.data(), work.values.data());
-  work.bytes += kernel.margins(rows_, work.compact_rows.data(), work.values.data(), found, work.sums.data(), margins);
+  work.bytes += compact_kernels().margins(rows_, work.compact_rows.data(), work.values.data(), work.located,
+                                          work.sums.data(), margins);
   for (std::size_t c = 0; c < columns; ++c) margins[c] *= scale_;
   apply_link(link_, margins, rows_.columns, probabilities);
 }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <cmath>
 #include <functional>
 #include <limits>
 #include <utility>
@@ -65,178 +66,99 @@ bool GroveScope::fits(std::span<const TreeView> trees) const {
                             [](const Scope& scope, const TreeView& one) { return scope.fits(one.tree()); });
 }
 
-GroveSearcher::GroveSearcher(std::span<const TreeView> trees, const GroveScope& scope)
-    : trees_(trees), scope_(scope), fronts_(trees.size()), descents_(trees.size()) {}
+// --- the rules -------------------------------------------------------------------------------------------------------
 
-void GroveSearcher::start(const Query& query, const Features& x) {
+GroveSearch::GroveSearch(std::span<const TreeView> trees, const GroveScope& scope)
+    : trees_(trees), scope_(&scope), fronts_(trees.size()), descents_(trees.size()) {}
+
+void GroveSearch::start(const Query& query) {
   query_ = query;
-  x_ = x;
   stats_ = {};
+  found_.clear();
   best_.clear();
   named_.clear();
+  looked_up_ = kNone;
   for (std::size_t t = 0; t < trees_.size(); ++t) {
-    fronts_[t].queue.clear();
-    fronts_[t].n_open = 0;
-    fronts_[t].opened.clear();
-    if (scope_.of_tree(t).open(kAboveRoot)) fronts_[t].queue.push_back({1.0F, kAboveRoot, 0, kNone});
+    Front& front = fronts_[t];
+    front.queue.clear();
+    front.places.clear();
+    front.products.clear();
+    if (scope_->of_tree(t).open(kAboveRoot)) front.queue.push_back({1.0F, kNone, 0});
+  }
+  beams_.clear();
+  beam_ = 0;
+  reached_.clear();
+  for (std::size_t t = 0; t < trees_.size() && query.kind == Query::Kind::beam; ++t) {
+    beams_.emplace_back(tree(t), scope_->of_tree(t));
+    beams_.back().start({Query::Kind::beam, std::numeric_limits<std::size_t>::max(), query.width});
   }
 }
 
-void GroveSearcher::find(const Query& query, const Features& x, std::vector<Scored>& found) {
-  switch (query.kind) {
-    case Query::Kind::top_k:
-      return top_k(x, query.k, found);
-    case Query::Kind::above_threshold:
-      return above_threshold(x, found);
-    case Query::Kind::beam:
-      return beam(x, query.k, query.width, found);
+Opening GroveSearch::next() {
+  for (;;) {
+    opened_ = {};
+    if (looked_up_ != kNone) opened_ = look_further();
+    else if (query_.kind == Query::Kind::beam && (beam_ < beams_.size() || !reached_.empty()))
+      opened_ = next_of_beams();
+    else if (query_.kind != Query::Kind::beam && more()) opened_ = advance();
+    else break;
+    if (opened_.node != kNone) return opened_;
   }
+  std::ranges::sort(found_, better);
+  if (query_.kind != Query::Kind::above_threshold && found_.size() > query_.k) found_.resize(query_.k);
+  return {};
 }
 
-void GroveSearcher::top_k(const Features& x, std::size_t k, std::vector<Scored>& found) {
-  found.clear();
-  start({Query::Kind::top_k, k}, x);
-  Scored next{};
-  for (float most = bound(); most >= 0.0F && k > 0; most = bound()) {
-    if (best_.size() == k && best_.front() > most) break;
-    if (!advance(next)) continue;
-    found.push_back(next);
-    best_.push_back(next.probability);
-    std::ranges::push_heap(best_, std::greater<>());
-    if (best_.size() <= k) continue;
-    std::ranges::pop_heap(best_, std::greater<>());
-    best_.pop_back();
-  }
-  std::ranges::sort(found, better);
-  if (found.size() > k) found.resize(k);
-}
-
-void GroveSearcher::above_threshold(const Features& x, std::vector<Scored>& found) {
-  found.clear();
-  start({Query::Kind::above_threshold}, x);
-  Scored next{};
-  for (float most = bound(); most >= 0.0F && most >= scope_.lowest_threshold(); most = bound()) {
-    if (advance(next)) found.push_back(next);
-  }
-  std::ranges::sort(found, better);
-}
-
-void GroveSearcher::beam(const Features& x, std::size_t k, std::size_t width, std::vector<Scored>& found) {
-  found.clear();
-  start({Query::Kind::beam, k, width}, x);
-  std::vector<Scored> reached;
-  SearchStats beams;
-  for (std::size_t t = 0; t < trees_.size(); ++t) {
-    Searcher searcher(trees_[t].tree(), trees_[t].blocks(), scope_.of_tree(t));
-    searcher.beam(x, std::numeric_limits<std::size_t>::max(), width, reached);
-    beams.classifiers += searcher.stats().classifiers;
-    beams.depth = std::max(beams.depth, searcher.stats().depth);
-    beams.blocks += searcher.stats().blocks;
-    beams.bytes += searcher.stats().bytes;
-    for (const Scored& one : reached) {
-      if (named_.find(one.label) != kNone) continue;
-      named_.add(one.label);
-      found.push_back({one.label, mean(one.label)});
-    }
-  }
-  stats_.classifiers += beams.classifiers;
-  stats_.blocks += beams.blocks;
-  stats_.bytes += beams.bytes;
-  stats_.depth = std::max(stats_.depth, beams.depth);
-  std::ranges::sort(found, better);
-  if (found.size() > k) found.resize(k);
-}
-
-float GroveSearcher::bound() const {
-  float sum = 0.0F;
-  for (const Front& front : fronts_) {
-    if (front.queue.empty()) return -1.0F;  // every label has been handed out
-    sum += front.queue.front().probability;
-  }
-  return sum / static_cast<float>(fronts_.size());
-}
-
-bool GroveSearcher::advance(Scored& next) {
-  const auto front = std::ranges::max_element(fronts_, [](const Front& a, const Front& b) {
-    return a.queue.front().probability < b.queue.front().probability;
-  });
-  const auto t = static_cast<std::size_t>(front - fronts_.begin());
-  const LabelTree& tree = trees_[t].tree();
-  std::ranges::pop_heap(front->queue, std::less<>());
-  const Item top = front->queue.back();
-  front->queue.pop_back();
-  if (top.siblings != kNone) queue_next(t, top.siblings);
-  if (!tree[top.node].is_leaf()) {
-    expand(t, top);
-    return false;
-  }
-  const LabelId label = tree[top.node].label;
-  if (named_.find(label) != kNone) return false;
-  named_.add(label);
-  next = {label, mean(label)};
-  return next.probability >= 0.0F;
-}
-
-void GroveSearcher::expand(std::size_t t, const Item& item) {
+void GroveSearch::take(const float* probabilities, std::uint64_t bytes) {
+  const auto [t, v] = opened_;
   Front& front = fronts_[t];
-  const std::vector<float>& probabilities = open(t, item.node);
-  const std::uint32_t depth = item.node == kAboveRoot ? 0 : item.depth + 1;
-  stats_.depth = std::max(stats_.depth, depth);
-  if (front.n_open == front.siblings.size()) front.siblings.emplace_back();
-  front.siblings[front.n_open].start(item.node, depth, item.probability, probabilities);
-  queue_next(t, front.n_open++);
-}
-
-void GroveSearcher::queue_next(std::size_t t, std::uint32_t siblings) {
-  Front& front = fronts_[t];
-  Siblings& from = front.siblings[siblings];
-  const float others = bound_of_others(t);
-  const float shares = kRounded * static_cast<float>(fronts_.size());
-  const auto unwanted = [&](float probability, NodeId v) { return probability + others < shares * wanted(t, v); };
-  while (!from.empty()) {
-    const auto [probability, slot] = from.take();
-    if (unwanted(probability, from.parent())) return from.clear();  // nor are those that are less probable
-    const NodeId child = trees_[t].tree()[from.parent()].children[slot];
-    if (unwanted(probability, child) || !scope_.of_tree(t).open(child)) continue;
-    front.queue.push_back({probability, child, from.depth(), siblings});
-    std::ranges::push_heap(front.queue, std::less<>());
+  const TreeNode& node = tree(t)[v];
+  float above = 1.0F;
+  std::uint32_t depth = 0;
+  if (v != kAboveRoot) {
+    const std::uint32_t parent = front.places.find(node.parent);
+    above = product(t, parent, v);
+    depth = front.open[parent].depth + 1;
+  }
+  const std::uint32_t place = front.places.add(v);
+  if (place == front.open.size()) front.open.emplace_back();
+  Open& open = front.open[place];
+  open.node = v;
+  open.children = node.children.data();
+  open.depth = depth;
+  open.begin = static_cast<std::uint32_t>(front.products.size());
+  open.size = static_cast<std::uint32_t>(node.children.size());
+  open.taken = 0;
+  open.done = false;
+  front.products.resize(open.begin + node.children.size());
+  for (std::size_t i = 0; i < node.children.size(); ++i) {
+    front.products[open.begin + i] = std::max(0.0F, above * probabilities[i]);  // NaN counts as 0
+  }
+  stats_.classifiers += static_cast<std::uint32_t>(node.children.size());
+  stats_.blocks += 1;
+  stats_.bytes += bytes;
+  if (looked_up_ != kNone) {
+    Descent& descent = descents_[t];
+    descent.left.pop_back();
+    descent.product = product(t, place, descent.left.back());
     return;
   }
+  stats_.depth = std::max(stats_.depth, depth);
+  if (query_.kind == Query::Kind::beam) beams_[beam_].take(probabilities, bytes);
+  else queue_next(t, place);
 }
 
-// Floats from 0 on are ordered as their bits are.
-void GroveSearcher::Siblings::start(NodeId parent, std::uint32_t depth, float probability,
-                                    std::span<const float> of_children) {
-  parent_ = parent;
-  depth_ = depth;
-  taken_ = 0;
-  left_.resize(of_children.size());
-  for (std::size_t i = 0; i < of_children.size(); ++i) {
-    const float product = std::max(0.0F, probability * of_children[i]);  // NaN counts as 0
-    left_[i] = std::uint64_t{std::bit_cast<std::uint32_t>(product)} << 32 | (kNone - i);
-  }
+// The sign only says that it was taken.
+float GroveSearch::product(std::size_t t, std::uint32_t place, NodeId child) const {
+  return std::fabs(fronts_[t].products[fronts_[t].open[place].begin + tree(t)[child].slot]);
 }
 
-std::pair<float, std::uint32_t> GroveSearcher::Siblings::take() {
-  if (taken_++ < kScans) {
-    std::uint64_t best = 0;
-    for (const std::uint64_t one : left_) best = std::max(best, one);
-    std::swap(*std::ranges::find(left_, best), left_.back());
-  } else {
-    if (taken_ == kScans + 1) std::ranges::make_heap(left_);
-    std::ranges::pop_heap(left_);
-  }
-  const std::uint64_t best = left_.back();
-  left_.pop_back();
-  return {std::bit_cast<float>(static_cast<std::uint32_t>(best >> 32)), kNone - static_cast<std::uint32_t>(best)};
-}
-
-float GroveSearcher::wanted(std::size_t t, NodeId v) const {
-  if (query_.kind == Query::Kind::above_threshold) return scope_.of_tree(t).threshold(v);
+float GroveSearch::wanted(std::size_t t, NodeId v) const {
+  if (query_.kind == Query::Kind::above_threshold) return scope_->of_tree(t).threshold(v);
   return query_.kind == Query::Kind::top_k && best_.size() == query_.k ? best_.front() : 0.0F;
 }
 
-float GroveSearcher::bound_of_others(std::size_t t) const {
+float GroveSearch::bound_of_others(std::size_t t) const {
   float sum = 0.0F;
   for (std::size_t other = 0; other < fronts_.size(); ++other) {
     if (other != t) sum += fronts_[other].queue.front().probability;
@@ -244,64 +166,159 @@ float GroveSearcher::bound_of_others(std::size_t t) const {
   return sum;
 }
 
-float GroveSearcher::mean(LabelId label) {
-  for (std::size_t t = 0; t < trees_.size(); ++t) {
-    const LabelTree& tree = trees_[t].tree();
-    descents_[t].left.clear();
-    descents_[t].product = 1.0F;
-    for (NodeId v = tree.leaf_of(label); v != kAboveRoot; v = tree[v].parent) descents_[t].left.push_back(v);
-    descend(t, false);
-  }
-  const float least = query_.kind == Query::Kind::beam ? 0.0F : wanted(0, trees_[0].tree().leaf_of(label));
-  for (;;) {
-    const float most = mean_so_far();
-    if (most < least) return -1.0F;
-    // The tree that leaves most open.
-    std::size_t next = trees_.size();
-    for (std::size_t t = 0; t < trees_.size(); ++t) {
-      if (!descents_[t].left.empty() && (next == trees_.size() || descents_[t].product > descents_[next].product))
-        next = t;
-    }
-    if (next == trees_.size()) return most;
-    descend(next, true);
-  }
-}
-
-float GroveSearcher::mean_so_far() const {
+bool GroveSearch::more() const {
   float sum = 0.0F;
-  for (const Descent& descent : descents_) sum += descent.product;
-  return sum / static_cast<float>(descents_.size());
+  for (const Front& front : fronts_) {
+    if (front.queue.empty()) return false;  // every label has been handed out
+    sum += front.queue.front().probability;
+  }
+  const float most = sum / static_cast<float>(fronts_.size());
+  if (query_.kind == Query::Kind::above_threshold) return most >= scope_->lowest_threshold();
+  return query_.k > 0 && !(best_.size() == query_.k && best_.front() > most);
 }
 
-// The product along the path, multiplied from the root down as the search does, so that both round alike.
-void GroveSearcher::descend(std::size_t t, bool further) {
-  const LabelTree& tree = trees_[t].tree();
-  Descent& descent = descents_[t];
-  for (; !descent.left.empty(); descent.left.pop_back()) {
-    const TreeNode& node = tree[descent.left.back()];
-    if (fronts_[t].opened.find(node.parent) == kNone) {
-      if (!further) return;
-      further = false;
+Opening GroveSearch::advance() {
+  const auto front = std::ranges::max_element(fronts_, [](const Front& a, const Front& b) {
+    return a.queue.front().probability < b.queue.front().probability;
+  });
+  const auto t = static_cast<std::size_t>(front - fronts_.begin());
+  std::ranges::pop_heap(front->queue, std::less<>());
+  const Item top = front->queue.back();
+  front->queue.pop_back();
+  NodeId v = kAboveRoot;
+  if (top.place != kNone) {
+    v = front->open[top.place].children[top.slot];
+    queue_next(t, top.place);
+    if (unwanted(t, top.probability, v) || !scope_->of_tree(t).open(v)) return {};
+  }
+  const TreeNode& node = tree(t)[v];
+  if (node.is_leaf()) {
+    look_up(node.label);
+    return {};
+  }
+  const std::uint32_t place = front->places.find(v);
+  if (place == kNone) return {static_cast<std::uint32_t>(t), v};
+  stats_.depth = std::max(stats_.depth, front->open[place].depth);
+  queue_next(t, place);
+  return {};
+}
+
+bool GroveSearch::unwanted(std::size_t t, float probability, NodeId v) const {
+  const float shares = kRounded * static_cast<float>(fronts_.size());
+  return probability + bound_of_others(t) < shares * wanted(t, v);
+}
+
+void GroveSearch::queue_next(std::size_t t, std::uint32_t place) {
+  Front& front = fronts_[t];
+  Open& from = front.open[place];
+  if (from.done) return;
+  const auto [probability, slot] = take_best(front, from);
+  from.done = probability < 0.0F || unwanted(t, probability, from.node);  // nor are those that are less probable
+  if (from.done) return;
+  __builtin_prefetch(from.children + slot);
+  front.queue.push_back({probability, place, slot});
+  std::ranges::push_heap(front.queue, std::less<>());
+}
+
+// Floats from 0 on are ordered as their bits are, and those below 0 come before them, as signed integers.
+std::pair<float, std::uint32_t> GroveSearch::take_best(Front& front, Open& from) {
+  const std::span products = std::span(front.products).subspan(from.begin, from.size);
+  const auto bits = [&](std::size_t i) { return std::bit_cast<std::int32_t>(products[i]); };
+  std::uint32_t slot = 0;
+  if (from.taken++ < kScans) {
+    std::int32_t best = bits(0);
+    for (std::size_t i = 1; i < products.size(); ++i) best = std::max(best, bits(i));
+    while (bits(slot) != best) ++slot;
+  } else {
+    if (from.taken == kScans + 1) {
+      from.left.clear();
+      for (std::uint32_t i = 0; i < from.size; ++i) {
+        if (bits(i) >= 0) from.left.push_back(static_cast<std::uint64_t>(bits(i)) << 32 | (kNone - i));
+      }
+      std::ranges::make_heap(from.left);
     }
-    descent.product *= open(t, node.parent)[node.slot];
-    if (!(descent.product >= 0.0F)) descent.product = 0.0F;  // NaN counts as 0
+    if (from.left.empty()) return {-1.0F, 0};
+    std::ranges::pop_heap(from.left);
+    slot = kNone - static_cast<std::uint32_t>(from.left.back());
+    from.left.pop_back();
+  }
+  const float best = products[slot];
+  products[slot] = std::copysign(best, -1.0F);
+  return {std::signbit(best) ? -1.0F : best, slot};
+}
+
+Opening GroveSearch::next_of_beams() {
+  for (; beam_ < beams_.size(); ++beam_) {
+    const NodeId v = beams_[beam_].next().node;
+    if (v != kNone) return {static_cast<std::uint32_t>(beam_), v};
+    for (const Scored& one : beams_[beam_].found()) reached_.push_back(one.label);
+  }
+  if (reached_.empty()) return {};
+  const LabelId label = reached_.back();
+  reached_.pop_back();
+  look_up(label);
+  return {};
+}
+
+// The products along the path are multiplied from the root down, as a single tree's search does, so that both round alike.
+void GroveSearch::look_up(LabelId label) {
+  if (named_.find(label) != kNone) return;
+  named_.add(label);
+  looked_up_ = label;
+  for (std::size_t t = 0; t < trees_.size(); ++t) {
+    Descent& descent = descents_[t];
+    descent.left.assign(1, tree(t).leaf_of(label));
+    descent.product = 1.0F;
+    while (descent.left.back() != kAboveRoot) {
+      const NodeId v = descent.left.back();
+      const std::uint32_t place = fronts_[t].places.find(tree(t)[v].parent);
+      if (place != kNone) {
+        descent.product = product(t, place, v);
+        break;
+      }
+      descent.left.push_back(tree(t)[v].parent);
+    }
   }
 }
 
-const std::vector<float>& GroveSearcher::open(std::size_t t, NodeId v) {
-  Front& front = fronts_[t];
-  if (const std::uint32_t place = front.opened.find(v); place != kNone) return front.probabilities[place];
-  const std::uint32_t place = front.opened.add(v);
-  if (place == front.probabilities.size()) front.probabilities.emplace_back();
-  std::vector<float>& probabilities = front.probabilities[place];
-  const NodeBlock& block = *trees_[t].blocks()[v];
-  probabilities.resize(block.children());
-  const std::uint64_t before = work_.bytes;
-  block.predict(x_, work_, probabilities.data());
-  stats_.classifiers += block.children();
-  stats_.blocks += 1;
-  stats_.bytes += work_.bytes - before;
-  return probabilities;
+Opening GroveSearch::look_further() {
+  float sum = 0.0F;
+  std::size_t next = trees_.size();  // the tree that leaves most open
+  for (std::size_t t = 0; t < trees_.size(); ++t) {
+    sum += descents_[t].product;
+    const bool open = descents_[t].left.size() > 1;
+    if (open && (next == trees_.size() || descents_[t].product > descents_[next].product)) next = t;
+  }
+  const float mean = sum / static_cast<float>(trees_.size());
+  const bool hopeless = query_.kind != Query::Kind::beam && mean < wanted(0, tree(0).leaf_of(looked_up_));
+  if (next != trees_.size() && !hopeless) return {static_cast<std::uint32_t>(next), descents_[next].left.back()};
+  if (!hopeless) keep({looked_up_, mean});
+  looked_up_ = kNone;
+  return {};
+}
+
+void GroveSearch::keep(const Scored& label) {
+  found_.push_back(label);
+  if (query_.kind != Query::Kind::top_k) return;
+  best_.push_back(label.probability);
+  std::ranges::push_heap(best_, std::greater<>());
+  if (best_.size() <= query_.k) return;
+  std::ranges::pop_heap(best_, std::greater<>());
+  best_.pop_back();
+}
+
+// --- the traversal ---------------------------------------------------------------------------------------------------
+
+void GroveSearcher::find(const Query& query, const Features& x, std::vector<Scored>& found) {
+  found = find_together(query, {&x, 1}).front().found();
+}
+
+std::span<const GroveSearch> GroveSearcher::find_together(const Query& query, std::span<const Features> examples) {
+  while (many_.size() < examples.size()) many_.emplace_back(trees_, scope_);
+  const std::span<GroveSearch> searches = std::span(many_).first(examples.size());
+  for (GroveSearch& search : searches) search.start(query);
+  traversal_.finish(trees_, searches, examples);
+  return searches;
 }
 
 }  // namespace labelgrove

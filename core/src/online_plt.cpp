@@ -92,7 +92,7 @@ void OnlinePlt::take_in(const Example& given, const Questions& questions, std::o
     const Scope scope(tree_);
     Search search(tree_, scope);
     search.start({Query::Kind::top_k, questions.k});
-    for (NodeId v = search.next(); v != kNone; v = search.next()) {
+    for (NodeId v = search.next().node; v != kNone; v = search.next().node) {
       search.take(probabilities(learners_.examples().view(example), v).data(), 0);
     }
     questions.answer(*question, search.found());

@@ -44,7 +44,7 @@ void Search::start(const Query& query) {
   if (wanted && scope_->open(kAboveRoot)) queue_.push_back({1.0F, kAboveRoot, 0});
 }
 
-NodeId Search::next() {
+Opening Search::next() {
   switch (query_.kind) {
     case Query::Kind::top_k:
       return next_best();
@@ -53,7 +53,7 @@ NodeId Search::next() {
     case Query::Kind::beam:
       return next_in_beam();
   }
-  return kNone;
+  return {};
 }
 
 void Search::take(const float* probabilities, std::uint64_t bytes) {
@@ -90,9 +90,9 @@ void Search::keep(const Scored& leaf) {
   if (query_.kind != Query::Kind::above_threshold) std::push_heap(found_.begin(), found_.end(), better);
 }
 
-NodeId Search::open(const Inner& inner) {
+Opening Search::open(const Inner& inner) {
   opened_ = inner;
-  return inner.node;
+  return {0, inner.node};
 }
 
 // Nothing below a node is more probable than the node: once k leaves are known, what is less probable than the worst of
@@ -103,10 +103,10 @@ bool Search::hopeless(float probability) const {
          probability < found_.front().probability;
 }
 
-NodeId Search::next_best() {
+Opening Search::next_best() {
   if (queue_.empty() || hopeless(queue_.front().probability)) {
     std::sort_heap(found_.begin(), found_.end(), better);
-    return kNone;
+    return {};
   }
   std::pop_heap(queue_.begin(), queue_.end(), after);
   const Inner best = queue_.back();
@@ -114,10 +114,10 @@ NodeId Search::next_best() {
   return open(best);
 }
 
-NodeId Search::next_above() {
+Opening Search::next_above() {
   if (queue_.empty()) {
     std::ranges::sort(found_, better);
-    return kNone;
+    return {};
   }
   const Inner last = queue_.back();
   queue_.pop_back();
@@ -126,7 +126,7 @@ NodeId Search::next_above() {
 
 // Leaves that are near the root are found early, and may make all that is left of the beam hopeless: the search does
 // not wait for the deepest path.
-NodeId Search::next_in_beam() {
+Opening Search::next_in_beam() {
   do {
     while (at_ < queue_.size()) {
       const Inner& inner = queue_[at_++];
@@ -134,7 +134,7 @@ NodeId Search::next_in_beam() {
     }
   } while (next_level());
   std::sort_heap(found_.begin(), found_.end(), better);
-  return kNone;
+  return {};
 }
 
 bool Search::next_level() {
@@ -148,43 +148,18 @@ bool Search::next_level() {
   return kept > 0;
 }
 
-// --- the traversals --------------------------------------------------------------------------------------------------
-
-void Searcher::step(Search& search, NodeId v, const Features& x) {
-  probabilities_.resize(std::max(probabilities_.size(), tree_[v].children.size()));
-  const std::uint64_t before = work_.bytes;
-  blocks_[v]->predict(x, work_, probabilities_.data());
-  search.take(probabilities_.data(), work_.bytes - before);
-}
+// --- the traversal ---------------------------------------------------------------------------------------------------
 
 void Searcher::find(const Query& query, const Features& x, std::vector<Scored>& found) {
-  one_.start(query);
-  for (NodeId v = one_.next(); v != kNone; v = one_.next()) step(one_, v, x);
-  found = one_.found();
+  found = find_together(query, {&x, 1}).front().found();
 }
 
 std::span<const Search> Searcher::find_together(const Query& query, std::span<const Features> examples) {
-  many_.resize(std::max(many_.size(), examples.size()), Search(tree_, scope_));
-  wanted_.clear();
-  const auto want = [&](std::uint32_t i) {
-    const NodeId v = many_[i].next();
-    if (v != kNone) wanted_next_.push_back(std::uint64_t{v} << 32 | i);
-  };
-  for (std::uint32_t i = 0; i < examples.size(); ++i) {
-    many_[i].start(query);
-    want(i);
-  }
-  while (!wanted_next_.empty()) {
-    wanted_.swap(wanted_next_);
-    wanted_next_.clear();
-    std::ranges::sort(wanted_);
-    for (const std::uint64_t one : wanted_) {
-      const auto i = static_cast<std::uint32_t>(one);
-      step(many_[i], static_cast<NodeId>(one >> 32), examples[i]);
-      want(i);
-    }
-  }
-  return std::span(many_).first(examples.size());
+  while (many_.size() < examples.size()) many_.emplace_back(tree_.tree(), scope_);
+  const std::span<Search> searches = std::span(many_).first(examples.size());
+  for (Search& search : searches) search.start(query);
+  traversal_.finish(std::span(&tree_, 1), searches, examples);
+  return searches;
 }
 
 }  // namespace labelgrove

@@ -168,6 +168,38 @@ TEST("batch plt: removes labels from all trees or from none") {
   CHECK_EQ(found.size(), std::size_t{kLabels - 2});
 }
 
+TEST("grove search: many examples together, each as by itself") {
+  Random random(9);
+  const Stream stream = random_stream(random, 60, kLabels);
+  const MemoryArchive archive = grown(random, training_set(stream), 3, 1);
+  const CompactPlt model(true, archive);
+  const std::vector<TreeView> views = views_of(model);
+  GroveScope scope(views);
+  scope.set_thresholds(std::vector<float>{0.2F});
+  GroveSearcher alone(views, scope);
+  GroveSearcher together(views, scope);
+  std::vector<Features> examples;
+  for (const Example& x : stream.x) examples.push_back(x.view());
+  for (const Query& query :
+       {Query{Query::Kind::top_k, 4}, Query{Query::Kind::above_threshold}, Query{Query::Kind::beam, 4, 2}}) {
+    for (std::size_t n : {examples.size(), std::size_t{7}}) {  // fewer than before: what is left of them does not count
+      const auto searches = together.find_together(query, std::span(examples).first(n));
+      REQUIRE(searches.size() == n);
+      for (std::size_t i = 0; i < n; ++i) {
+        std::vector<Scored> found;
+        alone.find(query, examples[i], found);
+        REQUIRE(searches[i].found().size() == found.size());
+        for (std::size_t j = 0; j < found.size(); ++j) {
+          CHECK_EQ(searches[i].found()[j].label, found[j].label);
+          CHECK_NEAR(searches[i].found()[j].probability, found[j].probability, 0.0);
+        }
+        CHECK_EQ(searches[i].stats().blocks, alone.stats().blocks);
+        CHECK_EQ(searches[i].stats().bytes, alone.stats().bytes);
+      }
+    }
+  }
+}
+
 TEST("grove search: the mean over all trees, however few are asked for") {
   Random random(8);
   const Stream stream = random_stream(random, 100, kLabels);

@@ -20,6 +20,9 @@ class CompactBlock final : public NodeBlock {
 
   std::uint32_t children() const override { return rows_.columns; }
   void predict(const Features& x, Workspace& work, float* probabilities) const override;
+  void prefetch(const Features& x) const override;
+  void locate(const Features& x, Workspace& work) const override;
+  void predict_located(const Features& x, Workspace& work, float* probabilities) const override;
   float contributions(const Features& x, std::uint32_t child, float* added) const override;
   LinearBlock linear() const override;
   // The weights of a feature that has a row; false, and nothing else, if it has none.

@@ -9,6 +9,7 @@
 
 #include <cstdint>
 #include <span>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -66,94 +67,121 @@ class GroveScope {
   float lowest_ = 0.0F;
 };
 
-// Finds labels for one example after another. Not thread-safe: each thread has its own.
-class GroveSearcher {
+// The search for one example, as a state machine: see Search.
+class GroveSearch {
  public:
-  GroveSearcher(std::span<const TreeView> trees, const GroveScope& scope);
+  GroveSearch(std::span<const TreeView> trees, const GroveScope& scope);
 
-  // By top_k, above_threshold or beam, as the query says.
-  void find(const Query& query, const Features& x, std::vector<Scored>& found);
-  // The k most probable labels. Exact.
-  void top_k(const Features& x, std::size_t k, std::vector<Scored>& found);
-  // All labels whose probability is at least their threshold. Exact. REQUIRES: scope has thresholds.
-  void above_threshold(const Features& x, std::vector<Scored>& found);
-  // The k best of all labels that a beam reaches in one of the trees.
-  void beam(const Features& x, std::size_t k, std::size_t width, std::vector<Scored>& found);
+  void start(const Query& query);
+  // The inner node to be opened next; none once all is found.
+  Opening next();
+  void take(const float* probabilities, std::uint64_t bytes);
 
+  const std::vector<Scored>& found() const { return found_; }
   const SearchStats& stats() const { return stats_; }
 
  private:
+  // A child of an open node. That it may be returned, and is wanted, is seen when it is taken: most never are.
   struct Item {
     float probability;
-    NodeId node;
-    std::uint32_t depth;
-    std::uint32_t siblings;  // the place of those that are still to come
+    std::uint32_t place;  // of its parent; kNone for the node above the root
+    std::uint32_t slot;
     bool operator<(const Item& other) const {
-      return probability != other.probability ? probability < other.probability : node > other.node;
+      return probability != other.probability ? probability < other.probability
+                                              : std::tie(place, slot) > std::tie(other.place, other.slot);
     }
   };
-  // The children of an open node that have not been in the queue yet. One at a time is: most never will be.
-  class Siblings {
-   public:
-    void start(NodeId parent, std::uint32_t depth, float probability, std::span<const float> of_children);
-    bool empty() const { return left_.empty(); }
-    void clear() { left_.clear(); }
-    // The most probable one, which is taken out; of equals the one that comes first.
-    std::pair<float, std::uint32_t> take();
-    NodeId parent() const { return parent_; }
-    std::uint32_t depth() const { return depth_; }
-
-   private:
-    NodeId parent_ = kNone;
-    std::uint32_t depth_ = 0;
-    std::uint32_t taken_ = 0;
-    std::vector<std::uint64_t> left_;  // a probability's bits, then its place from behind; a heap once many were taken
+  // An open node. Its children wait here until the most probable of those left is taken into the queue: most never are.
+  struct Open {
+    NodeId node;
+    const NodeId* children;
+    std::uint32_t depth;              // of the children
+    std::uint32_t begin;              // of the children's products
+    std::uint32_t size;               // how many they are
+    std::uint32_t taken;              // how many of them were
+    bool done;                        // no child that is left is wanted
+    std::vector<std::uint64_t> left;  // a heap once many were taken: a product's bits, and its place from behind
   };
   // What is known about one tree and the example at hand.
   struct Front {
-    std::vector<Item> queue;         // a heap, the best on top
-    std::vector<Siblings> siblings;  // of which the first `n_open` count
-    std::uint32_t n_open = 0;
-    FewPlaces opened;                               // of nodes
-    std::vector<std::vector<float>> probabilities;  // by place: of the node's children
+    std::vector<Item> queue;  // a heap, the best on top
+    FewPlaces places;         // of the open nodes
+    std::vector<Open> open;   // of which so many count as have places
+    // Of the probabilities along the path, by open node and child; negative of those that were taken.
+    std::vector<float> products;
   };
-
   // What is known about a label in one tree: the product of the probabilities along the path, as far as it is open.
   struct Descent {
-    std::vector<NodeId> left;  // of the path, the next one last
+    std::vector<NodeId> left;  // of the path, the next one last; the leaf is the first
     float product = 1.0F;
   };
 
-  void start(const Query& query, const Features& x);
+  const LabelTree& tree(std::size_t t) const { return trees_[t].tree(); }
+  float product(std::size_t t, std::uint32_t place, NodeId child) const;
   // The mean that a label below the node must have to be wanted.
   float wanted(std::size_t t, NodeId v) const;
   // The sum of what all trees but t would hand out next.
   float bound_of_others(std::size_t t) const;
-  // The mean of what every tree would hand out next, above which no label to come can be; -1 if none is to come.
-  float bound() const;
-  // Goes one step on in the tree that has most to give; the label it hands out, with its mean probability, if there is
-  // one that is new.
-  bool advance(Scored& next);
-  void expand(std::size_t t, const Item& item);
-  // Queues the best of the siblings that is wanted.
-  void queue_next(std::size_t t, std::uint32_t siblings);
-  // -1 if it is less than what is wanted of the label.
-  float mean(LabelId label);
-  float mean_so_far() const;
-  // Goes on as far as nodes are open, the next one being opened if `further`.
-  void descend(std::size_t t, bool further);
-  const std::vector<float>& open(std::size_t t, NodeId v);
+  // Whether a label is to come that may be wanted: none can be better than the mean of what every tree would hand out next.
+  bool more() const;
+  // Takes the best node of the tree that has most to give: an inner one is expanded, or to be opened; a leaf's label, if it
+  // is new, is looked up.
+  Opening advance();
+  // Whether no label at or below the node, of that probability, can be wanted.
+  bool unwanted(std::size_t t, float probability, NodeId v) const;
+  // Queues the best child of an open node that is left, unless it is not wanted.
+  void queue_next(std::size_t t, std::uint32_t place);
+  // The most probable child that is left, of equals the first; its product is negative if there is none.
+  static std::pair<float, std::uint32_t> take_best(Front& front, Open& from);
+  Opening next_of_beams();
+  // Unless that has been done.
+  void look_up(LabelId label);
+  // The next node to be opened for the label that is looked up; none once it is known, or known not to be wanted.
+  Opening look_further();
+  void keep(const Scored& label);
 
   std::span<const TreeView> trees_;
-  const GroveScope& scope_;
-  SearchStats stats_;
-  Workspace work_;
-  Features x_;
-  std::vector<Front> fronts_;
-  FewPlaces named_;                // of labels that have been handed out
-  std::vector<Descent> descents_;  // by tree: of the label that is looked up
+  const GroveScope* scope_;
   Query query_;
+  SearchStats stats_;
+  std::vector<Scored> found_;
   std::vector<float> best_;  // the k best means, as a heap with the worst on top
+  std::vector<Front> fronts_;
+  FewPlaces named_;  // labels that have been handed out
+  LabelId looked_up_ = kNone;
+  std::vector<Descent> descents_;  // by tree: of that label
+  Opening opened_;
+  std::vector<Search> beams_;     // by tree
+  std::size_t beam_ = 0;          // the one under way
+  std::vector<LabelId> reached_;  // by beams, and not looked up yet
+};
+
+// Finds labels for examples, one after another or many together. Not thread-safe: each thread has its own.
+class GroveSearcher {
+ public:
+  GroveSearcher(std::span<const TreeView> trees, const GroveScope& scope) : trees_(trees), scope_(scope) {}
+
+  // By top_k, above_threshold or beam, as the query says.
+  void find(const Query& query, const Features& x, std::vector<Scored>& found);
+  // The k most probable labels. Exact.
+  void top_k(const Features& x, std::size_t k, std::vector<Scored>& found) { find({Query::Kind::top_k, k}, x, found); }
+  // All labels whose probability is at least their threshold. Exact. REQUIRES: scope has thresholds.
+  void above_threshold(const Features& x, std::vector<Scored>& found) {
+    find({Query::Kind::above_threshold}, x, found);
+  }
+  // The k best of all labels that a beam reaches in one of the trees.
+  void beam(const Features& x, std::size_t k, std::size_t width, std::vector<Scored>& found) {
+    find({Query::Kind::beam, k, width}, x, found);
+  }
+  const SearchStats& stats() const { return many_.front().stats(); }
+  // See Traversal. Returns the search of every example, to be read before the next call.
+  std::span<const GroveSearch> find_together(const Query& query, std::span<const Features> examples);
+
+ private:
+  std::span<const TreeView> trees_;
+  const GroveScope& scope_;
+  std::vector<GroveSearch> many_;
+  Traversal traversal_;
 };
 
 }  // namespace labelgrove

@@ -25,6 +25,7 @@ struct Workspace {
   std::vector<float> steps;
   std::vector<float> targets;
   std::vector<const std::uint8_t*> compact_rows;
+  std::size_t located = 0;  // of them
   std::vector<float> sums;
   std::vector<float> inherited;
   std::vector<BFloat16> half_inherited;
@@ -61,6 +62,12 @@ class NodeBlock {
   virtual std::uint32_t children() const = 0;
   // probabilities[c] = eta(x, child c) for all children.
   virtual void predict(const Features& x, Workspace& work, float* probabilities) const = 0;
+  // predict() in three steps, between which memory has time to answer: each asks for what the next one reads.
+  virtual void prefetch(const Features&) const {}
+  virtual void locate(const Features&, Workspace&) const {}
+  virtual void predict_located(const Features& x, Workspace& work, float* probabilities) const {
+    predict(x, work, probabilities);
+  }
   // added[j] = what feature j of x adds to the linear score that a child's probability is made of; returns what the
   // score is without any feature. Where the probability is a sigmoid, the score is its argument.
   virtual float contributions(const Features& x, std::uint32_t child, float* added) const = 0;

@@ -5,6 +5,7 @@
 // label that could be are never entered.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <span>
 #include <vector>
@@ -94,6 +95,12 @@ struct Query {
   std::size_t width = 0;
 };
 
+// A node that is to be opened; kNone where there is none.
+struct Opening {
+  std::uint32_t tree = 0;
+  NodeId node = kNone;
+};
+
 // The search for one example, as a state machine: it says which node to open next and is given what the node's classifiers
 // return. So the rules are the same, to the last bit, whether examples are searched one by one or many together.
 class Search {
@@ -102,8 +109,8 @@ class Search {
   Search(const LabelTree& tree, const Scope& scope) : tree_(&tree), scope_(&scope) {}
 
   void start(const Query& query);
-  // The inner node to be opened next; kNone once all is found.
-  NodeId next();
+  // The inner node to be opened next; none once all is found.
+  Opening next();
   // What the classifiers of the children of that node say, and how many bytes of weights it took.
   void take(const float* probabilities, std::uint64_t bytes);
 
@@ -121,10 +128,10 @@ class Search {
   void keep(const Scored& leaf);
   bool hopeless(float probability) const;
   bool next_level();
-  NodeId open(const Inner& inner);
-  NodeId next_best();
-  NodeId next_above();
-  NodeId next_in_beam();
+  Opening open(const Inner& inner);
+  Opening next_best();
+  Opening next_above();
+  Opening next_in_beam();
 
   const LabelTree* tree_;
   const Scope* scope_;
@@ -137,12 +144,61 @@ class Search {
   std::size_t at_ = 0;        // beam: how much of the level has been opened
 };
 
+// Opens the nodes that searches ask for. Not thread-safe: each thread has its own.
+class Traversal {
+ public:
+  // Takes searches, which have been started, through the trees at the same time: those that want a node meet there, and
+  // while one is evaluated, memory fetches what the next two will read. What is found, and what it costs, is the same as
+  // one by one. REQUIRES: at most kMostTogether examples, and as many trees.
+  template <typename Search>
+  void finish(std::span<const TreeView> trees, std::span<Search> searches, std::span<const Features> examples) {
+    const auto want = [&](std::size_t example) {
+      const auto [tree, node] = searches[example].next();
+      if (node != kNone) wanted_next_.push_back(std::uint64_t{tree} << 48 | std::uint64_t{node} << 16 | example);
+    };
+    const auto example = [&](std::size_t i) { return static_cast<std::uint16_t>(wanted_[i]); };
+    const auto block = [&](std::size_t i) -> const NodeBlock& {
+      return *trees[wanted_[i] >> 48].blocks()[static_cast<NodeId>(wanted_[i] >> 16)];
+    };
+    for (std::size_t i = 0; i < searches.size(); ++i) want(i);
+    while (!wanted_next_.empty()) {
+      wanted_.swap(wanted_next_);
+      wanted_next_.clear();
+      std::ranges::sort(wanted_);
+      for (std::size_t i = 0; i < wanted_.size() + 2; ++i) {
+        if (i < wanted_.size()) block(i).prefetch(examples[example(i)]);
+        if (i >= 1 && i <= wanted_.size()) block(i - 1).locate(examples[example(i - 1)], works_[(i - 1) % 2]);
+        if (i < 2) continue;
+        const std::size_t at = example(i - 2);
+        open(block(i - 2), searches[at], examples[at], works_[i % 2]);
+        want(at);
+      }
+    }
+  }
+
+  static constexpr std::size_t kMostTogether = std::size_t{1} << 16;
+
+ private:
+  template <typename Search>
+  void open(const NodeBlock& block, Search& search, const Features& x, Workspace& work) {
+    probabilities_.resize(std::max<std::size_t>(probabilities_.size(), block.children()));
+    const std::uint64_t before = work.bytes;
+    block.predict_located(x, work, probabilities_.data());
+    search.take(probabilities_.data(), work.bytes - before);
+  }
+
+  std::vector<std::uint64_t> wanted_;  // tree, node, example
+  std::vector<std::uint64_t> wanted_next_;
+  Workspace works_[2];
+  std::vector<float> probabilities_;
+};
+
 // Finds labels for examples, one after another or many together. Not thread-safe: each thread has its own.
 class Searcher {
  public:
   // `blocks[v]` holds the classifiers of v's children.
   Searcher(const LabelTree& tree, std::span<const NodeBlock* const> blocks, const Scope& scope)
-      : tree_(tree), blocks_(blocks), scope_(scope), one_(tree, scope) {}
+      : tree_(tree, blocks), scope_(scope) {}
 
   void find(const Query& query, const Features& x, std::vector<Scored>& found);
   void top_k(const Features& x, std::size_t k, std::vector<Scored>& found) { find({Query::Kind::top_k, k}, x, found); }
@@ -152,25 +208,16 @@ class Searcher {
   void beam(const Features& x, std::size_t k, std::size_t width, std::vector<Scored>& found) {
     find({Query::Kind::beam, k, width}, x, found);
   }
-  const SearchStats& stats() const { return one_.stats(); }
+  const SearchStats& stats() const { return many_.front().stats(); }
 
-  // All examples go through the tree at the same time, and those that want a node meet there: its block is brought into
-  // the cache once for all of them. What is found, and what it costs, is the same as one by one. Returns the search of
-  // every example, to be read before the next call.
+  // See Traversal. Returns the search of every example, to be read before the next call.
   std::span<const Search> find_together(const Query& query, std::span<const Features> examples);
 
  private:
-  void step(Search& search, NodeId v, const Features& x);
-
-  const LabelTree& tree_;
-  std::span<const NodeBlock* const> blocks_;
+  TreeView tree_;
   const Scope& scope_;
-  Search one_;
   std::vector<Search> many_;
-  std::vector<std::uint64_t> wanted_;  // node, and behind it the example
-  std::vector<std::uint64_t> wanted_next_;
-  Workspace work_;
-  std::vector<float> probabilities_;
+  Traversal traversal_;
 };
 
 }  // namespace labelgrove
