@@ -6,15 +6,17 @@ import random
 import sqlite3
 import subprocess
 import sys
+import threading
 from concurrent.futures import wait
 from pathlib import Path
 
 import pytest
 
-from labelgrove.service import _database
+from labelgrove.service import _database, _log
+from labelgrove.service._batches import Batches
 from labelgrove.service._database import recover
 from labelgrove.service._events import Learnt, body_of, encoded
-from labelgrove.service._log import Addition, Log
+from labelgrove.service._log import Addition, Log, now
 from labelgrove.service._problems import DamagedLog, Problem
 from service.kit import additions
 
@@ -178,7 +180,7 @@ FULL_DISK = """
 import resource, sys
 from pathlib import Path
 from labelgrove.service._events import Learnt
-from labelgrove.service._log import Addition, Log
+from labelgrove.service._log import Addition, Log, now
 log = Log(Path(sys.argv[1]))
 one = [Addition("learn", Learnt("word " * 2000, ["a"]))]
 soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
@@ -207,3 +209,41 @@ def test_a_full_disk_takes_nothing_and_resumes_when_there_is_room(path: Path) ->
     assert 0 < kept < 100
     assert refused.split(" ", 1)[1] == "507 demo: the disk is full; nothing was learnt"
     assert (int(there), int(resumed)) == (kept, kept + 1)
+
+
+def test_a_key_is_forgotten_after_a_week(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    log = Log(path)
+    log.append([PETS], "key").result()
+    week = now() + 7 * 24 * 3600 * 1000
+    monkeypatch.setattr(_log, "now", lambda: week)
+    log.append(additions(1000), "another").result()
+    assert log.append([PETS], "key").result().repeated is False
+    log.close()
+
+
+def test_the_log_stays_shut_where_the_disk_could_not_flush(path: Path) -> None:
+    log = Log(path)
+    failure = sqlite3.OperationalError("disk I/O error")
+    failure.sqlite_errorname = "SQLITE_IOERR_FSYNC"
+    log._give_up(failure)
+    with pytest.raises(Problem, match="could not flush"):
+        log.append([PETS]).result()
+    log.close()
+
+
+def test_so_many_may_wait_and_no_more() -> None:
+    begun, go = threading.Event(), threading.Event()
+
+    def work(_: list[str]) -> None:
+        begun.set()
+        go.wait(60)
+
+    batches = Batches(work, "test", most=9, waiting=2)
+    batches.put("under way")
+    assert begun.wait(60)
+    batches.put("waits")
+    batches.put("waits, too")
+    with pytest.raises(Problem, match="2 requests wait already"):
+        batches.put("one too many")
+    go.set()
+    batches.close()

@@ -15,18 +15,23 @@ from hypothesis import strategies as st
 
 from labelgrove.service._events import (
     Deprecation,
+    Forgetting,
     Learnt,
     Merging,
     Rebuilt,
     Removal,
     Renaming,
+    Row,
     ThresholdValues,
+    encoded,
 )
+from labelgrove.service._history import History
 from labelgrove.service._log import Addition, now
 from labelgrove.service._problems import Problem
 from labelgrove.service._project import Project
 from labelgrove.service._rebuild import compare_beside
-from labelgrove.service._settings import Entry
+from labelgrove.service._settings import Entry, Settings
+from labelgrove.service._snapshots import Snapshot
 from service.kit import SMALL, additions, fingerprint_at_the_end, opened
 
 CHANGES = [
@@ -279,3 +284,10 @@ def test_a_tree_whose_building_is_stopped_is_no_fault(tmp_path: Path) -> None:
     with pytest.raises(Problem, match="stopped") as raised:
         compare_beside(tmp_path, 0, Stopped())
     assert raised.value.status == 503
+
+
+def test_a_snapshot_that_knows_what_was_forgotten_later_is_passed_over(tmp_path: Path) -> None:
+    forget = Row(7, "forget", None, encoded(Forgetting([5])), 0)
+    history = History(tmp_path, Settings(), [forget], lambda *_: [])
+    holds = {n for n in range(4, 8) if history.holds(Snapshot(n, "", tmp_path))}
+    assert holds == {4, 7}
