@@ -239,7 +239,7 @@ KINDS: dict[str, Kind] = {
         numbers={"arity": 3, "max_leaf_size": 9, "C": 2.0, "max_iter": 30},
         bad={
             "tree": ["oak", 3, None, [0, 1]],
-            "arity": [1, 0, 2.0, "2", None, True, 2**40],
+            "arity": [1, 0, 2.0, "2", True, 2**40],
             "max_leaf_size": [0, -2, 100.0, "100", None, True],
             "interpolation": [-0.1, 2.1, np.nan, "1", None],
             "n_trees": [0, -1, 1.5, "2", None, True, 10**6],
