@@ -204,12 +204,14 @@ def budget(found: Results) -> str:
                     result["subject"] if run is free else "",
                     "none" if limit is None else f"{limit / 1e6:,.0f}",
                     f"{run['held_bytes'] / 1e6:,.0f}",
-                    f"{run['peak_mb'] * 2**20 / 1e6:,.0f}",
+                    f"{run['peak_mb'] * 2**20 / 1e6:,.0f}" if "peak_mb" in run else "",
                     f"{run['memory_bytes'] / 1e6:,.1f}",
                     "/".join(f"{p:.1f}" for p in run["precision"]),
                     f"{run['learning']['cpu'] / free['learning']['cpu']:.1f}",
                 ]
             )
+        if "learnt_on" not in result:
+            continue
         on = result["learnt_on"]
         sizes = ("batch_mb", "online_mb", "held_mb", "file_mb")
         learnt_on.append([result["subject"], on["documents"], *(f"{on[s]:,.1f}" for s in sizes)])

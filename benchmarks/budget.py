@@ -1,4 +1,8 @@
-"""What models take that learn on: from a batch model, and within `max_bytes` (needs Linux)."""
+"""What models take that learn on: from a batch model, and within `max_bytes` (needs Linux).
+
+A subject is a data set, of which the default online model learns all, or ``memory-tree`` or
+``lomtree``: these learn the first examples of stackexchange-tfidf.
+"""
 
 from __future__ import annotations
 
@@ -9,14 +13,28 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from benchmarks._data import is_there, load, precisions
-from benchmarks._measure import fresh, peak_mb, reset_peak, resident_mb
+from benchmarks._measure import Clock, fresh, peak_mb, reset_peak, resident_mb
 from benchmarks._models import DEFAULT, learn
 from benchmarks._results import command_line, write
-from labelgrove import ModelStateError, OnlinePLTClassifier, PLTClassifier
+from labelgrove import (
+    LOMTreeClassifier,
+    MemoryTreeClassifier,
+    ModelStateError,
+    OnlinePLTClassifier,
+    PLTClassifier,
+)
 
 DATASETS = ("stackexchange-tfidf", "gutenberg-tfidf", "eurlex57k-tfidf-first6000")
 SHARES = (2, 4, 8, 16)
 DOCUMENTS = 213
+
+ROUTED: dict[str, tuple[type[Any], int]] = {
+    "memory-tree": (MemoryTreeClassifier, 3000),
+    "lomtree": (LOMTreeClassifier, 12_000),
+}
+"""Trees that route examples, and how many they learn, of `ROUTED_DATA`."""
+ROUTED_DATA = "stackexchange-tfidf"
+TESTED = 2000
 
 
 def learn_on(dataset: str) -> dict[str, Any]:
@@ -67,21 +85,58 @@ def within(dataset: str, max_bytes: int | None) -> dict[str, Any] | None:
     }
 
 
+def routed_within(subject: str, max_bytes: int | None) -> dict[str, Any] | None:
+    """The same for a tree that routes examples; of their labels a LOMtree learns the first."""
+    make, n = ROUTED[subject]
+    stream, test = load(ROUTED_DATA, "train"), load(ROUTED_DATA, "test")
+    labels: Any = stream.labels[:n]
+    X = stream.X[:n]
+    if make is LOMTreeClassifier:
+        X = X[[bool(of_row) for of_row in labels]]
+        labels = [of_row[0] for of_row in labels if of_row]
+    model = make(max_bytes=max_bytes)
+    try:
+        with Clock() as clock:
+            model.partial_fit(X, labels)
+    except ModelStateError:
+        return None
+    size = model.size()
+    found = model.predict_topk(test.X[:TESTED], 5)[0]
+    return {
+        "max_bytes": max_bytes,
+        "held_bytes": size["model_bytes"] + size.get("memory_bytes", 0),
+        "memory_bytes": size.get("memory_bytes", 0),
+        "learning": clock.to_dict(),
+        "precision": precisions(found, test.labels[:TESTED]),
+    }
+
+
+def curve(task: str, **subject: str) -> list[dict[str, Any]]:
+    """Without a bound, and within parts of what is held then, as far as the tree fits."""
+    runs = [fresh(task, **subject, max_bytes=None)]
+    for share in SHARES:
+        run = fresh(task, **subject, max_bytes=max(runs[0]["held_bytes"] // share, 2_000_000))
+        if run is None:
+            break
+        runs.append(run)
+        print(f"{subject}: 1/{share}: {run['precision']}", flush=True)
+    return runs
+
+
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Measure, and write ``budget-<dataset>.json``."""
-    chosen = command_line(__doc__ or "", DATASETS).parse_args(arguments)
-    for dataset in filter(is_there, chosen.subjects):
-        on = fresh("benchmarks.budget:learn_on", dataset=dataset)
-        task = "benchmarks.budget:within"
-        runs = [fresh(task, dataset=dataset, max_bytes=None)]
-        for share in SHARES:
-            budget = runs[0]["held_bytes"] // share
-            run = fresh(task, dataset=dataset, max_bytes=max(budget, 2_000_000))
-            if run is None:
-                break
-            runs.append(run)
-            print(f"{dataset}: 1/{share}: {run['precision']}", flush=True)
-        write(chosen.output, "budget", dataset, {"learnt_on": on, "runs": runs})
+    """Measure, and write ``budget-<subject>.json``."""
+    chosen = command_line(__doc__ or "", (*DATASETS, *ROUTED)).parse_args(arguments)
+    for subject in chosen.subjects:
+        if subject in ROUTED and is_there(ROUTED_DATA):
+            found: dict[str, Any] = {
+                "runs": curve("benchmarks.budget:routed_within", subject=subject)
+            }
+        elif subject not in ROUTED and is_there(subject):
+            on = fresh("benchmarks.budget:learn_on", dataset=subject)
+            found = {"learnt_on": on, "runs": curve("benchmarks.budget:within", dataset=subject)}
+        else:
+            continue
+        write(chosen.output, "budget", subject, found)
 
 
 if __name__ == "__main__":

@@ -11,6 +11,8 @@ constexpr NodeId kTop = LomTree::kRoot;
 // In counting what is held: a node in a list that doubles, and while it does; what stands by a label, and its name.
 constexpr std::uint64_t kBytesOfLomNode = 3 * sizeof(LomTree::Node);
 constexpr std::uint64_t kBytesOfClassName = 160;
+// Of a budget, nodes may have one part in so many: what they take is taken from weights.
+constexpr std::uint64_t kShareOfNodes = 16;
 
 }  // namespace
 
@@ -54,8 +56,10 @@ auto LomTree::regressors() {
 }
 
 std::uint64_t LomTree::max_nodes() const {
-  if (options_.max_nodes > 0) return options_.max_nodes;
-  return std::uint64_t{options_.nodes_per_class} * nodes_[kTop].classes.size() - 1;
+  const std::uint64_t wanted = options_.max_nodes > 0
+                                   ? options_.max_nodes
+                                   : std::uint64_t{options_.nodes_per_class} * nodes_[kTop].classes.size() - 1;
+  return budget_.bounded() ? std::min(wanted, budget_.most() / kShareOfNodes / (2 * kBytesOfLomNode)) : wanted;
 }
 
 // --- learning: Algorithm 1 ------------------------------------------------------------------------------------------

@@ -84,7 +84,7 @@ KINDS: dict[str, Kind] = {
                 "leaves": 1,
                 "second_stage": "calibrate",
             },
-            "bounded": {"max_bytes": "200kB", "second_stage": "head"},
+            "bounded": {"max_bytes": "1MB", "second_stage": "head"},
         },
         traits=frozenset({"online", "passes", "remembers"}),
         numbers={"epochs": 2, "max_nodes": 40, "swap_resistance": 8, "r": 2.0},
