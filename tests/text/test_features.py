@@ -315,6 +315,16 @@ def test_what_is_no_list_of_strings_is_refused(wrong: Any) -> None:
             use(wrong)
 
 
+def test_a_column_of_arrow_is_texts() -> None:
+    pa = pytest.importorskip("pyarrow")
+    texts = ["my parcel", "my refund"]
+    for column in (pa.array(texts), pa.chunked_array([texts[:1], texts[1:]])):
+        found, expected = (TextFeatures().fit_transform(X) for X in (column, texts))
+        assert (found != expected).nnz == 0
+    with pytest.raises(DataError, match="row 1: None found"):
+        TextFeatures().fit(pa.array(["a", None]))
+
+
 def test_it_is_an_estimator_and_its_state_can_be_kept() -> None:
     features = TextFeatures("words+subwords", fold_accents=True).fit(["äb cd", "ab ef"])
     header, arrays = features.state()

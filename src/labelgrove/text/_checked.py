@@ -24,7 +24,9 @@ def checked_texts(texts: Any) -> Iterator[str]:
         raise DataError(
             f"texts is a {type(texts).__name__}{hint}: expected a list of strings, one a row"
         )
-    return _strings(texts)
+    return _strings(
+        texts.to_pylist() if hasattr(texts, "to_pylist") else texts
+    )  # a column of Arrow
 
 
 def _strings(texts: Iterable[Any]) -> Iterator[str]:
