@@ -75,6 +75,8 @@ def assert_same_answers(engine: Any, twin: MemoryTree, xs: Sequence[Instance]) -
             found = {
                 y: s for y, s in zip(ids[i].tolist(), scores[i].tolist(), strict=True) if y != NONE
             }
+            if any(v.is_torn(x) for v in twin.nodes if not v.is_leaf):
+                continue
             expected = twin.probabilities(x, leaves)
             assert found == pytest.approx(expected, rel=1e-3, abs=1e-5)
 

@@ -122,6 +122,11 @@ class Node:
         left, right = self.children()
         return math.log2((left.n + 1) / (right.n + 1))
 
+    def is_torn(self, x: Instance) -> bool:
+        """Tell whether what speaks for one side and for the other is nearly the same."""
+        learnt = any(f in self.g.w for f in x)
+        return learnt and abs(self.g.margin(x)) < 1e-5
+
     def goes_right(self, x: Instance) -> float:
         """Give the probability that what is near to x stands on the right."""
         left, right = self.children()
@@ -207,7 +212,7 @@ class MemoryTree:
         """Path: the nodes from v, or the root, to the leaf that x reaches."""
         path = [v or self.root]
         while not path[-1].is_leaf:
-            self._close(path[-1].g.margin(x))
+            self._close_router(path[-1], x)
             path.append(path[-1].child(x))
         return path
 
@@ -228,8 +233,10 @@ class MemoryTree:
                 return v
             objective = (1 - self.alpha) * v.balance() + self.alpha * v.g.margin(z.x)
             self._close(objective)
+            if v.balance() == 0:
+                self._close_router(v, z.x)
             v.g.update(z.x, -1 if objective < 0 else 1, weight=z.weight)
-            self._close(v.g.margin(z.x))
+            self._close_router(v, z.x)
             v = v.child(z.x)
 
     def _split(self, v: Node) -> None:
@@ -295,8 +302,13 @@ class MemoryTree:
             self.h.setdefault(y, Classifier()).update(x, 1 if y in labels else -1, weight=weight)
 
     def _close(self, decision: float) -> None:
-        if decision != 0:  # of a router that has not learnt, or of equal memories
+        if decision != 0:  # of equal memories, or where nothing speaks for either side
             self.closest = min(self.closest, abs(decision))
+
+    def _close_router(self, v: Node, x: Instance) -> None:
+        if v.is_torn(x):
+            self.closest = 0.0
+        self._close(v.g.margin(x))
 
     # --- prediction ----------------------------------------------------------------------------
 

@@ -214,8 +214,8 @@ def test_a_full_disk_takes_nothing_and_resumes_when_there_is_room(path: Path) ->
 def test_a_key_is_forgotten_after_a_week(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     log = Log(path)
     log.append([PETS], "key").result()
-    week = now() + 7 * 24 * 3600 * 1000
-    monkeypatch.setattr(_log, "now", lambda: week)
+    later = now() + 7 * 24 * 3600 * 1000 + 1
+    monkeypatch.setattr(_log, "now", lambda: later)
     log.append(additions(1000), "another").result()
     assert log.append([PETS], "key").result().repeated is False
     log.close()
