@@ -101,6 +101,7 @@ class DictReader final : public ArrayReader {
     if (!in_.contains(key) || !nb::try_cast(in_[key], array, false)) {
       throw std::invalid_argument("array '" + std::string(name) + "' is missing or of the wrong type");
     }
+    if (array.size() == 0) return {};  // which may lie anywhere: pickle has one address for all that are empty
     if (reinterpret_cast<std::uintptr_t>(array.data()) % alignof(T) != 0) {
       throw std::invalid_argument("array '" + std::string(name) + "' lies at an address that its numbers cannot have");
     }

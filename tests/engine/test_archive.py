@@ -164,3 +164,16 @@ def test_saved_for_prediction_it_takes_little_more_than_its_weights(
     for mine, theirs in zip(clf.predict_topk(X[:50]), lean.predict_topk(X[:50]), strict=True):
         assert mine.tobytes() == theirs.tobytes()
     assert clf.score(X[:500], [[int(t)] for t in lean.predict_topk(X[:500], 1)[0][:, 0]]) == 1.0
+
+
+def test_an_empty_array_may_lie_anywhere() -> None:
+    """Unpickled ones do, from Python 3.13 on."""
+    given = options()
+    engine = _core.OnlinePlt(given)
+    saved = {
+        name: array if array.size else np.ndarray(0, array.dtype, bytearray(9), offset=1)
+        for name, array in engine.save(False).items()
+    }
+    assert save_bytes(_core.OnlinePlt.load(given, saved, for_prediction=False)) == save_bytes(
+        engine
+    )
