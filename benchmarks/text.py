@@ -220,7 +220,12 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 
 def _measure(dataset: str, output: Path, *, peers: bool, go_on: bool) -> None:
-    rows = earlier(output, "text", dataset).get("rows", []) if go_on else []
+    # Other programs' rows stay as they are unless it is they that are asked for.
+    rows = [
+        row
+        for row in earlier(output, "text", dataset).get("rows", [])
+        if go_on or (row["learner"] == "peer" and not peers)
+    ]
     wanted = [(learner, setting) for learner in LEARNERS for setting in SETTINGS]
     if dataset in _CODES:
         wanted = [one for one in wanted if not one[1].endswith("names")]
@@ -236,6 +241,7 @@ def _measure(dataset: str, output: Path, *, peers: bool, go_on: bool) -> None:
         print(f"{dataset}: {learner}, {setting}: {json.dumps(found)}", flush=True)
         if found is not None:
             rows.append({"learner": learner, "setting": setting, **found})
+            rows.sort(key=lambda row: row["learner"] == "peer")
             write(output, "text", dataset, {"rows": rows})
 
 
