@@ -63,7 +63,7 @@ class Stream {
 // Gives the `k` best labels of the rows `asked`, as they were just before these were learnt; see Ranking.
 nb::tuple learn(Model& model, const In<std::int64_t>& indptr, const In<FeatureId>& ids, const In<float>& values,
                 const In<std::int64_t>& label_indptr, const In<LabelId>& labels, std::size_t begin, std::size_t end,
-                unsigned, const nb::object& weights, const In<std::uint64_t>& asked, std::size_t k) {
+                unsigned, const nb::object& weights, const nb::object& asked, std::size_t k) {
   const Stream stream(model, indptr, ids, values, label_indptr, labels, weights, begin, end);
   const auto examples = stream.examples();
   const auto teach = [&](std::size_t from, std::size_t to) { model.engine.learn(examples, from, to); };
@@ -121,7 +121,7 @@ void register_embedding_plt(nb::module_& module) {
       .def("learn", &learn, nb::arg("indptr").noconvert(), nb::arg("ids").noconvert(), nb::arg("values").noconvert(),
            nb::arg("label_indptr").noconvert(), nb::arg("labels").noconvert(), nb::arg("begin"), nb::arg("end"),
            nb::arg("threads"), nb::arg("weights").none() = nb::none(),
-           nb::arg("asked").noconvert() = make_array<std::uint64_t>({0}), nb::arg("k") = 0)
+           nb::arg("asked").none() = nb::none(), nb::arg("k") = 0)
       .def("fit", &fit, nb::arg("indptr").noconvert(), nb::arg("ids").noconvert(), nb::arg("values").noconvert(),
            nb::arg("label_indptr").noconvert(), nb::arg("labels").noconvert(), nb::arg("weights").none(),
            nb::arg("epochs"), nb::arg("threads"), nb::arg("progress"))

@@ -54,7 +54,7 @@ OnlineGroveOptions options_from(const nb::dict& given) {
 // probabilities (asked, k), kNone and NaN where there is none.
 nb::tuple learn(Model& model, const In<std::int64_t>& indptr, const In<FeatureId>& ids, const In<float>& values,
                 const In<std::int64_t>& label_indptr, const In<LabelId>& labels, std::size_t begin, std::size_t end,
-                unsigned threads, const nb::object& weights, const In<std::uint64_t>& asked, std::size_t k) {
+                unsigned threads, const nb::object& weights, const nb::object& asked, std::size_t k) {
   const TakenRows rows(indptr, ids, values, begin, end);
   const RowLabels row_labels(label_indptr, labels, rows.total(), begin, end);
   const RowWeights row_weights(weights, rows.total(), begin, end);
@@ -126,7 +126,7 @@ void register_online_plt(nb::module_& module) {
       .def("learn", &learn, nb::arg("indptr").noconvert(), nb::arg("ids").noconvert(), nb::arg("values").noconvert(),
            nb::arg("label_indptr").noconvert(), nb::arg("labels").noconvert(), nb::arg("begin"), nb::arg("end"),
            nb::arg("threads"), nb::arg("weights").none() = nb::none(),
-           nb::arg("asked").noconvert() = make_array<std::uint64_t>({0}), nb::arg("k") = 0)
+           nb::arg("asked").none() = nb::none(), nb::arg("k") = 0)
       .def("thresholds", &thresholds)
       .def_prop_ro("n_trees", [](const Model& self) { return self.engine.trees().size(); })
       .def_prop_ro("can_learn", [](const Model& self) { return self.engine.can_learn(); });

@@ -31,7 +31,7 @@ struct Routed {
   static nb::tuple learn(Model& model, const In<std::int64_t>& indptr, const In<FeatureId>& ids,
                          const In<float>& values, const In<std::int64_t>& label_indptr, const In<LabelId>& labels,
                          std::size_t begin, std::size_t end, unsigned, const nb::object& weights,
-                         const In<std::uint64_t>& asked, std::size_t k) {
+                         const nb::object& asked, std::size_t k) {
     const TakenRows rows(indptr, ids, values, begin, end);
     const RowLabels row_labels(label_indptr, labels, rows.total(), begin, end);
     const RowWeights row_weights(weights, rows.total(), begin, end);
@@ -123,7 +123,7 @@ void bind_routed(nb::class_<Held<Tree>>& engine, OptionsFrom options_from, Expla
       .def("learn", &Of::learn, nb::arg("indptr").noconvert(), nb::arg("ids").noconvert(),
            nb::arg("values").noconvert(), nb::arg("label_indptr").noconvert(), nb::arg("labels").noconvert(),
            nb::arg("begin"), nb::arg("end"), nb::arg("threads"), nb::arg("weights").none() = nb::none(),
-           nb::arg("asked").noconvert() = make_array<std::uint64_t>({0}), nb::arg("k") = 0)
+           nb::arg("asked").none() = nb::none(), nb::arg("k") = 0)
       .def(
           "remove_labels", [](Model& self, const In<LabelId>& labels) { self.whole().known().remove(view(labels)); },
           nb::arg("labels").noconvert())

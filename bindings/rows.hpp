@@ -176,9 +176,12 @@ class RowLabels {
   std::vector<LabelId> labels_;
 };
 
-// Those of the rows [begin, end) that are asked about just before they are learnt, increasing.
-inline std::vector<std::uint64_t> asked_rows(const In<std::uint64_t>& given, std::size_t begin, std::size_t end) {
-  std::vector<std::uint64_t> asked(view(given).begin(), view(given).end());
+// Those of the rows [begin, end) that are asked about just before they are learnt, increasing; none where nothing is
+// given.
+inline std::vector<std::uint64_t> asked_rows(const nb::object& given, std::size_t begin, std::size_t end) {
+  if (given.is_none()) return {};
+  const auto array = nb::cast<In<std::uint64_t>>(given, false);
+  std::vector<std::uint64_t> asked(view(array).begin(), view(array).end());
   const bool within = asked.empty() || (asked.front() >= begin && asked.back() < end);
   if (!within || !std::ranges::is_sorted(asked)) throw std::invalid_argument("there are no such rows to ask about");
   return asked;

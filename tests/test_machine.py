@@ -64,6 +64,15 @@ def test_the_environment_chooses_the_kernels() -> None:
     assert kernels_with("") == _core.available_kernels()[-1]
 
 
+def test_the_extension_loads_before_numpy_is_installed() -> None:
+    script = """
+        sys.modules["numpy"] = None
+        spec.loader.exec_module(core)
+        print(core.kernel_variant())
+    """
+    assert with_core("", script) == _core.available_kernels()[-1]
+
+
 def test_arow_learns_the_same_bytes_with_all_kernels() -> None:
     script = """
         import json, zlib
