@@ -70,11 +70,9 @@ nb::tuple learn(Model& model, const In<std::int64_t>& indptr, const In<FeatureId
   Workspace work;
   std::vector<float> made;
   const auto rank = [&](std::size_t row, std::vector<Scored>& found) {
-    const GroveScope scope(views_of(model.engine));
-    const TreeView tree = views_of(model.engine).front();
-    const Features x = model.engine.embed(examples(row).x, work, made);
-    Searcher searcher(tree.tree(), tree.blocks(), scope.of_tree(0));
-    found = searcher.find_together({Query::Kind::top_k, k}, {&x, 1}).front().found();
+    const Scope scope(model.engine.tree());
+    Searcher searcher({model.engine.tree(), model.engine.blocks()}, scope);
+    searcher.top_k(model.engine.embed(examples(row).x, work, made), k, found);
   };
   return learn_and_rank(begin, end, asked, k, teach, rank);
 }
@@ -120,8 +118,8 @@ void register_embedding_plt(nb::module_& module) {
           nb::arg("features").noconvert(), nb::arg("vectors").noconvert())
       .def("learn", &learn, nb::arg("indptr").noconvert(), nb::arg("ids").noconvert(), nb::arg("values").noconvert(),
            nb::arg("label_indptr").noconvert(), nb::arg("labels").noconvert(), nb::arg("begin"), nb::arg("end"),
-           nb::arg("threads"), nb::arg("weights").none() = nb::none(),
-           nb::arg("asked").none() = nb::none(), nb::arg("k") = 0)
+           nb::arg("threads"), nb::arg("weights").none() = nb::none(), nb::arg("asked").none() = nb::none(),
+           nb::arg("k") = 0)
       .def("fit", &fit, nb::arg("indptr").noconvert(), nb::arg("ids").noconvert(), nb::arg("values").noconvert(),
            nb::arg("label_indptr").noconvert(), nb::arg("labels").noconvert(), nb::arg("weights").none(),
            nb::arg("epochs"), nb::arg("threads"), nb::arg("progress"))

@@ -125,8 +125,8 @@ void register_online_plt(nb::module_& module) {
            })
       .def("learn", &learn, nb::arg("indptr").noconvert(), nb::arg("ids").noconvert(), nb::arg("values").noconvert(),
            nb::arg("label_indptr").noconvert(), nb::arg("labels").noconvert(), nb::arg("begin"), nb::arg("end"),
-           nb::arg("threads"), nb::arg("weights").none() = nb::none(),
-           nb::arg("asked").none() = nb::none(), nb::arg("k") = 0)
+           nb::arg("threads"), nb::arg("weights").none() = nb::none(), nb::arg("asked").none() = nb::none(),
+           nb::arg("k") = 0)
       .def("thresholds", &thresholds)
       .def_prop_ro("n_trees", [](const Model& self) { return self.engine.trees().size(); })
       .def_prop_ro("can_learn", [](const Model& self) { return self.engine.can_learn(); });

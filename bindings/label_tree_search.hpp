@@ -48,7 +48,7 @@ class Searching {
   // Calls take(row, stats, found) for every row.
   template <typename Take>
   void run(const Rows& rows, const Query& query, unsigned threads, Take&& take) const {
-    const auto one = [&] { return Searcher(views_[0].tree(), views_[0].blocks(), scope_->of_tree(0)); };
+    const auto one = [&] { return Searcher(views_.front(), scope_->of_tree(0)); };
     const auto several = [&] { return GroveSearcher(views_, *scope_); };
     if (views_.size() == 1) together(rows, query, threads, kRowsOfTree, one, take);
     else together(rows, query, threads, kRowsOfGrove, several, take);

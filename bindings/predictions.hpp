@@ -102,8 +102,8 @@ nb::tuple ranked_by(std::size_t n, std::size_t k, FindAll&& find_all) {
 // (labels, scores): the best of the rows `asked` just before they are learnt. learn(from, to) learns some of the rows
 // [begin, end), rank(row, found) finds the best for one.
 template <typename Learn, typename Rank>
-nb::tuple learn_and_rank(std::size_t begin, std::size_t end, const nb::object& asked, std::size_t k,
-                         Learn&& learn, Rank&& rank) {
+nb::tuple learn_and_rank(std::size_t begin, std::size_t end, const nb::object& asked, std::size_t k, Learn&& learn,
+                         Rank&& rank) {
   const std::vector<std::uint64_t> questions = asked_rows(asked, begin, end);
   Ranking answers(questions.size(), k);
   {

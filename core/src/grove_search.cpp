@@ -89,7 +89,7 @@ void GroveSearch::start(const Query& query) {
   beam_ = 0;
   reached_.clear();
   for (std::size_t t = 0; t < trees_.size() && query.kind == Query::Kind::beam; ++t) {
-    beams_.emplace_back(tree(t), scope_->of_tree(t));
+    beams_.emplace_back(trees_[t], scope_->of_tree(t));
     beams_.back().start({Query::Kind::beam, std::numeric_limits<std::size_t>::max(), query.width});
   }
 }
@@ -305,20 +305,6 @@ void GroveSearch::keep(const Scored& label) {
   if (best_.size() <= query_.k) return;
   std::ranges::pop_heap(best_, std::greater<>());
   best_.pop_back();
-}
-
-// --- the traversal ---------------------------------------------------------------------------------------------------
-
-void GroveSearcher::find(const Query& query, const Features& x, std::vector<Scored>& found) {
-  found = find_together(query, {&x, 1}).front().found();
-}
-
-std::span<const GroveSearch> GroveSearcher::find_together(const Query& query, std::span<const Features> examples) {
-  while (many_.size() < examples.size()) many_.emplace_back(trees_, scope_);
-  const std::span<GroveSearch> searches = std::span(many_).first(examples.size());
-  for (GroveSearch& search : searches) search.start(query);
-  traversal_.finish(trees_, searches, examples);
-  return searches;
 }
 
 }  // namespace labelgrove

@@ -90,7 +90,7 @@ void OnlinePlt::take_in(const Example& given, const Questions& questions, std::o
   if (example == kNone) return;
   if (question) {
     const Scope scope(tree_);
-    Search search(tree_, scope);
+    Search search({tree_, blocks()}, scope);
     search.start({Query::Kind::top_k, questions.k});
     for (NodeId v = search.next().node; v != kNone; v = search.next().node) {
       search.take(probabilities(learners_.examples().view(example), v).data(), 0);

@@ -148,18 +148,4 @@ bool Search::next_level() {
   return kept > 0;
 }
 
-// --- the traversal ---------------------------------------------------------------------------------------------------
-
-void Searcher::find(const Query& query, const Features& x, std::vector<Scored>& found) {
-  found = find_together(query, {&x, 1}).front().found();
-}
-
-std::span<const Search> Searcher::find_together(const Query& query, std::span<const Features> examples) {
-  while (many_.size() < examples.size()) many_.emplace_back(tree_.tree(), scope_);
-  const std::span<Search> searches = std::span(many_).first(examples.size());
-  for (Search& search : searches) search.start(query);
-  traversal_.finish(std::span(&tree_, 1), searches, examples);
-  return searches;
-}
-
 }  // namespace labelgrove

@@ -16,7 +16,7 @@ constexpr float kInfinity = std::numeric_limits<float>::infinity();
 
 std::vector<Scored> best(const OnlinePlt& model, const Features& x) {
   const Scope scope(model.tree());
-  Searcher searcher(model.tree(), model.blocks(), scope);
+  Searcher searcher({model.tree(), model.blocks()}, scope);
   std::vector<Scored> found;
   searcher.top_k(x, 5, found);
   return found;

@@ -212,7 +212,7 @@ TEST("grove search: the mean over all trees, however few are asked for") {
     std::vector<float> sums(kLabels);
     for (const CompactTree& one : model.trees()) {
       const Scope all(one.tree());
-      Searcher single(one.tree(), one.blocks(), all);
+      Searcher single({one.tree(), one.blocks()}, all);
       std::vector<Scored> found;
       single.top_k(x.view(), kLabels, found);
       for (const Scored& s : found) sums[s.label] += s.probability;

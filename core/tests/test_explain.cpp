@@ -22,7 +22,7 @@ TEST("the product along a label's path is what a search finds, to the last bit")
   for (const LearnerKind learner : kEveryLearner) {
     const auto model = learnt(learner, random);
     const Scope scope(model->tree());
-    Searcher searcher(model->tree(), model->blocks(), scope);
+    Searcher searcher({model->tree(), model->blocks()}, scope);
     for (int trial = 0; trial < 5; ++trial) {
       const Example x = random_example(random, 25, 0.3);
       std::vector<Scored> found;

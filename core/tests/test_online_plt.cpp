@@ -247,7 +247,7 @@ TEST("online plt: learns what there is to learn") {
       OnlinePlt model(options);
       learn(model, stream);
       const Scope scope(model.tree());
-      Searcher searcher(model.tree(), model.blocks(), scope);
+      Searcher searcher({model.tree(), model.blocks()}, scope);
       std::vector<Scored> found;
       for (LabelId label = 0; label < 10; ++label) {
         searcher.top_k(stream.x[label].view(), 1, found);

@@ -153,7 +153,7 @@ void on_many(Check&& check) {
 TEST("search: the k best are the k best, in order, for any k") {
   on_many([](const Forest& forest, const Scope& scope, const std::vector<LabelId>& wanted, const Features& x,
              const std::vector<float>& all, Random&) {
-    Searcher searcher(forest.tree, forest.blocks, scope);
+    Searcher searcher({forest.tree, forest.blocks}, scope);
     const std::vector<Scored> every = every_label(forest, wanted, all);
     std::vector<Scored> found{{77, 0.5F}};  // what was there goes
     for (const std::size_t k : {0U, 1U, 2U, 3U, 5U, 1000U}) {
@@ -167,7 +167,7 @@ TEST("search: the k best are the k best, in order, for any k") {
 TEST("search: the k best are found by opening the nodes as probable as the last of them, and no other") {
   on_many([](const Forest& forest, const Scope& scope, const std::vector<LabelId>& wanted, const Features& x,
              const std::vector<float>& all, Random& random) {
-    Searcher searcher(forest.tree, forest.blocks, scope);
+    Searcher searcher({forest.tree, forest.blocks}, scope);
     const std::vector<Scored> every = every_label(forest, wanted, all);
     const std::size_t k = 1 + random.below(6);
     std::vector<Scored> found;
@@ -200,8 +200,8 @@ TEST("search: many examples together find what each finds alone, at the same cos
     std::vector<Features> views;
     for (std::uint32_t n = random.below(9); n > 0; --n) examples.push_back(random_example(random, kFeatures + 2, 0.7));
     for (const Example& example : examples) views.push_back(example.view());
-    Searcher alone(forest.tree, forest.blocks, scope);
-    Searcher together(forest.tree, forest.blocks, scope);
+    Searcher alone({forest.tree, forest.blocks}, scope);
+    Searcher together({forest.tree, forest.blocks}, scope);
     for (const Query& query :
          {Query{Query::Kind::top_k, 3}, Query{Query::Kind::top_k, 0}, Query{Query::Kind::beam, 2, 2},
           Query{Query::Kind::beam, 0, 2}, Query{Query::Kind::above_threshold}}) {
@@ -236,7 +236,7 @@ TEST("search: a beam does not wait for the deepest path once nothing on it can b
     blocks[v] = owned[v].get();
   }
   const Scope scope(tree);
-  Searcher searcher(tree, blocks, scope);
+  Searcher searcher({tree, blocks}, scope);
   std::vector<Scored> found;
   searcher.beam(Features{}, 1, 10, found);
   CHECK_EQ(found.size(), 1U);
@@ -253,7 +253,7 @@ TEST("search: all that reach a threshold, and no classifier evaluated in vain") 
     if (!every.empty()) thresholds.push_back(every[every.size() / 2].probability);  // "at least", not "above"
     for (const float threshold : thresholds) {
       scope.set_thresholds(std::span(&threshold, 1));
-      Searcher searcher(forest.tree, forest.blocks, scope);
+      Searcher searcher({forest.tree, forest.blocks}, scope);
       std::vector<Scored> found;
       searcher.above_threshold(x, found);
       const auto end = std::ranges::find_if(every, [&](const Scored& one) { return one.probability < threshold; });
@@ -279,7 +279,7 @@ TEST("search: a threshold for every label") {
       threshold = random.chance(0.1) ? kNever : random.chance(0.1) ? -kNever : random.between(0.0F, 0.3F);
     }
     scope.set_thresholds(thresholds);
-    Searcher searcher(forest.tree, forest.blocks, scope);
+    Searcher searcher({forest.tree, forest.blocks}, scope);
     std::vector<Scored> expected = every_label(forest, wanted, all);
     std::erase_if(expected, [&](const Scored& one) { return one.probability < thresholds[one.label]; });
     std::vector<Scored> found;
@@ -302,7 +302,7 @@ TEST("search: a threshold for every label") {
 TEST("search: a beam keeps the best of every level") {
   on_many([](const Forest& forest, const Scope& scope, const std::vector<LabelId>& wanted, const Features& x,
              const std::vector<float>& all, Random&) {
-    Searcher searcher(forest.tree, forest.blocks, scope);
+    Searcher searcher({forest.tree, forest.blocks}, scope);
     std::vector<Scored> found;
     for (const std::size_t width : {1U, 2U, 3U, 1000U}) {
       for (const std::size_t k : {1U, 4U, 1000U}) {
@@ -321,7 +321,7 @@ TEST("search: among equals the label that arrived first") {
   Random random(1);
   const Forest forest(random, 40, 0.0F);  // every classifier says 0.5
   const Scope scope(forest.tree);
-  Searcher searcher(forest.tree, forest.blocks, scope);
+  Searcher searcher({forest.tree, forest.blocks}, scope);
   std::vector<Scored> found;
   searcher.top_k(Features{}, 1000, found);
   REQUIRE(found.size() == forest.labels.size());
@@ -333,7 +333,7 @@ TEST("search: nothing to be found") {
   std::vector<Scored> found{{1, 1.0F}};
   const Forest empty(random, 0, 1.0F);
   const Scope nothing(empty.tree);
-  Searcher searcher(empty.tree, empty.blocks, nothing);
+  Searcher searcher({empty.tree, empty.blocks}, nothing);
   searcher.top_k(Features{}, 5, found);
   CHECK(found.empty());
   CHECK_EQ(searcher.stats().classifiers, 0U);
@@ -342,7 +342,7 @@ TEST("search: nothing to be found") {
 
   const Forest forest(random, 10, 1.0F);
   Scope none(forest.tree, {});
-  Searcher other(forest.tree, forest.blocks, none);
+  Searcher other({forest.tree, forest.blocks}, none);
   other.top_k(Features{}, 5, found);
   CHECK(found.empty());
   CHECK_EQ(other.stats().classifiers, 0U);
@@ -367,7 +367,7 @@ TEST("search: weights that are no numbers make a label improbable, not the searc
   Scope scope(tree);
   const float threshold = 0.0F;
   scope.set_thresholds(std::span(&threshold, 1));
-  Searcher searcher(tree, blocks, scope);
+  Searcher searcher({tree, blocks}, scope);
   for (const float value : {1.0F, 0.0F, -1.0F}) {  // 0 * infinity is no number either
     const Example x{{0}, {value}};
     std::vector<Scored> found;

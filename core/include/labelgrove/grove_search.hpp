@@ -156,32 +156,6 @@ class GroveSearch {
   std::vector<LabelId> reached_;  // by beams, and not looked up yet
 };
 
-// Finds labels for examples, one after another or many together. Not thread-safe: each thread has its own.
-class GroveSearcher {
- public:
-  GroveSearcher(std::span<const TreeView> trees, const GroveScope& scope) : trees_(trees), scope_(scope) {}
-
-  // By top_k, above_threshold or beam, as the query says.
-  void find(const Query& query, const Features& x, std::vector<Scored>& found);
-  // The k most probable labels. Exact.
-  void top_k(const Features& x, std::size_t k, std::vector<Scored>& found) { find({Query::Kind::top_k, k}, x, found); }
-  // All labels whose probability is at least their threshold. Exact. REQUIRES: scope has thresholds.
-  void above_threshold(const Features& x, std::vector<Scored>& found) {
-    find({Query::Kind::above_threshold}, x, found);
-  }
-  // The k best of all labels that a beam reaches in one of the trees.
-  void beam(const Features& x, std::size_t k, std::size_t width, std::vector<Scored>& found) {
-    find({Query::Kind::beam, k, width}, x, found);
-  }
-  const SearchStats& stats() const { return many_.front().stats(); }
-  // See Traversal. Returns the search of every example, to be read before the next call.
-  std::span<const GroveSearch> find_together(const Query& query, std::span<const Features> examples);
-
- private:
-  std::span<const TreeView> trees_;
-  const GroveScope& scope_;
-  std::vector<GroveSearch> many_;
-  Traversal traversal_;
-};
+using GroveSearcher = SearcherBy<std::span<const TreeView>, GroveSearch, GroveScope>;
 
 }  // namespace labelgrove

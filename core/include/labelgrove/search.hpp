@@ -106,7 +106,7 @@ struct Opening {
 class Search {
  public:
   // REQUIRES: the scope has thresholds if they are asked for.
-  Search(const LabelTree& tree, const Scope& scope) : tree_(&tree), scope_(&scope) {}
+  Search(const TreeView& one, const Scope& scope) : tree_(&one.tree()), scope_(&scope) {}
 
   void start(const Query& query);
   // The inner node to be opened next; none once all is found.
@@ -193,14 +193,16 @@ class Traversal {
   std::vector<float> probabilities_;
 };
 
-// Finds labels for examples, one after another or many together. Not thread-safe: each thread has its own.
-class Searcher {
+// Finds labels for examples, one after another or many together, by searches of one kind. Not thread-safe: each thread
+// has its own.
+template <typename Trees, typename Search, typename Scope>
+class SearcherBy {
  public:
-  // `blocks[v]` holds the classifiers of v's children.
-  Searcher(const LabelTree& tree, std::span<const NodeBlock* const> blocks, const Scope& scope)
-      : tree_(tree, blocks), scope_(scope) {}
+  SearcherBy(Trees trees, const Scope& scope) : trees_(trees), scope_(scope) {}
 
-  void find(const Query& query, const Features& x, std::vector<Scored>& found);
+  void find(const Query& query, const Features& x, std::vector<Scored>& found) {
+    found = find_together(query, {&x, 1}).front().found();
+  }
   void top_k(const Features& x, std::size_t k, std::vector<Scored>& found) { find({Query::Kind::top_k, k}, x, found); }
   void above_threshold(const Features& x, std::vector<Scored>& found) {
     find({Query::Kind::above_threshold}, x, found);
@@ -208,16 +210,28 @@ class Searcher {
   void beam(const Features& x, std::size_t k, std::size_t width, std::vector<Scored>& found) {
     find({Query::Kind::beam, k, width}, x, found);
   }
-  const SearchStats& stats() const { return many_.front().stats(); }
+  // Of the example found last. REQUIRES: there was one.
+  const SearchStats& stats() const { return searches_.front().stats(); }
 
   // See Traversal. Returns the search of every example, to be read before the next call.
-  std::span<const Search> find_together(const Query& query, std::span<const Features> examples);
+  std::span<const Search> find_together(const Query& query, std::span<const Features> examples) {
+    while (searches_.size() < examples.size()) searches_.emplace_back(trees_, scope_);
+    const std::span<Search> searches = std::span(searches_).first(examples.size());
+    for (Search& search : searches) search.start(query);
+    traversal_.finish(all(trees_), searches, examples);
+    return searches;
+  }
 
  private:
-  TreeView tree_;
+  static std::span<const TreeView> all(const TreeView& one) { return {&one, 1}; }
+  static std::span<const TreeView> all(std::span<const TreeView> trees) { return trees; }
+
+  Trees trees_;
   const Scope& scope_;
-  std::vector<Search> many_;
+  std::vector<Search> searches_;
   Traversal traversal_;
 };
+
+using Searcher = SearcherBy<TreeView, Search, Scope>;
 
 }  // namespace labelgrove
