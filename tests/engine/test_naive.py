@@ -291,10 +291,8 @@ def test_same_where_the_first_node_is_wide(policy: str) -> None:
     assert most_children[::2] == ([2, 2] if policy == "cpet" else [7, 3])
 
 
-@pytest.mark.parametrize("learner", LEARNERS)
-@pytest.mark.parametrize("memory", [0, 4])
-def test_same_where_labels_come_in_blocks(learner: str, memory: int) -> None:
-    twin = Twin(
+def learning_by_the_stream(learner: str, memory: int) -> Twin:
+    return Twin(
         learner=learner,
         policy="best-greedy",
         alpha=0.5,
@@ -305,23 +303,19 @@ def test_same_where_labels_come_in_blocks(learner: str, memory: int) -> None:
         random_state=1,
         l2=0.01,
     )
+
+
+@pytest.mark.parametrize("learner", LEARNERS)
+@pytest.mark.parametrize("memory", [0, 4])
+def test_same_where_labels_come_in_blocks(learner: str, memory: int) -> None:
+    twin = learning_by_the_stream(learner, memory)
     live(twin, in_blocks(random_stream(5, length=100, removals=0.1)))
     assert times_now(twin.replay, twin.gauge, ()) > FULL
 
 
 @pytest.mark.parametrize("learner", LEARNERS)
 def test_same_in_a_stream_of_single_labels(learner: str) -> None:
-    twin = Twin(
-        learner=learner,
-        policy="best-greedy",
-        alpha=0.5,
-        arity=2,
-        max_leaves=4,
-        replay="auto",
-        replay_memory=0,
-        random_state=1,
-        l2=0.01,
-    )
+    twin = learning_by_the_stream(learner, memory=0)
     stream = random_stream(5, length=100, removals=0.1)
     live(twin, [Learn(e.x, e.names[:1], e.weight) if isinstance(e, Learn) else e for e in stream])
     assert twin.gauge.single()
