@@ -92,6 +92,12 @@ class PrefixedReader final : public ArrayReader {
   std::string prefix_;
 };
 
+std::uint64_t saved_labels(const ArrayReader& saved) {
+  const auto counters = saved.u64("counters");
+  require(!counters.empty(), "array 'counters' must hold the number of labels");
+  return counters[0];
+}
+
 bool same_counts(const OnlineThresholds* a, const OnlineThresholds* b) {
   const auto same = [](const OnlineThresholds::Counts& one, const OnlineThresholds::Counts& other) {
     return one.hits == other.hits && one.positives == other.positives && one.predicted == other.predicted;
@@ -121,23 +127,27 @@ OnlineGrove::OnlineGrove(const OnlineGroveOptions& options, const ArrayReader& b
 
 OnlineGrove::OnlineGrove(const OnlineGroveOptions& options, const ArrayReader& saved, bool borrow, bool check_only)
     : options_(options) {
+  // The caller has seen how many labels the first tree is said to have; no other may take room for more.
+  const std::uint64_t labels = saved_labels(saved);
   const PrefixedReader batch(saved, kBatch);
   if (batch.has("counters")) {
+    require(saved_labels(batch) <= labels, "the batch model that learning goes on from has other labels");
     batch_ = std::make_unique<CompactPlt>(options.normalize, batch);
     require(batch_->trees().size() == options.trees, "the batch model that learning goes on from has other trees");
   }
   const auto tree_of_batch = [&](std::uint32_t t) { return batch_ ? &batch_->trees()[t] : nullptr; };
   trees_.emplace_back(options_of(options, 0, batch_.get()), saved, borrow, check_only, tree_of_batch(0));
   for (std::uint32_t t = 1; t < options.trees; ++t) {
+    const PrefixedReader own(saved, prefix_of(t));
+    const std::string differs = "tree " + std::to_string(t) + " has learnt from other examples than tree 0";
+    require(saved_labels(own) == labels, differs);
     const OnlinePlt& tree =
-        trees_.emplace_back(options_of(options, t, batch_.get()), PrefixedReader(saved, prefix_of(t)), borrow,
-                            check_only, tree_of_batch(t));
-    bool same = tree.tree().label_count() == this->tree().label_count() && tree.examples_seen() == examples_seen() &&
-                same_counts(thresholds(), tree.thresholds());
+        trees_.emplace_back(options_of(options, t, batch_.get()), own, borrow, check_only, tree_of_batch(t));
+    bool same = tree.examples_seen() == examples_seen() && same_counts(thresholds(), tree.thresholds());
     for (LabelId label = 0; label < tree.tree().label_count() && same; ++label) {
       same = (tree.tree().leaf_of(label) == kNone) == (this->tree().leaf_of(label) == kNone);
     }
-    require(same, "tree " + std::to_string(t) + " has learnt from other examples than tree 0");
+    require(same, differs);
   }
 }
 

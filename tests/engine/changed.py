@@ -21,6 +21,8 @@ KINDS = {
     "bounded": {"learner": "adagrad", "replay": 2, "replay_memory": 3, "normalize": False},
     "sgd": {"learner": "sgd", "policy": "complete"},
     "from batch": {"replay": 1},
+    "two trees": {"n_trees": 2, "replay": 1},
+    "staged": {"second_stage": "tail", "replay": 1},
     "cpet": {"policy": "cpet", "replay": 1},
     "lean": {},
     "lean sgd": {"learner": "sgd"},

@@ -142,3 +142,29 @@ def test_what_is_out_of_its_range_is_refused(
     write_model(tmp_path / "changed.lg", header, arrays)
     with pytest.raises(ModelFileError):
         labelgrove.load(tmp_path / "changed.lg")
+
+
+@pytest.mark.parametrize(
+    ("place", "name", "value", "message"),
+    [
+        (None, "targets", None, "lacks 'targets'"),
+        (None, "engine", 7, "a value or size is wrong"),
+        ("engine", "sums_bytes", "all", "a value or size is wrong"),
+        ("parameters", "arity", "a" * 10_000, "arity='aaa"),
+    ],
+)
+def test_what_is_wrong_is_told_in_a_sentence(
+    place: str | None, name: str, value: Any, message: str, tmp_path: Path
+) -> None:
+    header, arrays = model("all", tmp_path)
+    header = copy.deepcopy(header)
+    part = header if place is None else header[place]
+    if value is None:
+        del part[name]
+    else:
+        part[name] = value
+    path = tmp_path / "changed.lg"
+    write_model(path, header, arrays)
+    with pytest.raises(ModelFileError, match=message) as caught:
+        labelgrove.load(path)
+    assert len(str(caught.value)) < 600 + len(str(path))

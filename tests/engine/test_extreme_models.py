@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from pathlib import Path
+from textwrap import dedent
 from typing import Any
 
 import numpy as np
@@ -241,3 +244,26 @@ def test_features_that_collide_under_every_multiplier_are_learnt_and_made_compac
     (labels, scores), (same, near) = (clf.predict_topk(X, 2)[:2] for clf in (online, small))
     np.testing.assert_array_equal(labels, same)
     np.testing.assert_allclose(scores, near, rtol=1e-6)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="limits of address space are Linux's")
+@pytest.mark.slow  # sanitizers need all addresses that there are
+@pytest.mark.parametrize("name", ["tree1.counters", "batch.counters"])
+def test_no_tree_takes_room_for_labels_that_have_no_names(name: str, tmp_path: Path) -> None:
+    X, Y = np.eye(4), [["a"], ["b"], ["c"], ["a", "d"]]
+    batch = PLTClassifier(n_trees=2).fit(X, Y)
+    OnlinePLTClassifier.from_batch(batch, n_trees=2).partial_fit(X, Y).save(tmp_path / "m.lg")
+    header, arrays = parts(tmp_path / "m.lg")
+    arrays[name][0] = 2**31
+    write_model(tmp_path / "m.lg", header, arrays)
+    program = """
+        import resource, sys, labelgrove
+        resource.setrlimit(resource.RLIMIT_AS, (4 << 30, 4 << 30))
+        try:
+            labelgrove.load(sys.argv[1])
+        except labelgrove.ModelFileError as error:
+            print(error)
+    """
+    command = [sys.executable, "-c", dedent(program), str(tmp_path / "m.lg")]
+    told = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    assert "learnt from other examples" in told or "other labels" in told

@@ -19,8 +19,20 @@ from labelgrove.persistence._container import MAX_HEADER_BYTES, decode_header
 from labelgrove.persistence._entry import AnyArray, Entry, array_checksum, pieces
 from labelgrove.persistence._json import clip, naming
 
+_LONGEST = 500
+
 FAULTS = (ValueError, LookupError, TypeError, ArithmeticError)
 """What building a model from the arrays of a file may raise, whatever is wrong with them."""
+
+
+def fault(error: Exception) -> str:
+    """Say what one of `FAULTS` tells of a file, in a sentence however long its values are."""
+    if isinstance(error, KeyError):
+        return f"it lacks {clip(error.args[0])}"
+    told = str(error)
+    if not isinstance(error, ValueError):
+        told = f"a value or size is wrong ({told})"
+    return told if len(told) <= _LONGEST else f"{told[:_LONGEST]}…"
 
 
 class StoredArrays(Mapping[str, AnyArray]):
@@ -156,7 +168,7 @@ class StoredModel:
         except FAULTS as error:
             if isinstance(error, ModelFileError) and str(error).startswith(f"{self.path}: "):
                 raise
-            raise ModelFileError(f"{self.path}: {error}") from error
+            raise ModelFileError(f"{self.path}: {fault(error)}") from error
 
 
 def read_model(

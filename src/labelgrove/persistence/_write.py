@@ -22,7 +22,7 @@ from labelgrove.persistence._container import (
 )
 from labelgrove.persistence._entry import Storable, array_checksum, checksum, pieces
 from labelgrove.persistence._json import naming
-from labelgrove.persistence._read import FAULTS, StoredModel, read_model
+from labelgrove.persistence._read import FAULTS, StoredModel, fault, read_model
 
 # Not every file system can flush a folder; then the rename itself has to do.
 _UNSUPPORTED = {errno.EINVAL, errno.ENOTSUP, errno.EBADF, errno.EACCES, errno.EPERM, errno.EISDIR}
@@ -161,7 +161,7 @@ def _write(
                 check(read_model(file.name, verify=False))
             except FAULTS as error:
                 raise ModelFileError(
-                    f"the model is not saved, since it could not be loaded again: {error}"
+                    f"the model is not saved, since it could not be loaded again: {fault(error)}"
                 ) from error
 
 

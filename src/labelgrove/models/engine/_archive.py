@@ -23,6 +23,7 @@ from labelgrove.models.engine._records import CompactionReport, Options
 from labelgrove.models.engine._staged import StagedEngine
 from labelgrove.models.engine._tuned import thresholds_from_state, thresholds_state
 from labelgrove.persistence import Storable
+from labelgrove.persistence._read import FAULTS, fault
 from labelgrove.text import FrontEnd
 from labelgrove.text._front_ends import front_end_from_state
 from labelgrove.vocabulary import Vocabulary
@@ -150,10 +151,8 @@ def learned_from_state(
     """
     try:
         return learned_from_file(form, header, arrays)
-    except (LookupError, TypeError, ArithmeticError) as error:
-        raise ModelFileError(f"the model is damaged: {error!r}") from error
-    except ValueError as error:
-        raise ModelFileError(f"the model is damaged: {error}") from error
+    except FAULTS as error:
+        raise ModelFileError(f"the model is damaged: {fault(error)}") from error
 
 
 def learned_from_file(
