@@ -51,6 +51,19 @@ class Rows(NamedTuple):
         """The three arrays in the order in which the core takes them."""
         return self[:3]
 
+    def part(self, begin: int, end: int) -> Rows:
+        """The rows from ``begin`` to ``end``."""
+        if self.dense:
+            values = self.values[begin * self.n_features : end * self.n_features]
+            return self._replace(values=values, n_rows=end - begin)
+        stored = slice(int(self.indptr[begin]), int(self.indptr[end]))
+        return self._replace(
+            indptr=self.indptr[begin : end + 1] - stored.start,
+            ids=self.ids[stored],
+            values=self.values[stored],
+            n_rows=end - begin,
+        )
+
 
 MAX_MAGNITUDE = 1e9
 """Largest absolute value where examples are not scaled: squares must fit into 32-bit floats."""

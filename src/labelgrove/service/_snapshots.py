@@ -17,7 +17,6 @@ _log = logging.getLogger("labelgrove.service")
 
 _NAME = re.compile(r"(\d{18})-([0-9a-f]{64})\.lg")
 _KEPT = 2
-_PIECE = 1 << 20
 
 
 class Snapshot(NamedTuple):

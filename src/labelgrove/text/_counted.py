@@ -32,11 +32,7 @@ class CountedTexts:
 
     def __getitem__(self, chosen: slice) -> CountedTexts:
         begin, end, _ = chosen.indices(len(self))
-        rows = self.rows
-        entries = slice(int(rows.indptr[begin]), int(rows.indptr[end]))
-        indptr = rows.indptr[begin : end + 1] - entries.start
-        part = (indptr, rows.ids[entries], rows.values[entries])
-        return CountedTexts((Rows(*part, end - begin, rows.n_features, dense=False),))
+        return CountedTexts((self.rows.part(begin, end),))
 
     @property
     def rows(self) -> Rows:

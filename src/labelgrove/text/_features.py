@@ -459,9 +459,7 @@ class TextFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
         Rows
             As many as those given; those outside ``begin`` to ``end`` are empty.
         """
-        part = slice(int(counts.indptr[begin]), int(counts.indptr[end]))
-        indptr, ids, values = counts.indptr[begin : end + 1], counts.ids[part], counts.values[part]
-        own, meaning = self._without_meaning((indptr - part.start, ids, values))
+        own, meaning = self._without_meaning(counts.part(begin, end).arrays)
         learnt = self._started().learn(*own, threads)
         if meaning is not None:
             learnt = appended(learnt, meaning, self.n_features)

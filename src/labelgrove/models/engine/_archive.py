@@ -18,7 +18,14 @@ from labelgrove._features import FeatureNames
 from labelgrove._label_arrays import names_from_arrays, names_to_arrays
 from labelgrove._labels import LabelRegistry
 from labelgrove.data import Columns
-from labelgrove.models.engine._learned import KINDS, AnyLearned, Arrays, Engine, Learned
+from labelgrove.models.engine._learned import (
+    KINDS,
+    AnyLearned,
+    Arrays,
+    Engine,
+    Learned,
+    without_prefix,
+)
 from labelgrove.models.engine._records import CompactionReport, Options
 from labelgrove.models.engine._staged import StagedEngine
 from labelgrove.models.engine._tuned import thresholds_from_state, thresholds_state
@@ -239,7 +246,7 @@ def _feature_names(
 ) -> FeatureNames | None:
     if header["named_features"] is False:
         return None
-    names = LabelRegistry.from_arrays(_without_prefix(_FEATURE_PREFIX, arrays))
+    names = LabelRegistry.from_arrays(without_prefix(_FEATURE_PREFIX, arrays))
     if names.label_type == "int" or not names.active.all():
         raise ModelFileError("the names of features must be text, and none retired")
     if max(len(names), 1) != header["features"]:
@@ -252,20 +259,12 @@ def _column_names(
 ) -> npt.NDArray[Any] | None:
     if header.get("named_columns", False) is False:
         return None
-    names = names_from_arrays(_without_prefix(_COLUMN_PREFIX, arrays))
+    names = names_from_arrays(without_prefix(_COLUMN_PREFIX, arrays))
     if names.dtype != object or not 0 < len(names) <= header["features"]:
         raise ModelFileError(
             f"there are {len(names)} names of columns for {header['features']!r} features"
         )
     return names
-
-
-def _without_prefix(prefix: str, arrays: Mapping[str, npt.NDArray[Any]]) -> Arrays:
-    return {
-        name.removeprefix(prefix): array
-        for name, array in arrays.items()
-        if name.startswith(prefix)
-    }
 
 
 def parameters_from(header: Mapping[str, Any], names: Collection[str]) -> dict[str, Any]:
@@ -283,7 +282,7 @@ def front_end_from(
     front_end = header.get("front_end")
     if front_end is None:
         return None
-    kept = _without_prefix(_TEXT_PREFIX, arrays)
+    kept = without_prefix(_TEXT_PREFIX, arrays)
     return front_end_from_state(front_end, kept, trust_pattern=trust_pattern)
 
 

@@ -12,7 +12,7 @@ from labelgrove import _core
 from labelgrove._validation import Rows
 from labelgrove.models._plt_options import EngineOptions
 from labelgrove.models.engine._examples import Examples
-from labelgrove.models.engine._learned import Arrays
+from labelgrove.models.engine._learned import Arrays, without_prefix
 from labelgrove.models.engine._trees import (
     embed_labels,
     engine_tree_of_ids,
@@ -86,12 +86,8 @@ class BatchEngine:
         batch = _core.CompactPlt.load(dict(options), arrays, True, let_go)
         if options["online"] is None or for_prediction:
             return cls(batch)
-        stored = {
-            name.removeprefix(_PREFIX): array
-            for name, array in arrays.items()
-            if name.startswith(_PREFIX)
-        }
-        online = _core.OnlinePlt.load(options["online"], stored, False, let_go, check_only)
+        beside = without_prefix(_PREFIX, arrays)
+        online = _core.OnlinePlt.load(options["online"], beside, False, let_go, check_only)
         if not np.array_equal(online.labels(), batch.labels()):
             raise ValueError("the labels of the online and the batch model do not match")
         return cls(batch, online)
@@ -114,7 +110,7 @@ def start_on_sample(
     if present.size == 0:
         return _core.OnlinePlt(options.to_dict())
     indicator = label_matrix(indptr[: n_sample + 1], ids[:end], present)
-    embeddings = embed_labels(_first(rows, n_sample), indicator, n_jobs)
+    embeddings = embed_labels(rows.part(0, n_sample), indicator, n_jobs)
     trees = [
         kmeans_tree(
             embeddings,
@@ -128,16 +124,6 @@ def start_on_sample(
     ]
     arrays = [engine_tree_of_ids(tree) for tree in trees]
     return _core.OnlinePlt.on_trees(options.to_dict(), arrays, int(present[-1]) + 1)
-
-
-def _first(rows: Rows, n: int) -> Rows:
-    if rows.dense:
-        values = rows.values[: n * rows.n_features]
-        return rows._replace(values=values, n_rows=n)
-    end = int(rows.indptr[n])
-    return rows._replace(
-        indptr=rows.indptr[: n + 1], ids=rows.ids[:end], values=rows.values[:end], n_rows=n
-    )
 
 
 def learn_on(

@@ -26,6 +26,11 @@ Ids = npt.NDArray[np.uint32]
 Floats = npt.NDArray[np.float32]
 
 
+def without_prefix(prefix: str, arrays: Mapping[str, npt.NDArray[Any]]) -> Arrays:
+    """The arrays of one part of a model, whose names begin with a prefix among those of all."""
+    return {name.removeprefix(prefix): arrays[name] for name in arrays if name.startswith(prefix)}
+
+
 class Engine(Protocol):
     """What every compiled model offers; rows are ``Rows.arrays``, labels and features are ids."""
 

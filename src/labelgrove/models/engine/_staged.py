@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from labelgrove import _core
 from labelgrove.metrics import inverse_propensity
-from labelgrove.models.engine._learned import Arrays, Floats, Ids, Pointers
+from labelgrove.models.engine._learned import Arrays, Floats, Ids, Pointers, without_prefix
 from labelgrove.models.engine._predicting import MISSING
 from labelgrove.tuning._second_stage import CANDIDATES, SecondStage
 
@@ -326,12 +326,7 @@ class StagedEngine:
         numbers = np.array(arrays[_STAGE])
         if not len(numbers) > 0 or not 0 <= numbers[0] < 2**53:
             raise ValueError(f"array '{_STAGE}' must begin with a number of examples")
-        own = {
-            name.removeprefix(_PREFIX): np.asarray(arrays[name])
-            for name in arrays
-            if name.startswith(_PREFIX)
-        }
-        sums = _core.LabelSums.load(own, sums_bytes)
+        sums = _core.LabelSums.load(without_prefix(_PREFIX, arrays), sums_bytes)
         return cls(first, SecondStage.from_array(numbers[1:]), sums, int(numbers[0]))
 
 
