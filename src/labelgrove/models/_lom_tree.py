@@ -28,6 +28,7 @@ from labelgrove.models.engine._examples import Start
 from labelgrove.models.engine._learned import Learned, known
 from labelgrove.models.engine._predicting import MISSING
 from labelgrove.models.engine._records import SavedOptions, word_for, words_of
+from labelgrove.trees._structure import depths_of
 
 Floats = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
@@ -352,7 +353,7 @@ def statistics_of_lom_tree(nodes: Mapping[str, npt.NDArray[Any]]) -> LOMTreeStat
     weights = np.where(left == MISSING, sums(reached), 0.0)
     return LOMTreeStatistics(
         parents=parents,
-        depths=_depths(parents),
+        depths=depths_of(parents),
         reached=sums(reached).astype(np.int64),
         swaps=nodes["node.swaps"].astype(np.int64),
         balance=beta,
@@ -367,17 +368,3 @@ def _entropies(counts: Floats, totals: Floats, at: Integers) -> Floats:
     """The entropy of the classes at every node; classes that were not seen are not listed."""
     shares = counts / totals[at]
     return np.bincount(at, -shares * np.log(shares), minlength=len(totals)).astype(np.float64)
-
-
-def _depths(parents: Integers) -> Integers:
-    """Recycled nodes hang below nodes with higher numbers, so level by level."""
-    depths = np.zeros(len(parents), np.int64)
-    level = np.array([0])
-    children = np.argsort(parents, kind="stable")[1:]  # the root's own place comes first
-    ends = np.searchsorted(parents[children], np.arange(len(parents) + 1))
-    depth = 0
-    while len(level):
-        depths[level] = depth
-        level = np.concatenate([children[ends[v] : ends[v + 1]] for v in level.tolist()])
-        depth += 1
-    return depths
