@@ -17,7 +17,7 @@ from labelgrove._interrupts import held_back
 from labelgrove._parameters import size_from
 from labelgrove.cli._application import INTERRUPTED
 from labelgrove.cli._checkpoints import Checkpoints
-from labelgrove.cli._models import Model, check_can_write, inputs_of, threads_of
+from labelgrove.cli._models import Model, check_can_write, inputs_of, targets_of, threads_of
 from labelgrove.cli.streams import _numbers
 from labelgrove.cli.streams._console import say, say_error, show_pairs, write_json
 from labelgrove.cli.streams._output import refuse_inputs
@@ -269,7 +269,7 @@ def learn_batch(state: Learning, batch: Examples, X: Any, path: str, *, predict:
     """
     model: Any = state.model
     try:
-        targets = _targets(state.model, batch, path)
+        targets = targets_of(state.model, batch, path)
         if predict:
             predict_then_learn(
                 model,
@@ -287,21 +287,6 @@ def learn_batch(state: Learning, batch: Examples, X: Any, path: str, *, predict:
     except DataError as failure:
         place = f"{path}, lines {batch.lines[0]} to {batch.lines[-1]}"
         raise DataError(f"{place}: {failure}") from None
-
-
-def _targets(model: Model, batch: Examples, path: str) -> Any:
-    """Give the labels as the model takes them: collections, or single ones to a multi-class one."""
-    if getattr(model, "target_type_", None) != "multiclass":
-        return batch.labels
-    for line, labels in zip(batch.lines, batch.labels, strict=True):
-        if len(labels) != 1:
-            raise FileFormatError(
-                path,
-                int(line),
-                f"{_numbers.counted(len(labels), 'label')} found where the model, which has "
-                "learnt classes that exclude one another, expects exactly one",
-            )
-    return [labels[0] for labels in batch.labels]
 
 
 def facts(state: Learning) -> list[str]:

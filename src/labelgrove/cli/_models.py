@@ -12,11 +12,12 @@ from pathlib import Path
 from typing import Any
 
 import labelgrove
-from labelgrove._errors import DataError, ModelFileError, ParameterError
+from labelgrove._errors import DataError, FileFormatError, ModelFileError, ParameterError
 from labelgrove._parameters import thread_count
 from labelgrove.cli._application import trusting
 from labelgrove.cli._options import Reading, parse_settings, settable
 from labelgrove.cli._trees import read_tree
+from labelgrove.cli.streams._numbers import counted
 from labelgrove.data import Columns, Examples, read_vectors
 from labelgrove.models import ESTIMATORS, TextClassifier
 from labelgrove.models._base import LabelClassifier, check_parameters
@@ -43,11 +44,6 @@ TEXT_SETTINGS = [name for name in settable(TextFeatures) if name not in OPTIONS]
 Model = TextClassifier | LabelClassifier
 
 
-def reads_text(model: Model) -> bool:
-    """Tell whether a model takes texts."""
-    return isinstance(model, TextClassifier)
-
-
 def estimator_of(model: Model) -> Any:
     """Give what learns: the model itself, or the classifier of a model that reads text."""
     return model.classifier_ if isinstance(model, TextClassifier) else model
@@ -63,7 +59,7 @@ def inputs_of(model: Model, examples: Examples, path: str) -> Any:
     """Give what a model takes of examples: texts or rows."""
     wanted, found = "numbered features", "text"
     given: Any = examples.X
-    if reads_text(model):
+    if isinstance(model, TextClassifier):
         wanted, found, given = found, wanted, examples.text
     if given is None:
         raise DataError(
@@ -71,6 +67,21 @@ def inputs_of(model: Model, examples: Examples, path: str) -> Any:
             "give data in the form in which it was trained"
         )
     return given
+
+
+def targets_of(model: Model, examples: Examples, path: str) -> Any:
+    """Give the labels as the model takes them: collections, or single ones to a multi-class one."""
+    if getattr(model, "target_type_", None) != "multiclass":
+        return examples.labels
+    for line, labels in zip(examples.lines, examples.labels, strict=True):
+        if len(labels) != 1:
+            raise FileFormatError(
+                path,
+                int(line),
+                f"{counted(len(labels), 'label')} found where the model, which has learnt classes "
+                "that exclude one another, expects exactly one",
+            )
+    return [labels[0] for labels in examples.labels]
 
 
 def create_model(

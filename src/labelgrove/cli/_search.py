@@ -13,6 +13,7 @@ from labelgrove._cuts import Cut, reaches
 from labelgrove._errors import ParameterError
 from labelgrove.cli._models import Model
 from labelgrove.data import read_filter_pairs
+from labelgrove.evaluation._observed import most_excluded
 
 _NAMES = ("least", "lower_quartile", "median", "upper_quartile", "greatest")
 
@@ -113,7 +114,7 @@ class Search:
         return each or (self.threshold is not None and self.k is None)
 
     def _best(self, X: Any) -> Iterator[tuple[list[Any], list[float]]]:
-        deep = (self.k or DEFAULT_K) + max(map(len, self.excluded.values()), default=0)
+        deep = (self.k or DEFAULT_K) + most_excluded(self.excluded)
         labels, scores = self.model.predict_topk(
             X, k=deep, labels=self.allowed, beam_width=self.beam
         )

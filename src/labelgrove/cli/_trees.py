@@ -52,8 +52,8 @@ class Given:
         Examples, a hierarchy or a thesaurus.
     embeddings, fano_frequencies : str
         The kind of the one, the method of the other.
-    format : str, optional
-        Of examples; by default recognised by the name.
+    reading : Reading
+        Of examples.
     limit : int, optional
         Look at the first so many examples only.
     text : dict
@@ -153,10 +153,6 @@ def _interpolated(given: Given, parameters: Parameters) -> LabelTree:
     )
 
 
-def _flat(labels: Any) -> LabelTree:
-    return LabelTree.flat(labels)
-
-
 #: The builders that ``labelgrove tree build --kind`` knows.
 BUILDERS: dict[str, Builder] = {
     "kmeans": Builder(
@@ -172,7 +168,7 @@ BUILDERS: dict[str, Builder] = {
     ),
     "fano": Builder(fano_tree, lambda given, p: fano_tree(given.frequencies, given.names, **p)),
     "complete": Builder(complete_tree, lambda given, p: complete_tree(given.names, **p)),
-    "flat": Builder(_flat, lambda given, p: _flat(given.names.tolist(), **p)),
+    "flat": Builder(LabelTree.flat, lambda given, _: LabelTree.flat(given.names.tolist())),
     "hierarchy": Builder(
         hierarchy_tree, lambda given, p: hierarchy_tree(given.pairs(), **p), "a hierarchy"
     ),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -156,21 +156,14 @@ def _chosen(
         raise FileFormatError(path, None, f"in the table {error}") from None
 
 
-class _named:  # noqa: N801
+@contextmanager
+def _named(path: str, what: str) -> Iterator[None]:
     """What pyarrow finds wrong with a file, as an error of that file."""
-
-    def __init__(self, path: str, what: str) -> None:
-        self._path, self._what = path, what
-
-    def __enter__(self) -> None:
-        return
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, *_: object
-    ) -> None:
-        arrow = optional("pyarrow", f"reading {self._what}", "arrow")
-        if isinstance(error, arrow.ArrowException | OSError | UnicodeDecodeError | MemoryError):
-            said = str(error).splitlines() or [type(error).__name__]
-            raise FileFormatError(
-                self._path, None, f"not {self._what} that can be read ({said[0]:.{_SHOWN}})"
-            ) from None
+    arrow = optional("pyarrow", f"reading {what}", "arrow")
+    try:
+        yield
+    except (arrow.ArrowException, OSError, UnicodeDecodeError, MemoryError) as error:
+        said = str(error).splitlines() or [type(error).__name__]
+        raise FileFormatError(
+            path, None, f"not {what} that can be read ({said[0]:.{_SHOWN}})"
+        ) from None

@@ -17,6 +17,7 @@ from labelgrove.cli._models import (
     inputs_of,
     load_model,
     reading_for,
+    targets_of,
 )
 from labelgrove.cli._options import (
     AS_FOUND,
@@ -105,12 +106,7 @@ def _examples(model: Model, data: str, reading: Reading, limit: int | None) -> t
         examples = source.whole()
         if examples is None:
             raise DataError(f"{data}: there are no examples")
-        X = inputs_of(model, examples, source.path)
-    if model.target_type_ != "multiclass":
-        return X, examples.labels
-    if any(len(labels) != 1 for labels in examples.labels):
-        raise DataError(f"{data}: the model has learnt classes; expected one label an example")
-    return X, [labels[0] for labels in examples.labels]
+        return inputs_of(model, examples, source.path), targets_of(model, examples, source.path)
 
 
 def _for_people(report: CompactionReport, path: str) -> list[tuple[str, str]]:

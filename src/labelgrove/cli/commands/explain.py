@@ -20,7 +20,6 @@ from labelgrove.cli._models import (
     inputs_of,
     load_model,
     reading_for,
-    reads_text,
 )
 from labelgrove.cli._options import (
     AS_FOUND,
@@ -35,7 +34,7 @@ from labelgrove.cli._search import chosen_cut
 from labelgrove.cli.streams import _numbers
 from labelgrove.cli.streams._console import is_terminal, show, write_json
 from labelgrove.cli.streams._source import Source
-from labelgrove.models import Explanation, Highlight, LabelExplanation, Step
+from labelgrove.models import Explanation, Highlight, LabelExplanation, Step, TextClassifier
 from labelgrove.vocabulary import Vocabulary
 
 _SHORT = 800
@@ -103,7 +102,7 @@ def _example(
     if (text is None) == (row is None) or (data is None) != (row is None):
         raise ParameterError("give the example either as --text TEXT or as --row N with DATA")
     if text is not None:
-        if not reads_text(model):
+        if not isinstance(model, TextClassifier):
             raise ParameterError(
                 "--text: the model has learnt from numbered features; give --row N and DATA"
             )

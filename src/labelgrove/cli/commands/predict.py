@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import typer
 
 from labelgrove._errors import DataError, FileFormatError, ParameterError
-from labelgrove.cli._models import Model, inputs_of, load_model, reading_for, reads_text
+from labelgrove.cli._models import Model, inputs_of, load_model, reading_for
 from labelgrove.cli._options import (
     AS_FOUND,
     BeamOption,
@@ -28,6 +28,7 @@ from labelgrove.cli.streams._console import encode, say_warning
 from labelgrove.cli.streams._output import Output, refuse_inputs
 from labelgrove.cli.streams._progress import ProgressLine, shown
 from labelgrove.cli.streams._source import Source
+from labelgrove.models import TextClassifier
 from labelgrove.vocabulary import Vocabulary
 
 
@@ -108,7 +109,7 @@ def predict(
         return b"".join(encode(_as_object(*row, names)) for row in search.find(X, first))
 
     if data is None:
-        if not reads_text(model):
+        if not isinstance(model, TextClassifier):
             raise ParameterError("--text: the model has learnt from numbered features; give DATA")
         with closing(Output(output)) as out:
             out.write(lines(text))
