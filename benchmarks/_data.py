@@ -171,6 +171,14 @@ def label_count(name: str) -> int:
     return 1 + max(map(max, filter(None, rows)))
 
 
+def indicator(labels: list[tuple[int, ...]], width: int) -> sp.csr_array:
+    """Label sets as a 0/1 matrix with as many columns."""
+    ends = np.cumsum([0, *map(len, labels)])
+    flat = np.array([label for row in labels for label in row], np.int64)
+    # scikit-learn 1.9 takes columns beyond 127 for others where the ones are 8-bit.
+    return sp.csr_array((np.ones(len(flat), np.int64), flat, ends), shape=(len(labels), width))
+
+
 def precisions(predicted: npt.NDArray[np.int64], labels: list[tuple[int, ...]]) -> list[float]:
     """P@1, P@3 and P@5 in per cent: the same few lines for every program.
 

@@ -6,8 +6,8 @@ from itertools import chain
 
 import numpy as np
 import numpy.typing as npt
-import scipy.sparse as sp
 
+from benchmarks._data import indicator
 from labelgrove.metrics import inverse_propensity, psp_at_k
 
 Labels = list[tuple[int, ...]]
@@ -25,12 +25,5 @@ def propensity_scored(predicted: npt.NDArray[np.int64], test: Labels, train: Lab
         Whose frequencies the propensities follow.
     """
     columns = 1 + max(chain.from_iterable((*test, *train)))
-    truth, weights = _indicator(test, columns), inverse_propensity(_indicator(train, columns))
+    truth, weights = indicator(test, columns), inverse_propensity(indicator(train, columns))
     return [round(100 * float(psp_at_k(truth, predicted, weights, k)), 3) for k in (1, 3, 5)]
-
-
-def _indicator(labels: Labels, columns: int) -> sp.csr_array:
-    ids = np.fromiter(chain.from_iterable(labels), np.int64)
-    ends = np.cumsum([0, *map(len, labels)])
-    ones = np.ones(len(ids), np.int8)
-    return sp.csr_array((ones, ids, ends), shape=(len(labels), columns))

@@ -336,6 +336,54 @@ def schedule(found: Results) -> str:
     return table(header, rows)
 
 
+def second_stage(found: Results) -> str:
+    """P@k, PSP@k, calibration error and times, by data set, learner and second stage."""
+    header = ["data", "learning", "second stage", "re-ranked", "P@1/5", "PSP@1/5", "ECE"]
+    header += ["prediction µs", "learning s", "MB"]
+    rows = [_second_stage_row(result["subject"], row) for result in found for row in result["rows"]]
+    return table(header, rows)
+
+
+def _second_stage_row(subject: str, row: dict[str, Any]) -> list[object]:
+    return [
+        subject,
+        row["learner"],
+        row["stage"] or "–",
+        "yes" if row["reranks"] else "no",
+        f"{100 * row['p@1']:.1f}/{100 * row['p@5']:.1f}",
+        f"{100 * row['psp@1']:.1f}/{100 * row['psp@5']:.1f}",
+        f"{100 * row['ece']:.1f}",
+        f"{row['predicting_us']:.0f}",
+        f"{row['learning_cpu']:.1f}",
+        f"{row['mb']:.1f}",
+    ]
+
+
+_NAMES = {None: "no", "met": "of labels met", "all": "of all labels"}
+
+
+def names(found: Results) -> str:
+    """P@k, PSP@k and the recall of labels without examples, by data set, learner and names."""
+    header = ["data", "learning", "names learnt", "P@1/5", "PSP@1/5", "R@5 of unseen labels"]
+    header += ["learning s", "MB"]
+    rows = [_names_row(result["subject"], row) for result in found for row in result["rows"]]
+    return table(header, rows)
+
+
+def _names_row(subject: str, row: dict[str, Any]) -> list[object]:
+    recall = row["unseen_recall@5"]
+    return [
+        subject,
+        row["learner"],
+        _NAMES[row["names"]],
+        f"{100 * row['p@1']:.1f}/{100 * row['p@5']:.1f}",
+        f"{100 * row['psp@1']:.1f}/{100 * row['psp@5']:.1f}",
+        "" if recall is None else f"{100 * recall:.1f}",
+        f"{row['learning_cpu']:.1f}",
+        f"{row['bytes'] / 2**20:.1f}",
+    ]
+
+
 def precision(values: Sequence[float]) -> str:
     """P@1, P@3 and P@5 in one cell; ties go upwards, though 98.85 is less than that in binary."""
     return "/".join(f"{value + 1e-6:.1f}" for value in values)

@@ -11,9 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks._data import is_there, load
+from benchmarks._data import indicator, is_there, label_count, load
 from benchmarks._results import command_line, write
-from benchmarks.thresholds import indicator
 from labelgrove import PLTClassifier
 
 DATASETS = ("bibtex", "delicious", "eurlex57k-tfidf", "stackexchange-tfidf")
@@ -25,7 +24,7 @@ BINS = 10
 def measure(dataset: str, loss: str) -> dict[str, Any]:
     """Learn, estimate and count: of every bin its estimates, their mean, and the share of hits."""
     train, test = load(dataset, "train"), load(dataset, "test")
-    width = 1 + max(max(row, default=0) for row in (*train.labels, *test.labels))
+    width = label_count(dataset)
     model = PLTClassifier(loss=loss, random_state=1).fit(train.X, indicator(train.labels, width))
     found = model.predict_proba(test.X, threshold=LEAST).tocoo()
     hits = np.asarray(indicator(test.labels, width)[found.row, found.col]).ravel() > 0

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from collections import Counter
 from collections.abc import Sequence
 from time import process_time
 from typing import Any
@@ -59,10 +60,7 @@ def learn_and_test(dataset: str, learner: str, names: str | None) -> dict[str, A
     """Learn in this process, then measure on the test set."""
     texts, labels = train_of(dataset)
     test = examples_of(dataset, "test")
-    counts: dict[Any, int] = {}
-    for row in labels:
-        for label in row:
-            counts[label] = counts.get(label, 0) + 1
+    counts = Counter(label for row in labels for label in row)
     vocabulary: Any = vocabulary_of(dataset)
     begin = process_time()
     model = TextClassifier(LEARNERS[learner](n_jobs=2), None, vocabulary, names)  # type: ignore[arg-type]

@@ -8,10 +8,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from benchmarks._data import is_there, load
+from benchmarks._data import indicator, is_there, label_count, load
 from benchmarks._measure import Clock
 from benchmarks._results import command_line, compare
-from benchmarks.thresholds import indicator
 from labelgrove import OnlinePLTClassifier, PLTClassifier
 from labelgrove.metrics import (
     expected_calibration_error,
@@ -44,7 +43,7 @@ PLACES = (1, 5)
 def measure(dataset: str, learner: str, stage: str | float | None) -> dict[str, Any]:
     """Learn in this process, then measure on the test set."""
     train, test = load(dataset, "train"), load(dataset, "test")
-    width = 1 + max(max(row, default=0) for row in (*train.labels, *test.labels))
+    width = label_count(dataset)
     Y, true = indicator(train.labels, width), indicator(test.labels, width)
     with Clock() as learning:
         model = LEARNERS[learner](second_stage=stage).fit(train.X, Y)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import tempfile
+from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 from statistics import median
@@ -86,10 +87,7 @@ def learn_and_test(dataset: str, learner: str, setting: str) -> dict[str, Any]:
         path = Path(folder, "model.lg")
         model.save(path)
         size = path.stat().st_size
-    counts: dict[Any, int] = {}
-    for labels in train.labels:
-        for label in labels:
-            counts[label] = counts.get(label, 0) + 1
+    counts = Counter(label for row in train.labels for label in row)
     found = evaluate(model, test.text, test.labels, label_counts=counts, n_train=len(texts))
     names = [f"{metric}@{k}" for metric in ("p", "psp") for k in (1, 3, 5)]
     return {

@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
-from benchmarks._data import is_there, load
+from benchmarks._data import indicator, is_there, label_count, load
 from benchmarks._measure import Clock, fresh, peak_mb, reset_peak, resident_mb
 from benchmarks._results import command_line, read, write
 from labelgrove import FastXMLClassifier, LdSMClassifier, OnlinePLTClassifier, PLTClassifier
@@ -62,20 +62,12 @@ Labelled = tuple[sp.csr_array, sp.csr_array]
 def parts(dataset: str) -> tuple[Labelled, Labelled, Labelled]:
     """Rows to learn from, held-out rows and test rows, each with a 0/1 indicator."""
     train, test = load(dataset, "train"), load(dataset, "test")
-    width = 1 + max(max(row, default=0) for row in (*train.labels, *test.labels))
+    width = label_count(dataset)
     held_out = np.zeros(len(train.labels), bool)
     held_out[np.random.default_rng(0).permutation(len(held_out))[: len(held_out) // 5]] = True
     Y = indicator(train.labels, width)
     tested = (test.X, indicator(test.labels, width))
     return (train.X[~held_out], Y[~held_out]), (train.X[held_out], Y[held_out]), tested
-
-
-def indicator(labels: list[tuple[int, ...]], width: int) -> sp.csr_array:
-    """Label sets as a 0/1 matrix with as many columns."""
-    ends = np.cumsum([0, *map(len, labels)])
-    flat = np.array([label for row in labels for label in row], np.int64)
-    # scikit-learn 1.9 takes columns beyond 127 for others where the ones are 8-bit.
-    return sp.csr_array((np.ones(len(flat), np.int64), flat, ends), shape=(len(labels), width))
 
 
 def measure(dataset: str, model: str) -> list[dict[str, Any]]:

@@ -13,17 +13,10 @@ from typing import Any
 from benchmarks._data import Stream, is_there, load, precisions
 from benchmarks._measure import Clock, fresh
 from benchmarks._results import command_line, write
+from benchmarks.batch import DATASETS
 from labelgrove import OnlinePLTClassifier, PLTClassifier
 from labelgrove.trees import kmeans_tree, label_embeddings, label_indicator
 
-DATASETS = (
-    "eurlex57k-tfidf",
-    "stackexchange-tfidf",
-    "gutenberg-tfidf",
-    "bibtex",
-    "delicious",
-    "synth4k",
-)
 ALPHAS = (0.25, 0.5, 0.75, 0.875)
 SHARES = (0.05, 0.1, 0.15)
 SEED = 1
