@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
 from .label_tree import Label, LabelTree, Node
 from .learners import Instance, Learner
@@ -39,7 +39,47 @@ def sign(positive: bool) -> int:
     return 1 if positive else -1
 
 
-class IPLT:
+class NodeClassifiers:
+    """The classifiers of a tree's nodes, and how an example updates them.
+
+    ``Theta`` holds a node's auxiliary classifier where it has one, ``memory`` what it remembers.
+    """
+
+    tree: LabelTree
+    H: dict[Node, Learner]
+    Theta: dict[Node, Learner]
+    memory: dict[Node, NodeMemory]
+    replay: Replay
+    gauge: BlockGauge
+
+    def update_classifiers(self, x: Instance, labels: Sequence[Label], weight: float) -> None:
+        """UPDATECLASSIFIERS (Algorithm 7), and replay after it."""
+        P, N = assign_to_nodes(self.tree, labels)  # line 1
+        times = times_now(self.replay, self.gauge, labels)
+        single = self.gauge.single()
+        for v in P:  # line 2
+            self.H[v].update(x, +1, weight=weight, single=single)  # line 3
+            if v in self.Theta:  # line 4
+                self.Theta[v].update(x, +1, weight=weight, single=single)
+        for v in N:  # line 5
+            self.H[v].update(x, -1, weight=weight, single=single)
+        for v in [SUPER_ROOT, *P]:
+            if v in self.memory:
+                self._remember_and_replay(v, x, P, weight, times)
+
+    def _remember_and_replay(
+        self, v: Node, x: Instance, P: set[Node], weight: float, times: int
+    ) -> None:
+        children = [self.tree.root] if v == SUPER_ROOT else self.tree.children[v]
+        self.memory[v].add(x, frozenset(P.intersection(children)), weight)
+        for entry in self.memory[v].drawn(times):
+            for child in children:
+                self.H[child].update(entry.x, sign(child in entry.positives), False, entry.weight)
+            if v in self.Theta:
+                self.Theta[v].update(entry.x, +1, False, entry.weight)
+
+
+class IPLT(NodeClassifiers):
     """A fixed tree with a classifier in each node, as Algorithm 1 trains them.
 
     ``H[v]`` estimates P(some label below v | some label below v's parent, x). Beyond the paper:
@@ -72,26 +112,4 @@ class IPLT:
 
     def learn(self, x: Instance, labels: Iterable[Label], weight: float = 1.0) -> None:
         labels = list(labels)
-        P, N = assign_to_nodes(self.tree, labels)  # line 4
-        times = times_now(self.replay, self.gauge, labels)
-        single = self.gauge.single()
-        for v in P:  # line 5
-            self.H[v].update(x, +1, weight=weight, single=single)
-            if v in self.Theta:
-                self.Theta[v].update(x, +1, weight=weight, single=single)
-        for v in N:  # line 6
-            self.H[v].update(x, -1, weight=weight, single=single)
-        for v in [SUPER_ROOT, *P]:
-            if v in self.memory:
-                self._remember_and_replay(v, x, P, weight, times)
-
-    def _remember_and_replay(
-        self, v: Node, x: Instance, P: set[Node], weight: float, times: int
-    ) -> None:
-        children = [self.tree.root] if v == SUPER_ROOT else self.tree.children[v]
-        self.memory[v].add(x, frozenset(P.intersection(children)), weight)
-        for entry in self.memory[v].drawn(times):
-            for child in children:
-                self.H[child].update(entry.x, sign(child in entry.positives), False, entry.weight)
-            if v in self.Theta:
-                self.Theta[v].update(entry.x, +1, False, entry.weight)
+        self.update_classifiers(x, labels, weight)  # lines 4 to 6

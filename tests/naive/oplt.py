@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Hashable, Sequence
 
-from .iplt import SUPER_ROOT, NewClassifier, assign_to_nodes, sign
+from .iplt import SUPER_ROOT, NewClassifier, NodeClassifiers
 from .label_tree import Label, LabelTree, Node
 from .learners import Instance, Learner
 from .policy import Policy
-from .replay import BlockGauge, NodeMemory, Replay, times_now
+from .replay import BlockGauge, NodeMemory, Replay
 
 Name = Hashable
 
 
-class OPLT:
+class OPLT(NodeClassifiers):
     """A growing tree with its classifiers.
 
     ``H[v]`` is the paper's eta(v), ``Theta[v]`` its theta(v), there only while the policy can still
@@ -57,7 +57,7 @@ class OPLT:
         for position, name in enumerate(new):  # Algorithm 3, line 2; Algorithm 4, line 1
             self._update_tree(x, self._new_label(name), first=position == 0)
         labels = [self.label_ids[name] for name in names]
-        self._update_classifiers(x, labels, weight)  # Algorithm 3, line 3
+        self.update_classifiers(x, labels, weight)  # Algorithm 3, line 3
         return labels
 
     def remove(self, name: Name) -> None:
@@ -136,33 +136,6 @@ class OPLT:
                 self.memory.pop(v, None)  # neither children nor theta: no list
             else:
                 self.memory.setdefault(v, NodeMemory(self.replay))
-
-    # Algorithm 7: UPDATECLASSIFIERS, and replay after it
-
-    def _update_classifiers(self, x: Instance, labels: Sequence[Label], weight: float) -> None:
-        P, N = assign_to_nodes(self.tree, labels)  # line 1
-        times = times_now(self.replay, self.gauge, labels)
-        single = self.gauge.single()
-        for v in P:  # line 2
-            self.H[v].update(x, +1, weight=weight, single=single)  # line 3
-            if v in self.Theta:  # line 4
-                self.Theta[v].update(x, +1, weight=weight, single=single)
-        for v in N:  # line 5
-            self.H[v].update(x, -1, weight=weight, single=single)
-        for v in [SUPER_ROOT, *P]:
-            if v in self.memory:
-                self._remember_and_replay(v, x, P, weight, times)
-
-    def _remember_and_replay(
-        self, v: Node, x: Instance, P: set[Node], weight: float, times: int
-    ) -> None:
-        children = [self.tree.root] if v == SUPER_ROOT else self.tree.children[v]
-        self.memory[v].add(x, frozenset(P.intersection(children)), weight)
-        for entry in self.memory[v].drawn(times):
-            for child in children:
-                self.H[child].update(entry.x, sign(child in entry.positives), False, entry.weight)
-            if v in self.Theta:
-                self.Theta[v].update(entry.x, +1, False, entry.weight)
 
     def _count_step(self, v: Node, insert: bool) -> None:
         """Note which variant of Figure 1 is taken, for tests to know what they have reached."""
