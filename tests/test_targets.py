@@ -237,6 +237,7 @@ REFUSED = [
     ([[1], {"a": 1}], "Y, row 1: a dict"),
     ([["a"], b"b"], "Y, row 1: a bytes"),
     ([["a"], [], ["b", None]], r"Y, row 2: the label is missing \(None\)"),
+    ([["a"], [np.zeros(2)]], "Y, row 1: .* is of type ndarray"),
     ([["a"], ["b", 1]], "Y, row 1: label 1 is an integer"),
     ([[1], {2, "a"}], "Y, row 1: label 'a' is a string"),
     ([[1], [2.0]], "Y, row 1: 2.0 is of type float"),
@@ -319,6 +320,11 @@ def test_pandas_objects_are_read_without_importing_pandas() -> None:
     assert rows(pd.DataFrame({"x": [True, False], "y": [1, 1]}), "indicator") == [[0, 1], [1]]
     with pytest.warns(DataConversionWarning):
         assert rows(pd.DataFrame({"x": ["a", "b"]}), "multiclass") == [["a"], ["b"]]
-    for Y in (pd.Series([1, None], dtype="Int64"), pd.Series(["a", None])):
+    for Y in (
+        pd.Series([1, None], dtype="Int64"),
+        pd.Series(["a", None]),
+        pd.Series(["a", None], dtype="string"),
+        [["a"], [pd.NA]],
+    ):
         with pytest.raises(DataError, match="Y, row 1: .*(missing|NaN)"):
             parse_targets(Y)

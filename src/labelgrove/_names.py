@@ -133,7 +133,7 @@ def _plain(value: Any, i: int, place: Place, classes: bool) -> str | int:
         return int(value)
     if isinstance(value, float | np.floating) and classes:
         return _whole_float(float(value), i, place)
-    if value is None or value != value:  # noqa: PLR0124 -- NaN and its kin differ from themselves
+    if value is None or _is_missing(value):
         raise DataError(
             f"{place(i)}: the label is missing ({value!r}): Input y contains NaN or None"
         )
@@ -141,6 +141,16 @@ def _plain(value: Any, i: int, place: Place, classes: bool) -> str | int:
         f"{place(i)}: {value!r} is of type {type(value).__name__}: expected a label, a string or "
         "an integer"
     )
+
+
+def _is_missing(value: Any) -> bool:
+    """Whether a value differs from itself, as NaN does; pandas' NA does not even say that."""
+    try:
+        return bool(value != value)  # noqa: PLR0124
+    except TypeError:
+        return True
+    except ValueError:  # an array
+        return False
 
 
 def _whole_float(value: float, i: int, place: Place) -> int:

@@ -288,9 +288,25 @@ def _checked_array(X: Any) -> Any:
     except TypeError as error:
         raise _NotNumbers(f"X: {error}") from error
     except ValueError as error:
+        _require_table(X)
         first, *others = str(error).splitlines()  # of the others, most are numbers
         advice = [line for line in others if line.startswith("Reshape")]
         raise DataError(f"X: {' '.join([first, *advice])}") from error
+
+
+def _require_table(X: Any) -> None:
+    """Say so where X is a list of texts, or nothing that has rows."""
+    try:
+        items = np.asarray(X, object)
+    except ValueError:  # rows that have no common shape
+        return
+    if items.ndim == 0 and not isinstance(X, str):
+        raise DataError(
+            f"X is a {type(X).__name__}: expected an array, a sparse array or a data frame with "
+            "one row an example, or a list of {feature: value} dicts"
+        )
+    if items.ndim < 2 and items.size and isinstance(items.ravel()[0], str):
+        raise DataError("X holds texts: expected rows of numbers; TextClassifier learns from texts")
 
 
 def _as_float32(data: Any) -> npt.NDArray[np.float32]:

@@ -133,6 +133,17 @@ def test_closed_standard_output_is_survived(texts: Path, text_model: Path) -> No
     assert b"Traceback" not in found.stderr
 
 
+def test_closed_standard_input_matters_only_where_it_is_to_be_read(
+    texts: Path, tmp_path: Path
+) -> None:
+    def learnt_from(data: object) -> subprocess.CompletedProcess[bytes]:
+        command = f"{sys.executable} -m labelgrove.cli train {data} -o {tmp_path / 'm.lg'} <&-"
+        return subprocess.run(["sh", "-c", command], capture_output=True, check=False)
+
+    assert learnt_from(texts).returncode == 0
+    assert learnt_from("-").stderr == b"error: <stdin>: standard input is closed\n"
+
+
 def test_no_progress_line_without_a_terminal(start: Start, texts: Path, tmp_path: Path) -> None:
     # Colours that are forced make no terminal of a file.
     process = start("train", texts, "-o", tmp_path / "m.lg", env=environment(FORCE_COLOR="1"))

@@ -15,7 +15,7 @@ import pytest
 import scipy.sparse as sp
 
 from contract.kit import Make, checkerboard, label_sets, needs, noise, same_answers, state
-from labelgrove import DataError
+from labelgrove import DataError, ParameterError
 
 
 def sparse_forms(X: sp.csr_array) -> dict[str, Any]:
@@ -227,6 +227,21 @@ def check_data_frames(make: Make) -> None:
     half = pd.DataFrame(X, columns=["a", *range(1, X.shape[1])])
     with pytest.raises(DataError, match="string names"):
         make().fit(half, y)
+
+
+def check_what_is_no_table_is_told_in_a_sentence(make: Make) -> None:
+    X, y = checkerboard()
+    clf = make().fit(X, y)
+    texts = ["some text"] * len(X)
+    for given in (texts, np.array(texts), texts[0]):
+        for use in (lambda X: make().fit(X, y), clf.predict_topk):
+            with pytest.raises(DataError, match="X holds texts: .* TextClassifier learns"):
+                use(given)
+    for given, name in (((row for row in X), "generator"), (None, "NoneType"), ({1: 2}, "dict")):
+        with pytest.raises(DataError, match=f"X is a {name}: expected an array"):
+            clf.predict_topk(given)
+    with pytest.raises(ParameterError, match="top_k=0: expected an integer"):
+        clf.predict_proba(X, top_k=0)
 
 
 def renamed(frame: Any, columns: list[str]) -> Any:

@@ -234,3 +234,10 @@ def test_columns_of_a_data_frame_are_named() -> None:
     clf = OnlinePLTClassifier().fit(frame, ["tall", "heavy"])
     [tall] = clf.explain(frame.iloc[:1], "tall").labels
     assert tall.path[-1].contributions[0].feature == "height"
+
+
+def test_a_series_is_a_row() -> None:
+    pd = pytest.importorskip("pandas")
+    frame = pd.DataFrame({"a": [1.0, 0.0], "b": [0.0, 1.0]})
+    clf = OnlinePLTClassifier().fit(frame.to_numpy(), [["x"], ["y"]])
+    assert clf.explain(frame.iloc[0]) == clf.explain(frame.to_numpy()[:1])

@@ -151,6 +151,13 @@ def test_an_explanation_names_words() -> None:
     assert [mark.begin for mark in found.highlights] == [0, 6]
     with pytest.raises(DataError, match="2 texts; expected the one"):
         model.explain(TEXTS[:2])
+    for none, name in (
+        (None, "NoneType"),
+        ({"text": "fig"}, "dict"),
+        (np.array([["fig"]]), "ndarr"),
+    ):
+        with pytest.raises(DataError, match=f"texts is a {name}"):
+            model.explain(none)
 
 
 @pytest.mark.parametrize("method", ["predict_topk", "predict_proba", "predict", "compact"])

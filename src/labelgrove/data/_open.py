@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import lzma
 import os
 import stat
@@ -32,8 +33,8 @@ class Meter:
 
     def expect(self, stream: BinaryIO) -> None:
         """Count the size of a file in; a pipe has none."""
-        status = os.fstat(stream.fileno()) if stream is not sys.stdin.buffer else None
-        self._total += status.st_size if status and stat.S_ISREG(status.st_mode) else 0
+        status = os.fstat(stream.fileno())
+        self._total += status.st_size if stat.S_ISREG(status.st_mode) else 0
 
     def count(self, pieces: Iterator[bytes]) -> Iterator[bytes]:
         """Hand pieces on, counting them once they have been worked off."""
@@ -70,7 +71,8 @@ def open_pieces(path: str, resources: ExitStack, meter: Meter | None = None) -> 
     """
     stream = _binary(path, resources)
     meter = Meter() if meter is None else meter
-    meter.expect(stream)
+    if path != "-":
+        meter.expect(stream)
     raw = _raw_pieces(stream)
     head = b""
     for piece in raw:
@@ -87,7 +89,11 @@ def open_pieces(path: str, resources: ExitStack, meter: Meter | None = None) -> 
 
 
 def _binary(path: str, resources: ExitStack) -> BinaryIO:
-    return sys.stdin.buffer if path == "-" else resources.enter_context(Path(path).open("rb"))
+    if path != "-":
+        return resources.enter_context(Path(path).open("rb"))
+    if sys.stdin is None:  # whoever started us has closed it
+        raise OSError(errno.EBADF, "standard input is closed", STDIN)
+    return sys.stdin.buffer
 
 
 def _raw_pieces(stream: BinaryIO) -> Iterator[bytes]:

@@ -217,6 +217,8 @@ class LabelClassifier(ClassifierMixin, BaseEstimator):
             raise ParameterError("top_k and threshold exclude each other; expected one of them")
         if beam_width is not None and top_k is None:
             raise ParameterError("beam_width goes with top_k")
+        if top_k is not None:
+            integer("top_k", top_k, 1)
         beam = self._checked_beam(beam_width)
         with self._guard.reading():
             learned = known(self._learned)

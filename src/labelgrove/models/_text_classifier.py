@@ -25,6 +25,7 @@ from labelgrove.models._shared import SharedModel
 from labelgrove.models.engine._archive import About
 from labelgrove.models.explanations._explanation import Explanation
 from labelgrove.text import FrontEnd, HashedText, TextFeatures
+from labelgrove.text._checked import checked_texts
 from labelgrove.text._counted import CountedTexts
 from labelgrove.vocabulary import Vocabulary
 
@@ -375,7 +376,7 @@ tree_, statistics_, compaction_, second_stage_, vocabulary_, fit_progress
         >>> clf.explain("purr", "cat").labels[0].path[-1].contributions[0].feature
         'purr'
         """
-        texts = [X] if isinstance(X, str) else list(X)
+        texts = [X] if isinstance(X, str) else list(checked_texts(X))
         if len(texts) != 1:
             raise DataError(f"X has {len(texts)} texts; expected the one to be explained")
         with self._reading() as classifier:

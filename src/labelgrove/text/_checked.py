@@ -19,8 +19,9 @@ def checked_texts(texts: Any) -> Iterator[str]:
         names the row.
     """
     one = isinstance(texts, str | bytes | Mapping) or not isinstance(texts, Iterable)
-    if one or getattr(texts, "ndim", 1) != 1:
-        hint = "" if one else f" of {texts.ndim} dimensions"
+    dimensions = len(getattr(texts, "shape", (1,)))
+    if one or dimensions != 1:
+        hint = "" if one else f" of {dimensions} dimensions"
         raise DataError(
             f"texts is a {type(texts).__name__}{hint}: expected a list of strings, one a row"
         )

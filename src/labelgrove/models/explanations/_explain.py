@@ -8,7 +8,7 @@ from typing import Any, cast
 
 import numpy as np
 import numpy.typing as npt
-from scipy.sparse import csr_array
+from scipy.sparse import csr_array, issparse
 
 from labelgrove import _core
 from labelgrove._errors import DataError
@@ -146,7 +146,7 @@ def _one_row(learned: AnyLearned, x: Any) -> Rows:
     if isinstance(x, Mapping):
         x = [x]
     elif getattr(x, "ndim", 2) == 1:
-        x = x.reshape(1, -1)
+        x = (x if issparse(x) else np.asarray(x)).reshape(1, -1)
     rows = learned.check_rows(x)
     if rows.n_rows != 1:
         raise DataError(f"x has {rows.n_rows} rows; expected the one to be explained")
