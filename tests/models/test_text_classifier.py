@@ -24,6 +24,7 @@ from labelgrove import (
     ParameterError,
     PLTClassifier,
     TextClassifier,
+    ThresholdedClassifier,
 )
 from labelgrove.data import Columns
 from labelgrove.persistence import read_model, write_model
@@ -183,9 +184,25 @@ def test_scikit_learn_can_search_its_parameters() -> None:
 
 
 @pytest.mark.parametrize(
+    ("model", "name", "message"),
+    [
+        (TextClassifier(), "classifier__arity", r"TextClassifier\(classifier=OnlinePLTClassifier"),
+        (TextClassifier(), "text__words", r"TextClassifier\(text=TextFeatures"),
+        (TextClassifier(text="words"), "text__words", "text='words' has no parameters"),
+    ],
+)
+def test_a_part_that_is_not_given_has_no_parameters(
+    model: TextClassifier, name: str, message: str
+) -> None:
+    with pytest.raises(ParameterError, match=f"{name}: .*{message}"):
+        GridSearchCV(model, {name: [1]}).fit(np.array(TEXTS, object), np.array(CLASSES))
+
+
+@pytest.mark.parametrize(
     ("parameters", "message"),
     [
         ({"classifier": "plt"}, "classifier is a str; expected an estimator of LabelGrove"),
+        ({"classifier": ThresholdedClassifier(PLTClassifier())}, "the reverse works"),
         ({"text": PLTClassifier()}, "text is a PLTClassifier; expected a front end"),
         ({"columns": "abstract"}, "columns is a str; expected labelgrove.data.Columns"),
     ],

@@ -22,6 +22,7 @@ from labelgrove.models._label_tree import LabelPaths
 from labelgrove.models._names import NamesLearnt, check_names, with_names
 from labelgrove.models._online_plt import OnlinePLTClassifier
 from labelgrove.models._shared import SharedModel
+from labelgrove.models._thresholded import ThresholdedClassifier
 from labelgrove.models.engine._archive import About
 from labelgrove.models.explanations._explanation import Explanation
 from labelgrove.text import FrontEnd, HashedText, TextFeatures
@@ -127,6 +128,34 @@ tree_, statistics_, compaction_, second_stage_, vocabulary_, fit_progress
         self.vocabulary = vocabulary
         self.names = names
         self.columns = columns
+
+    def set_params(self, **params: Any) -> Self:
+        """Set parameters, as scikit-learn's estimators do; ``classifier__arity`` is one of a part.
+
+        Parameters
+        ----------
+        **params
+            A part that is left to its default has no parameters: give it first.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        ParameterError
+            If a parameter is that of a part which has not been given.
+        """
+        for part, given in (("classifier", "OnlinePLTClassifier()"), ("text", "TextFeatures()")):
+            value = params.get(part, getattr(self, part))
+            inner = [name for name in params if name.startswith(f"{part}__")]
+            if inner and (value is None or isinstance(value, str)):
+                raise ParameterError(
+                    f"{inner[0]}: {part}={value!r} has no parameters; expected {part} to be given "
+                    f"first, as in TextClassifier({part}={given})"
+                )
+        super().set_params(**params)
+        return self
 
     # --- learning ------------------------------------------------------------------------------
 
@@ -530,8 +559,14 @@ tree_, statistics_, compaction_, second_stage_, vocabulary_, fit_progress
             text = TextFeatures(text)
             text.to_dict()  # checks the name
         if not isinstance(classifier, LabelClassifier):
+            turned = isinstance(classifier, ThresholdedClassifier)
             raise ParameterError(
                 f"classifier is a {type(classifier).__name__}; expected an estimator of LabelGrove"
+                + (
+                    "; the reverse works, ThresholdedClassifier(TextClassifier(…))"
+                    if turned
+                    else ""
+                )
             )
         if not isinstance(text, FrontEnd):
             raise ParameterError(
