@@ -108,12 +108,6 @@ void write_compact(std::span<const TreeView> trees, std::uint64_t examples_seen,
   write_blocks(label_trees, examples_seen, how.type, blocks, out);
 }
 
-std::uint64_t compact_bytes(std::span<const TreeView> trees, const Compaction& how) {
-  std::uint64_t bytes = 0;
-  for (const NodeBlock* block : inner_blocks(trees)) bytes += compacted_bytes(sparse(block->linear()), how);
-  return bytes;
-}
-
 float threshold_for(std::span<const TreeView> trees, WeightType type, std::uint64_t most_bytes, unsigned threads) {
   const auto blocks = inner_blocks(trees);
   const auto fits = [&](float threshold) {

@@ -25,10 +25,8 @@ void write_blocks(std::span<const CompactedBlock> blocks, ArrayWriter& out);
 // Writes the compact copy of a model. REQUIRES: all trees have the same labels.
 void write_compact(std::span<const TreeView> trees, std::uint64_t examples_seen, const Compaction& how,
                    ArrayWriter& out);
-// Bytes of the blocks in such a copy, biases and scales excluded.
-std::uint64_t compact_bytes(std::span<const TreeView> trees, const Compaction& how);
-// The smallest threshold (to 12 binary digits) at which the blocks fit into `most_bytes`, counted as above; infinity if
-// no weight fits.
+// The smallest threshold (to 12 binary digits) at which the blocks of such a copy fit into `most_bytes`, biases and
+// scales excluded; infinity if no weight fits.
 float threshold_for(std::span<const TreeView> trees, WeightType type, std::uint64_t most_bytes, unsigned threads);
 
 class CompactTree {
