@@ -27,6 +27,7 @@ from labelgrove.service._problems import Problem
 from labelgrove.service._rebuild import compare_beside
 from labelgrove.service._settings import Settings
 from labelgrove.service._snapshots import Snapshot, snapshots, tidy, write_snapshot
+from labelgrove.service._stats import Progress, Stats
 
 _log = logging.getLogger("labelgrove.service")
 
@@ -45,62 +46,6 @@ class Asked(NamedTuple):
     limit: int
     restricted: bool
     future: Future[tuple[int, list[list[tuple[str, float]]]]]
-
-
-class Stretch(msgspec.Struct):
-    """How often the first suggestion was right, just before its example was learnt.
-
-    Attributes
-    ----------
-    sequence : int
-        Where it begins.
-    predictions, right : int
-    """
-
-    sequence: int
-    predictions: int
-    right: int
-
-
-class Stats(msgspec.Struct):
-    """How a project is.
-
-    Attributes
-    ----------
-    examples_seen : int
-        Examples that the model has learnt from.
-    examples : int
-        Examples in the log.
-    labels : int
-        That can be suggested.
-    sequence : int
-        At which labels, examples_seen and fingerprint are those of the model.
-    fingerprint : str or None
-        SHA-256 of the model's file; None where it was not asked for.
-    head : int
-        Sequence number of the last event of the log.
-    refused : int
-        Examples that the model could not learn from, since the service has started.
-    waiting : int
-        Requests that wait to be committed.
-    failure : str or None
-        Why the model does not follow its log any longer.
-    progress : list of Stretch
-        Of the stream since the service has started.
-    """
-
-    project_id: str
-    examples_seen: int
-    examples: int
-    labels: int
-    sequence: int
-    fingerprint: str | None
-    head: int
-    refused: int
-    model_bytes: int
-    waiting: int
-    failure: str | None
-    progress: list[Stretch]
 
 
 class Rebuilding(msgspec.Struct):
@@ -269,17 +214,12 @@ class Project:
             if self._history.changes(head, self.log.head + 1):
                 raise Problem(409, "labels or examples were changed meanwhile; try again")
             taken = compared.after >= compared.before
-            answer = Rebuilding(
-                compared.examples,
-                compared.before,
-                compared.after,
-                taken,
-            )
-            if answer.taken:
+            answer = Rebuilding(compared.examples, compared.before, compared.after, taken)
+            if taken:
                 addition = Addition("rebuilt", Rebuilt(compared.upto))
                 answer.sequence = self.log.append([addition]).result().sequence
             for path in self.folder.glob("built-*.lg"):
-                if not (answer.taken and path.stem == f"built-{compared.upto}-{head}"):
+                if not (taken and path.stem == f"built-{compared.upto}-{head}"):
                     path.unlink(missing_ok=True)
             return answer
         finally:
@@ -442,7 +382,7 @@ class Project:
     def _take_snapshot(self) -> Snapshot | None:
         if not self.learner.has_learnt:
             return None
-        there = next((one for one in self.snapshots()), None)
+        there = next(iter(self.snapshots()), None)
         if there is not None and there.sequence == self.learner.sequence:
             return there
         taken = write_snapshot(self.folder, self.learner)
@@ -483,34 +423,3 @@ class Project:
         """Let replicas compare; the log may be closed already, when the service ends."""
         with suppress(Problem):
             self.log.note_fingerprint(*self._fingerprint).result()
-
-
-class Progress:
-    """How often the first suggestion was right, just before its example was learnt.
-
-    Counted since the service has started, in at most 200 stretches of the stream.
-    """
-
-    def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self._width = 1
-        self._stretches: list[list[int]] = []
-
-    def note(self, sequence: int, hits: Sequence[bool]) -> None:
-        """Count predictions that were right, from a sequence number on."""
-        with self._lock:
-            for hit in hits:
-                if not self._stretches or self._stretches[-1][1] >= self._width:
-                    self._stretches.append([sequence, 0, 0])
-                last = self._stretches[-1]
-                last[1] += 1
-                last[2] += hit
-            if len(self._stretches) >= 200:
-                pairs = zip(self._stretches[::2], self._stretches[1::2], strict=False)
-                self._stretches = [[a[0], a[1] + b[1], a[2] + b[2]] for a, b in pairs]
-                self._width *= 2
-
-    def stretches(self) -> list[Stretch]:
-        """All of them, in order."""
-        with self._lock:
-            return [Stretch(*one) for one in self._stretches]

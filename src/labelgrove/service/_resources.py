@@ -31,8 +31,9 @@ from labelgrove.service._http import Call
 from labelgrove.service._log import Addition, Receipt
 from labelgrove.service._model import can_rename
 from labelgrove.service._problems import Problem
-from labelgrove.service._project import Project, Rebuilding, Stats
+from labelgrove.service._project import Project, Rebuilding
 from labelgrove.service._settings import Settings
+from labelgrove.service._stats import Stats
 from labelgrove.vocabulary import Vocabulary
 
 _FINGERPRINTS = 20

@@ -34,7 +34,7 @@ from labelgrove.service._events import (
 from labelgrove.service._follow import Events
 from labelgrove.service._http import Route
 from labelgrove.service._log import Receipt
-from labelgrove.service._project import Rebuilding, Stats
+from labelgrove.service._project import Rebuilding
 from labelgrove.service._resources import (
     Cuts,
     Explanations,
@@ -74,6 +74,7 @@ from labelgrove.service._resources import (
     take_snapshot,
 )
 from labelgrove.service._settings import Settings
+from labelgrove.service._stats import Stats
 
 _ONE = "/v1/projects/{project}"
 
