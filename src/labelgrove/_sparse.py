@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from scipy.sparse import csr_array
 
 from labelgrove._errors import DataError
 
@@ -123,3 +124,13 @@ def _not_an_indicator(row: int, column: int, value: Any, name: str = "Y") -> Dat
     return DataError(
         f"{name}, row {row}, column {column}: {value}, expected 0 or 1{hint if name == 'Y' else ''}"
     )
+
+
+def without(matrix: csr_array, cells: csr_array | None) -> csr_array:
+    """Clear the entries where another matrix has a 1; none where that is None."""
+    if cells is None:
+        return matrix
+    left = csr_array(matrix - matrix.multiply(cells.astype(matrix.dtype)))
+    left.eliminate_zeros()
+    left.sort_indices()
+    return left

@@ -138,6 +138,16 @@ def check_weights(
     return weights
 
 
+def n_rows_of(X: Any) -> int:
+    """Number of rows of an array, sparse matrix, table or list."""
+    shape = getattr(X, "shape", None)
+    if shape:
+        return int(shape[0])
+    if not hasattr(X, "__len__"):
+        raise DataError(f"X is a {type(X).__name__}: expected an array, matrix or list of rows")
+    return len(X)
+
+
 def is_dict_rows(X: Any) -> bool:
     """Whether X is a sequence of ``{feature: value}`` mappings."""
     return isinstance(X, Sequence) and len(X) > 0 and isinstance(X[0], Mapping)

@@ -14,7 +14,9 @@ from scipy.sparse import csr_array, vstack
 
 from labelgrove._cuts import Cut
 from labelgrove._errors import DataError
+from labelgrove._sparse import without
 from labelgrove._targets import parse_targets
+from labelgrove._validation import n_rows_of
 from labelgrove.metrics._inputs import MISSING, IntArray
 
 FloatArray = npt.NDArray[np.float64]
@@ -195,16 +197,6 @@ def excluded_cells(
     return csr_array((np.ones(len(cells)), tuple(zip(*sorted(cells), strict=True))), shape=shape)
 
 
-def without(matrix: csr_array, excluded: csr_array | None) -> csr_array:
-    """Clear the entries that do not count."""
-    if excluded is None:
-        return matrix
-    left = csr_array(matrix - matrix.multiply(excluded))
-    left.eliminate_zeros()
-    left.sort_indices()
-    return left
-
-
 def places_left(ranking: IntArray, excluded: csr_array | None, k: int) -> IntArray:
     """The first k places of rankings, those behind a label that does not count moving up."""
     if excluded is not None:
@@ -280,9 +272,3 @@ def _spread(parts: list[Any], of_class: IntArray, shape: tuple[int, int]) -> csr
     )
     spread.sort_indices()
     return spread
-
-
-def n_rows_of(X: Any) -> int:
-    """Number of rows of an array, a sparse matrix or a list."""
-    shape = getattr(X, "shape", None)
-    return int(shape[0]) if shape else len(X)

@@ -11,7 +11,7 @@ from scipy.sparse import csr_array, issparse
 
 from labelgrove._errors import DataError
 from labelgrove._targets import Targets, parse_targets
-from labelgrove.evaluation._observed import n_rows_of
+from labelgrove._validation import n_rows_of
 
 
 @dataclass(frozen=True)

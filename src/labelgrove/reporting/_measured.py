@@ -11,13 +11,13 @@ import numpy as np
 import numpy.typing as npt
 from scipy.sparse import csr_array
 
+from labelgrove._validation import n_rows_of
 from labelgrove.evaluation._figures import Training, figures
 from labelgrove.evaluation._observed import (
     FloatArray,
     Observed,
     as_columns,
     most_excluded,
-    n_rows_of,
     observe,
     places_left,
 )

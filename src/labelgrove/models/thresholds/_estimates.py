@@ -16,6 +16,7 @@ from sklearn.utils import _safe_indexing
 from labelgrove._cuts import reaches
 from labelgrove._errors import DataError, ParameterError
 from labelgrove._sparse import triples
+from labelgrove._validation import n_rows_of
 from labelgrove.models.engine._predicting import SearchStats
 
 FloatArray = npt.NDArray[np.float64]
@@ -117,16 +118,6 @@ def batches(X: Any, size: int) -> Iterator[Any]:
         return
     for begin in range(0, n, size):
         yield _safe_indexing(X, slice(begin, min(begin + size, n)))
-
-
-def n_rows_of(X: Any) -> int:
-    """Number of rows of an array, sparse matrix, table or list."""
-    shape = getattr(X, "shape", None)
-    if shape:
-        return int(shape[0])
-    if not hasattr(X, "__len__"):
-        raise DataError(f"X is a {type(X).__name__}: expected an array, matrix or list of rows")
-    return len(X)
 
 
 def sliceable(X: Any) -> Any:

@@ -16,8 +16,8 @@ from sklearn.utils.validation import has_fit_parameter
 
 from labelgrove._errors import DataError, ParameterError
 from labelgrove._labels import LabelRegistry, parse_targets
-from labelgrove._validation import check_weights
-from labelgrove.models.thresholds._estimates import n_rows_of, sliceable
+from labelgrove._validation import check_weights, n_rows_of
+from labelgrove.models.thresholds._estimates import sliceable
 
 Rows = npt.NDArray[np.int64]
 

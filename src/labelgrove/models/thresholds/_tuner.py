@@ -14,8 +14,10 @@ from scipy.sparse import csr_array, vstack
 from labelgrove._cuts import Cut
 from labelgrove._errors import DataError, ParameterError
 from labelgrove._labels import parse_targets
+from labelgrove._sparse import without
+from labelgrove._validation import n_rows_of
 from labelgrove.models.engine._learned import known
-from labelgrove.models.thresholds._estimates import Estimates, batches, n_rows_of
+from labelgrove.models.thresholds._estimates import Estimates, batches
 from labelgrove.tuning import (
     FTA,
     OFO,
@@ -154,9 +156,7 @@ class HeldOutTuning:
             1 where one does not count.
         """
         for matrix, parts in zip(self._shown(), (self._truth, self._scores), strict=True):
-            left = csr_array(matrix - matrix.multiply(cells.astype(matrix.dtype)))
-            left.eliminate_zeros()
-            parts[:] = [left]
+            parts[:] = [without(matrix, cells)]
 
     def finish(self) -> Thresholds:
         """Return the thresholds, by label id."""
