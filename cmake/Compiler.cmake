@@ -27,8 +27,8 @@ endfunction()
 add_library(labelgrove_flags INTERFACE)
 
 # Nobody reads errno or floating-point exceptions. Never -ffast-math: sums must not be reordered
-# and NaN must stay NaN. Compilers never contract a product and a sum: a copy of a function must give
-# the same bits as every other copy of it. Kernels that fuse them say so.
+# and NaN must stay NaN. Compilers never contract a product and a sum: every copy of a function,
+# for whatever processor, must give the same bits.
 labelgrove_prefixed_flags(math_flags -fno-math-errno -fno-trapping-math -ffp-contract=off)
 target_compile_options(labelgrove_flags INTERFACE ${math_flags})
 

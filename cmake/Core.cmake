@@ -3,13 +3,9 @@
 file(GLOB core_sources CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/core/src/*.cpp")
 file(GLOB core_headers CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/core/include/labelgrove/*.hpp")
 set(kernel_sources "${PROJECT_SOURCE_DIR}/core/src/kernels.cpp"
-                   "${PROJECT_SOURCE_DIR}/core/src/compact_kernels.cpp")
-
-# Products and sums are fused here where a processor can: see lanes.hpp. Not in the kernels that give
-# the same bits on every processor.
-set_source_files_properties(${kernel_sources} PROPERTIES COMPILE_DEFINITIONS LABELGROVE_FUSE)
-list(APPEND kernel_sources "${PROJECT_SOURCE_DIR}/core/src/exact_kernels.cpp"
-                           "${PROJECT_SOURCE_DIR}/core/src/vector_kernels.cpp")
+                   "${PROJECT_SOURCE_DIR}/core/src/compact_kernels.cpp"
+                   "${PROJECT_SOURCE_DIR}/core/src/exact_kernels.cpp"
+                   "${PROJECT_SOURCE_DIR}/core/src/vector_kernels.cpp")
 list(REMOVE_ITEM core_sources ${kernel_sources})
 
 add_library(labelgrove_core STATIC ${core_sources} ${core_headers})
@@ -62,8 +58,8 @@ if(CMAKE_OSX_ARCHITECTURES)
 endif()
 labelgrove_add_kernels(baseline)
 if(cpu MATCHES "^(x86_64|AMD64|amd64)$" AND CMAKE_SIZEOF_VOID_P EQUAL 8)
-  labelgrove_add_kernels(avx2 -mavx2 -mfma -mpopcnt)
-  labelgrove_add_kernels(avx512 -mavx512f -mavx512vl -mavx512dq -mavx512bw -mfma -mpopcnt)
+  labelgrove_add_kernels(avx2 -mavx2 -mpopcnt)
+  labelgrove_add_kernels(avx512 -mavx512f -mavx512vl -mavx512dq -mavx512bw -mpopcnt)
   if(MSVC)
     # clang-cl leaves out its own runtime, where __builtin_cpu_supports keeps what it knows.
     target_link_options(labelgrove_core INTERFACE "/DEFAULTLIB:clang_rt.builtins-x86_64.lib")

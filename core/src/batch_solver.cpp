@@ -4,6 +4,7 @@
 #include <cmath>
 #include <utility>
 
+#include "labelgrove/elementary.hpp"
 #include "labelgrove/exact_kernels.hpp"
 #include "labelgrove/hash.hpp"
 #include "labelgrove/kernels.hpp"
@@ -37,7 +38,7 @@ double constant_margin(const SolverOptions& options, double cost) {
   double high = strength / 2.0;
   for (int i = 0; i < 100 && low < high; ++i) {
     const double middle = 0.5 * (low + high);
-    (middle * (1.0 + std::exp(middle)) < strength ? low : high) = middle;
+    (middle * (1.0 + fixed_exp(middle)) < strength ? low : high) = middle;
   }
   return low;
 }

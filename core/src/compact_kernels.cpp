@@ -131,7 +131,7 @@ inline std::size_t add_row(const std::uint8_t* row, std::uint32_t columns, float
   const auto add = [&](std::uint32_t c, Floats values) {
     Floats sum;
     std::memcpy(&sum, sums + c, sizeof sum);
-    sum = plus_product<kLanes>(sum, all<kLanes>(x), values);
+    sum += x * values;
     std::memcpy(sums + c, &sum, sizeof sum);
   };
   if (count == dense_row<Column>()) {
@@ -153,7 +153,7 @@ inline std::size_t add_row(const std::uint8_t* row, std::uint32_t columns, float
   const std::uint8_t* value = at + count * sizeof(Column);
   for (Column i = 0; i < count; ++i) {
     float& sum = sums[read<Column>(at + i * sizeof(Column))];
-    sum = plus_product(sum, x, Value::one(value + i * Value::kBytes));
+    sum += x * Value::one(value + i * Value::kBytes);
   }
   return sizeof(Column) + count * (sizeof(Column) + Value::kBytes);
 }
@@ -170,7 +170,7 @@ std::uint64_t sum_narrow_rows(std::uint32_t columns, const std::uint8_t* const* 
       for (int k = 0; k < M; ++k) {
         const auto c = static_cast<std::uint32_t>(k * kLanes);
         const Floats weights = first_lanes(Value::many(value + c * Value::kBytes), columns, c);
-        sum[k] = plus_product<kLanes>(sum[k], all<kLanes>(x), weights);
+        sum[k] += x * weights;
       }
       bytes += 1 + columns * Value::kBytes;
       return;
@@ -185,7 +185,7 @@ std::uint64_t sum_narrow_rows(std::uint32_t columns, const std::uint8_t* const* 
     }
     for (int k = 0; k < M; ++k) {
       const std::uint32_t bits = static_cast<std::uint32_t>(mask >> (k * kLanes)) & kMaskBits;
-      sum[k] = plus_product<kLanes>(sum[k], all<kLanes>(x), spread(Value::many(value), bits));
+      sum[k] += x * spread(Value::many(value), bits);
       value += static_cast<std::size_t>(__builtin_popcount(bits)) * Value::kBytes;
     }
     bytes += static_cast<std::uint64_t>(value - row);
@@ -263,7 +263,7 @@ std::uint64_t margins(const CompactRows& block, const std::uint8_t* const* rows,
     return sum_rows<Column, Value>(block, rows, values, n, even, odd);
   });
   for (std::uint32_t c = 0; c < block.columns; ++c) {
-    out[c] = whole ? even[c] + odd[c] : plus_product(block.bias[c], even[c] + odd[c], block.scale[c]);
+    out[c] = whole ? even[c] + odd[c] : block.bias[c] + (even[c] + odd[c]) * block.scale[c];
   }
   return bytes + block.columns * sizeof(float);
 }

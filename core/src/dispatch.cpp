@@ -41,7 +41,7 @@ std::vector<Variant> available() {
   std::vector<Variant> found{
       {&kernels_baseline, &compact_kernels_baseline, &exact_kernels_baseline, &vector_kernels_baseline}};
 #if defined(LABELGROVE_HAVE_AVX2)
-  if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && __builtin_cpu_supports("popcnt")) {
+  if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("popcnt")) {
     found.push_back({&kernels_avx2, &compact_kernels_avx2, &exact_kernels_avx2, &vector_kernels_avx2});
 #if defined(LABELGROVE_HAVE_AVX512)
     if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512dq") &&

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "labelgrove/archive_check.hpp"
+#include "labelgrove/elementary.hpp"
 #include "labelgrove/hash.hpp"
 #include "labelgrove/kernels.hpp"
 #include "labelgrove/node_archive.hpp"
@@ -108,7 +109,8 @@ void EmbeddingPlt::grow(const float* hidden, LabelId label, NodeId& selected) {
     set_block(below, std::move(blocks_[v]));
     reached_.push_back(reached_[v]);
     auto above = std::make_unique<VectorBlock>(1, options_.dimension, options_.softmax);
-    if (!options_.softmax) above->row(0)[options_.dimension] = std::log(static_cast<float>(reached_[v]) + 1.0F);
+    if (!options_.softmax)
+      above->row(0)[options_.dimension] = static_cast<float>(fixed_log(static_cast<double>(reached_[v]) + 1.0));
     set_block(v, std::move(above));
   }
   const NodeId leaf = tree_.add_leaf(v, label);

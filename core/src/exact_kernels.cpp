@@ -1,4 +1,4 @@
-// Compiled once per CPU variant, without fused products: see exact_kernels.hpp.
+// Compiled once per CPU variant: see exact_kernels.hpp.
 #include "labelgrove/exact_kernels.hpp"
 
 #include "lanes.hpp"

@@ -5,6 +5,7 @@
 #include <numeric>
 #include <variant>
 
+#include "labelgrove/elementary.hpp"
 #include "labelgrove/hash.hpp"
 
 namespace labelgrove {
@@ -15,14 +16,14 @@ constexpr double kEqual = 1e-9;
 // The objective falls with every change of sides, so there is an end; it is near.
 constexpr int kMostChanges = 100;
 
-double log_loss(double margin) { return std::max(0.0, -margin) + std::log1p(std::exp(-std::fabs(margin))); }
+double log_loss(double margin) { return std::max(0.0, -margin) + fixed_log1p(fixed_exp(-std::fabs(margin))); }
 
 }  // namespace
 
 FastxmlSplitter::FastxmlSplitter(const ForestOptions& options, const ForestTrainingSet& data)
     : NodeSplitter(options, data), fastxml_(std::get<FastxmlOptions>(options.growth)), ideal_{0.0} {
   for (LabelId place = 0; place < data.examples().label_count; ++place) {
-    discounts_.push_back(1.0 / std::log2(2.0 + place));
+    discounts_.push_back(kLog2 / fixed_log(2.0 + place));
     ideal_.push_back(ideal_.back() + discounts_.back());
   }
   double sum = 0.0;

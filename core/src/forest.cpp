@@ -5,6 +5,7 @@
 #include <limits>
 #include <utility>
 
+#include "labelgrove/elementary.hpp"
 #include "labelgrove/parallel.hpp"
 
 namespace labelgrove {
@@ -139,7 +140,7 @@ void ForestFinder::score(std::size_t i, Take&& take) {
 float ForestFinder::mixed(std::size_t i, LabelId label, float share) const {
   const double weight = forest_.options().tail_weight;
   const double near = forest_.centroids().nearness(batch_[i], squares_[i], label, forest_.options().tail_gamma);
-  const double score = std::pow(static_cast<double>(share), 1.0 - weight) * std::pow(near, weight);
+  const double score = fixed_pow(static_cast<double>(share), 1.0 - weight) * fixed_pow(near, weight);
   // Above 0: a label that is in some leaf stays before those that are in none.
   return std::max(static_cast<float>(score), std::numeric_limits<float>::min());
 }

@@ -4,6 +4,8 @@
 #include <cmath>
 #include <numeric>
 
+#include "labelgrove/elementary.hpp"
+
 namespace labelgrove {
 namespace {
 
@@ -36,7 +38,7 @@ SplitWeights split_weights(const Interpolation& interpolation, std::span<const L
   const double exponent = std::min(lambda, 1.0);
   SplitWeights weights{std::vector<double>(n), std::vector<double>(n), (2.0 - lambda) / 2.0};
   for (std::size_t i = 0; i < n; ++i) {
-    const double by_similarity = halfway ? std::pow(f[i], exponent) : each;
+    const double by_similarity = halfway ? fixed_pow(f[i], exponent) : each;
     weights.weight[i] = (2.0 - lambda) * by_similarity + to_fano * fano[i] + interpolation.smoothing * each;
   }
   const double total = std::accumulate(weights.weight.begin(), weights.weight.end(), 0.0);

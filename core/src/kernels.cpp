@@ -6,41 +6,11 @@
 
 #include "lanes.hpp"
 
-#if defined(__AVX2__)
-#include <immintrin.h>
-#elif defined(__SSE2__)
-#include <xmmintrin.h>
-#else
-#include <cmath>
-#endif
-
 #define LABELGROVE_STRING_(a) #a
 #define LABELGROVE_STRING(a) LABELGROVE_STRING_(a)
 
 namespace labelgrove {
 namespace {
-
-// 1 / sqrt(v): the CPU's estimate, refined by one Newton step to about the last bit of a float.
-template <int N>
-inline V<N> inverse_sqrt(V<N> v) {
-#if defined(__SSE2__)
-  V<N> r;
-#if defined(__AVX512VL__)
-  if constexpr (N == 16) r = (V<N>)_mm512_maskz_rsqrt14_ps(0xffff, (__m512)v);
-  if constexpr (N == 8) r = (V<N>)_mm256_rsqrt14_ps((__m256)v);
-  if constexpr (N <= 4) r = (V<N>)_mm_rsqrt14_ps((__m128)v);
-#else
-#if defined(__AVX2__)
-  if constexpr (N == 8) r = (V<N>)_mm256_rsqrt_ps((__m256)v);
-#endif
-  if constexpr (N <= 4) r = (V<N>)_mm_rsqrt_ps((__m128)v);
-#endif
-  return r * plus_product<N>(all<N>(1.5F), -0.5F * v * r, r);
-#else
-  for (int i = 0; i < N; ++i) v[i] = 1.0F / std::sqrt(v[i]);
-  return v;
-#endif
-}
 
 // Rows that are numbered, side by side in one table.
 template <typename Float>
@@ -71,10 +41,10 @@ struct AdaGrad {
       for (int k = 0; k < M; ++k) {
         float* w = rows[j] + at + k * N;
         const V<N> gx = g[k] * xj;
-        const V<N> grown = plus_product<N>(load<N>(w + state), gx, gx);
+        const V<N> grown = load<N>(w + state) + gx * gx;
         const V<N> sum = grown < most ? grown : most;
         store<N>(w + state, sum);
-        store<N>(w, plus_product<N>(load<N>(w), -rate * gx, inverse_sqrt<N>(eps + sum)));
+        store<N>(w, load<N>(w) - rate * gx / square_root<N>(eps + sum));
       }
     }
   }
@@ -93,10 +63,13 @@ struct AddScaled {
     for (int k = 0; k < M; ++k) s[k] = load<N>(step + at + k * N);
     for (std::size_t j = 0; j < n; ++j) {
       float* w = rows[j] + at;
-      for (int k = 0; k < M; ++k) store<N>(w + k * N, plus_product<N>(load<N>(w + k * N), s[k], all<N>(x[j])));
+      for (int k = 0; k < M; ++k) store<N>(w + k * N, load<N>(w + k * N) + s[k] * all<N>(x[j]));
     }
   }
 };
+
+// Sums along a run are taken by so many lanes, on every processor.
+constexpr int kRunLanes = 8;
 
 // The sum of all lanes, in halves.
 template <int N>
@@ -117,8 +90,7 @@ struct RunMargin {
   template <int N, int M>
   void run(std::size_t at) const {
     V<N> products{};
-    for (int k = 0; k < M; ++k)
-      products = plus_product<N>(products, load<N>(x + at + k * N), load<N>(weights + at + k * N));
+    for (int k = 0; k < M; ++k) products += load<N>(x + at + k * N) * load<N>(weights + at + k * N);
     *sum += sum_of<N>(products);
   }
 };
@@ -136,8 +108,8 @@ struct RunMarginAndVariance {
     V<N> variances{};
     for (int k = 0; k < M; ++k) {
       const V<N> xs = load<N>(x + at + k * N);
-      products = plus_product<N>(products, xs, load<N>(weights + at + k * N));
-      variances = plus_product<N>(variances, xs * xs, load<N>(weights + state + at + k * N));
+      products += xs * load<N>(weights + at + k * N);
+      variances += xs * xs * load<N>(weights + state + at + k * N);
     }
     *margin += sum_of<N>(products);
     *variance += sum_of<N>(variances);
@@ -158,8 +130,8 @@ struct RunArow {
       const V<N> xs = load<N>(x + at + k * N);
       const V<N> variance = load<N>(w + state);
       const V<N> sx = variance * xs;
-      store<N>(w, plus_product<N>(load<N>(w), all<N>(step), sx));
-      store<N>(w + state, variance / plus_product<N>(all<N>(1.0F), sx * xs, all<N>(inverse_r)));
+      store<N>(w, load<N>(w) + step * sx);
+      store<N>(w + state, variance / (1.0F + sx * xs * inverse_r));
     }
   }
 };
@@ -184,13 +156,13 @@ void table_add_scaled(float* table, std::size_t stride, const std::uint32_t* row
 }
 float run_margin(const float* weights, const float* x, std::size_t n) {
   float sum = 0.0F;
-  for_each_tile(n, RunMargin{weights, x, &sum});
+  for_each_tile<kRunLanes>(n, RunMargin{weights, x, &sum});
   return sum;
 }
 void run_margin_and_variance(const float* weights, const float* x, std::size_t n, std::size_t state, float* margin,
                              float* variance) {
   *margin = *variance = 0.0F;
-  for_each_tile(n, RunMarginAndVariance{weights, x, state, margin, variance});
+  for_each_tile<kRunLanes>(n, RunMarginAndVariance{weights, x, state, margin, variance});
 }
 void run_arow(float* weights, const float* x, std::size_t n, std::size_t state, float step, float inverse_r) {
   for_each_tile(n, RunArow{weights, x, state, step, inverse_r});

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "labelgrove/elementary.hpp"
+
 namespace labelgrove {
 namespace {
 
@@ -21,7 +23,7 @@ double violation(double weight, double gradient) {
 }
 
 double log_loss(double margin) {
-  return margin > 0.0 ? std::log1p(std::exp(-margin)) : std::log1p(std::exp(margin)) - margin;
+  return margin > 0.0 ? fixed_log1p(fixed_exp(-margin)) : fixed_log1p(fixed_exp(margin)) - margin;
 }
 
 }  // namespace
@@ -48,7 +50,7 @@ double L1Logistic::model(const SparseColumns& x, std::span<const std::int8_t> si
   slopes_.resize(n);
   curvatures_.resize(n);
   for (std::size_t i = 0; i < n; ++i) {
-    const double share = 1.0 / (1.0 + std::exp(-margins_[i]));
+    const double share = 1.0 / (1.0 + fixed_exp(-margins_[i]));
     slopes_[i] = costs[i] * (sides[i] > 0 ? share - 1.0 : share);
     curvatures_[i] = costs[i] * share * (1.0 - share);
   }

@@ -1,11 +1,11 @@
 #include "labelgrove/label_centroids.hpp"
 
 #include <algorithm>
-#include <cmath>
 #include <functional>
 #include <utility>
 
 #include "labelgrove/archive_check.hpp"
+#include "labelgrove/elementary.hpp"
 
 namespace labelgrove {
 namespace {
@@ -52,7 +52,7 @@ double LabelCentroids::nearness(const Features& x, double square, LabelId label,
           static_cast<double>(x.values[j]) * static_cast<double>(values_[static_cast<std::size_t>(id - ids_.data())]);
   }
   const double distance = std::max(0.0, square - 2.0 * product + squares_[label]);
-  return 2.0 / (1.0 + std::exp(0.5 * gamma * distance));
+  return 2.0 / (1.0 + fixed_exp(0.5 * gamma * distance));
 }
 
 std::size_t LabelCentroids::bytes() const {

@@ -8,8 +8,6 @@
 
 #if defined(__SSE2__)
 #include <immintrin.h>
-#elif defined(__ARM_NEON)
-#include <arm_neon.h>
 #endif
 
 #include "labelgrove/bfloat16.hpp"
@@ -72,30 +70,6 @@ template <int N>
 inline V<N> all(float x) {
   return x - V<N>{};  // x - (+0) is x for every x, -0 included
 }
-
-// sum + a * b, rounded once in sources that fuse, on processors that can. Said outright: left to themselves, compilers
-// fuse in one loop and not in the next, whose sums would differ in the last bits.
-#if defined(LABELGROVE_FUSE) && (defined(__FMA__) || defined(__ARM_FEATURE_FMA))
-template <int N>
-inline V<N> plus_product(V<N> sum, V<N> a, V<N> b) {
-#if defined(__ARM_NEON)
-  return (V<N>)vfmaq_f32((float32x4_t)sum, (float32x4_t)a, (float32x4_t)b);
-#else
-#if defined(__AVX512F__)
-  if constexpr (N == 16) return (V<N>)_mm512_fmadd_ps((__m512)a, (__m512)b, (__m512)sum);
-#endif
-  if constexpr (N == 8) return (V<N>)_mm256_fmadd_ps((__m256)a, (__m256)b, (__m256)sum);
-  if constexpr (N <= 4) return (V<N>)_mm_fmadd_ps((__m128)a, (__m128)b, (__m128)sum);
-#endif
-}
-inline float plus_product(float sum, float a, float b) { return __builtin_fmaf(a, b, sum); }
-#else
-template <int N>
-inline V<N> plus_product(V<N> sum, V<N> a, V<N> b) {
-  return sum + a * b;
-}
-inline float plus_product(float sum, float a, float b) { return sum + a * b; }
-#endif
 
 template <int N>
 inline V<N> load(const BFloat16* p) {
@@ -222,16 +196,16 @@ struct Int8 {
 
 // Calls body.template run<lanes, vectors>(first column) over tiles that cover all columns: wide ones first, then the
 // rest in halves. Four vectors a tile keep enough additions in flight to hide their latency.
-template <typename Body>
+template <int kWidest = kLanes, typename Body>
 inline void for_each_tile(std::size_t columns, Body&& body) {
   std::size_t at = 0;
-  for (; columns - at >= 4 * kLanes; at += 4 * kLanes) body.template run<kLanes, 4>(at);
-  if (columns - at >= 2 * kLanes) body.template run<kLanes, 2>(at), at += 2 * kLanes;
-  if (columns - at >= kLanes) body.template run<kLanes, 1>(at), at += kLanes;
-  if constexpr (kLanes > 8) {
+  for (; columns - at >= 4 * kWidest; at += 4 * kWidest) body.template run<kWidest, 4>(at);
+  if (columns - at >= 2 * kWidest) body.template run<kWidest, 2>(at), at += 2 * kWidest;
+  if (columns - at >= kWidest) body.template run<kWidest, 1>(at), at += kWidest;
+  if constexpr (kWidest > 8) {
     if (columns - at >= 8) body.template run<8, 1>(at), at += 8;
   }
-  if constexpr (kLanes > 4) {
+  if constexpr (kWidest > 4) {
     if (columns - at >= 4) body.template run<4, 1>(at), at += 4;
   }
   if (columns - at >= 2) body.template run<2, 1>(at), at += 2;
@@ -258,11 +232,11 @@ struct Margins {
       const auto* w1 = rows[j + 1] + at;
       const V<N> x0 = all<N>(x[j]);
       const V<N> x1 = all<N>(x[j + 1]);
-      for (int k = 0; k < M; ++k) even[k] = plus_product<N>(even[k], x0, load<N>(w0 + k * N));
-      for (int k = 0; k < M; ++k) odd[k] = plus_product<N>(odd[k], x1, load<N>(w1 + k * N));
+      for (int k = 0; k < M; ++k) even[k] += x0 * load<N>(w0 + k * N);
+      for (int k = 0; k < M; ++k) odd[k] += x1 * load<N>(w1 + k * N);
     }
     if (j < n) {
-      for (int k = 0; k < M; ++k) even[k] = plus_product<N>(even[k], all<N>(x[j]), load<N>(rows[j] + at + k * N));
+      for (int k = 0; k < M; ++k) even[k] += all<N>(x[j]) * load<N>(rows[j] + at + k * N);
     }
     for (int k = 0; k < M; ++k) store<N>(out + at + k * N, even[k] + odd[k]);
   }

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "labelgrove/elementary.hpp"
+
 namespace labelgrove {
 namespace {
 
@@ -19,7 +21,7 @@ double bounded(float near) {
 
 // A classifier's probability; one that has overflowed says no.
 double says(float margin) {
-  return std::isnan(margin) ? 0.0 : 1.0 / (1.0 + std::exp(-2.0 * static_cast<double>(margin)));
+  return std::isnan(margin) ? 0.0 : 1.0 / (1.0 + fixed_exp(-2.0 * static_cast<double>(margin)));
 }
 
 }  // namespace
@@ -34,14 +36,14 @@ void MemorySearcher::vote(const Features& x) {
   for (const auto& [leaf, weight] : reached) {
     if (weight == 0.0) continue;
     for (const std::uint32_t entry : tree_.looked_at(leaf)) {
-      const double near = kSharpness * bounded(nearness_.of(tree_.example(entry))) + std::log(weight) +
-                          std::log(static_cast<double>(tree_.weight(entry)));
+      const double near = kSharpness * bounded(nearness_.of(tree_.example(entry))) + fixed_log(weight) +
+                          fixed_log(static_cast<double>(tree_.weight(entry)));
       nearest = votes_.empty() ? near : std::max(nearest, near);
       votes_.push_back({entry, near});
     }
   }
   double sum = 0.0;
-  for (Vote& vote : votes_) sum += vote.share = std::exp(vote.share - nearest);
+  for (Vote& vote : votes_) sum += vote.share = fixed_exp(vote.share - nearest);
   for (Vote& vote : votes_) vote.share /= sum;
   rest_ = kByFrequency / (kByFrequency + static_cast<double>(votes_.size()));
 }

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "labelgrove/budget.hpp"
+#include "labelgrove/elementary.hpp"
 #include "labelgrove/hash.hpp"
 #include "labelgrove/kernels.hpp"
 
@@ -118,7 +119,7 @@ std::span<const std::uint32_t> MemoryTree::looked_at(NodeId leaf) const {
 
 // log2(n_l / n_r): above 0 where the left holds more. Each side counts one more, for the first ones to come.
 double MemoryTree::balance(const Node& node) const {
-  return std::log2((nodes_[node.left].remembered + 1.0) / (nodes_[node.right].remembered + 1.0));
+  return fixed_log((nodes_[node.left].remembered + 1.0) / (nodes_[node.right].remembered + 1.0)) / kLog2;
 }
 
 // Where an example that is looked for goes.

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "labelgrove/budget.hpp"
+#include "labelgrove/elementary.hpp"
 #include "labelgrove/kernels.hpp"
 
 namespace labelgrove {
@@ -14,7 +15,7 @@ namespace {
 constexpr std::size_t slots_for(std::size_t features) { return features + features / 2 + 1; }
 
 float logistic_gradient(float margin, float target) {
-  return static_cast<float>(-static_cast<double>(target) / (1.0 + std::exp(static_cast<double>(target * margin))));
+  return static_cast<float>(-static_cast<double>(target) / (1.0 + fixed_exp(static_cast<double>(target * margin))));
 }
 
 }  // namespace

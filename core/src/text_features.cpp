@@ -8,6 +8,7 @@
 #include <stdexcept>
 #include <utility>
 
+#include "labelgrove/elementary.hpp"
 #include "labelgrove/hash.hpp"
 #include "labelgrove/parallel.hpp"
 #include "labelgrove/text_words.hpp"
@@ -35,25 +36,13 @@ constexpr auto kPowers = [] {
   return powers;
 }();
 
-// The natural logarithm, by the same operations everywhere: no library's own.
-double logarithm(std::uint64_t n) {
-  constexpr double kLog2 = 0.693147180559945309417;
-  const auto exponent = static_cast<int>(std::bit_width(n)) - 1;
-  const double mantissa = static_cast<double>(n) / static_cast<double>(std::uint64_t{1} << exponent);
-  const double s = (mantissa - 1.0) / (mantissa + 1.0);  // 0 to 1/3
-  const double square = s * s;
-  double sum = 0.0;
-  for (int k = 23; k >= 1; k -= 2) sum = sum * square + 1.0 / k;
-  return exponent * kLog2 + 2.0 * s * sum;
-}
-
 double log_of(std::uint64_t n) {
   static const auto small = [] {
     std::array<double, 4096> found{};
-    for (std::size_t i = 1; i < found.size(); ++i) found[i] = logarithm(i);
+    for (std::size_t i = 1; i < found.size(); ++i) found[i] = fixed_log(static_cast<double>(i));
     return found;
   }();
-  return n < small.size() ? small[n] : logarithm(n);
+  return n < small.size() ? small[n] : fixed_log(static_cast<double>(n));
 }
 
 // A column, and how often it occurs: 32 bits each.

@@ -1,9 +1,9 @@
 #include "labelgrove/tree_policy.hpp"
 
 #include <algorithm>
-#include <cmath>
 #include <limits>
 
+#include "labelgrove/elementary.hpp"
 #include "labelgrove/hash.hpp"
 
 namespace labelgrove {
@@ -56,7 +56,7 @@ NodeId TreePolicy::best_child(const TreeNode& node, const LabelTree& tree, std::
   NodeId best = node.children[0];
   double best_score = -std::numeric_limits<double>::infinity();
   for (std::size_t i = 0; i < node.children.size(); ++i) {
-    const double balance = std::log(even_share / tree[node.children[i]].leaves);
+    const double balance = fixed_log(even_share / tree[node.children[i]].leaves);
     const double score = (1.0 - options_.alpha) * static_cast<double>(probabilities[i]) + options_.alpha * balance;
     if (score > best_score) {
       best_score = score;

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <numeric>
 
+#include "labelgrove/elementary.hpp"
 #include "labelgrove/kernels.hpp"
 #include "labelgrove/link.hpp"
 #include "labelgrove/vector_kernels.hpp"
@@ -12,14 +13,6 @@ namespace labelgrove {
 namespace {
 
 constexpr float kLargestScore = 30.0F;  // beyond, probabilities are 0 or 1 to a float
-
-// exp(x) for |x| <= 2 kLargestScore, by operations that every processor rounds alike: (exp(x / 256))^256.
-double fixed_exp(double x) {
-  const double t = x / 256.0;
-  double y = 1.0 + t * (1.0 + t * (1.0 / 2 + t * (1.0 / 6 + t * (1.0 / 24 + t * (1.0 / 120)))));
-  for (int i = 0; i < 8; ++i) y *= y;
-  return y;
-}
 
 float bounded_score(float score) { return std::clamp(score, -kLargestScore, kLargestScore); }
 
@@ -129,7 +122,7 @@ void VectorBlock::reset_child(std::uint32_t child, const float* hidden, std::uin
   float* own = row(child - first_);
   std::fill_n(own, stride_, 0.0F);
   squares_[child - first_] = 0.0F;
-  double bias = -std::log(static_cast<double>(reached) + 1.0);
+  double bias = -fixed_log(static_cast<double>(reached) + 1.0);
   if (first_ == 1) {
     std::vector<float> scores(children_);
     score_all(hidden, scores.data());
@@ -137,7 +130,7 @@ void VectorBlock::reset_child(std::uint32_t child, const float* hidden, std::uin
     for (std::uint32_t c = 0; c < children_; ++c) {
       if (c != child) siblings += fixed_exp(static_cast<double>(bounded_score(scores[c])));
     }
-    bias += std::log(siblings);
+    bias += fixed_log(siblings);
   }
   own[dimension_] = static_cast<float>(bias);
 }

@@ -1,4 +1,4 @@
-// Compiled once per CPU variant, and unlike the other kernels without fused products: see vector_kernels.hpp.
+// Compiled once per CPU variant: see vector_kernels.hpp.
 #include "labelgrove/vector_kernels.hpp"
 
 #include <cstring>

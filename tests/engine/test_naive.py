@@ -1,7 +1,7 @@
 """The engine is its plain twin: tree for tree, and weight for weight.
 
-AROW's numbers are the same to the last bit, on every processor; AdaGrad's and SGD's, whose steps
-the engine may compute by fused products, to float32's accuracy.
+AROW's numbers are the same to the last bit; AdaGrad's and SGD's, which the twin computes in double
+precision, to float32's accuracy.
 
 Random choices are made by one hash, the engine's. Under BEST-GREEDY the engine's probabilities,
 which have 24 bits, could part from the twin's where two children are nearly equal, so there the

@@ -1,5 +1,5 @@
-// Loops of learning and of prediction whose results are the same to the last bit on every processor:
-// each column is computed by the same operations, wherever it stands, and no product is fused with a sum.
+// Loops over rows of bfloat16 numbers, and functions over columns, with the same bits for every CPU, as those of
+// kernels.hpp: each column is computed by the same operations, wherever it stands.
 #pragma once
 
 #include <cstddef>

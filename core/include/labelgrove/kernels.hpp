@@ -3,7 +3,8 @@
 // A row is the run of weights of all siblings for one feature; `state` floats behind each weight stands its optimiser
 // state. Every column is computed by the same sequence of IEEE operations wherever it stands and however many columns
 // there are, and every operation is symmetric under a change of sign. Both are what makes OPLT proper to the last bit:
-// columns may be copied between blocks of different width, and a negated column learns the negated weights.
+// columns may be copied between blocks of different width, and a negated column learns the negated weights. The
+// operations are also the same for every CPU: no product is fused with a sum, and a sum along a run has lanes of its own.
 #pragma once
 
 #include <cstddef>

@@ -9,6 +9,8 @@
 #include <cmath>
 #include <cstdint>
 
+#include "labelgrove/elementary.hpp"
+
 namespace labelgrove {
 
 enum class LearnerKind : std::uint8_t { adagrad = 0, sgd = 1, arow = 2, nag = 3 };
@@ -44,7 +46,7 @@ inline double sgd_step(const LearnerOptions& options, double square, double weig
   const double eta = static_cast<double>(options.rate);
   const double rate = std::min(eta * weight, static_cast<double>(kLargestStep));
   if (options.loss == Loss::logistic) return rate / (1.0 + static_cast<double>(options.l2) * eta);
-  return (1.0 - std::exp(-rate * square)) / square;
+  return (1.0 - fixed_exp(-rate * square)) / square;
 }
 
 // What an example is to AROW's variances, which shrink by the evidence for a weight (docs/decisions/arow.md).

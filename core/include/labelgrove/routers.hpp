@@ -14,6 +14,7 @@
 #include "labelgrove/archive_check.hpp"
 #include "labelgrove/base.hpp"
 #include "labelgrove/budget.hpp"
+#include "labelgrove/elementary.hpp"
 #include "labelgrove/node_block.hpp"
 #include "labelgrove/regressor.hpp"
 #include "labelgrove/search.hpp"
@@ -26,7 +27,7 @@ class Side {
  public:
   // A margin that overflowed into NaN says nothing.
   double probability(float margin) const {
-    return std::isnan(margin) ? 0.5 : 1.0 / (1.0 + std::exp(-slope_ * static_cast<double>(margin)));
+    return std::isnan(margin) ? 0.5 : 1.0 / (1.0 + fixed_exp(-slope_ * static_cast<double>(margin)));
   }
   void learn(float margin, bool right);
 

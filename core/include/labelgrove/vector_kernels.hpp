@@ -1,5 +1,5 @@
-// Loops over whole vectors whose results are bit-identical on every processor: sums run over eight lanes in an order
-// fixed by the source, and no product is fused with a sum.
+// Loops over whole vectors, with the same bits for every CPU, as those of kernels.hpp: sums run over eight lanes in an
+// order fixed by the source.
 #pragma once
 
 #include <cstddef>

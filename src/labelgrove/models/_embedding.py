@@ -98,8 +98,7 @@ class EmbeddingClassifier(OnlineClassifier, LabelTreeClassifier):
     and labels share what they are about; on long documents with rare labels
     :class:`PLTClassifier` is more accurate.
 
-    The result is the same, to the last bit, for any number of threads and, on the same tree, on any
-    processor. (Trees by k-means may differ between kinds of processors.)
+    The result is the same, to the last bit, for any number of threads and on any processor.
 
     Parameters
     ----------
