@@ -12,7 +12,7 @@ constexpr NodeId kTop = LomTree::kRoot;
 constexpr std::uint64_t kBytesOfLomNode = 3 * sizeof(LomTree::Node);
 constexpr std::uint64_t kBytesOfClassName = 160;
 // Of a budget, nodes may have one part in so many: what they take is taken from weights.
-constexpr std::uint64_t kShareOfNodes = 16;
+constexpr std::uint64_t kShareOfNodes = 4;
 
 }  // namespace
 

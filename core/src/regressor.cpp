@@ -149,14 +149,20 @@ std::size_t Regressor::size() const {
   return n;
 }
 
+// Its weight times what has been learnt of it: one that comes back begins with its longest step again.
+std::uint32_t Regressor::worth(const Term& term) const {
+  if (!has_state()) return worth_of(term.weight);
+  return worth_of(term.weight * (new_state_ > 0 ? 1.0F / term.state - 1.0F : std::sqrt(term.state)));
+}
+
 void Regressor::add_worths(std::span<std::uint64_t> worths) const {
-  for_each([&](const Term& term) { worths[worth_of(term.weight)] += kBytesOfTerm; });
+  for_each([&](const Term& term) { worths[worth(term)] += kBytesOfTerm; });
 }
 
 void Regressor::forget(std::uint32_t worth) {
   std::vector<Term> kept;
   for_each([&](const Term& term) {
-    if (worth_of(term.weight) > worth) kept.push_back(term);
+    if (this->worth(term) > worth) kept.push_back(term);
   });
   direct_ = false;
   slots_ = known_ = moved_ = 0;

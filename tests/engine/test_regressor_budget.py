@@ -104,20 +104,35 @@ def test_a_budget_that_is_never_reached_changes_nothing(name: str) -> None:
     assert mine == saved_bytes(free)
 
 
+def test_classes_keep_the_nodes_that_tell_them_apart() -> None:
+    rng = np.random.default_rng(5)
+    names = rng.permutation(np.repeat(np.arange(40), 12))
+    noise = rng.random((len(names), 1000), np.float32) < 0.03
+    X = np.hstack([2 * np.eye(40, dtype=np.float32)[names], noise])
+    free = LOMTreeClassifier().fit(X, names)
+    half = LOMTreeClassifier(max_bytes=free.size()["model_bytes"] // 2).fit(X, names)
+    assert free.score(X, names) == 1
+    assert half.score(X, names) > 0.9
+
+
 def test_recycled_nodes_are_among_those() -> None:
     engine = _core.LomTree(options("LOMtree, recycling", max_bytes=BUDGET))
     learn(engine, wide_stream(7, 400))
     assert engine.save(False)["node.swaps"].any()
 
 
-def terms(saved: dict[str, Any]) -> dict[tuple[int, int], float]:
-    """The size of every weight but the biases, by regressor and feature."""
+def worths(saved: dict[str, Any], learner: str) -> dict[tuple[int, int], float]:
+    """What every weight but the biases is worth, by regressor and feature."""
     owner = np.repeat(np.arange(len(saved["block.features"])), saved["block.features"])
     ends = np.cumsum(saved["block.features"], dtype=np.int64)
     biases = ends - saved["block.features"].astype(np.int64)
-    weights = np.delete(saved["weights.value"], biases + np.arange(len(biases)))
+    weights, states = (
+        np.delete(saved[f"weights.{name}"], biases + np.arange(len(biases)))
+        for name in ("value", "state")
+    )
+    learnt = 1 / states - 1 if learner == "arow" else np.sqrt(states)
     keys = zip(owner.tolist(), saved["weights.feature"].tolist(), strict=True)
-    return dict(zip(keys, np.abs(weights).tolist(), strict=True))
+    return dict(zip(keys, np.abs(weights * learnt).tolist(), strict=True))
 
 
 @pytest.mark.parametrize(
@@ -125,15 +140,16 @@ def terms(saved: dict[str, Any]) -> dict[tuple[int, int], float]:
     [
         ("memory tree", 300, {"max_examples": 3}),
         ("LOMtree", 600, {"max_nodes": 9, "swap_resistance": 10**6}),
+        ("LOMtree", 600, {"max_nodes": 9, "swap_resistance": 10**6, "learner": "adagrad"}),
     ],
 )
-def test_the_smallest_weights_are_forgotten(name: str, n: int, changes: dict[str, Any]) -> None:
+def test_what_is_worth_least_is_forgotten(name: str, n: int, changes: dict[str, Any]) -> None:
     engine = TREES[name][0](options(name, max_bytes=BUDGET, **changes))
     tree, before, times = b"", {}, 0
     for row in wide_stream(9, n):
         learn(engine, [row])
         saved = engine.save(False)
-        after = terms(saved)
+        after = worths(saved, changes.get("learner", "arow"))
         if saved["node.left"].tobytes() == tree:  # otherwise regressors have other numbers
             others = {key: w for key, w in before.items() if key[1] not in row[0]}
             lost = [w for key, w in others.items() if key not in after]

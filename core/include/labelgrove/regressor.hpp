@@ -65,7 +65,7 @@ class Regressor {
   // At most what is held for this many that differ from new ones, however they came.
   static constexpr std::uint64_t kBytesOfTerm = 31;
   std::uint64_t most_bytes() const { return kBytesOfTerm * size(); }
-  // worth[number] += the bytes of every feature whose weight is worth so much.
+  // worth[number] += the bytes of every feature that is worth so much.
   void add_worths(std::span<std::uint64_t> worth) const;
   // Forgets all features that are worth at most so much, as if they had never come.
   void forget(std::uint32_t worth);
@@ -100,6 +100,7 @@ class Regressor {
   void keep(const Features& x, std::size_t unknown, const Workspace& work);
   void make_room(FeatureId largest, std::size_t more);
   void insert(Term term);
+  std::uint32_t worth(const Term& term) const;
   template <typename Visit>
   void for_each(Visit&& visit) const;
 

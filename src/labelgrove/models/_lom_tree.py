@@ -116,9 +116,9 @@ class LOMTreeClassifier(OnlineClassifier):
         ``max_bytes`` bounds it.
     max_bytes : int or str, optional
         What the tree, its weights and the frequencies of classes may take at any time, as a number
-        or as "500MB"; no bound by default. Where it is reached, the smallest weights of all nodes
-        are forgotten; nodes may take a sixteenth and are recycled beyond. The result is the same
-        for any cut into calls. The sums of ``second_stage`` get three sixteenths of it.
+        or as "500MB"; no bound by default. Where it is reached, the weights of all nodes that are
+        worth least are forgotten; nodes may take a quarter and are recycled beyond. The result is
+        the same for any cut into calls. The sums of ``second_stage`` get three sixteenths of it.
         Names of features, and longer ones of labels, do not count.
     swap_resistance : int
         R_S: a leaf may take the nodes of the smallest leaf s only if it holds more than

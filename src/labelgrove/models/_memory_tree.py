@@ -93,7 +93,7 @@ class MemoryTreeClassifier(OnlineClassifier):
     max_bytes : int or str, optional
         What tree, weights and remembered examples may take at any time, as a number or as
         "500MB"; no bound by default. Where it is reached, the weights of routers and classifiers
-        that are smallest are forgotten, and fewer examples are remembered once these take more
+        that are worth least are forgotten, and fewer examples are remembered once these take more
         than a quarter; the result is the same for any cut into calls. The sums of ``second_stage``
         get three sixteenths of it. Names of features, and longer ones of labels, do not count.
     leaves : int
