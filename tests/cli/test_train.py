@@ -151,6 +151,7 @@ def test_a_model_for_prediction_is_smaller_and_predicts_the_same(
     ("words", "message"),
     [
         (["--algorithm", "online-plz"], "no such algorithm; did you mean online-plt?"),
+        (["--algorithm", "forest"], "embedding, memory-tree, and auto)"),
         (["--set", "alfa=1"], "did you mean alpha?"),
         (["--set", "alpha=2"], "alpha=2: expected"),
         (["--set", "learner=magic"], "learner='magic': expected one of"),

@@ -168,3 +168,7 @@ def test_failures_are_one_sentence(run: Any, texts: Path, tmp_path: Path) -> Non
     write_jsonl(texts, [{"text": "nothing", "labels": []}])
     assert "not a single label" in run(*build, status=1).stderr
     assert not output.exists()
+
+
+def test_a_group_without_a_command_says_what_is_missing(run: Any) -> None:
+    assert "error: missing command (see" in run("tree", status=2).stderr

@@ -80,7 +80,7 @@ def _report(failure: BaseException) -> int:
 
 def _about_usage(failure: BaseException, message: str) -> str:
     """Add to the parser's message which command's help says more."""
-    message = message.rstrip(".")
+    message = message.rstrip(".") or "missing command"
     context = getattr(failure, "ctx", None)
     if context is None:
         return message

@@ -122,8 +122,10 @@ def create_model(
     if estimator is None:
         close = get_close_matches(algorithm, ALGORITHMS, n=1)
         hint = f"; did you mean {close[0]}?" if close else ""
-        there = ", ".join(ALGORITHMS)
-        raise ParameterError(f"--algorithm {algorithm}: no such algorithm{hint} (there is {there})")
+        raise ParameterError(
+            f"--algorithm {algorithm}: no such algorithm{hint} (there are {', '.join(ALGORITHMS)}, "
+            "and auto)"
+        )
     settings = parse_settings(assignments, settable(estimator), TEXT_SETTINGS, OPTIONS)
     tree = settings.estimator.get("tree")
     if isinstance(tree, str) and Path(tree).is_file():

@@ -116,7 +116,7 @@ def _example(
                 return inputs_of(model, chunk, data)[left - 1 : left]
             left -= chunk.n_rows
     there = _numbers.counted(row - left, "example")
-    raise DataError(f"{data}: --row {row}, but there is no more than {there}")
+    raise DataError(f"{data}: --row {row}, but it holds no more than {there}")
 
 
 def _label(model: Model, label: str | None) -> Any:
