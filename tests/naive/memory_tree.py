@@ -291,7 +291,11 @@ class MemoryTree:
     def _learn_similarity(self, x: Instance, z: Memory, reward: float, weight: float) -> None:
         target = 2 * reward - 1
         if target != 0:
-            self.f.update(self.f.pair(x, z.x), 1 if target > 0 else -1, weight=abs(target) * weight)
+            sign, pair = 1 if target > 0 else -1, self.f.pair(x, z.x)
+            loss = 1.0 - sign * self.f.margin(pair)
+            if loss != 0 or len(pair) > 2:  # without loss nothing is learnt; 1 * 1 is exact
+                self.closest = min(self.closest, abs(loss))
+            self.f.update(pair, sign, weight=abs(target) * weight)
 
     def _learn_classifiers(
         self, leaf: Node, x: Instance, labels: tuple[Label, ...], weight: float
