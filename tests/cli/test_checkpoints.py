@@ -259,6 +259,23 @@ def test_what_another_command_has_left_goes_and_halves_of_this_one(tmp_path: Pat
                 path.touch()
 
 
+def test_the_latest_has_learnt_most(tmp_path: Path) -> None:
+    """A kill before the earlier one is removed leaves two."""
+    rows = write_xmlc(tmp_path / "rows.xmlc", 3)
+    options = {"data": str(rows), "jobs": 1}
+    model = OnlinePLTClassifier(random_state=0).partial_fit([[1.0]], ["a"])
+    with _checkpoints.Checkpoints(str(tmp_path / "m.lg"), options, minutes=1) as checkpoints:
+        checkpoints.keep(model, 9, {})
+        folder = tmp_path / ".m.lg.partial"
+        earlier = {path: path.read_bytes() for path in folder.glob("9.*")}
+        checkpoints.keep(model, 10, {})
+        for path, content in earlier.items():
+            path.write_bytes(content)
+        latest = checkpoints.latest()
+    assert latest is not None
+    assert latest[1] == 10
+
+
 def test_another_command_begins_anew(run: Run, tmp_path: Path) -> None:
     rows, model = write_xmlc(tmp_path / "rows.xmlc", 60), tmp_path / "m.lg"
     words = ("train", rows, "-o", model)
