@@ -4,7 +4,7 @@ file(GLOB core_sources CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/core/src/*.cpp")
 file(GLOB core_headers CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/core/include/labelgrove/*.hpp")
 set(kernel_sources "${PROJECT_SOURCE_DIR}/core/src/kernels.cpp"
                    "${PROJECT_SOURCE_DIR}/core/src/compact_kernels.cpp"
-                   "${PROJECT_SOURCE_DIR}/core/src/exact_kernels.cpp"
+                   "${PROJECT_SOURCE_DIR}/core/src/half_kernels.cpp"
                    "${PROJECT_SOURCE_DIR}/core/src/vector_kernels.cpp")
 list(REMOVE_ITEM core_sources ${kernel_sources})
 

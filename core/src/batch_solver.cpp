@@ -5,7 +5,6 @@
 #include <utility>
 
 #include "labelgrove/elementary.hpp"
-#include "labelgrove/exact_kernels.hpp"
 #include "labelgrove/hash.hpp"
 #include "labelgrove/kernels.hpp"
 #include "labelgrove/link.hpp"
@@ -182,8 +181,8 @@ float BatchSolver::find_steps(const float* duals, float square) {
     case BatchLoss::softmax:
       return find_softmax_steps(duals, square);
     default:
-      return exact_kernels().hinge_steps(margins_.data(), targets_.data(), softness_.data(), duals, square, columns_,
-                                         changes_.data(), steps_.data());
+      return kernels().hinge_steps(margins_.data(), targets_.data(), softness_.data(), duals, square, columns_,
+                                   changes_.data(), steps_.data());
   }
 }
 
@@ -193,7 +192,7 @@ float BatchSolver::find_log_steps(const float* duals, float square) {
   float* shares = margins_.data();
   float worst = 0.0F;
   for (std::uint32_t c = 0; c < columns_; ++c) shares[c] *= -targets_[c];
-  exact_kernels().sigmoid(shares, columns_, shares);
+  kernels().sigmoid(shares, columns_, shares);
   for (std::uint32_t c = 0; c < columns_; ++c) {
     const float gain = costs_[c] * shares[c] - duals[c];
     changes_[c] = gain / (1.0F + 0.25F * costs_[c] * square);

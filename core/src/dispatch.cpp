@@ -4,7 +4,7 @@
 #include <string_view>
 
 #include "labelgrove/compact_rows.hpp"
-#include "labelgrove/exact_kernels.hpp"
+#include "labelgrove/half_kernels.hpp"
 #include "labelgrove/kernels.hpp"
 #include "labelgrove/vector_kernels.hpp"
 
@@ -12,18 +12,18 @@ namespace labelgrove {
 
 extern const Kernels kernels_baseline;
 extern const CompactKernels compact_kernels_baseline;
-extern const ExactKernels exact_kernels_baseline;
+extern const HalfKernels half_kernels_baseline;
 extern const VectorKernels vector_kernels_baseline;
 #if defined(LABELGROVE_HAVE_AVX2)
 extern const Kernels kernels_avx2;
 extern const CompactKernels compact_kernels_avx2;
-extern const ExactKernels exact_kernels_avx2;
+extern const HalfKernels half_kernels_avx2;
 extern const VectorKernels vector_kernels_avx2;
 #endif
 #if defined(LABELGROVE_HAVE_AVX512)
 extern const Kernels kernels_avx512;
 extern const CompactKernels compact_kernels_avx512;
-extern const ExactKernels exact_kernels_avx512;
+extern const HalfKernels half_kernels_avx512;
 extern const VectorKernels vector_kernels_avx512;
 #endif
 
@@ -32,21 +32,21 @@ namespace {
 struct Variant {
   const Kernels* kernels;
   const CompactKernels* compact_kernels;
-  const ExactKernels* exact_kernels;
+  const HalfKernels* half_kernels;
   const VectorKernels* vector_kernels;
 };
 
 // Those that run here, the best one last.
 std::vector<Variant> available() {
   std::vector<Variant> found{
-      {&kernels_baseline, &compact_kernels_baseline, &exact_kernels_baseline, &vector_kernels_baseline}};
+      {&kernels_baseline, &compact_kernels_baseline, &half_kernels_baseline, &vector_kernels_baseline}};
 #if defined(LABELGROVE_HAVE_AVX2)
   if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("popcnt")) {
-    found.push_back({&kernels_avx2, &compact_kernels_avx2, &exact_kernels_avx2, &vector_kernels_avx2});
+    found.push_back({&kernels_avx2, &compact_kernels_avx2, &half_kernels_avx2, &vector_kernels_avx2});
 #if defined(LABELGROVE_HAVE_AVX512)
     if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512dq") &&
         __builtin_cpu_supports("avx512bw")) {
-      found.push_back({&kernels_avx512, &compact_kernels_avx512, &exact_kernels_avx512, &vector_kernels_avx512});
+      found.push_back({&kernels_avx512, &compact_kernels_avx512, &half_kernels_avx512, &vector_kernels_avx512});
     }
 #endif
   }
@@ -77,7 +77,7 @@ const Variant& chosen() {
 
 const Kernels& kernels() { return *chosen().kernels; }
 const CompactKernels& compact_kernels() { return *chosen().compact_kernels; }
-const ExactKernels& exact_kernels() { return *chosen().exact_kernels; }
+const HalfKernels& half_kernels() { return *chosen().half_kernels; }
 const VectorKernels& vector_kernels() { return *chosen().vector_kernels; }
 
 std::vector<const char*> available_kernels() {

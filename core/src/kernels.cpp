@@ -136,6 +136,96 @@ struct RunArow {
   }
 };
 
+// exp(v) for |v| <= 87: 2^k times a polynomial on [-ln2/2, ln2/2], relative error below 3e-7.
+template <int N>
+inline V<N> exponential(V<N> v) {
+  const V<N> rounder = all<N>(12582912.0F);  // 1.5 * 2^23: adding it rounds to an integer
+  const V<N> shifted = v * 1.44269504F + rounder;
+  const V<N> k = shifted - rounder;
+  const V<N> r = (v - k * 0.693359375F) - k * -2.12194440e-4F;
+  V<N> p = all<N>(1.9875691500e-4F);
+  p = p * r + 1.3981999507e-3F;
+  p = p * r + 8.3334519073e-3F;
+  p = p * r + 4.1665795894e-2F;
+  p = p * r + 1.6666665459e-1F;
+  p = p * r + 5.0000001201e-1F;
+  p = p * r * r + r + 1.0F;
+  const auto bits = (__builtin_convertvector(k, typename Pack<N>::Int) + 127) << 23;
+  return p * (V<N>)bits;
+}
+
+struct Sigmoid {
+  const float* in;
+  float* out;
+
+  template <int N, int M>
+  void run(std::size_t at) const {
+    for (int k = 0; k < M; ++k) {
+      const V<N> z = load<N>(in + at + k * N);
+      const V<N> low = all<N>(-87.0F);
+      const V<N> high = all<N>(87.0F);
+      const V<N> clipped = z > high ? high : (z < low ? low : z);
+      store<N>(out + at + k * N, 1.0F / (1.0F + exponential<N>(-clipped)));
+    }
+  }
+};
+
+// The largest lane.
+template <int N>
+inline float largest_of(V<N> v) {
+  float lanes[Pack<N>::kBytes / sizeof(float)];
+  std::memcpy(lanes, &v, sizeof v);
+  for (int half = N / 2; half > 0; half /= 2) {
+    for (int i = 0; i < half; ++i) lanes[i] = lanes[i + half] > lanes[i] ? lanes[i + half] : lanes[i];
+  }
+  return lanes[0];
+}
+
+struct HingeSteps {
+  const float* margins;
+  const float* targets;
+  const float* softness;
+  const float* duals;
+  float square;
+  float* changes;
+  float* steps;
+  float* worst;
+
+  template <int N, int M>
+  void run(std::size_t at) const {
+    V<N> most{};
+    for (const std::size_t end = at + N * M; at < end; at += N) {
+      const V<N> y = load<N>(targets + at);
+      const V<N> soft = load<N>(softness + at);
+      const V<N> a = load<N>(duals + at);
+      const V<N> gain = (1.0F - y * load<N>(margins + at)) - a * soft;
+      const V<N> towards = gain / (square + soft);
+      const V<N> change = -a < towards ? towards : -a;
+      store<N>(changes + at, change);
+      store<N>(steps + at, change * y);
+      const V<N> size = (V<N>)((typename Pack<N>::Int)gain & 0x7FFFFFFF);
+      const V<N> violation = a > 0.0F ? size : gain;
+      most = violation > most ? violation : most;
+    }
+    const float found = largest_of<N>(most);
+    *worst = found > *worst ? found : *worst;
+  }
+};
+
+struct Exponential {
+  const float* in;
+  float* out;
+
+  template <int N, int M>
+  void run(std::size_t at) const {
+    for (int k = 0; k < M; ++k) {
+      const V<N> z = load<N>(in + at + k * N);
+      const V<N> low = all<N>(-87.0F);
+      store<N>(out + at + k * N, exponential<N>(z < low ? low : z));
+    }
+  }
+};
+
 void margins(const float* const* rows, const float* x, std::size_t n, std::size_t columns, float* out) {
   for_each_tile(columns, Margins<const float* const*>{rows, x, n, out});
 }
@@ -167,6 +257,14 @@ void run_margin_and_variance(const float* weights, const float* x, std::size_t n
 void run_arow(float* weights, const float* x, std::size_t n, std::size_t state, float step, float inverse_r) {
   for_each_tile(n, RunArow{weights, x, state, step, inverse_r});
 }
+void sigmoid(const float* in, std::size_t n, float* out) { for_each_tile(n, Sigmoid{in, out}); }
+float hinge_steps(const float* margins, const float* targets, const float* softness, const float* a, float square,
+                  std::size_t columns, float* changes, float* steps) {
+  float worst = 0.0F;
+  for_each_tile(columns, HingeSteps{margins, targets, softness, a, square, changes, steps, &worst});
+  return worst;
+}
+void exponential(const float* in, std::size_t n, float* out) { for_each_tile(n, Exponential{in, out}); }
 
 }  // namespace
 
@@ -179,6 +277,9 @@ const Kernels LABELGROVE_CONCAT(kernels_, LABELGROVE_KERNEL_VARIANT){LABELGROVE_
                                                                      table_add_scaled,
                                                                      run_margin,
                                                                      run_margin_and_variance,
-                                                                     run_arow};
+                                                                     run_arow,
+                                                                     sigmoid,
+                                                                     hinge_steps,
+                                                                     exponential};
 
 }  // namespace labelgrove

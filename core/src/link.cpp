@@ -2,14 +2,14 @@
 
 #include <algorithm>
 
-#include "labelgrove/exact_kernels.hpp"
+#include "labelgrove/kernels.hpp"
 
 namespace labelgrove {
 
 void softmax(float* margins, std::uint32_t n) {
   const float most = *std::max_element(margins, margins + n);
   for (std::uint32_t c = 0; c < n; ++c) margins[c] -= most;
-  exact_kernels().exponential(margins, n, margins);
+  kernels().exponential(margins, n, margins);
   float sum = 0.0F;
   for (std::uint32_t c = 0; c < n; ++c) sum += margins[c];
   for (std::uint32_t c = 0; c < n; ++c) margins[c] /= sum;
@@ -18,21 +18,21 @@ void softmax(float* margins, std::uint32_t n) {
 void apply_link(Link link, float* margins, std::uint32_t n, float* probabilities) {
   switch (link) {
     case Link::logistic:
-      exact_kernels().sigmoid(margins, n, probabilities);
+      kernels().sigmoid(margins, n, probabilities);
       break;
     case Link::squared_hinge:
       for (std::uint32_t c = 0; c < n; ++c) {
         const float loss = std::max(0.0F, 1.0F - margins[c]);
         margins[c] = -loss * loss;
       }
-      exact_kernels().exponential(margins, n, probabilities);
+      kernels().exponential(margins, n, probabilities);
       break;
     case Link::cubic_hinge:
       for (std::uint32_t c = 0; c < n; ++c) {
         const float loss = std::max(0.0F, 1.0F - margins[c]);
         margins[c] = -loss * loss * loss;
       }
-      exact_kernels().exponential(margins, n, probabilities);
+      kernels().exponential(margins, n, probabilities);
       break;
     case Link::softmax:
       softmax(margins, n);

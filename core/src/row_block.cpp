@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <iterator>
 
-#include "labelgrove/exact_kernels.hpp"
+#include "labelgrove/half_kernels.hpp"
 #include "labelgrove/kernels.hpp"
 
 namespace labelgrove {
@@ -52,7 +52,7 @@ void RowBlock::margins(const Features& x, Workspace& work, float* out) const {
   }
   const std::size_t n = work.values.size();
   work.bytes += n * children() * number_bytes();
-  if (halves_) exact_kernels().margins(work.half_rows.data(), work.values.data(), n, children(), out);
+  if (halves_) half_kernels().margins(work.half_rows.data(), work.values.data(), n, children(), out);
   else kernels().margins(work.rows.data(), work.values.data(), n, children(), out);
 }
 
@@ -63,7 +63,7 @@ void RowBlock::predict(const Features& x, Workspace& work, float* probabilities)
   margins(x, work, scores);
   const float scale = margin_scale();
   for (std::uint32_t c = 0; c < columns; ++c) scores[c] *= scale;
-  exact_kernels().sigmoid(scores, columns, probabilities);
+  kernels().sigmoid(scores, columns, probabilities);
 }
 
 bool RowBlock::inherited_row(FeatureId feature, std::vector<float>& sums, float* weights) const {

@@ -8,7 +8,7 @@
 #include <type_traits>
 #include <utility>
 
-#include "labelgrove/exact_kernels.hpp"
+#include "labelgrove/half_kernels.hpp"
 #include "labelgrove/hash.hpp"
 #include "labelgrove/kernels.hpp"
 
@@ -458,7 +458,7 @@ void SiblingBlock::learn_by_arow(const Features& x, float weight, Evidence evide
   const float* targets = work.targets.data();
   float* losses = work.margins.data();
   float* steps = work.steps.data();
-  const ExactKernels& kernel = exact_kernels();
+  const HalfKernels& kernel = half_kernels();
   kernel.margins(rows, values, n, columns, losses);
   // Most columns have nothing to learn, and of these the variances are not even read.
   bool learns = false;
@@ -498,7 +498,7 @@ void SiblingBlock::descend(const Features& x, float weight, std::uint32_t column
   kernels().margins(rows, values, n, columns, work.margins.data());
   const float scale = inverse_scale();
   for (std::uint32_t c = 0; c < columns; ++c) steps[c] = -targets[c] * (margins[c] * scale);
-  exact_kernels().sigmoid(steps, columns, steps);
+  kernels().sigmoid(steps, columns, steps);
   for (std::uint32_t c = 0; c < columns; ++c) steps[c] *= -targets[c];  // the gradient
   std::fill(steps + columns_, steps + columns, 0.0F);
   if (options_.kind == LearnerKind::adagrad) {

@@ -402,6 +402,95 @@ TEST("kernels: one column, its weights and states in runs, learns by the formula
   }
 }
 
+double true_sigmoid(double z) { return 1.0 / (1.0 + std::exp(-z)); }
+
+TEST("kernels: every variant moves dual variables as a plain loop does, to the last bit, at every width") {
+  Random random(3);
+  for (std::size_t columns = 0; columns <= kMostColumns; ++columns) {
+    const float square = random.between(0.0F, 2.0F);
+    const std::vector<float> margins = random_floats(random, columns);
+    std::vector<float> targets(columns);
+    std::vector<float> softness(columns);
+    std::vector<float> duals(columns);
+    for (std::size_t c = 0; c < columns; ++c) {
+      targets[c] = random.chance(0.2) ? 1.0F : -1.0F;
+      softness[c] = random.between(0.1F, 1.0F);
+      duals[c] = random.chance(0.5) ? 0.0F : random.between(0.0F, 2.0F);
+    }
+    std::vector<float> changes(columns + 1, kUntouched);
+    std::vector<float> steps(columns + 1, kUntouched);
+    float worst = 0.0F;
+    for (std::size_t c = 0; c < columns; ++c) {
+      const float gain = (1.0F - targets[c] * margins[c]) - duals[c] * softness[c];
+      changes[c] = std::max(-duals[c], gain / (square + softness[c]));
+      steps[c] = changes[c] * targets[c];
+      worst = std::max(worst, duals[c] > 0.0F ? std::abs(gain) : gain);
+    }
+    for (const Kernels* kernel : variants()) {
+      std::vector<float> changed(columns + 1, kUntouched);
+      std::vector<float> stepped(columns + 1, kUntouched);
+      CHECK_EQ(kernel->hinge_steps(margins.data(), targets.data(), softness.data(), duals.data(), square, columns,
+                                   changed.data(), stepped.data()),
+               worst);
+      CHECK(same_bits(changed, changes));
+      CHECK(same_bits(stepped, steps));
+    }
+  }
+}
+
+TEST("kernels: the sigmoid is right to seven digits, and keeps to that at every width") {
+  for (const Kernels* kernel : variants()) {
+    std::vector<float> in;
+    for (float z = -87.0F; z <= 87.0F; z += 0.00173F) in.push_back(z);
+    for (float z = 1e-45F; z < 100.0F; z *= 1.7F) in.insert(in.end(), {z, -z});
+    std::vector<float> out(in.size());
+    kernel->sigmoid(in.data(), in.size(), out.data());
+    double worst = 0.0;
+    for (std::size_t i = 0; i < in.size(); ++i) {
+      const double z = std::clamp(static_cast<double>(in[i]), -87.0, 87.0);
+      worst = std::max(worst, std::abs(static_cast<double>(out[i]) / true_sigmoid(z) - 1.0));
+    }
+    CHECK(worst < 4e-7);
+    for (std::size_t n = 0; n <= kMostColumns; ++n) {
+      std::vector<float> part(n + 1, kUntouched);
+      kernel->sigmoid(in.data() + n, n, part.data());
+      CHECK(same_bits(std::span(part).first(n), std::span(out).subspan(n, n)));
+      CHECK_EQ(part[n], kUntouched);
+    }
+  }
+}
+
+TEST("kernels: the sigmoid at its ends") {
+  constexpr float kInfinity = std::numeric_limits<float>::infinity();
+  for (const Kernels* kernel : variants()) {
+    const std::vector<float> in{0.0F, -0.0F, 87.0F, 1e30F, kInfinity, -87.0F, -1e30F, -kInfinity};
+    std::vector<float> out(in.size());
+    kernel->sigmoid(in.data(), in.size(), out.data());
+    CHECK_EQ(out[0], 0.5F);
+    CHECK_EQ(out[1], 0.5F);
+    CHECK_EQ(out[2], 1.0F);
+    CHECK_EQ(out[3], 1.0F);
+    CHECK_EQ(out[4], 1.0F);
+    CHECK(out[5] > 0.0F && out[5] < 2e-38F);
+    CHECK_EQ(out[6], out[5]);
+    CHECK_EQ(out[7], out[5]);
+    const float nan = std::numeric_limits<float>::quiet_NaN();
+    float result = 0.0F;
+    kernel->sigmoid(&nan, 1, &result);
+    CHECK(std::isnan(result));
+  }
+}
+
+TEST("kernels: the sigmoid may be written over its argument") {
+  for (const Kernels* kernel : variants()) {
+    std::vector<float> numbers{-2.0F, -1.0F, 0.0F, 1.0F, 2.0F, 3.0F, 4.0F};
+    std::vector<float> apart(numbers.size());
+    kernel->sigmoid(numbers.data(), numbers.size(), apart.data());
+    kernel->sigmoid(numbers.data(), numbers.size(), numbers.data());
+    CHECK(same_bits(numbers, apart));
+  }
+}
+
 TEST("kernels: every variant has its name, and the one in use is among them") {
   bool found = false;
   for (const Kernels* kernel : variants()) {

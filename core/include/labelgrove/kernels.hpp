@@ -43,6 +43,19 @@ struct Kernels {
   void (*run_margin_and_variance)(const float* weights, const float* x, std::size_t n, std::size_t state, float* margin,
                                   float* variance);
   void (*run_arow)(float* weights, const float* x, std::size_t n, std::size_t state, float step, float inverse_r);
+
+  // out[c] = 1 / (1 + exp(-in[c])).
+  void (*sigmoid)(const float* in, std::size_t n, float* out);
+
+  // Squared hinge (Hsieh et al. 2008, Algorithm 1 for L2-SVM): where the dual variables a[c] >= 0 of an example have
+  // their minimum, each along its own axis. With the derivative g = y m - 1 + softness[c] a, changes[c] becomes
+  // max(-a, -g / (square + softness[c])), and steps[c] that times y = targets[c]. Returns how far the worst derivative
+  // is from optimal: |g|, or -g where a is 0; 0 if there is none.
+  float (*hinge_steps)(const float* margins, const float* targets, const float* softness, const float* a, float square,
+                       std::size_t columns, float* changes, float* steps);
+
+  // out[c] = exp(in[c]); below -87 as at -87. REQUIRES: in[c] <= 0.
+  void (*exponential)(const float* in, std::size_t n, float* out);
 };
 
 // The best variant that this processor runs, or the one that LABELGROVE_KERNELS names in the environment; chosen once,

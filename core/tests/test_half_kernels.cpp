@@ -4,18 +4,18 @@
 #include <vector>
 
 #include "harness.hpp"
-#include "labelgrove/exact_kernels.hpp"
+#include "labelgrove/half_kernels.hpp"
 #include "labelgrove/kernels.hpp"
 #include "labelgrove/variance.hpp"
 #include "support.hpp"
 
 namespace labelgrove {
-extern const ExactKernels exact_kernels_baseline;
+extern const HalfKernels half_kernels_baseline;
 #if defined(LABELGROVE_HAVE_AVX2)
-extern const ExactKernels exact_kernels_avx2;
+extern const HalfKernels half_kernels_avx2;
 #endif
 #if defined(LABELGROVE_HAVE_AVX512)
-extern const ExactKernels exact_kernels_avx512;
+extern const HalfKernels half_kernels_avx512;
 #endif
 }  // namespace labelgrove
 
@@ -26,14 +26,14 @@ constexpr std::size_t kMostColumns = 140;  // all widths of tile, and all their 
 constexpr float kUntouched = 12345.0F;
 
 // All that were compiled and that this machine runs.
-std::vector<const ExactKernels*> variants() {
-  std::vector<const ExactKernels*> all{&exact_kernels_baseline};
+std::vector<const HalfKernels*> variants() {
+  std::vector<const HalfKernels*> all{&half_kernels_baseline};
   [[maybe_unused]] const std::size_t runnable = available_kernels().size();
 #if defined(LABELGROVE_HAVE_AVX2)
-  if (runnable > 1) all.push_back(&exact_kernels_avx2);
+  if (runnable > 1) all.push_back(&half_kernels_avx2);
 #endif
 #if defined(LABELGROVE_HAVE_AVX512)
-  if (runnable > 2) all.push_back(&exact_kernels_avx512);
+  if (runnable > 2) all.push_back(&half_kernels_avx512);
 #endif
   return all;
 }
@@ -73,10 +73,8 @@ std::vector<float> random_floats(Random& random, std::size_t n) {
   return numbers;
 }
 
-double true_sigmoid(double z) { return 1.0 / (1.0 + std::exp(-z)); }
-
 // So a column depends neither on its place nor on its neighbours, nor on the processor.
-TEST("exact kernels: every variant sums what plain loops do, to the last bit, at every width") {
+TEST("half kernels: every variant sums what plain loops do, to the last bit, at every width") {
   Random random(1);
   for (std::size_t columns = 0; columns <= kMostColumns; ++columns) {
     const std::size_t n = columns % 12;
@@ -96,7 +94,7 @@ TEST("exact kernels: every variant sums what plain loops do, to the last bit, at
       margins[c] = sums[0] + sums[1];
       variances[c] = spreads[0] + spreads[1];
     }
-    for (const ExactKernels* kernel : variants()) {
+    for (const HalfKernels* kernel : variants()) {
       std::vector<float> alone(columns + 1, kUntouched);
       std::vector<float> spread(columns + 1, kUntouched);
       kernel->margins(rows.get(), x.data(), n, columns, alone.data());
@@ -108,7 +106,7 @@ TEST("exact kernels: every variant sums what plain loops do, to the last bit, at
   }
 }
 
-TEST("exact kernels: every variant learns as plain loops do, to the last bit, at every width") {
+TEST("half kernels: every variant learns as plain loops do, to the last bit, at every width") {
   Random random(2);
   for (std::size_t columns = 0; columns <= kMostColumns; ++columns) {
     const std::size_t n = 1 + columns % 7;
@@ -133,45 +131,11 @@ TEST("exact kernels: every variant learns as plain loops do, to the last bit, at
         if (shrinks) state = rounded_variance(variance / (1.0F + (sx * x[j]) * evidence[c]), noise[j] >> 16);
       }
     }
-    for (const ExactKernels* kernel : variants()) {
+    for (const HalfKernels* kernel : variants()) {
       Rows found(before);
       kernel->arow(found.get(), x.data(), noise.data(), n, columns, columns, steps.data(),
                    shrinks ? evidence.data() : nullptr);
       CHECK(found == expected);
-    }
-  }
-}
-
-TEST("exact kernels: every variant moves dual variables as a plain loop does, to the last bit, at every width") {
-  Random random(3);
-  for (std::size_t columns = 0; columns <= kMostColumns; ++columns) {
-    const float square = random.between(0.0F, 2.0F);
-    const std::vector<float> margins = random_floats(random, columns);
-    std::vector<float> targets(columns);
-    std::vector<float> softness(columns);
-    std::vector<float> duals(columns);
-    for (std::size_t c = 0; c < columns; ++c) {
-      targets[c] = random.chance(0.2) ? 1.0F : -1.0F;
-      softness[c] = random.between(0.1F, 1.0F);
-      duals[c] = random.chance(0.5) ? 0.0F : random.between(0.0F, 2.0F);
-    }
-    std::vector<float> changes(columns + 1, kUntouched);
-    std::vector<float> steps(columns + 1, kUntouched);
-    float worst = 0.0F;
-    for (std::size_t c = 0; c < columns; ++c) {
-      const float gain = (1.0F - targets[c] * margins[c]) - duals[c] * softness[c];
-      changes[c] = std::max(-duals[c], gain / (square + softness[c]));
-      steps[c] = changes[c] * targets[c];
-      worst = std::max(worst, duals[c] > 0.0F ? std::abs(gain) : gain);
-    }
-    for (const ExactKernels* kernel : variants()) {
-      std::vector<float> changed(columns + 1, kUntouched);
-      std::vector<float> stepped(columns + 1, kUntouched);
-      CHECK_EQ(kernel->hinge_steps(margins.data(), targets.data(), softness.data(), duals.data(), square, columns,
-                                   changed.data(), stepped.data()),
-               worst);
-      CHECK(same_bits(changed, changes));
-      CHECK(same_bits(stepped, steps));
     }
   }
 }
@@ -222,59 +186,6 @@ TEST("bfloat16: what it can hold stays as it is, and zero has no sign") {
     }
   }
   CHECK_EQ(rounded(-1e-45F, 0).bits, 0);
-}
-
-TEST("exact kernels: the sigmoid is right to seven digits, and keeps to that at every width") {
-  for (const ExactKernels* kernel : variants()) {
-    std::vector<float> in;
-    for (float z = -87.0F; z <= 87.0F; z += 0.00173F) in.push_back(z);
-    for (float z = 1e-45F; z < 100.0F; z *= 1.7F) in.insert(in.end(), {z, -z});
-    std::vector<float> out(in.size());
-    kernel->sigmoid(in.data(), in.size(), out.data());
-    double worst = 0.0;
-    for (std::size_t i = 0; i < in.size(); ++i) {
-      const double z = std::clamp(static_cast<double>(in[i]), -87.0, 87.0);
-      worst = std::max(worst, std::abs(static_cast<double>(out[i]) / true_sigmoid(z) - 1.0));
-    }
-    CHECK(worst < 4e-7);
-    for (std::size_t n = 0; n <= kMostColumns; ++n) {
-      std::vector<float> part(n + 1, kUntouched);
-      kernel->sigmoid(in.data() + n, n, part.data());
-      CHECK(same_bits(std::span(part).first(n), std::span(out).subspan(n, n)));
-      CHECK_EQ(part[n], kUntouched);
-    }
-  }
-}
-
-TEST("exact kernels: the sigmoid at its ends") {
-  constexpr float kInfinity = std::numeric_limits<float>::infinity();
-  for (const ExactKernels* kernel : variants()) {
-    const std::vector<float> in{0.0F, -0.0F, 87.0F, 1e30F, kInfinity, -87.0F, -1e30F, -kInfinity};
-    std::vector<float> out(in.size());
-    kernel->sigmoid(in.data(), in.size(), out.data());
-    CHECK_EQ(out[0], 0.5F);
-    CHECK_EQ(out[1], 0.5F);
-    CHECK_EQ(out[2], 1.0F);
-    CHECK_EQ(out[3], 1.0F);
-    CHECK_EQ(out[4], 1.0F);
-    CHECK(out[5] > 0.0F && out[5] < 2e-38F);
-    CHECK_EQ(out[6], out[5]);
-    CHECK_EQ(out[7], out[5]);
-    const float nan = std::numeric_limits<float>::quiet_NaN();
-    float result = 0.0F;
-    kernel->sigmoid(&nan, 1, &result);
-    CHECK(std::isnan(result));
-  }
-}
-
-TEST("exact kernels: the sigmoid may be written over its argument") {
-  for (const ExactKernels* kernel : variants()) {
-    std::vector<float> numbers{-2.0F, -1.0F, 0.0F, 1.0F, 2.0F, 3.0F, 4.0F};
-    std::vector<float> apart(numbers.size());
-    kernel->sigmoid(numbers.data(), numbers.size(), apart.data());
-    kernel->sigmoid(numbers.data(), numbers.size(), numbers.data());
-    CHECK(same_bits(numbers, apart));
-  }
 }
 
 }  // namespace

@@ -1,0 +1,96 @@
+// Compiled once per CPU variant: see half_kernels.hpp.
+#include "labelgrove/half_kernels.hpp"
+
+#include "lanes.hpp"
+
+namespace labelgrove {
+namespace {
+
+// Whether any of the N numbers at p is not 0. Most tiles hold no column that learns, and those that do hold few.
+template <int N>
+inline bool any(const float* p) {
+  bool found = false;
+  for (int i = 0; i < N; ++i) found |= p[i] != 0.0F;
+  return found;
+}
+
+// Row j's variances, from column `at` on.
+inline const Variance* variances_of(const BFloat16* row, std::size_t state, std::size_t at) {
+  return reinterpret_cast<const Variance*>(row + state) + at;
+}
+
+struct Variances {
+  const BFloat16* const* rows;
+  const float* x;
+  std::size_t n;
+  std::size_t state;
+  const float* wanted;
+  float* out;
+
+  template <int N, int M>
+  void run(std::size_t at) const {
+    for (const std::size_t end = at + N * M; at < end; at += N) {
+      if (!any<N>(wanted + at)) continue;
+      V<N> even{};
+      V<N> odd{};
+      std::size_t j = 0;
+      for (; j + 1 < n; j += 2) {
+        even += all<N>(x[j] * x[j]) * load<N>(variances_of(rows[j], state, at));
+        odd += all<N>(x[j + 1] * x[j + 1]) * load<N>(variances_of(rows[j + 1], state, at));
+      }
+      if (j < n) even += all<N>(x[j] * x[j]) * load<N>(variances_of(rows[j], state, at));
+      store<N>(out + at, even + odd);
+    }
+  }
+};
+
+template <bool kShrinks>  // whether variances do
+struct Arow {
+  BFloat16* const* rows;
+  const float* x;
+  const std::uint32_t* noise;
+  std::size_t n;
+  std::size_t state;
+  const float* step;
+  const float* evidence;
+
+  template <int N, int M>
+  void run(std::size_t at) const {
+    for (const std::size_t end = at + N * M; at < end; at += N) {
+      if (!any<N>(step + at)) continue;
+      const V<N> s = load<N>(step + at);
+      V<N> weight = {};  // 0 where nothing is learnt
+      if constexpr (kShrinks) weight = (V<N>)((s != 0.0F) & (typename Pack<N>::Int)load<N>(evidence + at));
+      for (std::size_t j = 0; j < n; ++j) {
+        const V<N> xj = all<N>(x[j]);
+        BFloat16* w = rows[j] + at;
+        auto* its = const_cast<Variance*>(variances_of(rows[j], state, at));
+        const V<N> variance = load<N>(its);
+        const V<N> sx = variance * xj;
+        const typename Pack<N>::Bits drawn = noise[j] - typename Pack<N>::Bits{};
+        store<N>(w, load<N>(w) + s * sx, drawn & 0xFFFFU);
+        if constexpr (kShrinks) store<N>(its, variance / (1.0F + (sx * xj) * weight), rounding_up(noise[j] >> 16));
+      }
+    }
+  }
+};
+
+void margins(const BFloat16* const* rows, const float* x, std::size_t n, std::size_t columns, float* out) {
+  for_each_tile(columns, Margins<const BFloat16* const*>{rows, x, n, out});
+}
+void variances(const BFloat16* const* rows, const float* x, std::size_t n, std::size_t columns, std::size_t state,
+               const float* wanted, float* out) {
+  for_each_tile(columns, Variances{rows, x, n, state, wanted, out});
+}
+void arow(BFloat16* const* rows, const float* x, const std::uint32_t* noise, std::size_t n, std::size_t columns,
+          std::size_t state, const float* step, const float* evidence) {
+  if (evidence != nullptr) for_each_tile(columns, Arow<true>{rows, x, noise, n, state, step, evidence});
+  else for_each_tile(columns, Arow<false>{rows, x, noise, n, state, step, evidence});
+}
+
+}  // namespace
+
+extern const HalfKernels LABELGROVE_CONCAT(half_kernels_, LABELGROVE_KERNEL_VARIANT);
+const HalfKernels LABELGROVE_CONCAT(half_kernels_, LABELGROVE_KERNEL_VARIANT){margins, variances, arow};
+
+}  // namespace labelgrove
