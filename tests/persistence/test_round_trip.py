@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -217,3 +218,28 @@ def test_what_cannot_be_stored_is_refused_and_the_old_file_stands(
 def test_a_copied_file_is_the_same_model(model: Path, tmp_path: Path) -> None:
     shutil.copy(model, tmp_path / "copy.lg")
     assert read_model(tmp_path / "copy.lg").header == read_model(model).header
+
+
+class Pieces:
+    """An array that is made as it is iterated over, and counts how often."""
+
+    def __init__(self, whole: np.ndarray[Any, Any]) -> None:
+        self.whole, self.made = whole, 0
+        self.dtype, self.ndim, self.shape = whole.dtype, whole.ndim, whole.shape
+        self.nbytes = whole.nbytes
+
+    def __iter__(self) -> Iterator[np.ndarray[Any, Any]]:
+        self.made += 1
+        yield from np.array_split(self.whole, 3)
+
+    def __array__(self, dtype: Any = None, *, copy: bool | None = None) -> np.ndarray[Any, Any]:
+        return self.whole
+
+
+def test_a_streamed_array_is_made_once_and_written_as_a_whole_one(tmp_path: Path) -> None:
+    whole = np.arange(1000, dtype=np.uint32)
+    streamed = Pieces(whole)
+    for name, array in (("whole.lg", whole), ("streamed.lg", streamed)):
+        write_model(tmp_path / name, {"algorithm": "demo"}, {"numbers": array})
+    assert streamed.made == 1
+    assert (tmp_path / "streamed.lg").read_bytes() == (tmp_path / "whole.lg").read_bytes()

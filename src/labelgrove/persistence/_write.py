@@ -7,7 +7,7 @@ import hashlib
 import os
 import secrets
 import stat
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -20,7 +20,7 @@ from labelgrove.persistence._container import (
     encode_header,
     lay_out,
 )
-from labelgrove.persistence._entry import Storable, array_checksum, checksum, pieces
+from labelgrove.persistence._entry import Entry, Storable, array_checksum, checksum, pieces
 from labelgrove.persistence._json import naming
 from labelgrove.persistence._read import FAULTS, StoredModel, fault, read_model
 
@@ -38,7 +38,8 @@ def write_model(
 
     The bytes go to a temporary file in the same folder, which is flushed to the disk and then
     renamed over `path`. When anything fails, or the program is stopped, the older file stays as
-    it was. Equal input gives equal bytes. Arrays are written from where they lie, without a copy.
+    it was. Equal input gives equal bytes. Arrays are written from where they lie, without a copy;
+    one that is streamed is made once, as the header, which has the checksums, is written last.
 
     Parameters
     ----------
@@ -49,8 +50,7 @@ def write_model(
         JSON values, at least "algorithm"; "format" and "library" (the version of LabelGrove) are
         added.
     arrays : mapping of str to ndarray or StreamedArray
-        1-D or 2-D arrays of uint8, uint16, int32, uint32, int64, uint64, float32 or float64. One
-        that is streamed is made twice: for its checksum, and to be written.
+        1-D or 2-D arrays of uint8, uint16, int32, uint32, int64, uint64, float32 or float64.
     check : callable, optional
         Called with the new file, opened as `read_model` opens it, before it takes the place of an
         older one: what it raises leaves the older one. The bytes have been written by then, and
@@ -101,9 +101,8 @@ def model_bytes(header: Mapping[str, Any], arrays: Mapping[str, Storable]) -> in
     int
         Bytes.
     """
-    entries = lay_out(arrays)
-    sums = {entry.name: checksum(b"") for entry in entries}
-    return len(encode_header(_full(header), entries, sums)) + sum(a.nbytes for a in arrays.values())
+    begin = _head_bytes(_full(header), lay_out(arrays))
+    return begin + sum(array.nbytes for array in arrays.values())
 
 
 def model_fingerprint(header: Mapping[str, Any], arrays: Mapping[str, Storable]) -> str:
@@ -119,27 +118,24 @@ def model_fingerprint(header: Mapping[str, Any], arrays: Mapping[str, Storable])
     str
         64 hexadecimal digits, as ``sha256sum`` gives them for the file.
     """
-    digest = hashlib.sha256()
-    for piece in _content(header, arrays):
-        digest.update(piece)
+    full, entries = _full(header), lay_out(arrays)
+    sums = {entry.name: array_checksum(entry, pieces(arrays[entry.name])) for entry in entries}
+    digest = hashlib.sha256(encode_header(full, entries, sums))
+    for entry in entries:
+        for piece in pieces(arrays[entry.name]):
+            digest.update(piece)
     return digest.hexdigest()
 
 
-def _content(
-    header: Mapping[str, Any], arrays: Mapping[str, Storable]
-) -> Iterator[bytes | memoryview]:
-    """The bytes of the file, piece by piece."""
-    full = _full(header)
-    check_version(full)
-    entries = lay_out(arrays)
-    sums = {entry.name: array_checksum(entry, pieces(arrays[entry.name])) for entry in entries}
-    yield encode_header(full, entries, sums)
-    for entry in entries:
-        yield from pieces(arrays[entry.name])
-
-
 def _full(header: Mapping[str, Any]) -> dict[str, Any]:
-    return {"format": FORMAT_VERSION, "library": __version__, **header}
+    full = {"format": FORMAT_VERSION, "library": __version__, **header}
+    check_version(full)
+    return full
+
+
+def _head_bytes(full: Mapping[str, Any], entries: list[Entry]) -> int:
+    """Where the arrays begin: all checksums are equally long."""
+    return len(encode_header(full, entries, {entry.name: checksum(b"") for entry in entries}))
 
 
 def _write(
@@ -148,12 +144,16 @@ def _write(
     arrays: Mapping[str, Storable],
     check: Callable[[StoredModel], object] | None,
 ) -> None:
-    content = _content(header, arrays)
-    head = next(content)  # what the format cannot hold is refused before a file is opened
+    full, entries = _full(header), lay_out(arrays)
+    begin = _head_bytes(full, entries)  # refuses what the format cannot hold
     with replacing(path) as file:
-        file.write(head)
-        for piece in content:
-            file.write(piece)
+        file.seek(begin)
+        sums = {
+            entry.name: array_checksum(entry, _written(file, pieces(arrays[entry.name])))
+            for entry in entries
+        }
+        file.seek(0)
+        file.write(encode_header(full, entries, sums))
         if check is not None:
             file.flush()
             try:
@@ -163,6 +163,12 @@ def _write(
                 raise ModelFileError(
                     f"the model is not saved, since it could not be loaded again: {fault(error)}"
                 ) from error
+
+
+def _written(file: BinaryIO, content: Iterable[memoryview]) -> Iterator[memoryview]:
+    for piece in content:
+        file.write(piece)
+        yield piece
 
 
 @contextmanager
