@@ -75,6 +75,33 @@ struct Arow {
   }
 };
 
+struct Fade {
+  BFloat16* const* rows;
+  const float* x;
+  const std::uint32_t* noise;
+  std::size_t n;
+  std::size_t state;
+  const float* share;
+
+  template <int N, int M>
+  void run(std::size_t at) const {
+    for (const std::size_t end = at + N * M; at < end; at += N) {
+      if (!any<N>(share + at)) continue;
+      const V<N> s = load<N>(share + at);
+      for (std::size_t j = 0; j < n; ++j) {
+        BFloat16* w = rows[j] + at;
+        const V<N> variance = load<N>(variances_of(rows[j], state, at));
+        const V<N> sx = variance * all<N>(x[j]);
+        const V<N> learnt = 1.0F - variance;
+        const V<N> lost = s * sx * sx / (learnt < 0x1p-8F ? all<N>(0x1p-8F) : learnt);
+        const V<N> weight = load<N>(w);
+        const typename Pack<N>::Bits drawn = noise[j] - typename Pack<N>::Bits{};
+        store<N>(w, weight - weight * (lost > 0.5F ? all<N>(0.5F) : lost), drawn & 0xFFFFU);
+      }
+    }
+  }
+};
+
 void margins(const BFloat16* const* rows, const float* x, std::size_t n, std::size_t columns, float* out) {
   for_each_tile(columns, Margins<const BFloat16* const*>{rows, x, n, out});
 }
@@ -88,9 +115,14 @@ void arow(BFloat16* const* rows, const float* x, const std::uint32_t* noise, std
   else for_each_tile(columns, Arow<false>{rows, x, noise, n, state, step, evidence});
 }
 
+void fade(BFloat16* const* rows, const float* x, const std::uint32_t* noise, std::size_t n, std::size_t columns,
+          std::size_t state, const float* share) {
+  for_each_tile(columns, Fade{rows, x, noise, n, state, share});
+}
+
 }  // namespace
 
 extern const HalfKernels LABELGROVE_CONCAT(half_kernels_, LABELGROVE_KERNEL_VARIANT);
-const HalfKernels LABELGROVE_CONCAT(half_kernels_, LABELGROVE_KERNEL_VARIANT){margins, variances, arow};
+const HalfKernels LABELGROVE_CONCAT(half_kernels_, LABELGROVE_KERNEL_VARIANT){margins, variances, arow, fade};
 
 }  // namespace labelgrove

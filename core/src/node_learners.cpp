@@ -16,6 +16,9 @@ namespace {
 // few remembered examples would over-fit (docs/decisions/arow.md).
 constexpr std::uint32_t kFullReplays = 4;
 
+// Weights fade after every so many new examples, since it takes as long as a step does for all children.
+constexpr std::uint64_t kFadesAfter = 4;
+
 }  // namespace
 
 // --- nodes -----------------------------------------------------------------------------------------------------------
@@ -76,11 +79,12 @@ void NodeLearners::drop_theta(NodeId v) {
 }
 
 void NodeLearners::learn(NodeId v, ExampleId example, std::span<const std::uint32_t> positives, std::size_t children,
-                         std::uint32_t replays, Evidence evidence) {
+                         std::uint32_t replays, Evidence evidence, bool fades) {
   const auto first = static_cast<std::uint32_t>(positives_.size());
   positives_.insert(positives_.end(), positives.begin(), positives.end());
   examples_.retain(example);
-  enqueue(v, {Event::Kind::learn, example, first, static_cast<std::uint32_t>(positives.size()), replays, evidence});
+  enqueue(v,
+          {Event::Kind::learn, example, first, static_cast<std::uint32_t>(positives.size()), replays, evidence, fades});
   nodes_[v]->cost += examples_.view(example).size * (children + 1) * (replays + 1);
 }
 
@@ -158,11 +162,13 @@ void NodeLearners::learn_one(Node& node, const Event& event, std::span<const std
     const float lighter = replay_.replay_most > 0 && event.replays > kFullReplays
                               ? static_cast<float>(kFullReplays) / static_cast<float>(event.replays)
                               : 1.0F;
+    const bool fades = event.fades && node.memory.reached() % kFadesAfter == 0;
     for (std::uint32_t r = 0; r < event.replays; ++r) {
       const std::size_t i = node.memory.pick(seed_, r);
       const ExampleId again = node.memory.example(i);
       const float weight = lighter * examples_.weight(again);
-      node.block.learn(examples_.view(again), node.memory.positives(i), weight, Evidence::none, work);
+      const Evidence evidence = fades && r == 0 ? Evidence::fading : Evidence::none;
+      node.block.learn(examples_.view(again), node.memory.positives(i), weight, evidence, work);
     }
   }
   if (unneeded != kNone) examples_.release(unneeded);

@@ -14,8 +14,8 @@ namespace {
 // enough to be held, and with several threads for all to begin early.
 constexpr std::size_t kLoneWindow = 4096;
 constexpr std::size_t kSharedWindow = 2048;
-// In a stream of fewer labels an example than this, and as far from blocks, variances follow the loss, too
-// (docs/decisions/arow.md).
+// In a stream of fewer labels an example than this, and as far from blocks, variances follow the loss, too; in one of more,
+// weights fade (docs/decisions/arow.md).
 constexpr double kSingle = 1.5;
 constexpr double kMixed = 0.5;
 
@@ -209,13 +209,14 @@ void OnlinePlt::assign(ExampleId example, std::span<const LabelId> labels, bool 
   std::ranges::sort(reached_);
   learners_.make_room_for_learning(path_, tree_, learners_.examples().view(example).size, labels.size());
   const std::uint32_t replays = replays_after(labels);
-  const bool single = gauge_ && gauge_->labels_per_example() < kSingle && gauge_->blocks() < kMixed;
+  const bool single = gauge_ && gauge_->labels_per_example() < kSingle;
+  const Evidence evidence = single && gauge_->blocks() < kMixed ? Evidence::by_loss : Evidence::full;
   for (const NodeId v : path_) {
     if (!learners_.has(v)) continue;
     slots_.clear();
     auto child = std::ranges::lower_bound(reached_, std::pair(v, std::uint32_t{0}));
     for (; child != reached_.end() && child->first == v; ++child) slots_.push_back(child->second);
-    learners_.learn(v, example, slots_, tree_[v].children.size(), replays, single ? Evidence::by_loss : Evidence::full);
+    learners_.learn(v, example, slots_, tree_[v].children.size(), replays, evidence, gauge_ && !single);
     // Its rows are at hand where the search for thresholds has just opened the node.
     if (opened && v < opened_.size() && opened_[v].first == search_) learners_.bring_up_to_date(v);
   }

@@ -19,6 +19,10 @@ namespace {
 // evidence. Shrinking them once more is what over-fits (docs/decisions/arow.md).
 constexpr float kReplayedR = 2.0F;
 
+// How far weights fade, in full once the block has taken so many steps (docs/decisions/arow.md).
+constexpr float kFading = 2.0F;
+constexpr std::uint64_t kSettled = 10000;
+
 template <typename Number>
 Number nearest(float number) {
   if constexpr (std::is_same_v<Number, BFloat16>) return rounded(number, kToNearest);
@@ -436,7 +440,7 @@ std::size_t SiblingBlock::gather(const Features& x, std::vector<Number*>& rows, 
 
 void SiblingBlock::learn(const Features& x, std::span<const std::uint32_t> positives, float weight, Evidence evidence,
                          Workspace& work) {
-  find_or_insert_rows(x, evidence != Evidence::none, work);
+  find_or_insert_rows(x, is_new(evidence), work);
   const std::uint32_t columns = room_for(columns_);  // whole vectors; what lies beyond the last column is as new
   for (auto* scratch : {&work.margins, &work.variances, &work.steps, &work.targets}) {
     if (scratch->size() < columns) scratch->resize(columns);
@@ -467,9 +471,19 @@ void SiblingBlock::learn_by_arow(const Features& x, float weight, Evidence evide
     steps[c] = losses[c] > 0.0F && c < columns_ ? targets[c] : 0.0F;
     learns |= steps[c] != 0.0F;
   }
+  if (!learns && evidence != Evidence::fading) return;
+  const std::uint64_t draws = draws_at(options_.seed, Draw::rounding, updates_);
+  for (std::size_t j = 0; j < n; ++j) work.noise[j] = static_cast<std::uint32_t>(mix(draws ^ work.noise[j]));
+  if (evidence == Evidence::fading) {
+    const float settled = static_cast<float>(std::min(updates_, kSettled)) / static_cast<float>(kSettled);
+    const float share = kFading * settled * weight / options_.r;
+    float* shares = work.variances.data();  // which nobody has asked for yet
+    for (std::uint32_t c = 0; c < columns; ++c) shares[c] = losses[c] <= 0.0F && c < columns_ ? share : 0.0F;
+    kernel.fade(rows, values, work.noise.data(), n, columns, stride_, shares);
+  }
   if (!learns) return;
   kernel.variances(rows, values, n, columns, stride_, steps, work.variances.data());
-  const bool fresh = evidence != Evidence::none;
+  const bool fresh = is_new(evidence);
   const float r = (fresh ? options_.r : kReplayedR * options_.r) / weight;
   float* surer = losses;  // by how much: a loss is needed no more once its step is known
   for (std::uint32_t c = 0; c < columns_; ++c) {
@@ -477,8 +491,6 @@ void SiblingBlock::learn_by_arow(const Features& x, float weight, Evidence evide
     steps[c] *= arow_step(losses[c], work.variances[c], r);
     surer[c] = weight / options_.r * (evidence == Evidence::by_loss ? 0.5F + std::min(losses[c], 1.0F) : 1.0F);
   }
-  const std::uint64_t draws = draws_at(options_.seed, Draw::rounding, updates_);
-  for (std::size_t j = 0; j < n; ++j) work.noise[j] = static_cast<std::uint32_t>(mix(draws ^ work.noise[j]));
   kernel.arow(rows, values, work.noise.data(), n, columns, stride_, steps, fresh ? surer : nullptr);
 }
 

@@ -140,6 +140,36 @@ TEST("half kernels: every variant learns as plain loops do, to the last bit, at 
   }
 }
 
+TEST("half kernels: every variant fades as plain loops do, to the last bit, at every width") {
+  Random random(3);
+  for (std::size_t columns = 0; columns <= kMostColumns; ++columns) {
+    const std::size_t n = 1 + columns % 7;
+    const Rows before(random, n, columns);
+    std::vector<float> x = random_floats(random, n);
+    if (columns % 5 == 0) x[0] = 1e20F;  // whose square is no float
+    std::vector<float> shares(columns);
+    for (float& share : shares) share = random.chance(0.5) ? 0.0F : random.between(0.0F, 3.0F);
+    std::vector<std::uint32_t> noise(n);
+    for (auto& number : noise) number = random.below(0xFFFFFFFF);
+    Rows expected(before);
+    for (std::size_t j = 0; j < n; ++j) {
+      for (std::size_t c = 0; c < columns; ++c) {
+        if (shares[c] == 0.0F) continue;
+        BFloat16& weight = expected.get()[j][c];
+        const float variance = widened(Rows::variances(expected.get()[j], columns)[c]);
+        const float sx = variance * x[j];
+        const float lost = std::min(0.5F, shares[c] * sx * sx / std::max(1.0F - variance, 0x1p-8F));
+        weight = rounded(widened(weight) - widened(weight) * lost, noise[j] & 0xFFFF);
+      }
+    }
+    for (const HalfKernels* kernel : variants()) {
+      Rows found(before);
+      kernel->fade(found.get(), x.data(), noise.data(), n, columns, columns, shares.data());
+      CHECK(found == expected);
+    }
+  }
+}
+
 TEST("bfloat16: noise rounds to either neighbour, so that the mean is the number") {
   const float number = 1.0F + 0.3F * 0x1p-7F;
   std::uint32_t up = 0;

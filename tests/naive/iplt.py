@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
 from .label_tree import Label, LabelTree, Node
-from .learners import Instance, Learner
-from .replay import BlockGauge, NodeMemory, Replay, times_now
+from .learners import Evidence, Instance, Learner
+from .replay import FADES_AFTER, BlockGauge, NodeMemory, Replay, times_now
 
 NewClassifier = Callable[[], Learner]
 Observation = tuple[Instance, Collection[Label]] | tuple[Instance, Collection[Label], float]
@@ -56,13 +56,13 @@ class NodeClassifiers:
         """UPDATECLASSIFIERS (Algorithm 7), and replay after it."""
         P, N = assign_to_nodes(self.tree, labels)  # line 1
         times = times_now(self.replay, self.gauge, labels)
-        single = self.gauge.single()
+        evidence = Evidence.BY_LOSS if self.gauge.single() else Evidence.FULL
         for v in P:  # line 2
-            self.H[v].update(x, +1, weight=weight, single=single)  # line 3
+            self.H[v].update(x, +1, weight=weight, evidence=evidence)  # line 3
             if v in self.Theta:  # line 4
-                self.Theta[v].update(x, +1, weight=weight, single=single)
+                self.Theta[v].update(x, +1, weight=weight, evidence=evidence)
         for v in N:  # line 5
-            self.H[v].update(x, -1, weight=weight, single=single)
+            self.H[v].update(x, -1, weight=weight, evidence=evidence)
         for v in [SUPER_ROOT, *P]:
             if v in self.memory:
                 self._remember_and_replay(v, x, P, weight, times)
@@ -72,11 +72,15 @@ class NodeClassifiers:
     ) -> None:
         children = [self.tree.root] if v == SUPER_ROOT else self.tree.children[v]
         self.memory[v].add(x, frozenset(P.intersection(children)), weight)
+        fades = self.gauge.several() and self.memory[v].n % FADES_AFTER == 0
+        evidence = Evidence.FADING if fades else Evidence.AGAIN
         for entry in self.memory[v].drawn(times):
             for child in children:
-                self.H[child].update(entry.x, sign(child in entry.positives), False, entry.weight)
+                y = sign(child in entry.positives)
+                self.H[child].update(entry.x, y, entry.weight, evidence)
             if v in self.Theta:
-                self.Theta[v].update(entry.x, +1, False, entry.weight)
+                self.Theta[v].update(entry.x, +1, entry.weight, evidence)
+            evidence = Evidence.AGAIN
 
 
 class IPLT(NodeClassifiers):

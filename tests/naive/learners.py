@@ -11,6 +11,7 @@ import copy
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields, replace
+from enum import Enum
 from typing import Any, Protocol, Self
 
 import numpy as np
@@ -27,6 +28,26 @@ NOBODY = 2**32 - 1
 
 FARTHEST = 1e6
 """No example moves a weight of AROW by more."""
+
+SETTLED = 10_000
+"""After so many steps AROW's weights fade in full."""
+
+
+class Evidence(Enum):
+    """What an example is to AROW."""
+
+    AGAIN = 0
+    """It is learnt again."""
+    FADING = 1
+    """Likewise, and weights fade where there is nothing to learn."""
+    BY_LOSS = 2
+    """New, in a mixed stream of single labels."""
+    FULL = 3
+    """New."""
+
+    @property
+    def new(self) -> bool:
+        return self in (Evidence.BY_LOSS, Evidence.FULL)
 
 
 def instance(features: Instance) -> dict[Feature, float]:
@@ -65,12 +86,9 @@ class Learner(Protocol):
     """What a node needs: A_online of Algorithm 1 together with the state that it updates."""
 
     def update(
-        self, x: Instance, y: int, fresh: bool = True, weight: float = 1.0, single: bool = False
+        self, x: Instance, y: int, weight: float = 1.0, evidence: Evidence = Evidence.FULL
     ) -> None:
-        """Learn from ``x`` with label ``y``, +1 or -1, which counts ``weight`` times.
-
-        ``single`` tells AROW of a mixed stream of single labels.
-        """
+        """Learn from ``x`` with label ``y``, +1 or -1, which counts ``weight`` times."""
 
     def margin(self, x: Instance) -> float:
         """Give w.x."""
@@ -101,7 +119,7 @@ class AdaGrad:
         return sigma(self.margin(x))
 
     def update(
-        self, x: Instance, y: int, fresh: bool = True, weight: float = 1.0, single: bool = False
+        self, x: Instance, y: int, weight: float = 1.0, evidence: Evidence = Evidence.FULL
     ) -> None:
         pull = weight * -y * sigma(-y * self.margin(x))  # derivative of log(1 + exp(-y m)) by m
         for f, value in x.items():
@@ -144,7 +162,7 @@ class LazySGD:
         return sigma(self.margin(x))
 
     def update(
-        self, x: Instance, y: int, fresh: bool = True, weight: float = 1.0, single: bool = False
+        self, x: Instance, y: int, weight: float = 1.0, evidence: Evidence = Evidence.FULL
     ) -> None:
         pull = weight * -y * sigma(-y * self.margin(x))
         self.t += 1
@@ -174,6 +192,7 @@ class AROW:
     link: Link = field(default=sigma_of_twice, compare=False)  # (margin, variance) -> probability
     w: Weights = field(default_factory=dict)
     S: Weights = field(default_factory=dict)
+    t: int = 0  # steps so far
 
     def margin(self, x: Instance) -> float:
         return dot(self.w, x)
@@ -185,23 +204,32 @@ class AROW:
         return self.link(self.margin(x), self.variance(x))
 
     def update(
-        self, x: Instance, y: int, fresh: bool = True, weight: float = 1.0, single: bool = False
+        self, x: Instance, y: int, weight: float = 1.0, evidence: Evidence = Evidence.FULL
     ) -> None:
-        loss = 1.0 - y * self.margin(x)
+        loss, r = 1.0 - y * self.margin(x), self.r / weight
+        self.t += 1
         if loss <= 0.0:
+            if evidence is Evidence.FADING:
+                self._fade(x, 2.0 * min(self.t - 1, SETTLED) / SETTLED / r)
             return
         # What is learnt again moves the weights less, and makes them no surer.
-        variance, r = self.variance(x), self.r / weight
-        beta = loss / (variance + (r if fresh else 2.0 * r))
+        variance = self.variance(x)
+        beta = loss / (variance + (r if evidence.new else 2.0 * r))
         if (
             beta * math.sqrt(variance) > FARTHEST
         ):  # a trust region, against chains of contradictions
             beta = FARTHEST / math.sqrt(variance)
-        surer = 0.5 + min(loss, 1.0) if single else 1.0
+        surer = 0.5 + min(loss, 1.0) if evidence is Evidence.BY_LOSS else 1.0
         for f, value in x.items():
             S = self.S.get(f, 1.0)
             self.w[f] = self.w.get(f, 0.0) + beta * y * value * S
-            self.S[f] = S / (1.0 + S * value * value * surer / r) if fresh else S
+            self.S[f] = S / (1.0 + S * value * value * surer / r) if evidence.new else S
+
+    def _fade(self, x: Instance, share: float) -> None:
+        for f, value in x.items():
+            S = self.S.get(f, 1.0)
+            lost = share * (value * S) ** 2 / max(1.0 - S, 1 / 256)
+            self.w[f] = self.w.get(f, 0.0) * (1.0 - min(lost, 0.5))
 
     def copy(self) -> Self:
         return copy.deepcopy(self)
@@ -289,28 +317,30 @@ class RoundedAROW:
         return sums[0] + sums[1]
 
     def update(
-        self, x: Instance, y: int, fresh: bool = True, weight: float = 1.0, single: bool = False
+        self, x: Instance, y: int, weight: float = 1.0, evidence: Evidence = Evidence.FULL
     ) -> None:
-        if fresh:
+        if evidence.new:
             self._take_out(x)
         self._take_in({f: np.float32(x[f]) for f in known(x) if f not in self.places})
-        self._step(x, np.float32(y), fresh, np.float32(weight), single)
+        self._step(x, np.float32(y), np.float32(weight), evidence)
         self.t += 1
 
-    def _step(self, x: Instance, y: Any, fresh: bool, weight: Any, single: bool) -> None:
+    def _step(self, x: Instance, y: Any, weight: Any, evidence: Evidence) -> None:
         values = self.seen(x)
         first = {self.places[f][0]: f for f in reversed(known(x))} | {0: NOBODY}
         one, farthest = np.float32(1.0), np.float32(FARTHEST)
         loss = one - y * self.sum(self.w, values)
         if not loss > 0.0:
+            if evidence is Evidence.FADING:
+                self._fade(values, first, weight)
             return
         variance = self.sum(self.S, {row: value * value for row, value in values.items()})
         r = np.float32(self.r)
-        beta = loss / (variance + (r if fresh else np.float32(2.0) * r) / weight)
+        beta = loss / (variance + (r if evidence.new else np.float32(2.0) * r) / weight)
         if not beta * beta * variance <= farthest * farthest:
             beta = farthest / np.sqrt(variance + np.float32(1e-30))
-        surer = weight / r if fresh else np.float32(0.0)
-        if single:
+        surer = weight / r if evidence.new else np.float32(0.0)
+        if evidence is Evidence.BY_LOSS:
             surer *= np.float32(0.5) + min(loss, one)
         for row, value in values.items():
             noise = self.draw(self.seed, self.t, first[row])
@@ -318,6 +348,16 @@ class RoundedAROW:
             self.w[row] = rounded(self.w[row] + y * beta * spread, noise & 0xFFFF)
             S = self.S[row] / (one + spread * value * surer)
             self.S[row] = rounded_variance(S, noise >> 16 & 0xFFFF)
+
+    def _fade(self, values: Mapping[int, Any], first: Mapping[int, Feature], weight: Any) -> None:
+        one, two, least = np.float32(1.0), np.float32(2.0), np.float32(2**-8)
+        settled = np.float32(min(self.t, SETTLED)) / np.float32(SETTLED)
+        share = two * settled * weight / np.float32(self.r)
+        for row, value in values.items():
+            spread = self.S[row] * value
+            lost = share * spread * spread / max(one - self.S[row], least)
+            noise = self.draw(self.seed, self.t, first[row])
+            self.w[row] = rounded(self.w[row] - self.w[row] * min(lost, one / two), noise & 0xFFFF)
 
     def _take_out(self, x: Instance) -> None:
         """Give what another example has brought a row of its own."""

@@ -50,7 +50,7 @@ class Gradient:
     def margin(self, x: Instance) -> float:
         return dot(self.w, x)
 
-    def update(self, x: Instance, y: int, fresh: bool = True, weight: float = 1.0) -> None:
+    def update(self, x: Instance, y: int, weight: float = 1.0) -> None:
         square = sum(value * value for value in x.values())
         step = (1 - math.exp(-self.eta * weight * square)) / square * (y - clip(self.margin(x)))
         for f, value in x.items():
@@ -60,7 +60,7 @@ class Gradient:
 class Regressor(Protocol):
     """What a node needs of R."""
 
-    def update(self, x: Instance, y: int, fresh: bool = True, weight: float = 1.0) -> None:
+    def update(self, x: Instance, y: int, weight: float = 1.0) -> None:
         """Learn from ``x`` with target ``y``, +1 or -1, which counts ``weight`` times."""
 
     def margin(self, x: Instance) -> float:

@@ -47,6 +47,10 @@ class Replay:
 FULL = 4
 """Where the number of replays follows the stream, so many count in full; more share that out."""
 
+FADES_AFTER = 4
+"""Where the number of replays follows the stream, and examples have several labels, weights fade
+with the first replay after every so many examples of a node."""
+
 
 @dataclass
 class BlockGauge:
@@ -74,6 +78,10 @@ class BlockGauge:
         """Whether labels are mixed, and examples have one each or hardly more on average."""
         few = sum(map(len, self.seen)) < 1.5 * len(self.seen)
         return few and self.blocks() < 0.5
+
+    def several(self) -> bool:
+        """Whether examples have several labels on average; unknown is no."""
+        return bool(self.seen) and sum(map(len, self.seen)) >= 1.5 * len(self.seen)
 
 
 def times_now(replay: Replay, gauge: BlockGauge, labels: Sequence[int]) -> int:

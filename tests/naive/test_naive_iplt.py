@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from naive.iplt import IPLT, SUPER_ROOT, assign_to_nodes
 from naive.label_tree import LabelTree
-from naive.learners import AROW, AdaGrad, Instance, bits
+from naive.learners import AROW, AdaGrad, Evidence, Instance, bits
 from naive.replay import NodeMemory, Replay
 from naive.streams import instances
 
@@ -59,7 +59,8 @@ def test_nodes_are_independent_problems(
             remembered.add(x, frozenset({v}) if examples[0][1] else frozenset())
             examples += [(entry.x, v in entry.positives) for entry in remembered.drawn()]
             for i, (again, positive) in enumerate(examples):
-                alone.update(again, 1 if positive else -1, fresh=i == 0)
+                evidence = Evidence.AGAIN if i else Evidence.FULL
+                alone.update(again, 1 if positive else -1, evidence=evidence)
         assert bits(model.H[v]) == bits(alone)
 
 

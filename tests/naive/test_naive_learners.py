@@ -12,7 +12,9 @@ from hypothesis import strategies as st
 from naive.learners import (
     AROW,
     FARTHEST,
+    SETTLED,
     AdaGrad,
+    Evidence,
     Instance,
     LazySGD,
     Learner,
@@ -72,9 +74,21 @@ def test_arow_by_hand() -> None:
     assert learner.w[0] == pytest.approx(-0.4) and learner.S[0] == pytest.approx(0.2)
     assert learner.margin({0: 1.0}) == pytest.approx(-0.4)
     assert learner.variance({0: 1.0, 1: 2.0}) == pytest.approx(0.2 + 4.0)
-    before = bits(learner)
+    learned = learner.w.copy(), learner.S.copy()
     learner.update({0: 4.0}, -1)  # y m = 1.6 >= 1: nothing to learn
-    assert bits(learner) == before
+    assert (learner.w, learner.S) == learned
+
+
+def test_fading_by_hand() -> None:
+    learner = AROW(r=1.0, w={0: -0.4, 1: 1.0}, S={0: 0.2}, t=SETTLED // 2)
+    learner.update({0: 4.0, 1: 0.5}, -1, evidence=Evidence.FADING)  # y m = 1.1: S^2 x^2 / (1 - S)
+    assert learner.w == {0: -0.4 * 0.5, 1: 0.5}  # is 0.8 and 64, where no more than half is lost
+    assert learner.S == {0: 0.2}
+    learner.w[0] = -0.6
+    learner.update({0: 2.0, 1: 0.0}, -1, evidence=Evidence.FADING)  # y m = 1.2, and 0.2 is lost
+    assert learner.w[0] == pytest.approx(-0.6 * (1 - 0.2), rel=1e-3)
+    learner.update({0: 2.0}, -1, evidence=Evidence.FADING)  # y m < 1: a step like any other
+    assert learner.margin({0: 2.0}) < -0.96 and learner.S == {0: 0.2}
 
 
 def test_weights_by_hand() -> None:

@@ -49,12 +49,15 @@ inline double sgd_step(const LearnerOptions& options, double square, double weig
   return (1.0 - fixed_exp(-rate * square)) / square;
 }
 
-// What an example is to AROW's variances, which shrink by the evidence for a weight (docs/decisions/arow.md).
+// What an example is to AROW: by how much variances shrink, and whether weights fade (docs/decisions/arow.md).
 enum class Evidence : std::uint8_t {
   none,     // it is learnt again: replay
+  fading,   // likewise, and where there is nothing to learn, weights fade
   by_loss,  // new, in a mixed stream of single labels: one half of it is evidence as far as there is a loss
   full,     // new
 };
+
+inline bool is_new(Evidence evidence) { return evidence >= Evidence::by_loss; }
 
 // AROW's beta for an example of that loss, variance v = sum S x^2 and noise r: weights move by beta S x.
 //

@@ -68,9 +68,10 @@ class NodeLearners {
   void add_leaf(NodeId v) { enqueue(v, {Event::Kind::add_leaf, kNone, 0}); }
   void reset_child(NodeId v, std::uint32_t child) { enqueue(v, {Event::Kind::reset_child, kNone, child}); }
   void drop_theta(NodeId v);
-  // The example, which is positive for these of v's children and so much evidence, and then so many remembered ones.
+  // The example, which is positive for these of v's children and so much evidence, and then so many remembered ones. If
+  // `fades`, weights fade by the first of them, now and then.
   void learn(NodeId v, ExampleId example, std::span<const std::uint32_t> positives, std::size_t children,
-             std::uint32_t replays, Evidence evidence);
+             std::uint32_t replays, Evidence evidence, bool fades);
 
   // --- the budget ----------------------------------------------------------------------------------------------------
   // Bytes are counted from shapes, at most as many as are held, so that they are the same wherever and however the stream
@@ -107,6 +108,7 @@ class NodeLearners {
     std::uint32_t count = 0;    // learn: how many
     std::uint32_t replays = 0;  // learn: examples that are learnt again behind it
     Evidence evidence = Evidence::full;  // learn
+    bool fades = false;                  // learn
   };
   struct Task;
   struct Node {
