@@ -19,8 +19,7 @@ namespace {
 // evidence. Shrinking them once more is what over-fits (docs/decisions/arow.md).
 constexpr float kReplayedR = 2.0F;
 
-// How far weights fade, in full once the block has taken so many steps (docs/decisions/arow.md).
-constexpr float kFading = 2.0F;
+// Weights fade in full once the block has taken so many steps (docs/decisions/arow.md).
 constexpr std::uint64_t kSettled = 10000;
 
 template <typename Number>
@@ -476,7 +475,7 @@ void SiblingBlock::learn_by_arow(const Features& x, float weight, Evidence evide
   for (std::size_t j = 0; j < n; ++j) work.noise[j] = static_cast<std::uint32_t>(mix(draws ^ work.noise[j]));
   if (evidence == Evidence::fading) {
     const float settled = static_cast<float>(std::min(updates_, kSettled)) / static_cast<float>(kSettled);
-    const float share = kFading * settled * weight / options_.r;
+    const float share = settled * weight / options_.r;
     float* shares = work.variances.data();  // which nobody has asked for yet
     for (std::uint32_t c = 0; c < columns; ++c) shares[c] = losses[c] <= 0.0F && c < columns_ ? share : 0.0F;
     kernel.fade(rows, values, work.noise.data(), n, columns, stride_, shares);

@@ -210,7 +210,7 @@ class AROW:
         self.t += 1
         if loss <= 0.0:
             if evidence is Evidence.FADING:
-                self._fade(x, 2.0 * min(self.t - 1, SETTLED) / SETTLED / r)
+                self._fade(x, min(self.t - 1, SETTLED) / SETTLED / r)
             return
         # What is learnt again moves the weights less, and makes them no surer.
         variance = self.variance(x)
@@ -350,14 +350,14 @@ class RoundedAROW:
             self.S[row] = rounded_variance(S, noise >> 16 & 0xFFFF)
 
     def _fade(self, values: Mapping[int, Any], first: Mapping[int, Feature], weight: Any) -> None:
-        one, two, least = np.float32(1.0), np.float32(2.0), np.float32(2**-8)
+        one, half, least = np.float32(1.0), np.float32(0.5), np.float32(2**-8)
         settled = np.float32(min(self.t, SETTLED)) / np.float32(SETTLED)
-        share = two * settled * weight / np.float32(self.r)
+        share = settled * weight / np.float32(self.r)
         for row, value in values.items():
             spread = self.S[row] * value
             lost = share * spread * spread / max(one - self.S[row], least)
             noise = self.draw(self.seed, self.t, first[row])
-            self.w[row] = rounded(self.w[row] - self.w[row] * min(lost, one / two), noise & 0xFFFF)
+            self.w[row] = rounded(self.w[row] - self.w[row] * min(lost, half), noise & 0xFFFF)
 
     def _take_out(self, x: Instance) -> None:
         """Give what another example has brought a row of its own."""

@@ -81,12 +81,14 @@ def test_arow_by_hand() -> None:
 
 def test_fading_by_hand() -> None:
     learner = AROW(r=1.0, w={0: -0.4, 1: 1.0}, S={0: 0.2}, t=SETTLED // 2)
-    learner.update({0: 4.0, 1: 0.5}, -1, evidence=Evidence.FADING)  # y m = 1.1: S^2 x^2 / (1 - S)
-    assert learner.w == {0: -0.4 * 0.5, 1: 0.5}  # is 0.8 and 64, where no more than half is lost
+    learner.update({0: 4.0, 1: 0.5}, -1, evidence=Evidence.FADING)  # y m = 1.1
+    # Half of S^2 x^2 / (1 - S) is 0.4 and 32, and no more than half is lost.
+    assert learner.w == {0: pytest.approx(-0.4 * 0.6), 1: 0.5}
     assert learner.S == {0: 0.2}
     learner.w[0] = -0.6
-    learner.update({0: 2.0, 1: 0.0}, -1, evidence=Evidence.FADING)  # y m = 1.2, and 0.2 is lost
-    assert learner.w[0] == pytest.approx(-0.6 * (1 - 0.2), rel=1e-3)
+    learner.update({0: 2.0, 1: 0.0}, -1, evidence=Evidence.FADING)  # y m = 1.2, and 0.1 is lost
+    assert learner.w[0] == pytest.approx(-0.6 * (1 - 0.1), rel=1e-3)
+    learner.w[0] = -0.48
     learner.update({0: 2.0}, -1, evidence=Evidence.FADING)  # y m < 1: a step like any other
     assert learner.margin({0: 2.0}) < -0.96 and learner.S == {0: 0.2}
 
