@@ -19,6 +19,14 @@ settings.register_profile("suite", max_examples=examples(50))
 settings.load_profile("suite")
 
 
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_auto_num_workers() -> int:
+    """One more than there are processors, since many tests wait for a process."""
+    from labelgrove._parameters import thread_count
+
+    return thread_count(-1) + 1
+
+
 @pytest.fixture(scope="session")
 def data_folder() -> Path:
     """The folder of the real data sets; without it the test is skipped."""

@@ -8,6 +8,7 @@ import subprocess
 import sys
 import textwrap
 from collections import Counter
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -417,28 +418,14 @@ ABANDONED = {
 }
 
 
-@pytest.fixture(scope="module")
-def endings(tmp_path_factory: pytest.TempPathFactory) -> dict[tuple[str, bool], list[Any]]:
-    """By name, and whether leaks were reported: the status, and what was printed."""
-    if not hasattr(os, "fork"):
-        pytest.skip("there is no fork here")
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork here")
+def test_nothing_is_left_and_nothing_printed_at_exit(tmp_path: Path) -> None:
+    """Beside threads that are abandoned, something is left, and a report of leaks would tell."""
     cases = [(name, True) for name in (*ENDS, "a daemon that sleeps")]
     cases += [(name, False) for name in ABANDONED]
     scripts = [(textwrap.dedent((ENDS | ABANDONED)[name]), report) for name, report in cases]
-    run = python(ENDINGS, json.dumps(scripts), str(tmp_path_factory.mktemp("ends")))
+    run = python(ENDINGS, json.dumps(scripts), str(tmp_path))
     assert run.returncode == 0, run.stderr
-    return dict(zip(cases, json.loads(run.stdout), strict=True))
-
-
-@pytest.mark.parametrize("name", ENDS)
-def test_nothing_is_left_and_nothing_printed_at_exit(name: str, endings: Any) -> None:
-    assert endings[name, True] == [0, "", ""]
-
-
-@pytest.mark.parametrize("name", ABANDONED)
-def test_nothing_is_printed_beside_threads_that_are_abandoned(name: str, endings: Any) -> None:
-    assert endings[name, False] == [0, "", ""]
-
-
-def test_the_report_of_leaks_would_be_seen(endings: Any) -> None:
-    assert "leaked" in endings["a daemon that sleeps", True][2]
+    endings = dict(zip(cases, json.loads(run.stdout), strict=True))
+    assert "leaked" in endings.pop(("a daemon that sleeps", True))[2]
+    assert endings == {case: [0, "", ""] for case in endings}
