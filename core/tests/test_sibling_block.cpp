@@ -195,7 +195,7 @@ class PlainStep {
         each(x, [&](std::uint64_t key, double value) { variance += value * value * state(key, column); });
         const double loss = 1.0 - y * m;
         if (loss <= 0.0) {
-          if (evidence == Evidence::fading) fade(x, column, 4.0 / r);
+          if (evidence == Evidence::fading) fade(x, column, 2.0 / r);
           break;
         }
         double surer = is_new(evidence) ? weight : 0.0;
