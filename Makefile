@@ -62,6 +62,11 @@ clang: build/clang/.configured  ## the tests of the core as Clang compiles them
 	$(BIN)/cmake --build --preset clang
 	$(BIN)/ctest --preset clang
 
+.PHONY: arm
+arm: build/arm/.configured  ## the tests of the core as ARM runs them, by QEMU
+	$(BIN)/cmake --build --preset arm
+	$(BIN)/ctest --preset arm
+
 .PHONY: asan
 asan: build/asan/.configured $(VENV)/.ready  ## the tests under AddressSanitizer and UndefinedBehaviorSanitizer
 	$(BIN)/cmake --build --preset asan

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "labelgrove/archive.hpp"
+#include "labelgrove/hash.hpp"
 
 namespace labelgrove::testing {
 
@@ -61,6 +62,15 @@ class MemoryArchive final : public ArrayWriter, public ArrayReader {
 
   // To the last bit.
   friend bool operator==(const MemoryArchive& a, const MemoryArchive& b) { return a.as_bits() == b.as_bits(); }
+  // A number that another archive hardly has unless it is equal.
+  std::uint64_t fingerprint() const {
+    std::uint64_t sum = 0;
+    for (const auto& [name, numbers] : as_bits()) {
+      for (const char letter : name) sum = mix(sum ^ static_cast<std::uint64_t>(letter));
+      for (const std::uint64_t number : numbers) sum = mix(sum ^ number);
+    }
+    return sum;
+  }
 
  private:
   template <typename T>
