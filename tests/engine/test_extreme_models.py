@@ -248,11 +248,14 @@ def test_features_that_collide_under_every_multiplier_are_learnt_and_made_compac
 
 @pytest.mark.skipif(sys.platform != "linux", reason="limits of address space are Linux's")
 @pytest.mark.slow  # sanitizers need all addresses that there are
-@pytest.mark.parametrize("name", ["tree1.counters", "batch.counters"])
+@pytest.mark.parametrize("name", ["tree1.counters", "batch.counters", "online.counters"])
 def test_no_tree_takes_room_for_labels_that_have_no_names(name: str, tmp_path: Path) -> None:
     X, Y = np.eye(4), [["a"], ["b"], ["c"], ["a", "d"]]
-    batch = PLTClassifier(n_trees=2).fit(X, Y)
-    OnlinePLTClassifier.from_batch(batch, n_trees=2).partial_fit(X, Y).save(tmp_path / "m.lg")
+    if name == "online.counters":
+        PLTClassifier(online_ready=True).fit(X, Y).save(tmp_path / "m.lg")
+    else:
+        batch = PLTClassifier(n_trees=2).fit(X, Y)
+        OnlinePLTClassifier.from_batch(batch, n_trees=2).partial_fit(X, Y).save(tmp_path / "m.lg")
     header, arrays = parts(tmp_path / "m.lg")
     arrays[name][0] = 2**31
     write_model(tmp_path / "m.lg", header, arrays)
@@ -266,4 +269,4 @@ def test_no_tree_takes_room_for_labels_that_have_no_names(name: str, tmp_path: P
     """
     command = [sys.executable, "-c", dedent(program), str(tmp_path / "m.lg")]
     told = subprocess.run(command, capture_output=True, text=True, check=True).stdout
-    assert "learnt from other examples" in told or "other labels" in told
+    assert any(words in told for words in ("other examples", "other labels", "as many labels"))
