@@ -144,7 +144,9 @@ def n_rows_of(X: Any) -> int:
     if shape:
         return int(shape[0])
     if not hasattr(X, "__len__"):
-        raise DataError(f"X is a {type(X).__name__}: expected an array, matrix or list of rows")
+        raise DataError(
+            f"X is of type {type(X).__name__}: expected an array, matrix or list of rows"
+        )
     return len(X)
 
 
@@ -306,14 +308,16 @@ def _checked_array(X: Any) -> Any:
 
 def _require_table(X: Any) -> None:
     """Say so where X is a list of texts, or nothing that has rows."""
+    if isinstance(X, np.ndarray) and X.ndim > 0 and X.dtype.kind in "fiubc":
+        return
     try:
         items = np.asarray(X, object)
-    except ValueError:  # rows that have no common shape
+    except (TypeError, ValueError):  # rows that have no common shape
         return
     if items.ndim == 0 and not isinstance(X, str):
         raise DataError(
-            f"X is a {type(X).__name__}: expected an array, a sparse array or a data frame with "
-            "one row an example, or a list of {feature: value} dicts"
+            f"X is of type {type(X).__name__}: expected an array, a sparse array or a data frame "
+            "with one row an example, or a list of {feature: value} dicts"
         )
     if items.ndim < 2 and items.size and isinstance(items.ravel()[0], str):
         raise DataError("X holds texts: expected rows of numbers; TextClassifier learns from texts")

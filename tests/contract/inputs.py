@@ -238,7 +238,7 @@ def check_what_is_no_table_is_told_in_a_sentence(make: Make) -> None:
             with pytest.raises(DataError, match="X holds texts: .* TextClassifier learns"):
                 use(given)
     for given, name in (((row for row in X), "generator"), (None, "NoneType"), ({1: 2}, "dict")):
-        with pytest.raises(DataError, match=f"X is a {name}: expected an array"):
+        with pytest.raises(DataError, match=f"X is of type {name}: expected an array"):
             clf.predict_topk(given)
     with pytest.raises(ParameterError, match="top_k=0: expected an integer"):
         clf.predict_proba(X, top_k=0)

@@ -201,8 +201,8 @@ def test_a_part_that_is_not_given_has_no_parameters(
 @pytest.mark.parametrize(
     ("parameters", "message"),
     [
-        ({"classifier": "plt"}, "classifier is a str; expected an estimator of LabelGrove"),
-        ({"classifier": ThresholdedClassifier(PLTClassifier())}, "the reverse works"),
+        ({"classifier": "plt"}, "classifier is of type str; expected an estimator of LabelGrove"),
+        ({"classifier": ThresholdedClassifier(PLTClassifier())}, "which goes outside"),
         ({"text": PLTClassifier()}, "text is a PLTClassifier; expected a front end"),
         ({"columns": "abstract"}, "columns is a str; expected labelgrove.data.Columns"),
     ],

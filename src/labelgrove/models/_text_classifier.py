@@ -561,11 +561,11 @@ tree_, statistics_, compaction_, second_stage_, vocabulary_, fit_progress
         if not isinstance(classifier, LabelClassifier):
             turned = isinstance(classifier, ThresholdedClassifier)
             raise ParameterError(
-                f"classifier is a {type(classifier).__name__}; expected an estimator of LabelGrove"
+                f"classifier is of type {type(classifier).__name__}"
                 + (
-                    "; the reverse works, ThresholdedClassifier(TextClassifier(…))"
+                    ", which goes outside: ThresholdedClassifier(TextClassifier(…))"
                     if turned
-                    else ""
+                    else "; expected an estimator of LabelGrove"
                 )
             )
         if not isinstance(text, FrontEnd):
