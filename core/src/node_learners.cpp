@@ -16,7 +16,7 @@ namespace {
 // few remembered examples would over-fit (docs/decisions/arow.md).
 constexpr std::uint32_t kFullReplays = 4;
 
-// Weights fade after every so many new examples, since it takes as long as a step does for all children.
+// Weights fade after every so many new examples, since that costs as much as a step in which every child learns.
 constexpr std::uint64_t kFadesAfter = 4;
 
 }  // namespace

@@ -149,7 +149,8 @@ std::size_t Regressor::size() const {
   return n;
 }
 
-// Its weight times what has been learnt of it: one that comes back begins with its longest step again.
+// Its weight times what has been learnt of it, since a feature that is forgotten and comes back begins with its longest
+// step again.
 std::uint32_t Regressor::worth(const Term& term) const {
   if (!has_state()) return worth_of(term.weight);
   return worth_of(term.weight * (new_state_ > 0 ? 1.0F / term.state - 1.0F : std::sqrt(term.state)));
@@ -159,10 +160,10 @@ void Regressor::add_worths(std::span<std::uint64_t> worths) const {
   for_each([&](const Term& term) { worths[worth(term)] += kBytesOfTerm; });
 }
 
-void Regressor::forget(std::uint32_t worth) {
+void Regressor::forget(std::uint32_t at_most) {
   std::vector<Term> kept;
   for_each([&](const Term& term) {
-    if (this->worth(term) > worth) kept.push_back(term);
+    if (worth(term) > at_most) kept.push_back(term);
   });
   direct_ = false;
   slots_ = known_ = moved_ = 0;

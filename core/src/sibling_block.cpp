@@ -279,12 +279,12 @@ void SiblingBlock::add_worths(std::span<std::uint64_t> worths) const {
   }
 }
 
-void SiblingBlock::forget(std::uint32_t worth) {
+void SiblingBlock::forget(std::uint32_t at_most) {
   std::vector<std::uint32_t> kept(rows(), kNone);
   kept[0] = 0;
   std::uint32_t n = 1;
   for (std::uint32_t r = 1; r < rows(); ++r) {
-    if (this->worth(r) <= worth) continue;
+    if (worth(r) <= at_most) continue;
     if (r != n) std::memmove(row<std::byte>(n), row<std::byte>(r), row_bytes_);
     kept[r] = n++;
   }

@@ -224,6 +224,14 @@ std::vector<float> everything(const Kernels& kernel, std::size_t columns) {
   made.push_back(kernel.run_margin(run.data(), steps.data(), columns));
   kernel.run_arow(run.data(), steps.data(), columns, columns, 0.3F, 0.7F);
   keep(run);
+  std::vector<float> in(columns);
+  std::vector<float> out(columns);
+  for (float& margin : in) margin = random.between(-100.0F, 100.0F);
+  kernel.sigmoid(in.data(), columns, out.data());
+  keep(out);
+  for (float& margin : in) margin = -std::abs(margin);
+  kernel.exponential(in.data(), columns, out.data());
+  keep(out);
   return made;
 }
 

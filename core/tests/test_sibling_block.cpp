@@ -299,7 +299,7 @@ TEST("sibling block: every step is the learner's, for all columns at once") {
           if (step % 4 == 3 &&
               kind == LearnerKind::arow) {  // as if it had learnt so much already: weights fade the more
             Contents later = contents(block, options);
-            later.updates = updates += 2000;
+            later.updates = updates += 4000;  // past where it is in full
             block = SiblingBlock(options, later.view());
           }
           const bool fresh = learnt.empty() || random.chance(0.7);

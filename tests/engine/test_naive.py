@@ -322,6 +322,13 @@ def test_same_in_a_stream_of_single_labels(learner: str) -> None:
 
 
 @pytest.mark.parametrize("learner", LEARNERS)
+def test_same_in_a_stream_of_several_labels(learner: str) -> None:
+    twin = learning_by_the_stream(learner, memory=0)
+    live(twin, random_stream(5, length=100, removals=0.1))
+    assert twin.gauge.several()
+
+
+@pytest.mark.parametrize("learner", LEARNERS)
 def test_cpet_weighs_fit_too(learner: str) -> None:
     """With one new label an observation, every node asked about is older than it."""
     twin = Twin(

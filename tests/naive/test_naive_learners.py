@@ -88,6 +88,9 @@ def test_fading_by_hand() -> None:
     learner.w[0] = -0.6
     learner.update({0: 2.0, 1: 0.0}, -1, evidence=Evidence.FADING)  # y m = 1.2, and 0.1 is lost
     assert learner.w[0] == pytest.approx(-0.6 * (1 - 0.1), rel=1e-3)
+    learner.w[0], learner.t = -0.6, 3 * SETTLED
+    learner.update({0: 2.0}, -1, evidence=Evidence.FADING)  # all of 0.2, and no more
+    assert learner.w[0] == pytest.approx(-0.6 * (1 - 0.2))
     learner.w[0] = -0.48
     learner.update({0: 2.0}, -1, evidence=Evidence.FADING)  # y m < 1: a step like any other
     assert learner.margin({0: 2.0}) < -0.96 and learner.S == {0: 0.2}

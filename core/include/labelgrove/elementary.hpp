@@ -3,15 +3,18 @@
 #pragma once
 
 #include <bit>
+#include <cfloat>
 #include <cmath>
 #include <cstdint>
 #include <limits>
 
 namespace labelgrove {
 
+static_assert(FLT_EVAL_METHOD == 0, "sums are rounded to their own type after every step");
+
 inline constexpr double kLog2 = 0.693147180559945309417;
 
-// exp(x), to a few units in the last place; 0 where that is below the normal numbers.
+// exp(x), to a few units in the last place; 0 below -708, infinity above 709.
 inline double fixed_exp(double x) {
   constexpr double kLog2High = 0x1.62e42fee00000p-1;  // so many zeros behind it that k times it is exact
   constexpr double kLog2Low = 0x1.a39ef35793c76p-33;
@@ -25,7 +28,7 @@ inline double fixed_exp(double x) {
   return sum * std::bit_cast<double>(static_cast<std::uint64_t>(static_cast<std::int64_t>(k) + 1023) << 52);
 }
 
-// log(x), to a few units in the last place; of 0 it is -inf, and not a number below.
+// log(x), to a few units in the last place; -inf at 0, NaN below.
 inline double fixed_log(double x) {
   if (!(x > 0.0) || x > std::numeric_limits<double>::max()) {
     if (x == 0.0) return -std::numeric_limits<double>::infinity();

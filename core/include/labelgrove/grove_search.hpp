@@ -156,6 +156,6 @@ class GroveSearch {
   std::vector<LabelId> reached_;  // by beams, and not looked up yet
 };
 
-using GroveSearcher = SearcherBy<std::span<const TreeView>, GroveSearch, GroveScope>;
+using GroveSearcher = BasicSearcher<std::span<const TreeView>, GroveSearch, GroveScope>;
 
 }  // namespace labelgrove

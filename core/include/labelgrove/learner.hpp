@@ -57,7 +57,7 @@ enum class Evidence : std::uint8_t {
   full,     // new
 };
 
-inline bool is_new(Evidence evidence) { return evidence >= Evidence::by_loss; }
+inline bool is_new(Evidence evidence) { return evidence == Evidence::by_loss || evidence == Evidence::full; }
 
 // AROW's beta for an example of that loss, variance v = sum S x^2 and noise r: weights move by beta S x.
 //

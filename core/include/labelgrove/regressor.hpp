@@ -68,7 +68,7 @@ class Regressor {
   // worth[number] += the bytes of every feature that is worth so much.
   void add_worths(std::span<std::uint64_t> worth) const;
   // Forgets all features that are worth at most so much, as if they had never come.
-  void forget(std::uint32_t worth);
+  void forget(std::uint32_t at_most);
 
   // Asks the CPU to fetch what margin() and learn() will read.
   void prefetch(const Features& x) const;

@@ -195,29 +195,32 @@ class Traversal {
 
 // Finds labels for examples, one after another or many together, by searches of one kind. Not thread-safe: each thread
 // has its own.
-template <typename Trees, typename Search, typename Scope>
-class SearcherBy {
+template <typename Trees, typename OneSearch, typename OneScope>
+class BasicSearcher {
  public:
-  SearcherBy(Trees trees, const Scope& scope) : trees_(trees), scope_(scope) {}
+  BasicSearcher(Trees trees, const OneScope& scope) : trees_(trees), scope_(scope) {}
 
   void find(const Query& query, const Features& x, std::vector<Scored>& found) {
     found = find_together(query, {&x, 1}).front().found();
   }
+  // Exactly the k most probable.
   void top_k(const Features& x, std::size_t k, std::vector<Scored>& found) { find({Query::Kind::top_k, k}, x, found); }
+  // All that reach their thresholds. REQUIRES: the scope has thresholds.
   void above_threshold(const Features& x, std::vector<Scored>& found) {
     find({Query::Kind::above_threshold}, x, found);
   }
+  // The k most probable of those that a beam of that width reaches in any of the trees.
   void beam(const Features& x, std::size_t k, std::size_t width, std::vector<Scored>& found) {
     find({Query::Kind::beam, k, width}, x, found);
   }
-  // Of the example found last. REQUIRES: there was one.
+  // Of the last find(). REQUIRES: there was one.
   const SearchStats& stats() const { return searches_.front().stats(); }
 
   // See Traversal. Returns the search of every example, to be read before the next call.
-  std::span<const Search> find_together(const Query& query, std::span<const Features> examples) {
+  std::span<const OneSearch> find_together(const Query& query, std::span<const Features> examples) {
     while (searches_.size() < examples.size()) searches_.emplace_back(trees_, scope_);
-    const std::span<Search> searches = std::span(searches_).first(examples.size());
-    for (Search& search : searches) search.start(query);
+    const std::span<OneSearch> searches = std::span(searches_).first(examples.size());
+    for (OneSearch& search : searches) search.start(query);
     traversal_.finish(all(trees_), searches, examples);
     return searches;
   }
@@ -227,11 +230,11 @@ class SearcherBy {
   static std::span<const TreeView> all(std::span<const TreeView> trees) { return trees; }
 
   Trees trees_;
-  const Scope& scope_;
-  std::vector<Search> searches_;
+  const OneScope& scope_;
+  std::vector<OneSearch> searches_;
   Traversal traversal_;
 };
 
-using Searcher = SearcherBy<TreeView, Search, Scope>;
+using Searcher = BasicSearcher<TreeView, Search, Scope>;
 
 }  // namespace labelgrove

@@ -64,7 +64,7 @@ class SiblingBlock final : public RowBlock {
   // better it is kept.
   void add_worths(std::span<std::uint64_t> worth) const;
   // Forgets all rows that are worth at most so much: their features are as if they had never come.
-  void forget(std::uint32_t worth);
+  void forget(std::uint32_t at_most);
 
   // --- learning ------------------------------------------------------------------------------------------------------
   // One step of every column; AdaGrad and SGD descend the logistic loss. The children in `positives` have y = +1, the

@@ -79,7 +79,7 @@ class OnlinePLTClassifier(OnlineClassifier, LabelTreeClassifier):
         but for the paper's preset, is twice, and the more often, up to 12 times, the more labels
         come in blocks, one class after another. Where examples have one label each and labels are
         mixed, AROW's weights then also settle less by what they have nearly right; where they have
-        several, weights fade while an example that is learnt again has nothing to teach them.
+        several, they fade a little where an example that is learnt again teaches them nothing.
     replay_memory : int, optional
         How many examples a node remembers, a fair sample of all that reached it; 0 for all of
         them.
