@@ -93,9 +93,9 @@ def _aims_rows(result: dict[str, Any]) -> list[list[object]]:
         if ours not in one or not peers:
             continue
         mine = one[ours]
-        equal = [key for key in peers if _as_accurate(one[key], mine)]
-        equal = equal or [max(peers, key=lambda key: one[key].precision[0])]
         best = [max(one[key].precision[i] for key in peers) for i in range(3)]
+        floor = min(mine.precision[0], best[0]) - _aims.BATCH_EQUAL
+        equal = [key for key in peers if one[key].precision[0] >= floor]
         rows.append(
             [
                 result["subject"],
@@ -114,10 +114,6 @@ def _aims_rows(result: dict[str, Any]) -> list[list[object]]:
             ]
         )
     return rows
-
-
-def _as_accurate(peer: Figures, mine: Figures) -> bool:
-    return peer.precision[0] >= mine.precision[0] - _aims.BATCH_EQUAL
 
 
 def _times(theirs: list[float], mine: float | None) -> str:
