@@ -1,16 +1,17 @@
 // Compiled once per CPU variant: see half_kernels.hpp.
 #include "labelgrove/half_kernels.hpp"
 
+#include "labelgrove/learner.hpp"
 #include "lanes.hpp"
 
 namespace labelgrove {
 namespace {
 
 // Whether any of the N numbers at p is not 0. Most tiles hold no column that learns, and those that do hold few.
-template <int N>
-inline bool any(const float* p) {
+template <int N, typename Numbers>
+inline bool any(const Numbers& p) {
   bool found = false;
-  for (int i = 0; i < N; ++i) found |= p[i] != 0.0F;
+  for (int i = 0; i < N; ++i) found |= p[i] != 0;
   return found;
 }
 
@@ -19,18 +20,19 @@ inline const Variance* variances_of(const BFloat16* row, std::size_t state, std:
   return reinterpret_cast<const Variance*>(row + state) + at;
 }
 
-struct Variances {
+struct ArowSteps {
   const BFloat16* const* rows;
   const float* x;
   std::size_t n;
   std::size_t state;
-  const float* wanted;
-  float* out;
+  const float* losses;
+  float r;
+  float* steps;
 
   template <int N, int M>
   void run(std::size_t at) const {
     for (const std::size_t end = at + N * M; at < end; at += N) {
-      if (!any<N>(wanted + at)) continue;
+      if (!any<N>(steps + at)) continue;
       V<N> even{};
       V<N> odd{};
       std::size_t j = 0;
@@ -39,7 +41,12 @@ struct Variances {
         odd += all<N>(x[j + 1] * x[j + 1]) * load<N>(variances_of(rows[j + 1], state, at));
       }
       if (j < n) even += all<N>(x[j] * x[j]) * load<N>(variances_of(rows[j], state, at));
-      store<N>(out + at, even + odd);
+      const V<N> variance = even + odd;
+      V<N> step = load<N>(losses + at) / (variance + r);
+      const typename Pack<N>::Int far = !(step * step * variance <= kLargestStep * kLargestStep);
+      if (any<N>(far)) step = far ? kLargestStep / square_root<N>(variance + 1e-30F) : step;
+      const V<N> wanted = load<N>(steps + at);
+      store<N>(steps + at, wanted != 0.0F ? wanted * step : wanted);
     }
   }
 };
@@ -105,9 +112,9 @@ struct Fade {
 void margins(const BFloat16* const* rows, const float* x, std::size_t n, std::size_t columns, float* out) {
   for_each_tile(columns, Margins<const BFloat16* const*>{rows, x, n, out});
 }
-void variances(const BFloat16* const* rows, const float* x, std::size_t n, std::size_t columns, std::size_t state,
-               const float* wanted, float* out) {
-  for_each_tile(columns, Variances{rows, x, n, state, wanted, out});
+void arow_steps(const BFloat16* const* rows, const float* x, std::size_t n, std::size_t columns, std::size_t state,
+                const float* losses, float r, float* steps) {
+  for_each_tile(columns, ArowSteps{rows, x, n, state, losses, r, steps});
 }
 void arow(BFloat16* const* rows, const float* x, const std::uint32_t* noise, std::size_t n, std::size_t columns,
           std::size_t state, const float* step, const float* evidence) {
@@ -123,6 +130,6 @@ void fade(BFloat16* const* rows, const float* x, const std::uint32_t* noise, std
 }  // namespace
 
 extern const HalfKernels LABELGROVE_CONCAT(half_kernels_, LABELGROVE_KERNEL_VARIANT);
-const HalfKernels LABELGROVE_CONCAT(half_kernels_, LABELGROVE_KERNEL_VARIANT){margins, variances, arow, fade};
+const HalfKernels LABELGROVE_CONCAT(half_kernels_, LABELGROVE_KERNEL_VARIANT){margins, arow_steps, arow, fade};
 
 }  // namespace labelgrove

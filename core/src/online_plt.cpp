@@ -11,8 +11,10 @@ namespace labelgrove {
 namespace {
 
 // Examples that are taken in before queues are worked off: enough for a node to find its rows in the cache again, few
-// enough to be held, and with several threads for all to begin early.
+// enough to be held. Of several threads all but one wait for the first window: it is short, and each of the next is twice
+// as long, up to the longest.
 constexpr std::size_t kLoneWindow = 4096;
+constexpr std::size_t kFirstWindow = 256;
 constexpr std::size_t kSharedWindow = 2048;
 // In a stream of fewer labels an example than this, and as far from blocks, variances follow the loss, too; in one of more,
 // weights fade (docs/decisions/arow.md).
@@ -64,7 +66,8 @@ const RowBlock* OnlinePlt::block(NodeId v) const {
 void OnlinePlt::learn(const std::function<Example(std::size_t)>& examples, std::size_t begin, std::size_t end,
                       unsigned threads, const Questions& questions) {
   usable_ = false;  // until all is done
-  const std::size_t window = threads <= 1 ? kLoneWindow : kSharedWindow;
+  const std::size_t longest = threads <= 1 ? kLoneWindow : kSharedWindow;
+  std::size_t window = threads <= 1 ? longest : kFirstWindow;
   std::exception_ptr refused;
   std::size_t asked = 0;
   const auto take_in_window = [&] {
@@ -78,6 +81,7 @@ void OnlinePlt::learn(const std::function<Example(std::size_t)>& examples, std::
       refused = std::current_exception();
       return false;
     }
+    window = std::min(2 * window, longest);
     return true;
   };
   learners_.run(take_in_window, threads);

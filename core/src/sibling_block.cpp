@@ -441,11 +441,12 @@ void SiblingBlock::learn(const Features& x, std::span<const std::uint32_t> posit
                          Workspace& work) {
   find_or_insert_rows(x, is_new(evidence), work);
   const std::uint32_t columns = room_for(columns_);  // whole vectors; what lies beyond the last column is as new
-  for (auto* scratch : {&work.margins, &work.variances, &work.steps, &work.targets}) {
+  for (auto* scratch : {&work.margins, &work.shares, &work.steps, &work.targets}) {
     if (scratch->size() < columns) scratch->resize(columns);
   }
   float* targets = work.targets.data();
-  std::fill_n(targets, columns, -1.0F);
+  std::fill_n(targets, columns_, -1.0F);
+  std::fill(targets + columns_, targets + columns, 0.0F);  // nothing to learn there
   for (const std::uint32_t child : positives) targets[child] = 1.0F;
   if (theta_) targets[columns_ - 1] = 1.0F;
   if (options_.kind == LearnerKind::arow) learn_by_arow(x, weight, evidence, columns, work);
@@ -464,30 +465,27 @@ void SiblingBlock::learn_by_arow(const Features& x, float weight, Evidence evide
   const HalfKernels& kernel = half_kernels();
   kernel.margins(rows, values, n, columns, losses);
   // Most columns have nothing to learn, and of these the variances are not even read.
-  bool learns = false;
   for (std::uint32_t c = 0; c < columns; ++c) {
     losses[c] = 1.0F - targets[c] * losses[c];
-    steps[c] = losses[c] > 0.0F && c < columns_ ? targets[c] : 0.0F;
-    learns |= steps[c] != 0.0F;
+    steps[c] = losses[c] > 0.0F ? targets[c] : 0.0F;
   }
+  const bool learns = std::any_of(steps, steps + columns, [](float step) { return step != 0.0F; });
   if (!learns && evidence != Evidence::fading) return;
   const std::uint64_t draws = draws_at(options_.seed, Draw::rounding, updates_);
   for (std::size_t j = 0; j < n; ++j) work.noise[j] = static_cast<std::uint32_t>(mix(draws ^ work.noise[j]));
   if (evidence == Evidence::fading) {
     const float settled = static_cast<float>(std::min(updates_, kSettled)) / static_cast<float>(kSettled);
     const float share = settled * weight / options_.r;
-    float* shares = work.variances.data();  // which nobody has asked for yet
-    for (std::uint32_t c = 0; c < columns; ++c) shares[c] = losses[c] <= 0.0F && c < columns_ ? share : 0.0F;
+    float* shares = work.shares.data();
+    for (std::uint32_t c = 0; c < columns; ++c) shares[c] = losses[c] <= 0.0F ? share : 0.0F;
     kernel.fade(rows, values, work.noise.data(), n, columns, stride_, shares);
   }
   if (!learns) return;
-  kernel.variances(rows, values, n, columns, stride_, steps, work.variances.data());
   const bool fresh = is_new(evidence);
   const float r = (fresh ? options_.r : kReplayedR * options_.r) / weight;
+  kernel.arow_steps(rows, values, n, columns, stride_, losses, r, steps);
   float* surer = losses;  // by how much: a loss is needed no more once its step is known
-  for (std::uint32_t c = 0; c < columns_; ++c) {
-    if (steps[c] == 0.0F) continue;
-    steps[c] *= arow_step(losses[c], work.variances[c], r);
+  for (std::uint32_t c = 0; fresh && c < columns; ++c) {
     surer[c] = weight / options_.r * (evidence == Evidence::by_loss ? 0.5F + std::min(losses[c], 1.0F) : 1.0F);
   }
   kernel.arow(rows, values, work.noise.data(), n, columns, stride_, steps, fresh ? surer : nullptr);
@@ -511,7 +509,6 @@ void SiblingBlock::descend(const Features& x, float weight, std::uint32_t column
   for (std::uint32_t c = 0; c < columns; ++c) steps[c] = -targets[c] * (margins[c] * scale);
   kernels().sigmoid(steps, columns, steps);
   for (std::uint32_t c = 0; c < columns; ++c) steps[c] *= -targets[c];  // the gradient
-  std::fill(steps + columns_, steps + columns, 0.0F);
   if (options_.kind == LearnerKind::adagrad) {
     for (std::uint32_t c = 0; c < columns_; ++c) steps[c] *= weight;
     kernels().adagrad(rows, values, n, columns, stride_, steps, options_.rate, options_.epsilon);

@@ -27,6 +27,7 @@ from labelgrove import (
     ThresholdedClassifier,
 )
 from labelgrove.data import Columns
+from labelgrove.models import _online
 from labelgrove.persistence import read_model, write_model
 from labelgrove.text import FrontEnd, HashedText, TextFeatures
 
@@ -231,9 +232,12 @@ FRONT_ENDS: list[FrontEnd] = [
 
 
 @pytest.mark.parametrize("text", FRONT_ENDS, ids=str)
-def test_cuts_threads_and_files_change_nothing(text: FrontEnd, tmp_path: Path) -> None:
+def test_cuts_threads_and_files_change_nothing(
+    text: FrontEnd, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Documents are counted as they are learnt: bit for bit the same however they come."""
-    texts, labels = TEXTS * 200, LABELS * 200  # more than all are taken of, and than one run
+    texts, labels = TEXTS * 200, LABELS * 200  # more than all are taken of
+    monkeypatch.setattr(_online, "_RUN_ROWS", 1500)
     files = []
     for n_jobs, sizes, shared in (
         (1, [5000], False),
@@ -259,7 +263,7 @@ def test_cuts_threads_and_files_change_nothing(text: FrontEnd, tmp_path: Path) -
 def test_front_end_and_classifier_keep_step_when_learning_stops(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    texts, labels = TEXTS * 200, LABELS * 200
+    texts, labels = TEXTS * 4, LABELS * 4
     model = TextClassifier(OnlinePLTClassifier(random_state=0), FRONT_ENDS[0])
     learn, calls = TextFeatures.learn, []
 
@@ -270,6 +274,7 @@ def test_front_end_and_classifier_keep_step_when_learning_stops(
 
     with monkeypatch.context() as patched:
         patched.setattr(TextFeatures, "learn", learn_and_be_interrupted)
+        patched.setattr(_online, "_RUN_ROWS", 7)
         with pytest.raises(LearningInterrupted) as caught:
             model.partial_fit(texts, labels)
     done = caught.value.examples_learned

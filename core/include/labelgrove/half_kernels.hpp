@@ -13,10 +13,9 @@ struct HalfKernels {
   // out[c] = sum_j x[j] * rows[j][c] for c < columns.
   void (*margins)(const BFloat16* const* rows, const float* x, std::size_t n, std::size_t columns, float* out);
 
-  // out[c] = sum_j x[j]^2 * S[j][c] where wanted[c] is not 0; elsewhere out[c] may become anything. It is
-  // AROW's confidence of the margin.
-  void (*variances)(const BFloat16* const* rows, const float* x, std::size_t n, std::size_t columns, std::size_t state,
-                    const float* wanted, float* out);
+  // steps[c] *= arow_step(losses[c], sum_j x[j]^2 * S[j][c], r) where steps[c] is not 0.
+  void (*arow_steps)(const BFloat16* const* rows, const float* x, std::size_t n, std::size_t columns, std::size_t state,
+                     const float* losses, float r, float* steps);
 
   // AROW (Crammer et al. 2009), diagonal: with S the state, w += step[c] * x[j] * S; S /= 1 + S * x[j]^2 * evidence[c],
   // or S as it is if evidence is null. The lower half of noise[j] rounds the weights of row j, the upper half its

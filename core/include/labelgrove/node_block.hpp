@@ -21,7 +21,7 @@ struct Workspace {
   std::vector<float> scaled;
   std::vector<float> gathered;
   std::vector<float> margins;
-  std::vector<float> variances;
+  std::vector<float> shares;
   std::vector<float> steps;
   std::vector<float> targets;
   std::vector<const std::uint8_t*> compact_rows;

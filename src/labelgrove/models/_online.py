@@ -26,7 +26,7 @@ from labelgrove.models.engine._staged import StagedEngine
 
 # A run is what Ctrl-C waits for. Several threads get longer ones: all but one begin by waiting.
 _RUN_NONZEROS = 2_000_000
-_RUN_ROWS = 4096
+_RUN_ROWS = 8192
 
 # Runs of a shared model: readers wait for one of these.
 _STEP_SECONDS = 0.003
