@@ -174,21 +174,27 @@ void NodeLearners::learn_one(Node& node, const Event& event, std::span<const std
   if (unneeded != kNone) examples_.release(unneeded);
 }
 
-void NodeLearners::run(const std::function<bool()>& take_in, unsigned threads) {
+void NodeLearners::run(const std::function<bool(const Idle&)>& take_in, unsigned threads) {
   if (threads <= 1) {
-    while (take_in()) work_off_queues();
+    while (take_in([] { return false; })) work_off_queues();
     return;
   }
   std::vector<Workspace> works(threads);
   std::atomic<std::size_t> next{0};
+  std::atomic<std::size_t> done{0};
+  const Idle idle = [&] { return done.load(std::memory_order_relaxed) == order_.size(); };
   Crew crew(threads - 1);
-  while (take_in()) {
+  while (take_in(idle)) {
     crew.finish();
     forget_tasks();
     seal_queues();
     next = 0;
+    done = 0;
     crew.start(threads, [&](std::size_t worker) {
-      for (std::size_t i = next++; i < order_.size(); i = next++) work_off(*order_[i], works[worker]);
+      for (std::size_t i = next++; i < order_.size(); i = next++) {
+        work_off(*order_[i], works[worker]);
+        ++done;
+      }
     });
   }
   crew.finish();

@@ -11,11 +11,9 @@ namespace labelgrove {
 namespace {
 
 // Examples that are taken in before queues are worked off: enough for a node to find its rows in the cache again, few
-// enough to be held. Of several threads all but one wait for the first window: it is short, and each of the next is twice
-// as long, up to the longest.
-constexpr std::size_t kLoneWindow = 4096;
-constexpr std::size_t kFirstWindow = 256;
-constexpr std::size_t kSharedWindow = 2048;
+// enough to be held; and so many at least before threads that have nothing left to do get more.
+constexpr std::size_t kLongestWindow = 4096;
+constexpr std::size_t kShortestWindow = 256;
 // In a stream of fewer labels an example than this, and as far from blocks, variances follow the loss, too; in one of more,
 // weights fade (docs/decisions/arow.md).
 constexpr double kSingle = 1.5;
@@ -66,14 +64,14 @@ const RowBlock* OnlinePlt::block(NodeId v) const {
 void OnlinePlt::learn(const std::function<Example(std::size_t)>& examples, std::size_t begin, std::size_t end,
                       unsigned threads, const Questions& questions) {
   usable_ = false;  // until all is done
-  const std::size_t longest = threads <= 1 ? kLoneWindow : kSharedWindow;
-  std::size_t window = threads <= 1 ? longest : kFirstWindow;
   std::exception_ptr refused;
   std::size_t asked = 0;
-  const auto take_in_window = [&] {
+  const auto take_in_window = [&](const NodeLearners::Idle& idle) {
+    const std::size_t shortest = std::min(end, begin + kShortestWindow);
+    const std::size_t longest = std::min(end, begin + kLongestWindow);
     if (begin == end) return false;
     try {
-      for (const std::size_t stop = std::min(end, begin + window); begin < stop; ++begin) {
+      for (; begin < shortest || (begin < longest && !idle()); ++begin) {
         const bool question = asked < questions.examples.size() && questions.examples[asked] == begin;
         take_in(examples(begin), questions, question ? std::optional(asked++) : std::nullopt);
       }
@@ -81,7 +79,6 @@ void OnlinePlt::learn(const std::function<Example(std::size_t)>& examples, std::
       refused = std::current_exception();
       return false;
     }
-    window = std::min(2 * window, longest);
     return true;
   };
   learners_.run(take_in_window, threads);
@@ -140,7 +137,7 @@ void OnlinePlt::teach(ExampleId example, std::span<const LabelId> labels,
 
 void OnlinePlt::settle() {
   bool once = true;
-  learners_.run([&] { return std::exchange(once, false); }, 1);
+  learners_.run([&](const NodeLearners::Idle&) { return std::exchange(once, false); }, 1);
 }
 
 // eta of v's children, by all that was learnt so far.

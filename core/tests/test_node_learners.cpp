@@ -25,7 +25,7 @@ void live(NodeLearners& learners, unsigned threads) {
   for (NodeId v = 0; v < 10; ++v) learners.start(v, 2, true);
   int window = 0;
   learners.run(
-      [&] {
+      [&](const NodeLearners::Idle&) {
         if (window == 4) return false;
         for (int i = 0; i < 10; ++i) {
           const Example x = random_example(random, 12, 0.4);

@@ -16,6 +16,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 import numpy as np
 import pytest
@@ -24,7 +25,7 @@ import scipy.sparse as sp
 from contract.kit import Make, needs, noise, state
 from labelgrove import LearningInterrupted, ModelStateError
 from labelgrove._core import Progress
-from labelgrove.models import _base
+from labelgrove.models import _base, _online
 from labelgrove.models.engine._guard import Guard
 
 
@@ -308,9 +309,10 @@ def check_ctrl_c(make: Make) -> None:
     passes = 0
     try:
         learning.set()
-        while True:  # until Ctrl-C is pressed
-            clf.partial_fit(X, Y)
-            passes += 1
+        with patch.object(_online, "_RUN_ROWS", 500):
+            while True:  # until Ctrl-C is pressed
+                clf.partial_fit(X, Y)
+                passes += 1
     except KeyboardInterrupt as stop:
         presser.join()
         done = clf.examples_seen_ - 10 - passes * len(Y)

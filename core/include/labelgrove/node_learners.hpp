@@ -95,9 +95,11 @@ class NodeLearners {
   // --- working off ---------------------------------------------------------------------------------------------------
   // All that has reached v so far is learnt.
   void bring_up_to_date(NodeId v);
+  // Whether all other threads wait for what is being taken in.
+  using Idle = std::function<bool()>;
   // Calls `take_in` until it gives false, and works off what each call has enqueued. With several threads the others
   // work while the next call goes on, which works off itself what it needs at once.
-  void run(const std::function<bool()>& take_in, unsigned threads);
+  void run(const std::function<bool(const Idle&)>& take_in, unsigned threads);
 
  private:
   struct Event {
