@@ -10,7 +10,7 @@ import pytest
 
 import labelgrove
 from labelgrove.cli._learning import ALL_PREDICTED, SAMPLE
-from labelgrove.cli.streams._source import CHUNK_ROWS
+from labelgrove.cli.streams._source import LEARNING_ROWS
 from labelgrove.data import read_examples
 
 
@@ -221,8 +221,8 @@ def test_an_empty_file_is_named(run: Any, tmp_path: Path) -> None:
 
 
 def test_batches_fit_into_chunks() -> None:
-    assert CHUNK_ROWS % SAMPLE == 0
-    assert ALL_PREDICTED % CHUNK_ROWS == 0
+    assert LEARNING_ROWS % SAMPLE == 0
+    assert ALL_PREDICTED % LEARNING_ROWS == 0
 
 
 def test_a_batch_is_finished_before_ctrl_c_is_answered(

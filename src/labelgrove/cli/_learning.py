@@ -22,7 +22,7 @@ from labelgrove.cli.streams import _numbers
 from labelgrove.cli.streams._console import say, say_error, show_pairs, write_json
 from labelgrove.cli.streams._output import refuse_inputs
 from labelgrove.cli.streams._progress import ProgressLine, ShareLine, shown
-from labelgrove.cli.streams._source import CHUNK_ROWS, Source, rows
+from labelgrove.cli.streams._source import LEARNING_ROWS, Source, rows
 from labelgrove.data import Examples
 from labelgrove.data._mapped import is_mapped
 from labelgrove.evaluation import StreamRecord
@@ -303,7 +303,7 @@ def _batches(source: Source, first_pass: bool, all_predicted: bool) -> Iterator[
     for chunk in source.chunks():
         start = 0
         while start < chunk.n_rows:
-            size = _batch_size(seen, all_predicted) if first_pass else CHUNK_ROWS
+            size = _batch_size(seen, all_predicted) if first_pass else LEARNING_ROWS
             whole = start == 0 and size >= chunk.n_rows
             batch = chunk if whole else rows(chunk, slice(start, start + size))
             yield batch
@@ -313,7 +313,7 @@ def _batches(source: Source, first_pass: bool, all_predicted: bool) -> Iterator[
 
 def _batch_size(seen: int, all_predicted: bool) -> int:
     """1, 2, 4, … rows at first, or every label of the first chunk would be unknown."""
-    return min(seen + 1, SAMPLE) if all_predicted or seen < ALL_PREDICTED else CHUNK_ROWS
+    return min(seen + 1, SAMPLE) if all_predicted or seen < ALL_PREDICTED else LEARNING_ROWS
 
 
 def new_record(

@@ -90,7 +90,9 @@ def learn(
         known = int(model.n_classes_)
         record = new_record(progressive, target, data, known=model.classes_.tolist())
         reading = reading_for(model, reading)
-        with Source(data, reading=reading, limit=limit, vocabulary=model.vocabulary_) as source:
+        with Source(
+            data, reading=reading, limit=limit, vocabulary=model.vocabulary_, to_learn=True
+        ) as source:
             learning = learn_from(model, source, checkpoints=kept, record=record)
         write_record(progressive, learning, target, data)
         finish_learning(

@@ -44,7 +44,7 @@ from labelgrove.cli._options import (
     settable,
 )
 from labelgrove.cli.streams._output import refuse_inputs
-from labelgrove.cli.streams._source import CHUNK_ROWS, Source
+from labelgrove.cli.streams._source import CHUNK_ROWS, LEARNING_ROWS, Source
 from labelgrove.vocabulary import Vocabulary
 
 _SETTABLE = "\n\n".join(
@@ -60,7 +60,8 @@ EPILOG = (
     "Progressive P@1 (“P@1 while learning”): on the first pass every batch of examples (1, 2, 4, … "
     f"up to {SAMPLE} rows) is predicted just before it is learnt, and the share of examples whose "
     f"best label was right is counted from the first one on. After {ALL_PREDICTED:,} examples "
-    f"batches have {CHUNK_ROWS:,} rows; their first {SAMPLE} are predicted and stand for all."
+    f"batches have {LEARNING_ROWS:,} rows ({CHUNK_ROWS:,} of standard input); their first {SAMPLE} "
+    "are predicted and stand for all."
 )
 
 
@@ -149,7 +150,12 @@ def train(
         )
     shuffle_seed = seed if shuffle else None
     with Source(
-        data, reading=reading, limit=limit, shuffle_seed=shuffle_seed, vocabulary=vocabulary
+        data,
+        reading=reading,
+        limit=limit,
+        shuffle_seed=shuffle_seed,
+        vocabulary=vocabulary,
+        to_learn=True,
     ) as source:
         source.check_passes(passes)
         make = partial(

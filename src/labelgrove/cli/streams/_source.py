@@ -20,8 +20,11 @@ from labelgrove.vocabulary import Vocabulary
 
 AnyLabels = list[tuple[str, ...]] | list[tuple[int, ...]]
 
-#: Rows that are read, predicted and learnt together.
+#: Rows that are read and predicted together, and of standard input, which may be slow, learnt.
 CHUNK_ROWS = 1024
+
+#: Rows that are read from a file and learnt together: between chunks threads wait for each other.
+LEARNING_ROWS = 4096
 
 #: Chunks that are read while others are learnt.
 _AHEAD = 2
@@ -65,8 +68,10 @@ class Source:
         shuffle_seed: int | None = None,
         labels_required: bool = True,
         vocabulary: Vocabulary | None = None,
+        to_learn: bool = False,
     ) -> None:
         self.path = path
+        self._chunk_rows = LEARNING_ROWS if to_learn and path != "-" else CHUNK_ROWS
         self._vocabulary = vocabulary
         self._labels_required = labels_required
         self._reading = reading
@@ -154,7 +159,7 @@ class Source:
             self.path,
             self._reading.format,
             columns=self._reading.columns,
-            chunk_size=CHUNK_ROWS,
+            chunk_size=self._chunk_rows,
             labels_required=self._labels_required,
         )
         return self._files.enter_context(reader)
@@ -189,8 +194,8 @@ class Source:
                 return
             self._kept = joined(parts)
         order = self._random.permutation(self._kept.n_rows)
-        for start in range(0, len(order), CHUNK_ROWS):
-            yield rows(self._kept, order[start : start + CHUNK_ROWS])
+        for start in range(0, len(order), self._chunk_rows):
+            yield rows(self._kept, order[start : start + self._chunk_rows])
 
 
 def rows(examples: Examples, chosen: slice | NDArray[np.int64]) -> Examples:
