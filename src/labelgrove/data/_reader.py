@@ -32,7 +32,7 @@ from labelgrove.data._sniff import (
 from labelgrove.data._svmlight import read_svmlight
 from labelgrove.data._xmlc import read_xmlc
 
-_DEFAULT_CHUNK_NNZ = 8_000_000
+_DEFAULT_CHUNK_NNZ = 1_000_000
 _WITH_COLUMNS = ("jsonl", "csv", "tsv", "parquet", "arrow")
 _ALL = 2**62
 
