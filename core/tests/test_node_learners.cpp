@@ -25,7 +25,8 @@ void live(NodeLearners& learners, unsigned threads) {
   for (NodeId v = 0; v < 10; ++v) learners.start(v, 2, true);
   int window = 0;
   learners.run(
-      [&](const NodeLearners::Idle&) {
+      [&](const NodeLearners::Idle& idle) {
+        if (window == 0) CHECK_EQ(idle(), threads > 1);  // there is nothing yet for others to do
         if (window == 4) return false;
         for (int i = 0; i < 10; ++i) {
           const Example x = random_example(random, 12, 0.4);

@@ -10,7 +10,7 @@ import pytest
 
 from labelgrove import FileFormatError, ParameterError
 from labelgrove.cli._options import Reading
-from labelgrove.cli.streams._source import CHUNK_ROWS, LEARNING_ROWS, Source
+from labelgrove.cli.streams._source import CHUNK_ROWS, Source
 
 
 @pytest.fixture
@@ -34,7 +34,7 @@ def test_chunks_in_the_order_of_the_file(widening: Path) -> None:
         assert source.total == 2500 and source.share_read() == 1.0
         assert list(features(source)) == list(range(2500))  # once more, from the beginning
     with Source(str(widening), reading=Reading("xmlc"), to_learn=True) as source:
-        assert [chunk.n_rows for chunk in source.chunks()] == [min(LEARNING_ROWS, 2500)]
+        assert [chunk.n_rows for chunk in source.chunks()] == [2500]
 
 
 @pytest.mark.parametrize("limit", [1, CHUNK_ROWS - 1, CHUNK_ROWS, CHUNK_ROWS + 1, 2500, 9999])

@@ -23,8 +23,8 @@ struct HalfKernels {
   void (*arow)(BFloat16* const* rows, const float* x, const std::uint32_t* noise, std::size_t n, std::size_t columns,
                std::size_t state, const float* step, const float* evidence);
 
-  // w -= w * min(1/2, share[c] * (x[j] * S)^2 / (1 - S)) where share[c] is not 0, with 1 - S taken as at least 1/256; rounded as
-  // above.
+  // w -= w * min(1/2, share[c] * (x[j] * S)^2 / (1 - S)) where share[c] is not 0, with 1 - S taken as at least 1/256;
+  // rounded as above.
   void (*fade)(BFloat16* const* rows, const float* x, const std::uint32_t* noise, std::size_t n, std::size_t columns,
                std::size_t state, const float* share);
 };

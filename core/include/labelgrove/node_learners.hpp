@@ -98,7 +98,7 @@ class NodeLearners {
   // Whether all other threads wait for what is being taken in.
   using Idle = std::function<bool()>;
   // Calls `take_in` until it gives false, and works off what each call has enqueued. With several threads the others
-  // work while the next call goes on, which works off itself what it needs at once.
+  // work while the next call goes on, which works off itself what it needs at once and had better end once they are idle.
   void run(const std::function<bool(const Idle&)>& take_in, unsigned threads);
 
  private:

@@ -87,8 +87,9 @@ class BatchEngine:
         if options["online"] is None or for_prediction:
             return cls(batch)
         beside = without_prefix(_PREFIX, arrays)
+        # Their number first: the engine takes room for so many.
         if not np.array_equal(beside["counters"][:1], arrays["counters"][:1]):
-            raise ValueError("the online and the batch model have not as many labels")
+            raise ValueError("the labels of the online and the batch model do not match")
         online = _core.OnlinePlt.load(options["online"], beside, False, let_go, check_only)
         if not np.array_equal(online.labels(), batch.labels()):
             raise ValueError("the labels of the online and the batch model do not match")
