@@ -65,8 +65,8 @@ BENCHMARKS = {
     "accuracy": Benchmark(1),
     "progress": Benchmark(3),
     "learning": Benchmark(
-        3,
-        (("synth4k", PEER_ROWS), ("eurlex57k-tfidf",)),
+        5,
+        (("synth4k", PEER_ROWS), ("eurlex57k-tfidf", "gutenberg-tfidf")),
         (QUICK_DATA, "--repetitions=2"),
         peer_minutes=4,
         peer="--peer",
@@ -103,6 +103,7 @@ BENCHMARKS = {
     "text": Benchmark(
         12, ((), ("stackexchange-text", "--speed")), quick=("cooking-text",), peer_minutes=60
     ),
+    "training": Benchmark(10, quick=("cooking-text", "--repetitions=1")),
     "embedding": Benchmark(
         12,
         quick=(QUICK_CLASSES, "--repetitions=1", "--lambdas=1"),

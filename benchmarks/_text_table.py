@@ -1,10 +1,11 @@
-"""Raw text: settings, learners and other programs as a table; and seconds of front ends."""
+"""Raw text as tables: settings, learners and other programs; seconds of front ends; `train`."""
 
 from __future__ import annotations
 
+from statistics import median
 from typing import Any
 
-from benchmarks._tables import Results, table
+from benchmarks._tables import Results, precision, table
 
 
 def text(found: Results) -> str:
@@ -41,3 +42,34 @@ def text_speed(found: Results) -> str:
             [result["subject"], "one text of 50 words to labels, ms", result["one_row_ms"], "", ""]
         )
     return table(header, rows)
+
+
+def training(found: Results) -> str:
+    """Seconds and bytes of the whole command, and the share of an earlier version's seconds."""
+    header = ["data", "`--algorithm`", "texts as", "wall s", "of 0.1's", "processor s"]
+    header += ["peak MB", "file MB", "P@1/3/5"]
+    rows = [_training_row(result, row) for result in found for row in result["rows"]]
+    return table(header, rows)
+
+
+def _training_row(result: dict[str, Any], row: dict[str, Any]) -> list[object]:
+    figures = {
+        name: median(run[name] for run in row["runs"])
+        for name in ("wall", "cpu", "peak_mb", "file_mb")
+    }
+    before = [
+        median(run["wall"] for run in one["runs"])
+        for one in result["rows"]
+        if one["algorithm"] == row["algorithm"] and one["setting"] == "before"
+    ]
+    return [
+        result["subject"],
+        row["algorithm"],
+        {"before": "words, LabelGrove 0.1"}.get(row["setting"], row["setting"]),
+        f"{figures['wall']:.1f}",
+        f"{figures['wall'] / before[0]:.2f}" if before else "",
+        f"{figures['cpu']:.1f}",
+        f"{figures['peak_mb']:,.0f}",
+        f"{figures['file_mb']:.0f}",
+        precision(row["precision"]) if "precision" in row else "",
+    ]

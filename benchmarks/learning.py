@@ -1,4 +1,4 @@
-"""Speed of learning: one pass of OPLT as published, beside napkinXC's own.
+"""Speed of learning: one pass of OPLT as published, beside napkinXC's own, and of the default.
 
 Runs take turns, each in a new process, so that whatever else the machine does falls on all of
 them alike; medians are reported. See ``docs/benchmarks.md`` for what the figures mean.
@@ -8,26 +8,29 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 from benchmarks import _napkinxc
 from benchmarks._data import is_there, load, precisions
 from benchmarks._measure import copy_bandwidth, fresh, peak_mb, reset_peak, resident_mb
-from benchmarks._models import PAPER, learn
+from benchmarks._models import DEFAULT, PAPER, learn
 from benchmarks._results import command_line, write
 from benchmarks._traffic import weights_touched
 
-DATASETS = ("synth4k", "eurlex57k-tfidf")
+DATASETS = ("synth4k", "eurlex57k-tfidf", "gutenberg-tfidf")
+SETTINGS = {"published": PAPER, "default": DEFAULT}
 _LINE = "{dataset}: {name} {wall:.2f} s, {cpu:.2f} s of processor"
 
 
-def learn_once(dataset: str, threads: int) -> dict[str, Any]:
+def learn_once(dataset: str, setting: str, threads: int) -> dict[str, Any]:
     """One pass in this process: seconds, memory, and P@1/3/5 on the test set."""
+    options = {**SETTINGS[setting], "n_jobs": threads}
     chunks, test = load(dataset, "train").chunks, load(dataset, "test")
-    learn(chunks[:1], {**PAPER, "n_jobs": threads})  # what is loaded at first use is loaded now
+    learn(chunks[:1], options)  # what is loaded at first use is loaded now
     before = resident_mb()
     reset_peak()
-    model, clock = learn(chunks, {**PAPER, "n_jobs": threads})
+    model, clock = learn(chunks, options)
     peak = peak_mb()
     precision = precisions(model.predict_topk(test.X, 5)[0], test.labels)
     return {**clock.to_dict(), "peak_growth_mb": peak - before, "precision": precision}
@@ -46,7 +49,7 @@ def bandwidth_once() -> dict[str, Any]:
 
 
 def count_weights(dataset: str) -> int:
-    """Weights that one pass must touch."""
+    """Weights that one pass of the published algorithm must touch."""
     return weights_touched(load(dataset, "train"), PAPER)
 
 
@@ -58,13 +61,13 @@ def measure(dataset: str, repetitions: int, peer_repetitions: int) -> dict[str, 
     dict
         ``weights_touched``; and of every run, by program, what it found.
     """
-    here = "benchmarks.learning:"
     turns: dict[str, tuple[int, Callable[[], dict[str, Any]]]] = {
-        "1 thread": (repetitions, lambda: fresh(here + "learn_once", dataset=dataset, threads=1)),
-        "2 threads": (repetitions, lambda: fresh(here + "learn_once", dataset=dataset, threads=2)),
-        "copy": (repetitions, lambda: fresh(here + "bandwidth_once")),
-        "napkinxc": (peer_repetitions, lambda: peer_once(dataset)),
+        f"{setting}, {threads}": (repetitions, partial(_learn, dataset, setting, threads))
+        for setting in SETTINGS
+        for threads in (1, 2)
     }
+    turns["copy"] = (repetitions, lambda: fresh("benchmarks.learning:bandwidth_once"))
+    turns["napkinxc"] = (peer_repetitions, lambda: peer_once(dataset))
     runs: dict[str, list[dict[str, Any]]] = {name: [] for name, (n, _) in turns.items() if n > 0}
     for turn in range(max(repetitions, peer_repetitions)):
         for name, (times, run) in turns.items():
@@ -74,7 +77,14 @@ def measure(dataset: str, repetitions: int, peer_repetitions: int) -> dict[str, 
             runs[name].append(run())
             if "wall" in runs[name][-1]:
                 print(_LINE.format(dataset=dataset, name=name, **runs[name][-1]), flush=True)
-    return {"weights_touched": fresh(here + "count_weights", dataset=dataset), "runs": runs}
+    touched = fresh("benchmarks.learning:count_weights", dataset=dataset)
+    return {"weights_touched": touched, "runs": runs}
+
+
+def _learn(dataset: str, setting: str, threads: int) -> dict[str, Any]:
+    told: dict[str, Any] = {"dataset": dataset, "setting": setting, "threads": threads}
+    found: dict[str, Any] = fresh("benchmarks.learning:learn_once", **told)
+    return found
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

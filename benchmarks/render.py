@@ -60,6 +60,7 @@ TABLES: dict[str, Callable[[Results], str]] = {
     "text": _text_table.text,
     "service": _service_table.service,
     "text_speed": _text_table.text_speed,
+    "training": _text_table.training,
     "embedding": _embedding_table.embedding,
 }
 ELSEWHERE = {"models": "which-model.md"}
