@@ -154,10 +154,11 @@ def load(name: str, part: str, shuffle: int | None = None) -> Stream:
     Stream
     """
     with np.load(arrays_of(name, part)) as stored:
-        triple = (stored["values"], stored["indices"], stored["indptr"])
+        ends = stored["indptr"].astype(np.int32)  # as `read_examples`: with others, indices widen
+        triple = (stored["values"], stored["indices"], ends)
         X = sp.csr_array(triple, shape=tuple(stored["shape"].tolist()))
-        flat, ends = stored["labels"].tolist(), stored["label_indptr"].tolist()
-    labels = [tuple(flat[begin:end]) for begin, end in pairwise(ends)]
+        flat, parts = stored["labels"].tolist(), stored["label_indptr"].tolist()
+    labels = [tuple(flat[begin:end]) for begin, end in pairwise(parts)]
     if shuffle is None:
         return Stream(X, labels)
     order = np.random.default_rng(shuffle).permutation(len(labels))

@@ -233,8 +233,9 @@ def _as_ids(indices: Any) -> npt.NDArray[np.uint32]:
         ids: npt.NDArray[np.uint32] = indices.view(np.uint32)  # negative ones become huge: found
         return ids
     ids = indices.astype(np.uint32)
-    same = ids == indices
-    return ids if same.all() else np.where(same, ids, np.uint32(MAX_FEATURE + 1))
+    if not ids.size or (indices.min() >= 0 and indices.max() <= MAX_FEATURE):
+        return ids
+    return np.where(ids == indices, ids, np.uint32(MAX_FEATURE + 1))
 
 
 def _check_arrays(indptr: Any, indices: Any, data: Any, n_features: int) -> Rows:
