@@ -111,16 +111,16 @@ namespace {
 void check_bitmap(const CompactRows& block, std::uint32_t features, const std::string& where) {
   std::uint64_t rank = 0;
   for (std::uint32_t i = 0; i < block.pairs; ++i) {
-    require(block.index[i].second == rank, where + ": the index counts its rows wrongly");
+    require(block.index[i].second == rank, where, ": the index counts its rows wrongly");
     rank += static_cast<std::uint64_t>(std::popcount(block.index[i].first));
   }
-  require(rank == features && block.pairs <= kNone / 64, where + ": the index counts its rows wrongly");
+  require(rank == features && block.pairs <= kNone / 64, where, ": the index counts its rows wrongly");
 }
 
 // Every feature must be found from its home on: no place between is empty, and hashes rise.
 void check_table(const CompactRows& block, std::uint32_t features, const std::string& where) {
   require(block.multiplier % 2 == 1 && block.pairs > kPlacesBehind && block.index[block.pairs - 1].first == kNone,
-          where + ": the index has no end");
+          where, ": the index has no end");
   std::uint64_t rows = 0;
   std::uint64_t least = 0;  // hash that may come next
   std::uint32_t run = 0;    // where the places without a gap begin
@@ -132,20 +132,20 @@ void check_table(const CompactRows& block, std::uint32_t features, const std::st
     }
     const std::uint32_t hash = hash_of(feature, block.multiplier);
     const std::uint32_t home = home_of(hash, block.pairs - kPlacesBehind);
-    require(feature < kNone / 2 && hash >= least && run <= home && home <= i && i - home <= kFarthestProbe,
-            where + ": a feature stands in the wrong place of the index");
+    require(feature < kNone / 2 && hash >= least && run <= home && home <= i && i - home <= kFarthestProbe, where,
+            ": a feature stands in the wrong place of the index");
     least = std::uint64_t{hash} + 1;
     ++rows;
   }
-  require(rows == features, where + ": the index counts its rows wrongly");
+  require(rows == features, where, ": the index counts its rows wrongly");
 }
 
 void check_list(const CompactRows& block, std::uint32_t features, const std::string& where) {
   const std::span<const CompactRows::Pair> index(block.index, block.pairs);
-  require(index.size() == features, where + ": the index counts its rows wrongly");
+  require(index.size() == features, where, ": the index counts its rows wrongly");
   require(std::ranges::adjacent_find(index, std::ranges::greater_equal(), &CompactRows::Pair::first) == index.end() &&
               (index.empty() || index.back().first < kNone / 2),
-          where + ": a feature stands in the wrong place of the index");
+          where, ": a feature stands in the wrong place of the index");
 }
 
 std::uint32_t read_column(const std::uint8_t* from, std::size_t size) {
@@ -162,7 +162,7 @@ struct RowLength {
 std::uint32_t count_bits(const std::uint8_t* mask, std::uint32_t columns, const std::string& where) {
   std::uint32_t count = 0;
   for (std::size_t i = 0; i < mask_bytes(columns); ++i) count += static_cast<std::uint32_t>(std::popcount(mask[i]));
-  require(columns % 8 == 0 || mask[columns / 8] >> columns % 8 == 0, where + ": a mask is wider than the block");
+  require(columns % 8 == 0 || mask[columns / 8] >> columns % 8 == 0, where, ": a mask is wider than the block");
   return count;
 }
 
@@ -171,7 +171,7 @@ void check_columns(const std::uint8_t* at, std::uint32_t count, std::uint32_t co
   std::uint32_t least = 0;
   for (std::uint32_t i = 0; i < count; ++i) {
     const std::uint32_t column = read_column(at + wide * i, wide);
-    require(column >= least && column < columns, where + ": a column occurs twice or does not exist");
+    require(column >= least && column < columns, where, ": a column occurs twice or does not exist");
     least = column + 1;
   }
 }
@@ -199,27 +199,27 @@ bool are_learnable(const std::uint8_t* values, std::uint64_t n, WeightType type)
 
 RowLength checked_row(const CompactRows& block, const std::uint8_t* at, std::uint64_t left, const std::string& where) {
   const std::size_t wide = column_bytes(block.columns);
-  const std::string cut = where + ": a row is cut short";
-  require(left >= wide, cut);
+  RowLength row{wide, block.columns};
+  const auto require_bytes = [&] { require(left >= row.bytes, where, ": a row is cut short"); };
+  require_bytes();
   const std::uint32_t count = read_column(at, wide);
   const auto most = static_cast<std::uint32_t>((std::uint64_t{1} << (8 * wide)) - 1);
-  RowLength row{wide, block.columns};
   if (count == most - 1) {
     row.bytes += mask_bytes(block.columns);
-    require(left >= row.bytes, cut);
+    require_bytes();
     row.weights = count_bits(at + wide, block.columns, where);
   } else if (count != most) {
-    require(count <= block.columns, where + ": a row has more weights than columns");
+    require(count <= block.columns, where, ": a row has more weights than columns");
     row.bytes += count * std::uint64_t{wide};
-    require(left >= row.bytes, cut);
+    require_bytes();
     check_columns(at + wide, count, block.columns, where);
     row.weights = count;
   }
   const std::uint8_t* values = at + row.bytes;
   row.bytes += row.weights * value_bytes(block.type);
-  require(left >= row.bytes, cut);
-  require(are_learnable(values, row.weights, block.type),
-          where + ": a weight is not a finite number, or larger than any that can be learnt");
+  require_bytes();
+  require(are_learnable(values, row.weights, block.type), where,
+          ": a weight is not a finite number, or larger than any that can be learnt");
   return row;
 }
 
@@ -233,12 +233,12 @@ std::uint64_t check_compact_rows(const CompactRows& block, std::uint32_t feature
   std::uint64_t at = 0;
   std::uint64_t weights = 0;
   for_each_row(block, [&](FeatureId, std::uint32_t offset) {
-    require(offset == at, where + ": the index does not lead to a row");
+    require(offset == at, where, ": the index does not lead to a row");
     const RowLength row = checked_row(block, block.rows + at, bytes - at, where);
     at += row.bytes;
     weights += row.weights;
   });
-  require(at == bytes, where + ": the rows do not fill their place");
+  require(at == bytes, where, ": the rows do not fill their place");
   return weights;
 }
 

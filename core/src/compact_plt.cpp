@@ -167,7 +167,7 @@ CompactPlt::CompactPlt(bool normalize, const ArrayReader& saved) : normalize_(no
   Reading reading(saved);
   const auto block = [&](std::uint32_t columns, const std::string& where) {
     const std::uint8_t link = links.one();
-    require(link <= static_cast<std::uint8_t>(Link::cubic_hinge), where + ": unknown link");
+    require(link <= static_cast<std::uint8_t>(Link::cubic_hinge), where, ": unknown link");
     CompactRows view;
     view.columns = columns;
     view.type = type_;

@@ -14,18 +14,18 @@ bool in_unit_range(float value) { return value >= 0.0F && value <= 1.0F; }
 // Every node but the root is the child of exactly one node, which comes before it.
 void check_children(const ForestTree& tree, std::uint32_t children, const std::string& where) {
   const auto n = static_cast<NodeId>(tree.nodes.size());
-  require(n % children == 1 % children, where + "the number of nodes does not fit that of children");
+  require(n % children == 1 % children, where, "the number of nodes does not fit that of children");
   std::vector<std::uint8_t> has_parent(n);
   NodeId inner = 0;
   for (NodeId v = 0; v < n; ++v) {
     const NodeId first = tree.nodes[v].first_child;
     if (first == kNone) continue;
     ++inner;
-    require(first > v && first < n && (first - 1) % children == 0 && has_parent[first] == 0,
-            where + "node " + std::to_string(v) + " has children that cannot be its own");
+    require(first > v && first < n && (first - 1) % children == 0 && has_parent[first] == 0, where, "node ", v,
+            " has children that cannot be its own");
     has_parent[first] = 1;
   }
-  require(std::uint64_t{inner} * children + 1 == n, where + "a node has no parent");
+  require(std::uint64_t{inner} * children + 1 == n, where, "a node has no parent");
 }
 
 }  // namespace
@@ -150,7 +150,7 @@ Forest::Forest(const ForestOptions& options, const ArrayReader& saved, bool borr
   Reading reading(saved);
   for (std::size_t t = 0; t < sizes.size(); ++t) {
     const std::string where = "tree " + std::to_string(t) + ": ";
-    require(sizes[t] > 0, where + "it has no root");
+    require(sizes[t] > 0, where, "it has no root");
     ForestTree& tree = trees_.emplace_back();
     const auto first_children = children.take(sizes[t]);
     const auto histogram_sizes = leaf_sizes.take(sizes[t]);
@@ -162,11 +162,11 @@ Forest::Forest(const ForestOptions& options, const ArrayReader& saved, bool borr
       node.begin = tree.labels.size();
       const auto leaf_labels = labels.take(histogram_sizes[v]);
       const auto leaf_shares = shares.take(histogram_sizes[v]);
-      require(node.is_leaf() || leaf_labels.empty(), where + "an inner node has a histogram");
+      require(node.is_leaf() || leaf_labels.empty(), where, "an inner node has a histogram");
       require(std::ranges::adjacent_find(leaf_labels, std::greater_equal<>()) == leaf_labels.end() &&
                   (leaf_labels.empty() || leaf_labels.back() < label_count()),
-              where + "a leaf's labels do not increase, or do not exist");
-      require(std::ranges::all_of(leaf_shares, in_unit_range), where + "a label's share is not between 0 and 1");
+              where, "a leaf's labels do not increase, or do not exist");
+      require(std::ranges::all_of(leaf_shares, in_unit_range), where, "a label's share is not between 0 and 1");
       if (!check_only) {
         tree.labels.insert(tree.labels.end(), leaf_labels.begin(), leaf_labels.end());
         tree.shares.insert(tree.shares.end(), leaf_shares.begin(), leaf_shares.end());
@@ -174,13 +174,13 @@ Forest::Forest(const ForestOptions& options, const ArrayReader& saved, bool borr
       node.end = tree.labels.size();
       if (node.is_leaf()) continue;
       for (std::uint32_t m = 0; m < options_.children; ++m) tree.nodes[node.first_child + m].depth = node.depth + 1;
-      require(node.depth < kMostDepth, where + "it is deeper than " + std::to_string(kMostDepth) + " levels");
+      require(node.depth < kMostDepth, where, "it is deeper than ", kMostDepth, " levels");
       const auto block_features = features.take(block_sizes.one());
       const auto block_weights = weights.take((block_features.size() + std::uint64_t{1}) * options_.hyperplanes());
-      require(all_finite(block_weights), where + "a weight is not a finite number");
-      require(std::ranges::adjacent_find(block_features, std::greater_equal<>()) == block_features.end(),
-              where + "the features of a node do not increase");
-      require(block_features.empty() || block_features.back() < kNone / 2, where + "a feature id is out of range");
+      require(all_finite(block_weights), where, "a weight is not a finite number");
+      require(std::ranges::adjacent_find(block_features, std::greater_equal<>()) == block_features.end(), where,
+              "the features of a node do not increase");
+      require(block_features.empty() || block_features.back() < kNone / 2, where, "a feature id is out of range");
       node.planes.emplace(options_.hyperplanes(), block_features, block_weights, borrow || check_only);
       reading.went_over(block_features.size_bytes() + block_weights.size_bytes());
     }

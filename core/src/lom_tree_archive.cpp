@@ -112,10 +112,10 @@ void LomTree::load_classes(const ArrayReader& saved) {
     for (std::uint32_t left = sizes.one(); left > 0; --left) {
       ClassCount count{.label = labels.one()};
       const std::uint64_t came = reached.one();
-      require(known_.knows(count.label) && node.classes.find(count.label) == nullptr,
-              node_name(v) + ": a class is not known, or occurs twice");
-      require(came > 0 && came <= ClassCount::kMostOfAClass && came <= kMostExamples - node.reached,
-              node_name(v) + ": the number of examples of a class is out of range");
+      require(known_.knows(count.label) && node.classes.find(count.label) == nullptr, "node ", v,
+              ": a class is not known, or occurs twice");
+      require(came > 0 && came <= ClassCount::kMostOfAClass && came <= kMostExamples - node.reached, "node ", v,
+              ": the number of examples of a class is out of range");
       count.reached = static_cast<std::uint32_t>(came);
       node.classes.append(count);
       node.reached += came;
@@ -129,8 +129,8 @@ void LomTree::load_classes(const ArrayReader& saved) {
     const ClassHistogram& above = nodes_[nodes_[v].parent].classes;
     for (const ClassCount& count : nodes_[v].classes.all()) {
       const ClassCount* there = above.find(count.label);
-      require(there != nullptr && there->reached >= count.reached,
-              node_name(v) + ": more examples of a class have come here than to the parent");
+      require(there != nullptr && there->reached >= count.reached, "node ", v,
+              ": more examples of a class have come here than to the parent");
     }
   }
 }
@@ -147,12 +147,12 @@ void LomTree::load_weights(const ArrayReader& saved) {
     const auto of_classes = weights.take(node.classes.size());
     double sum = 0.0;
     for (std::size_t i = 0; i < of_classes.size(); ++i) {
-      require(of_classes[i] > 0.0 && of_classes[i] <= most(node.classes.all()[i].reached),
-              node_name(v) + ": the weight of a class is out of range");
+      require(of_classes[i] > 0.0 && of_classes[i] <= most(node.classes.all()[i].reached), "node ", v,
+              ": the weight of a class is out of range");
       sum += of_classes[i];
     }
     // Summed in stream order, it was rounded differently.
-    require(std::abs(total - sum) <= 1e-6 * sum, node_name(v) + ": the weight is not the sum of those of its classes");
+    require(std::abs(total - sum) <= 1e-6 * sum, "node ", v, ": the weight is not the sum of those of its classes");
     node.classes.restore_weights(of_classes, total);
   }
   totals.finish();
@@ -174,21 +174,21 @@ void LomTree::load_statistics(const ArrayReader& saved) {
     node.smallest = smallest.one();
     node.score = scores.one();
     node.side.restore(node.side.slope(), curvatures.one());
-    require(Side::can_be(node.side.slope(), node.side.curvature()), node_name(v) + ": the curvature is out of range");
+    require(Side::can_be(node.side.slope(), node.side.curvature()), "node ", v, ": the curvature is out of range");
     for (const ClassCount& known : node.classes.all()) {
       ClassCount& count = node.classes.at(known.label);
       const std::uint64_t learnt = trained.one();
       const std::uint64_t went_right = right.one();
       count.score = class_scores.one();
       require(went_right <= learnt && learnt <= (node.is_leaf() ? 0 : count.reached) && fits(count.score, learnt),
-              node_name(v) + ": the statistics of a class are out of range");
+              "node ", v, ": the statistics of a class are out of range");
       count.trained = static_cast<std::uint32_t>(learnt);
       count.right = static_cast<std::uint32_t>(went_right);
       node.trained += learnt;
     }
-    require(fits(node.score, node.trained), node_name(v) + ": the sum of the scores is out of range");
-    require(!node.is_leaf() || (node.smallest >= node.reached && node.smallest <= kMostExamples),
-            node_name(v) + ": the size of the leaf is out of range");
+    require(fits(node.score, node.trained), "node ", v, ": the sum of the scores is out of range");
+    require(!node.is_leaf() || (node.smallest >= node.reached && node.smallest <= kMostExamples), "node ", v,
+            ": the size of the leaf is out of range");
   }
   swaps.finish();
   smallest.finish();

@@ -66,7 +66,7 @@ MemoryTree::MemoryTree(const MemoryTreeOptions& options, const ArrayReader& save
     for (NodeId v = 0; v < nodes_.size(); ++v) {
       Side& side = nodes_[v].side;
       side.restore(side.slope(), curvatures.one());
-      require(Side::can_be(side.slope(), side.curvature()), node_name(v) + ": the curvature is out of range");
+      require(Side::can_be(side.slope(), side.curvature()), "node ", v, ": the curvature is out of range");
     }
     curvatures.finish();
   }
@@ -129,13 +129,13 @@ void MemoryTree::load_leaves(const ArrayReader& saved, std::uint64_t reached, bo
   Pieces entries("leaf.entry", saved.u32("leaf.entry"));
   for (NodeId v = 0; v < nodes_.size(); ++v) {
     Node& node = nodes_[v];
-    require(v == kRoot || node.parent < v, node_name(v) + ": a child is older than its parent");
+    require(v == kRoot || node.parent < v, "node ", v, ": a child is older than its parent");
     const auto its = entries.take(sizes.one());
-    require(its.empty() || node.is_leaf(), node_name(v) + ": an inner node remembers examples");
+    require(its.empty() || node.is_leaf(), "node ", v, ": an inner node remembers examples");
     node.entries.assign(its.begin(), its.end());
     for (std::uint32_t at = 0; at < its.size(); ++at) {
-      require(its[at] < places_.size() && places_[its[at]].leaf == kNone,
-              node_name(v) + ": a remembered example does not exist, or stands at two places");
+      require(its[at] < places_.size() && places_[its[at]].leaf == kNone, "node ", v,
+              ": a remembered example does not exist, or stands at two places");
       places_[its[at]] = {v, at};
     }
     node.remembered = static_cast<std::uint32_t>(its.size());

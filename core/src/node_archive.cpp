@@ -20,12 +20,12 @@ constexpr float kMostValue = 1e9F;
 
 void require_places(const BlockView& block, const std::string& where) {
   const std::uint32_t rows = block.rows();
-  require(rows >= 1 && rows < kSharedRow && (!block.places.empty() || block.shared_rows <= 1),
-          where + ": the number of rows is out of range");
+  require(rows >= 1 && rows < kSharedRow && (!block.places.empty() || block.shared_rows <= 1), where,
+          ": the number of rows is out of range");
   require(
       std::ranges::all_of(block.places, [rows](std::uint32_t place) { return (place & ~kSharedRow) - 1 < rows - 1; }),
-      where + ": a feature's row does not exist");
-  require(all_within(block.shares, 1.0F), where + ": a feature's share of a row is out of range");
+      where, ": a feature's row does not exist");
+  require(all_within(block.shares, 1.0F), where, ": a feature's share of a row is out of range");
 }
 
 // What blocks have from a batch model, read one block after the other.
@@ -49,8 +49,8 @@ class Inheritances {
     if (with_state_) from.state = states_.one();
     const auto replaced = children_.take(counts_.one());
     if (node == kNone) return from;
-    require(node < batch_->tree().size() && batch_->block(node) != nullptr,
-            where + ": the batch model has no such node to inherit from");
+    require(node < batch_->tree().size() && batch_->block(node) != nullptr, where,
+            ": the batch model has no such node to inherit from");
     from.node = node;
     from.block = batch_->block(node);
     from.replaced.assign(replaced.begin(), replaced.end());
@@ -60,7 +60,7 @@ class Inheritances {
                 (replaced.empty() || replaced.back() < columns) &&
                 static_cast<std::size_t>(replaced.end() - std::ranges::lower_bound(replaced, children)) ==
                     columns - std::min(columns, children),
-            where + ": a child that inherits does not exist");
+            where, ": a child that inherits does not exist");
     return from;
   }
 
@@ -234,7 +234,7 @@ void load_blocks_of(std::span<const Number> all_weights, std::span<const State> 
     view.children = tree.shape(v).children;
     view.theta = thetas.one() != 0;
     view.updates = updates.one();
-    require(view.updates <= kMostExamples * 1001, node_name(v) + ": the number of updates is out of range");
+    require(view.updates <= kMostExamples * 1001, "node ", v, ": the number of updates is out of range");
     view.inherited = inheritances.next(view.children, learner, node_name(v));
     view.features = features.take(sizes.one());
     const std::uint64_t columns = view.children + (view.theta ? 1U : 0U);
@@ -244,9 +244,9 @@ void load_blocks_of(std::span<const Number> all_weights, std::span<const State> 
     view.shares = shares.take(shared ? size : 0);
     require_places(view, node_name(v));
     const std::uint64_t cells = std::uint64_t{view.rows()} * columns;
-    require(view.theta == (!for_prediction && has_theta(v)),
-            node_name(v) + ": the auxiliary classifier does not fit the policy");
-    require(columns > 0, node_name(v) + ": a block without classifiers");
+    require(view.theta == (!for_prediction && has_theta(v)), "node ", v,
+            ": the auxiliary classifier does not fit the policy");
+    require(columns > 0, "node ", v, ": a block without classifiers");
     const auto block_weights = weights.take(cells);
     view.weights = block_weights.data();
     const auto block_state = states.take(with_state ? cells : 0);
@@ -257,9 +257,9 @@ void load_blocks_of(std::span<const Number> all_weights, std::span<const State> 
                         block_state.subspan(with_state ? at : 0, with_state ? n : 0), node_name(v));
       reading.went_over(n * (sizeof(Number) + (with_state ? sizeof(State) : 0)));
     }
-    require(std::ranges::all_of(view.features, [](FeatureId id) { return id < kNone / 2; }),
-            node_name(v) + ": a feature id is out of range");
-    require(take(v, view) == view.features.size(), node_name(v) + ": a feature occurs twice");
+    require(std::ranges::all_of(view.features, [](FeatureId id) { return id < kNone / 2; }), "node ", v,
+            ": a feature id is out of range");
+    require(take(v, view) == view.features.size(), "node ", v, ": a feature occurs twice");
     reading.went_over(view.features.size_bytes());
   }
   sizes.finish();
@@ -412,14 +412,14 @@ void load_memories(const ArrayReader& saved, std::span<const NodeId> nodes, cons
     const std::uint64_t total = reached.one();
     const std::uint32_t size = sizes.one();
     const std::uint64_t bound = options.replay_memory == 0 ? total : std::min(total, options.replay_memory);
-    require(total <= kMostExamples && size == bound, node_name(v) + ": the number of remembered examples is wrong");
+    require(total <= kMostExamples && size == bound, "node ", v, ": the number of remembered examples is wrong");
     if (learners != nullptr) learners->memory(v).restore(total);
     for (std::uint32_t e = 0; e < size; ++e) {
       const std::uint32_t example = entries.one();
       const auto positives = children.take(counts.one());
       require(example < known && std::ranges::adjacent_find(positives, std::greater_equal<>()) == positives.end() &&
                   (positives.empty() || positives.back() < tree.shape(v).children),
-              node_name(v) + ": a remembered example or child does not exist");
+              "node ", v, ": a remembered example or child does not exist");
       reading.went_over(positives.size_bytes() + 2 * sizeof(example));
       if (learners == nullptr) continue;
       learners->examples().retain(examples[example]);

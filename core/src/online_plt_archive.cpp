@@ -75,7 +75,7 @@ OnlinePlt::OnlinePlt(const OnlinePltOptions& options, const ArrayReader& saved, 
     const bool there = next < nodes.size() && nodes[next] == v;
     if (there) ++next;
     const bool needed = !outline.shape(v).is_leaf() || (!borrow && needs_theta(v));
-    require(needed == there, node_name(v) + ": its classifiers are missing or not needed");
+    require(needed == there, "node ", v, ": its classifiers are missing or not needed");
   }
   if (!borrow && options_.max_bytes > 0) {
     const auto budget = saved.u64("budget");

@@ -43,14 +43,15 @@ void load_regressors(const ArrayReader& saved, std::span<Regressor* const> regre
   Pieces states("weights.state", with_state ? saved.f32("weights.state") : std::span<const float>());
   Reading reading(saved);
   for (std::size_t i = 0; i < regressors.size(); ++i) {
+    const std::string where = name(i);
     const auto known = features.take(sizes.one());
     std::vector<FeatureId> sorted(known.begin(), known.end());
     std::ranges::sort(sorted);
-    require(sorted.empty() || sorted.back() < kNone / 2, name(i) + ": a feature id is out of range");
-    require(std::ranges::adjacent_find(sorted) == sorted.end(), name(i) + ": a feature occurs twice");
+    require(sorted.empty() || sorted.back() < kNone / 2, where, ": a feature id is out of range");
+    require(std::ranges::adjacent_find(sorted) == sorted.end(), where, ": a feature occurs twice");
     const auto its_weights = weights.take(known.size() + 1);
     const auto its_states = states.take(with_state ? known.size() + 1 : 0);
-    require_learnable(learner, its_weights, its_states, name(i));
+    require_learnable(learner, its_weights, its_states, where);
     reading.went_over(known.size() * sizeof(Regressor::Term));
     if (regressors[i] == nullptr) continue;
     *regressors[i] = Regressor(learner, known, its_weights, its_states, !for_prediction);

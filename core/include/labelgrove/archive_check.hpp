@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <limits>
 #include <span>
+#include <sstream>
 #include <stdexcept>
 #include <string>
 #include <utility>
@@ -20,8 +21,13 @@ namespace labelgrove {
 // More than anybody will ever learn from, and too few for counters to overflow.
 inline constexpr std::uint64_t kMostExamples = std::uint64_t{1} << 40;
 
-inline void require(bool holds, const std::string& otherwise) {
-  if (!holds) throw std::invalid_argument(otherwise);
+// Throws unless it holds; what it says otherwise, texts and numbers in a row, is put together only then.
+template <typename... Parts>
+void require(bool holds, const Parts&... otherwise) {
+  if (holds) return;
+  std::ostringstream message;
+  (message << ... << otherwise);
+  throw std::invalid_argument(message.str());
 }
 
 // As errors name it.
@@ -44,11 +50,11 @@ inline bool all_finite(std::span<const float> values) { return all_within(values
 template <typename Number, typename State>
 void require_learnable(const LearnerOptions& learner, std::span<const Number> weights, std::span<const State> state,
                        const std::string& where) {
-  require(all_within(weights, kLargestWeight),
-          where + ": a weight is not a finite number, or larger than any that can be learnt");
+  require(all_within(weights, kLargestWeight), where,
+          ": a weight is not a finite number, or larger than any that can be learnt");
   const float most = learner.kind == LearnerKind::arow ? 1.0F : kLargestSquareSum;
   require(std::ranges::all_of(state, [most](State value) { return widened(value) >= 0.0F && widened(value) <= most; }),
-          where + ": the state of a weight is not a finite number in its range");
+          where, ": the state of a weight is not a finite number in its range");
 }
 
 // Hands out one array piece by piece, and checks that it is used up in the end.
@@ -57,13 +63,13 @@ class Pieces {
  public:
   Pieces(std::string name, std::span<const T> all) : name_(std::move(name)), all_(all) {}
   std::span<const T> take(std::uint64_t n) {
-    require(n <= all_.size() - at_, "array '" + name_ + "' is too short");
+    require(n <= all_.size() - at_, "array '", name_, "' is too short");
     const auto piece = all_.subspan(at_, static_cast<std::size_t>(n));
     at_ += static_cast<std::size_t>(n);
     return piece;
   }
   T one() { return take(1)[0]; }
-  void finish() const { require(at_ == all_.size(), "array '" + name_ + "' is too long"); }
+  void finish() const { require(at_ == all_.size(), "array '", name_, "' is too long"); }
 
  private:
   std::string name_;

@@ -234,14 +234,14 @@ std::vector<Node> saved_routes(const ArrayReader& saved) {
   Pieces slopes("node.slope", saved.f64("node.slope"));
   for (NodeId v = 0; v < n; ++v) {
     const double slope = slopes.one();
-    require(Side::can_be(slope, Side().curvature()), node_name(v) + ": the slope is out of range");
+    require(Side::can_be(slope, Side().curvature()), "node ", v, ": the slope is out of range");
     nodes[v].side.restore(slope, Side().curvature());
     nodes[v].left = left[v];
     nodes[v].right = right[v];
     if (left[v] == kNone && right[v] == kNone) continue;
     for (const NodeId child : {left[v], right[v]}) {
-      require(child < n && child != 0 && nodes[child].parent == kNone,
-              node_name(v) + ": a child does not exist, or has another parent");
+      require(child < n && child != 0 && nodes[child].parent == kNone, "node ", v,
+              ": a child does not exist, or has another parent");
       nodes[child].parent = v;
     }
   }
