@@ -66,7 +66,7 @@ BENCHMARKS = {
     "progress": Benchmark(3),
     "learning": Benchmark(
         5,
-        (("synth4k", PEER_ROWS), ("eurlex57k-tfidf", "gutenberg-tfidf")),
+        (("synth4k", PEER_ROWS), ("eurlex57k-tfidf",)),
         (QUICK_DATA, "--repetitions=2"),
         peer_minutes=4,
         peer="--peer",

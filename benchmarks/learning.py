@@ -18,7 +18,7 @@ from benchmarks._models import DEFAULT, PAPER, learn
 from benchmarks._results import command_line, write
 from benchmarks._traffic import weights_touched
 
-DATASETS = ("synth4k", "eurlex57k-tfidf", "gutenberg-tfidf")
+DATASETS = ("synth4k", "eurlex57k-tfidf")
 SETTINGS = {"published": PAPER, "default": DEFAULT}
 _LINE = "{dataset}: {name} {wall:.2f} s, {cpu:.2f} s of processor"
 
