@@ -1,7 +1,7 @@
 """The whole command ``labelgrove train``: from JSON lines on the disk to a model on the disk.
 
-Settings take turns, each run in a new process; medians are reported. ``--before`` names the
-Python of an environment that has an earlier version, whose ``train`` takes its turns, too.
+Settings take turns, each run in a new process; the fastest of each is reported. ``--before`` names
+the Python of an environment that has an earlier version, whose ``train`` takes its turns, too.
 """
 
 from __future__ import annotations
