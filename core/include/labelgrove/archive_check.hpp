@@ -6,9 +6,9 @@
 #include <cstdint>
 #include <limits>
 #include <span>
-#include <sstream>
 #include <stdexcept>
 #include <string>
+#include <type_traits>
 #include <utility>
 
 #include "labelgrove/archive.hpp"
@@ -25,9 +25,11 @@ inline constexpr std::uint64_t kMostExamples = std::uint64_t{1} << 40;
 template <typename... Parts>
 void require(bool holds, const Parts&... otherwise) {
   if (holds) return;
-  std::ostringstream message;
-  (message << ... << otherwise);
-  throw std::invalid_argument(message.str());
+  const auto text = []<typename Part>(const Part& part) {
+    if constexpr (std::is_integral_v<Part>) return std::to_string(part);
+    else return std::string(part);
+  };
+  throw std::invalid_argument((text(otherwise) + ...));
 }
 
 // As errors name it.
