@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import warnings
 from collections import Counter
 from collections.abc import Iterator
 from types import SimpleNamespace
@@ -426,3 +427,13 @@ def test_any_sparse_matrix_may_race() -> None:
     X, y = coo_matrix(np.eye(6)), list("ababab")
     models = {"plt": PLTClassifier()}
     assert race(models, X, y)[-1].examples == 6
+
+
+def test_strings_are_no_numbers() -> None:
+    clf = PLTClassifier().fit([[1.0, 0.0], [0.0, 1.0]], [["1"], ["2"]])
+    with pytest.raises(DataError, match="found labels such as 1; the model's are such as '1'"):
+        evaluate(clf, [[1.0, 0.0]], [[1]], ks=[1])
+    assert evaluate(clf, [[1.0, 0.0]], [["3"]], ks=[1])["p@1"] == 0.0
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert evaluate(clf, [[1.0, 0.0]], [[]], ks=[1])["p@1"] == 0.0

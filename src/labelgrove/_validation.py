@@ -327,6 +327,8 @@ def _require_table(X: Any) -> None:
 def _as_float32(data: Any) -> npt.NDArray[np.float32]:
     if data.dtype == np.float32:
         return np.ascontiguousarray(data)
+    if data.dtype.kind in "mM":  # what is missing there would be a number like others
+        raise DataError("X holds dates or times: expected numbers, such as days since a first one")
     try:
         with np.errstate(over="ignore"):  # what overflows is found, and named, as an infinity
             return np.ascontiguousarray(data, dtype=np.float32)

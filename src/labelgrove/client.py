@@ -118,8 +118,9 @@ class Client:
             raise DataError(f"{url}: expected the project's name as well, as in {base}#name")
         token = token or os.environ.get("LABELGROVE_TOKEN")
         self.url = base.rstrip("/")
+        self._home = f"{self.url}/v1/projects/{quote(self.project, safe='')}"
         self._http = httpx.Client(
-            base_url=f"{self.url}/v1/projects/{quote(self.project, safe='')}",
+            base_url=self._home,
             headers={"Authorization": f"Bearer {token}"} if token else None,
             timeout=timeout,
             transport=transport,
@@ -203,6 +204,12 @@ class Client:
         ServiceError
             If the service refuses them, or cannot be reached.
         """
+        for name, given in (("texts", texts), ("labels", labels)):
+            if isinstance(given, str):
+                raise DataError(
+                    f"{name}: found one string; expected a sequence, of one for each example"
+                )
+        own = [_labels_of(row, labels[row]) for row in range(len(labels))]
         names: Sequence[str | None] = [None] * len(texts) if ids is None else ids
         if not len(texts) == len(labels) == len(names):
             raise DataError(
@@ -213,8 +220,8 @@ class Client:
         for begin in range(0, len(texts), _AT_ONCE):
             some = slice(begin, begin + _AT_ONCE)
             examples = [
-                {"text": text, "labels": list(own)} | ({} if name is None else {"id": name})
-                for text, own, name in zip(texts[some], labels[some], names[some], strict=True)
+                {"text": text, "labels": of_it} | ({} if name is None else {"id": name})
+                for text, of_it, name in zip(texts[some], own[some], names[some], strict=True)
             ]
             sequence = self._teach("POST", "/examples", {"examples": examples}, applied=applied)
         return sequence
@@ -256,7 +263,7 @@ class Client:
             If the project is there with other settings, or they cannot be used.
         """
         words = {} if vocabulary is None else {"vocabulary": vocabulary.to_dicts()}
-        self._ask("PUT", "", json={**(settings or {}), **words})
+        self._ask("PUT", self._home, json={**(settings or {}), **words})
 
     def neighbours(self) -> list[str]:
         """The names of all projects of the same service."""
@@ -344,3 +351,10 @@ class Client:
         except (ValueError, LookupError, TypeError):
             detail = f"{answer.status_code} {answer.reason_phrase}"
         raise ServiceError(answer.status_code, f"{self.url}: {detail}")
+
+
+def _labels_of(row: int, given: Iterable[str]) -> list[str]:
+    """The labels of an example: a string would be a collection of letters."""
+    if isinstance(given, str) or not isinstance(given, Iterable):
+        raise DataError(f"labels, row {row}: expected a collection of labels, found {given!r:.80}")
+    return list(given)

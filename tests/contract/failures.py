@@ -202,6 +202,7 @@ def check_shapes_must_make_sense(make: Make) -> None:
         refuses(clf, sp.csr_array(X.astype(complex)), y, "Complex data not supported")
         refuses(clf, [["a", "b"]], [0], "X")
         refuses(clf, [[None, 1.0]], [0], "row 0, column 0: found NaN")
+        refuses(clf, np.array([["2026-01-01"], ["NaT"]], "M8[D]"), [0, 1], "X holds dates or times")
         refuses(clf, [[10**400]], [0], "too large")
         refuses(clf, np.ma.array(X, mask=np.eye(*X.shape)), y, "masked")
         refuses(clf, wide(2**31), [0], "column 2147483648 is out of range")

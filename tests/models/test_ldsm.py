@@ -122,3 +122,8 @@ def test_the_nearness_of_centroids_counts_as_much_as_is_asked_for() -> None:
     np.testing.assert_allclose(
         mixed.predict_proba(X).toarray(), shares**0.75 * nearness**0.25, rtol=1e-4
     )
+
+
+def test_a_forest_without_a_split_has_statistics() -> None:
+    statistics = LdSMClassifier(n_estimators=2).fit([[1.0]], [["x"]]).statistics_
+    assert np.isnan(statistics.objective).all() and len(statistics.course) == 2

@@ -96,3 +96,39 @@ def test_the_command_line_takes_a_service_for_a_model(
     assert '"labels": ["' in capsys.readouterr().out
     assert run("predict", f"{address}#none", str(path)) == 1
     assert "there is no project 'none'" in capsys.readouterr().err
+
+
+def test_a_project_is_made_once(address: str) -> None:
+    with Client(f"{address}#fresh") as client:
+        client.make({"language": "fi"})
+        client.make({"language": "fi"})
+        assert "fresh" in client.neighbours()
+        with pytest.raises(ServiceError, match="is there with other settings"):
+            client.make({"language": "sv"})
+
+
+@pytest.mark.parametrize("name", [".", "..", "é\n", "a/b", "@1", ""])
+def test_an_example_cannot_be_called_what_no_path_can_say(address: str, name: str) -> None:
+    with Client(f"{address}#demo") as client:
+        with pytest.raises(ServiceError) as info:
+            client.learn(["a text"], [["cat"]], [name])
+        assert info.value.status == 422
+        assert "demo" in client.neighbours()
+
+
+def test_a_path_with_a_slash_too_many_is_no_other_one(address: str) -> None:
+    for path in ("/v1/projects/demo/", "/v1/projects/demo/examples/../"):
+        request = httpx.Request("DELETE", f"{address}{path}")
+        with httpx.Client() as client:
+            assert client.send(request).status_code == 404
+
+
+def test_a_string_is_no_collection(address: str) -> None:
+    with Client(f"{address}#demo") as client:
+        with pytest.raises(DataError, match="labels, row 1: expected a collection of labels"):
+            client.learn(["money back", "broken"], [["refund"], "refund"])
+        with pytest.raises(DataError, match="texts: found one string"):
+            client.learn("hello", [["x"]] * 5)
+        with pytest.raises(DataError, match="labels: found one string"):
+            client.learn(["a", "b"], "xy")
+        assert client.learn(["money back"], [{"refund"}]) > 0

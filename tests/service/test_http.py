@@ -168,6 +168,8 @@ def test_projects_are_made_once_and_removed(client: TestClient) -> None:
         422,
         "'arty' is not a parameter of OnlinePLTClassifier",
     )
+    for name, value in (("n_jobs", "x"), ("threshold", "high"), ("epochs", -1)):
+        refused(client.put("/v1/projects/a", json={"estimator": {name: value}}), 422, name)
     refused(client.put("/v1/projects/a", json={"text": {"token_pattern": "(a+)+"}}), 422)
     refused(client.put("/v1/projects/a", json={"txt": {}}), 422, "`txt`")
 

@@ -291,3 +291,20 @@ def test_a_snapshot_that_knows_what_was_forgotten_later_is_passed_over(tmp_path:
     history = History(tmp_path, Settings(), [forget], lambda *_: [])
     holds = {n for n in range(4, 8) if history.holds(Snapshot(n, "", tmp_path))}
     assert holds == {4, 7}
+
+
+def test_snapshots_of_another_log_are_removed(tmp_path: Path) -> None:
+    project = opened(tmp_path / "p")
+    wait([project.log.append(additions(60))])
+    project.close()
+    foreign = project.snapshots()
+    assert foreign
+    for path in project.folder.glob("log.sqlite*"):
+        path.unlink()
+    again = opened(project.folder)
+    assert again.snapshots() == []
+    wait([again.log.append(additions(70, seed=1))])
+    found = fingerprint_at_the_end(again)
+    again = without_snapshots(again)
+    assert fingerprint_at_the_end(again) == found
+    again.close()

@@ -132,6 +132,7 @@ def observe(
         targets = parse_targets(Y, n_rows_of(X))
         if not targets.n_rows:
             continue
+        _require_same_kind(classes, targets.names.tolist())
         numbered = [columns.setdefault(label, len(columns)) for label in targets.names.tolist()]
         truth.append((np.diff(targets.indptr), np.array(numbered, np.int64)[targets.codes]))
         best, stats, took = _best(model, X, deep, beam_width)
@@ -173,6 +174,15 @@ def observe(
         seconds=max(seconds, 1e-9),
         excluded=outside,
     )
+
+
+def _require_same_kind(classes: Sequence[Hashable], found: Sequence[Hashable]) -> None:
+    """Refuse numbers where the model's labels are strings, or the reverse: none would be right."""
+    if classes and found and isinstance(classes[0], str) != isinstance(found[0], str):
+        raise DataError(
+            f"y: found labels such as {found[0]!r}; the model's are such as {classes[0]!r}: "
+            "expected either strings or integers in both"
+        )
 
 
 def most_excluded(excluded: Mapping[int, Collection[Hashable]] | None) -> int:

@@ -348,4 +348,4 @@ def _ratio(counts: Counts, kind: str, zero_division: float, beta: float) -> Floa
 def hamming_finish(overlap: Overlap) -> Finish:
     rows = overlap.by_row()
     wrong = rows.true + rows.predicted - 2.0 * rows.common
-    return mean_of(wrong / overlap.n_labels)
+    return mean_of(wrong / max(overlap.n_labels, 1))

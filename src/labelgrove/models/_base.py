@@ -17,7 +17,7 @@ from sklearn.utils import Tags
 
 from labelgrove._errors import DataError, ParameterError
 from labelgrove._labels import parse_targets
-from labelgrove._parameters import finite, integer
+from labelgrove._parameters import finite, integer, thread_count
 from labelgrove._validation import check_weights
 from labelgrove.models.engine._archive import (
     About,
@@ -736,12 +736,13 @@ class LabelClassifier(ClassifierMixin, BaseEstimator):
         if getattr(probe, "tree", "") is None and getattr(probe, "warm_start_size", None) is None:
             probe.set_params(tree=LabelTree.flat(["any"]))
         probe._started(named=False)
-        probe._checked_threshold()
-        if hasattr(probe, "epochs"):
-            integer("epochs", probe.epochs, 1)
 
     def _started(self, *, named: bool) -> Any:
-        """What `_start` gives, with the second stage behind it."""
+        """What `_start` gives, with the second stage behind it; all parameters are checked."""
+        self._checked_threshold()
+        thread_count(self.n_jobs)
+        if hasattr(self, "epochs"):
+            integer("epochs", self.epochs, 1)
         return replace(self._start(named=named), stage=self._new_stage())
 
     def _new_stage(self) -> SecondStage | None:

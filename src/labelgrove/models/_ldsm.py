@@ -265,7 +265,8 @@ class LdSMStatistics(ForestStatistics):
 
 def _ldsm_statistics(forest: ForestStatistics, nodes: Mapping[str, Any]) -> LdSMStatistics:
     inner = ~np.isnan(forest.objective)
-    course = nodes["split.course"].reshape(int(inner.sum()), -1)
+    splits = int(inner.sum())
+    course = nodes["split.course"].reshape(splits, -1 if splits else 0)
     below = forest.parents >= 0
     sent = np.bincount(forest.parents[below], forest.reached[below], minlength=len(inner))
     return LdSMStatistics(

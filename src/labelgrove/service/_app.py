@@ -71,7 +71,8 @@ def create_app(service: Service) -> Router:
     ]
     [info] = [one for one in ROUTES if one.path == "/v1/"]
     routes = [*ROUTES, *own, replace(info, path="/v1")]
-    return Router([_Resource(context, one) for one in routes], default=_unknown)
+    resources = [_Resource(context, one) for one in routes]
+    return Router(resources, redirect_slashes=False, default=_unknown)
 
 
 class _Resource(Path):

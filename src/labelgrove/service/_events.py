@@ -25,7 +25,8 @@ Probability = Annotated[float, Meta(ge=0.0, le=1.0)]
 ExampleId = Annotated[
     str,
     Meta(
-        pattern=r"^[^@\x00-\x1f/][^\x00-\x1f/]*$",
+        # Dots alone are no names: paths end there. What follows $ keeps Python's from a line's end.
+        pattern=r"^(?!\.{1,2}$)[^@\x00-\x1f/][^\x00-\x1f/]*$(?!\n)",
         max_length=200,
         description="The caller's name for an example. One that begins with @ stands for the "
         "sequence number of an example that was sent without a name.",

@@ -370,13 +370,17 @@ class Project:
     # --- snapshots -----------------------------------------------------------------------------
 
     def _remove_outdated(self) -> None:
-        """Remove snapshots that know an example which was forgotten since."""
+        """Remove snapshots that know an example which was forgotten since, or of another log.
+
+        A log that was recovered, or made again, may be shorter than what snapshots were taken of.
+        """
+        head = self.log.head
         for one in self.snapshots():
-            if not self._history.holds(one):
+            if one.sequence > head or not self._history.holds(one):
                 one.path.unlink(missing_ok=True)
         for path in self.folder.glob("built-*.lg"):
             built = int(path.stem.rpartition("-")[2])
-            if "forget" in self._history.changes(built, self.log.head + 1):
+            if built > head or "forget" in self._history.changes(built, head + 1):
                 path.unlink(missing_ok=True)
 
     def _take_snapshot(self) -> Snapshot | None:

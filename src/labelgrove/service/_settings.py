@@ -76,7 +76,7 @@ class Settings(Struct, forbid_unknown_fields=True, omit_defaults=True):
     """
 
     name: Annotated[str, Meta(max_length=200)] = ""
-    language: Annotated[str, Meta(pattern=r"^[a-z]{2,3}(-[A-Za-z0-9]{1,8})*$")] = "en"
+    language: Annotated[str, Meta(pattern=r"^[a-z]{2,3}(-[A-Za-z0-9]{1,8})*$(?!\n)")] = "en"
     estimator: dict[Name, Value] = {}
     text: dict[Name, Value] = {}
     vocabulary: Annotated[list[Entry], Meta(max_length=MOST_CONCEPTS)] | None = None
