@@ -132,3 +132,16 @@ def test_a_string_is_no_collection(address: str) -> None:
         with pytest.raises(DataError, match="labels: found one string"):
             client.learn(["a", "b"], "xy")
         assert client.learn(["money back"], [{"refund"}]) > 0
+
+
+def test_the_command_line_says_which_line_a_service_cannot_learn(
+    address: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "examples.jsonl"
+    lines = [json.dumps({"text": text, "labels": labels}) for text, labels in examples(1_100)]
+    lines[1_080] = '{"text": "no labels", "labels": []}'
+    path.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    assert run("learn", f"{address}#demo", str(path)) == 1
+    said = capsys.readouterr().err
+    assert f"{path}:1081: a service learns no example without labels" in " ".join(said.split())
+    assert "keeps the first 1,024 examples" in " ".join(said.split())

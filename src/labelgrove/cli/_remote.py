@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from labelgrove._errors import DataError
+from labelgrove._errors import DataError, LabelGroveError
 from labelgrove.cli._options import Reading
 from labelgrove.cli.streams._console import encode, say, write_json
 from labelgrove.cli.streams._output import Output
@@ -31,13 +31,21 @@ def learn_there(
 
     def teach(chunk: Examples) -> None:
         nonlocal sequence, done
-        sequence = client.learn(
-            _texts(chunk, data), [[str(label) for label in row] for row in chunk.labels]
-        )
+        texts, labels = _texts(chunk, data), [[str(one) for one in row] for row in chunk.labels]
+        for line, text, own in zip(chunk.lines.tolist(), texts, labels, strict=True):
+            if not text or not own:
+                missing = "labels" if text else "text"
+                raise DataError(f"{data}:{line}: a service learns no example without {missing}")
+        sequence = client.learn(texts, labels)
         done += chunk.n_rows
 
     with client:
-        _each(data, reading, limit, teach)
+        try:
+            _each(data, reading, limit, teach)
+        except LabelGroveError:
+            if done:
+                say(f"{client.url} keeps the first {done:,} examples of {data}")
+            raise
     if as_json:
         write_json({"examples": done, "sequence": sequence})
     else:
