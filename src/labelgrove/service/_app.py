@@ -22,6 +22,7 @@ from starlette.routing import Router
 from starlette.types import Receive, Scope, Send
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
+from labelgrove._errors import LabelGroveError
 from labelgrove.service._http import Awaited, Call, Context, Metrics, Route, answer, problem
 from labelgrove.service._openapi import openapi
 from labelgrove.service._routes import ROUTES
@@ -165,7 +166,11 @@ class _Server(uvicorn.Server):
 
     async def startup(self, sockets: Any = None) -> None:
         """Begin to listen, and say where."""
-        await super().startup(sockets)
+        try:
+            await super().startup(sockets)
+        except SystemExit:  # the log has said what the system did
+            place = f"{self.config.host}:{self.config.port}"
+            raise LabelGroveError(f"{place}: cannot be listened at; is it in use?") from None
         if self.started:
             [host, port, *_] = self.servers[0].sockets[0].getsockname()
             self._serving(f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}")
