@@ -316,6 +316,8 @@ def test_pandas_objects_are_read_without_importing_pandas() -> None:
     assert rows(pd.Series(["b", "a"], dtype="category"), "multiclass") == [["b"], ["a"]]
     assert rows(pd.Series([2, 1], dtype="Int64"), "multiclass") == [[2], [1]]
     assert rows(pd.Series([["b"], []], index=[7, 3]), "multilabel") == [["b"], []]
+    assert rows([pd.Series(["b", "a"], index=[7, 3]), ["c"]], "multilabel") == [["b", "a"], ["c"]]
+    assert rows([pd.Index([2, 1]), pd.Series([], dtype=object)], "multilabel") == [[2, 1], []]
     assert rows(pd.DataFrame({"x": [0, 1], "y": [1, 1]}), "indicator") == [[1], [0, 1]]
     assert rows(pd.DataFrame({"x": [True, False], "y": [1, 1]}), "indicator") == [[0, 1], [1]]
     with pytest.warns(DataConversionWarning):

@@ -142,8 +142,8 @@ def parse_targets(Y: Any, n_rows: int | None = None) -> Targets:
         - 1-D array, Series or list of labels (str, int, bool, or floats of whole numbers as
           scikit-learn has them): multi-class, one label a row. A column of shape (n, 1) is read
           as that, with a `DataConversionWarning`.
-        - list, tuple or object array of collections (list, tuple, set, 1-D array...) of str or of
-          int: multi-label. Sets are read in sorted order, a repeated label counts once.
+        - list, tuple or object array of collections (list, tuple, set, 1-D array, Series...) of
+          str or of int: multi-label. Sets are read in sorted order, a repeated label counts once.
         - 2-D array, DataFrame, or SciPy sparse of 0 and 1: an indicator, one column a label.
     n_rows : int, optional
         Number of rows of X, to be compared.
@@ -226,9 +226,10 @@ def _from_rows(rows: Sequence[Any]) -> Targets:
 
 
 def _is_collection(kind: type) -> bool:
-    return issubclass(kind, Sequence | Set | np.ndarray) and not issubclass(
-        kind, str | bytes | bytearray | Mapping
-    )
+    if issubclass(kind, str | bytes | bytearray | Mapping):
+        return False
+    is_array = hasattr(kind, "__array__") and hasattr(kind, "__len__")  # also a Series
+    return is_array or issubclass(kind, Sequence | Set)
 
 
 def _describe(entry: Any) -> str:
@@ -301,11 +302,12 @@ def _as_list(entry: Any, row: int) -> Sequence[Any]:
     """Return a row's collection as a list or tuple."""
     if isinstance(entry, list | tuple):
         return entry
-    if not isinstance(entry, np.ndarray):
+    if isinstance(entry, Sequence | Set):
         return list(entry)
-    if entry.ndim != 1:
-        raise DataError(f"Y, row {row}: an array of {entry.ndim} dimensions, expected one")
-    if not entry.size:
+    array = np.asarray(entry)
+    if array.ndim != 1:
+        raise DataError(f"Y, row {row}: an array of {array.ndim} dimensions, expected one")
+    if not array.size:
         return ()  # whatever its type: numpy.array([]) is an array of floats
-    names: list[Any] = entry.tolist()
+    names: list[Any] = array.tolist()
     return names

@@ -32,6 +32,7 @@ def test_a_table_with_names_of_columns_is_none(read) -> None:
     [
         ("a\t<http://a/1>\nno tab\n", ":2: there is no tab; expected text, a tab"),
         ("a\t<http://a/1\n", ":1: '<http://a/1' is no label; expected <uri>"),
+        ("a\t<http://a/1> cats\n", ":1: 'cats' stands among URIs in angle brackets"),
         ("a\t<>\n", ":1: '<>' is no label"),
     ],
 )

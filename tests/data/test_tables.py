@@ -65,7 +65,7 @@ characters = st.characters(exclude_categories=["Cs"], exclude_characters="\r")
 names = (
     st.text(characters, min_size=1, max_size=4)
     .map(str.strip)
-    .filter(lambda name: name and "|" not in name and not name.startswith("<"))
+    .filter(lambda name: name and "|" not in name and name[0] not in "<[")
 )
 
 
@@ -98,10 +98,15 @@ GOOD = "text,label\na,x\nb,y\n"
         ("name,label\na,x\n", 1, "there is no 'text' (and no 'title') among 'name', 'label'"),
         ("text,text,label\n", 1, "'text' occurs twice"),
         ('"text,label\n', 1, "quotes do not match"),
+        ("text,label\ra,x\rb,y\r", 1, "is a carriage return; expected lines to end with"),
         (GOOD + "c,x,z\n", 4, "the row has 3 fields; expected 2"),
         (GOOD + "c\n", 4, "the row has 1 fields; expected 2"),
         (GOOD + '"c,x\nd,y\n', 4, "not CSV (unexpected end of data)"),
         (GOOD + '"c"d,x\n', 4, "not CSV ("),
+        (GOOD + "c,\"['x' 'y']\"\n", 4, "is no list of labels; expected one such as ['a', 'b']"),
+        (GOOD + "c,\"['x', None]\"\n", 4, "label 2 is null"),
+        ('text\tlabel\n"a\tx\nthe "b"\ty\n', 2, "not CSV ("),
+        ('text\tlabel\n"a\tx\nb 5"\ty\n', 2, "ends in line 3, and each line up to there could"),
         (GOOD.encode() + b"\xff,x\n", 4, "byte 1 of the line is not UTF-8"),
     ],
 )
@@ -110,6 +115,22 @@ def test_malformed(read, content: str | bytes, line: int, message: str) -> None:
         read(content, name="f.csv")
     assert caught.value.line == line
     assert message in str(caught.value)
+
+
+def test_lists_in_cells_are_several_labels(tmp_path: Path) -> None:
+    cells = ["['x', 'y']", '[""x"", ""it\'s""]', "[1, 2]", "[]", "[draft]", "[[a]]", "[x]; [1]"]
+    content = "text,label\n" + "".join(f'a,"{cell}"\n' for cell in cells)
+    path = tmp_path / "f.csv"
+    path.write_text(content)
+    labels = read_examples(path).labels
+    assert labels[:4] == [("x", "y"), ("x", "it's"), ("1", "2"), ()]
+    assert labels[4:] == [("[draft]",), ("[[a]]",), ("[x]", "[1]")]
+    assert read_examples(path, columns=Columns(separator="")).labels[0] == ("['x', 'y']",)
+
+
+def test_a_text_between_tabs_may_have_lines_and_tabs(read) -> None:
+    found = read('text\tlabel\n"a\tb\nc\td"\tx\n"e\nf"\ty\n', name="f.tsv")
+    assert found.text == ["a\tb\nc\td", "e\nf"]
 
 
 def test_rows_before_a_malformed_one_are_handed_out(tmp_path: Path) -> None:

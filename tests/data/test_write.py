@@ -170,6 +170,7 @@ def test_permissions_are_kept_and_links_followed(tmp_path: Path) -> None:
         (["a"], [(None,)], None, "row 0 has the label None; expected a string or an integer"),
         (["a"], [("",)], "jsonl", "row 0: a label is an empty string"),
         (["a"], [("",)], "fasttext", "row 0: fastText's format cannot hold"),
+        (["a"], [(" b",)], "fasttext", "row 0: fastText's format cannot hold"),
         (["a"], [("b c",)], "fasttext", "row 0: fastText's format cannot hold"),
         (["a", "a\nb"], [(), ()], "fasttext", "row 1: fastText's format cannot hold"),
         (["a __label__x"], [("b",)], "fasttext", "row 0: fastText's format cannot hold"),

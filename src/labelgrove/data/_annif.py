@@ -32,7 +32,11 @@ def _parse_line(line: str) -> tuple[tuple[str, ...], str]:
     text, tab, uris = line.partition("\t")
     if not tab:
         raise RowError("there is no tab; expected text, a tab, and labels such as <uri> <uri>")
-    return tuple(dict.fromkeys(map(uri_in, uris.split()))), text
+    tokens = uris.split()
+    bare = [token for token in tokens if not token.startswith("<")]
+    if bare and len(bare) < len(tokens):
+        raise RowError(f"{shown(bare[0])} stands among URIs in angle brackets; expected <uri>")
+    return tuple(dict.fromkeys(map(uri_in, tokens))), text
 
 
 def uri_in(token: str) -> str:

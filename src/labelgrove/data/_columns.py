@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import re
+from ast import literal_eval
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,6 +20,7 @@ _LABELS = ("labels", "label", "subjects", "subject_uris", "target_ind")
 
 _URIS = re.compile(r"\s*(?:<[^<>\s]+>\s*)+")
 _URI = re.compile(r"<([^<>\s]+)>")
+_ADJACENT = re.compile(r"""['"]\s+['"]""")
 _NAMES = {
     dict: "an object",
     list: "an array",
@@ -43,9 +47,9 @@ class Columns:
         ``labels``, ``label``, ``subjects``, ``subject_uris`` and ``target_ind``.
     separator : str, optional
         What separates the labels within a string; blanks around them are dropped. By default
-        ``;`` in CSV and TSV; elsewhere, where there are lists, a string is one label. An empty
-        separator means that every string is one label. Strings of the form ``<uri> <uri>`` are
-        several labels in any case.
+        ``;`` in CSV and TSV, where a cell may also be a list such as ``['a', 'b']``; elsewhere,
+        where there are lists, a string is one label. An empty separator means that every string
+        is one label. Strings of the form ``<uri> <uri>`` are several labels in any case.
     of_model : Columns, optional
         Those that a model has learnt from, as `labelgrove.TextClassifier` keeps them. They count
         where the others do not say, and in files whose columns have names.
@@ -165,15 +169,40 @@ def labels_of(row: Mapping[str, Any], columns: Iterable[str], separator: str) ->
 def split_labels(value: str, separator: str) -> list[str]:
     """Labels in a string: ``<uri> <uri>``, or parts between separators, or the whole.
 
+    Where there are separators, a list as Python or JSON writes it is one, too. Raises RowError.
+
     >>> split_labels("<http://a/1> <http://a/2>", "")
     ['http://a/1', 'http://a/2']
     >>> split_labels("fish; fungi;", ";")
     ['fish', 'fungi']
+    >>> split_labels("['fish', 'fungi']", ";")
+    ['fish', 'fungi']
     """
     if value.lstrip().startswith("<") and _URIS.fullmatch(value):
         return _URI.findall(value)
+    if separator and value.startswith("[") and value.endswith("]"):
+        listed = _listed(value)
+        if listed is not None:
+            return listed
     parts = value.split(separator) if separator else [value]
     return [name for part in parts if (name := part.strip())]
+
+
+def _listed(value: str) -> list[str] | None:
+    """Labels of a list in a string; None where brackets merely belong to a name."""
+    try:
+        found = json.loads(value)
+    except (ValueError, RecursionError):
+        found = None
+        # NumPy puts no commas between strings, which Python would join; escapes are JSON's alone.
+        if not _ADJACENT.search(value) and "\\" not in value:
+            with suppress(ValueError, SyntaxError, RecursionError, MemoryError):
+                found = literal_eval(value)
+    if isinstance(found, list):
+        return [_label(label, place) for place, label in enumerate(found, 1)]
+    if value.startswith(("['", '["')):
+        raise RowError(f"{shown(value)} is no list of labels; expected one such as ['a', 'b']")
+    return None
 
 
 def _label(label: Any, place: int) -> str:

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import csv
 from collections.abc import Iterator
-from itertools import chain
 
 from labelgrove._errors import FileFormatError
 from labelgrove.data._chunks import Contents, Piece
@@ -32,7 +31,8 @@ def read_csv(
     ------
     FileFormatError
         If the first line does not name the columns; while reading, at a row with more or fewer
-        fields than there are columns, or quotes that do not match.
+        fields than there are columns, quotes that do not match, or, between tabs, quotes that
+        make one row of several.
     """
     # Python's limit of a field, 128 KiB, is one of the process; texts may be longer.
     csv.field_size_limit(max(csv.field_size_limit(), MAX_LINE_BYTES))
@@ -41,20 +41,20 @@ def read_csv(
     separator = columns.split_by(";")
     problem = None
     for delimiter in delimiters:
-        reader = csv.reader(chain([header], lines), delimiter=delimiter, strict=True)
         try:
             names = _names(header, delimiter)
             text, labels = columns.of_text(names), columns.of_labels(names, labels_required)
         except RowError as error:
             problem = problem or error
             continue
-        next(reader)
-        pieces = _pieces(source.path, reader, names, text, labels, separator)
+        pieces = _pieces(source.path, lines, delimiter, names, text, labels, separator)
         return Contents(pieces, is_text=True, labels_are_int=False)
     raise FileFormatError(source.path, 1, f"in the line that names the columns {problem}") from None
 
 
 def _names(header: str, delimiter: str) -> list[str]:
+    if "\r" in header:
+        raise RowError("is a carriage return; expected lines to end with a line feed")
     try:
         [names] = csv.reader([header], delimiter=delimiter, strict=True)
     except (csv.Error, ValueError):
@@ -83,16 +83,20 @@ def decoded_lines(source: LineSource) -> Iterator[str]:
 
 def _pieces(
     path: str,
-    reader: Iterator[list[str]],
+    lines: Iterator[str],
+    delimiter: str,
     names: list[str],
     text: tuple[str, ...],
     labels: tuple[str, ...],
     separator: str,
 ) -> Iterator[Piece]:
     """Rows in pieces; those before a malformed one come first."""
+    taken: list[str] = []
+    reader = csv.reader(_noted(lines, taken), delimiter=delimiter, strict=True)
     rows = Collected()
     while True:
-        line = reader.line_num + 1  # type: ignore[attr-defined]
+        line = reader.line_num + 2  # the names stand in the first
+        taken.clear()
         try:
             fields = next(reader, None)
             if fields is None:
@@ -102,6 +106,12 @@ def _pieces(
             if len(fields) != len(names):
                 raise RowError(
                     f"the row has {len(fields)} fields; expected {len(names)}, one for each column"
+                )
+            if len(taken) > 1 and delimiter == "\t" and _are_rows(taken, len(names)):
+                raise RowError(
+                    f"a field in double quotes ends in line {line + len(taken) - 1}, and each line "
+                    "up to there could be a row; expected texts that begin with a double quote to "
+                    "stand in double quotes, those inside doubled"
                 )
             row = dict(zip(names, fields, strict=True))
             rows.add(labels_of(row, labels, separator), text_of(row, text), line)
@@ -114,3 +124,15 @@ def _pieces(
         if rows.is_full:
             yield rows.take()
     yield rows.take()
+
+
+def _noted(lines: Iterator[str], taken: list[str]) -> Iterator[str]:
+    """The lines, each noted as it is taken."""
+    for line in lines:
+        taken.append(line)
+        yield line
+
+
+def _are_rows(lines: list[str], n_columns: int) -> bool:
+    """Whether lines between tabs look like rows of their own, of several columns."""
+    return n_columns > 1 and all(line.count("\t") == n_columns - 1 for line in lines)

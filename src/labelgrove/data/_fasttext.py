@@ -11,7 +11,7 @@ import re
 
 from labelgrove.data._chunks import Contents
 from labelgrove.data._lines import LineSource
-from labelgrove.data._rows import RowError
+from labelgrove.data._rows import RowError, shown
 from labelgrove.data._text_rows import decoded, text_pieces
 
 PREFIX = "__label__"
@@ -28,13 +28,13 @@ def read_fasttext(source: LineSource) -> Contents:
     Raises
     ------
     FileFormatError
-        While reading, at a line that is not UTF-8 or has a label without a name.
+        While reading, at a line that is not UTF-8, or has a label without a name or two in a word.
     """
     return Contents(text_pieces(source, decoded(parse_line)), is_text=True, labels_are_int=False)
 
 
 def parse_line(line: str) -> tuple[tuple[str, ...], str]:
-    """Labels and text of a line; raises RowError at a label without a name."""
+    """Labels and text of a line; raises RowError at what is no label."""
     labels: list[str] = []
     end = 0
     while found := _LEADING.match(line, end):
@@ -49,4 +49,7 @@ def parse_line(line: str) -> tuple[tuple[str, ...], str]:
             text = " ".join(word for word in words if not word.startswith(PREFIX))
     if "" in labels:
         raise RowError(f"'{PREFIX}' has no name behind it; expected {PREFIX}name")
+    for name in labels:
+        if PREFIX in name:
+            raise RowError(f"{shown(PREFIX + name)} is not one label; expected blanks between two")
     return tuple(dict.fromkeys(labels)), text.strip(BLANKS)

@@ -13,7 +13,7 @@ from scipy.sparse import csr_array
 
 from labelgrove._errors import DataError
 from labelgrove.data._fasttext import BLANKS, PREFIX, parse_line
-from labelgrove.data._rows import shown
+from labelgrove.data._rows import RowError, shown
 
 _ROWS_PER_BLOCK = 2048
 
@@ -74,9 +74,12 @@ def fasttext_blocks(texts: list[str], labels: Labels) -> Iterator[bytes]:
 
 def _survives(line: str, names: tuple[Any, ...], text: str) -> bool:
     """Whether reading the line gives back these labels and this text."""
-    if "\n" in line or "" in names:
+    if "\n" in line:
         return False
-    return parse_line(line) == (tuple(map(str, names)), text.strip(BLANKS))
+    try:
+        return parse_line(line) == (tuple(map(str, names)), text.strip(BLANKS))
+    except RowError:
+        return False
 
 
 def jsonl_blocks(texts: list[str], labels: Labels) -> Iterator[bytes]:

@@ -37,6 +37,8 @@ def write_examples(
 ) -> None:
     """Write labelled examples; a reader of the same format gives them back exactly.
 
+    (But for fastText's, which does not keep blanks around a text.)
+
     Parameters
     ----------
     path : str or os.PathLike
