@@ -21,7 +21,7 @@ from labelgrove.service import _app as app
 from labelgrove.service import _http as http
 from labelgrove.service._log import Log
 from labelgrove.service._model import Learner
-from labelgrove.service._problems import Problem
+from labelgrove.service._problems import DamagedLog, Problem
 from labelgrove.service._project import Project
 from labelgrove.service._snapshots import Snapshot
 from service.kit import SMALL, examples
@@ -466,6 +466,37 @@ def test_tokens(tmp_path: Path) -> None:
         assert asked(learn, "DELETE", DEMO) == 403
         assert client.get("/v1/projects", auth=("annif", read)).status_code == 200
         assert asked(admin, "DELETE", DEMO) == 204
+    service.close()
+
+
+def test_a_damaged_log_does_not_keep_the_others_from_being_served(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    made = Service(tmp_path)
+    made.create("demo", SMALL)
+    made.create("other", SMALL)
+    made.close()
+    log = tmp_path / "projects" / "demo" / "log.sqlite"
+    log.write_bytes(b"not a database" * 100)
+    service = Service(tmp_path)
+    service.begin()
+    assert "project demo is not served" in caplog.text
+    with TestClient(create_app(service), base_url="http://127.0.0.1:8787") as client:
+        assert [one["project_id"] for one in client.get("/v1/projects").json()["projects"]] == [
+            "other"
+        ]
+        refused(client.get(DEMO), 500, "--recover demo")
+        refused(client.put(DEMO, json={}), 500, "--recover demo")
+        ready = client.get("/health/ready")
+        assert ready.status_code == 200 and "--recover demo" in ready.json()["detail"]
+        assert 'labelgrove_failed{project="demo"} 1.0' in client.get("/metrics").text
+        assert client.delete("/v1/projects/other").status_code == 204
+    service.close()
+    service = Service(tmp_path)
+    with pytest.raises(DamagedLog, match="--recover demo"):  # there is nothing left to serve
+        service.begin()
+    service.delete("demo")
+    service.begin()
     service.close()
 
 

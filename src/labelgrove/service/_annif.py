@@ -23,7 +23,7 @@ from labelgrove.service._events import (
 )
 from labelgrove.service._http import Call
 from labelgrove.service._log import Addition
-from labelgrove.service._problems import Problem
+from labelgrove.service._problems import DamagedLog, Problem
 from labelgrove.service._project import Project
 
 Limit = Annotated[int, Meta(ge=0, le=1_000)]
@@ -196,6 +196,8 @@ async def _about_all(call: Call) -> list[ProjectInfo]:
         except Problem as problem:
             if problem.status != HTTPStatus.NOT_FOUND:  # removed since the names were read
                 raise
+        except DamagedLog:
+            continue
     return found
 
 

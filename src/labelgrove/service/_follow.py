@@ -80,6 +80,8 @@ class Follower:
 
     def _follow(self, name: str) -> int:
         """Copy what is new of a project; return how many events were."""
+        if name in self._service.damaged():
+            return 0
         client = self._client(name)
         if name not in self._service.names():
             self._service.adopt(name, _rows(_fetch(client, 0).events))

@@ -400,7 +400,8 @@ async def ready(call: Call) -> Response:
         failures.append("the service is being stopped")
     if failures:
         return _json(Health("failing", failures[0]), 503)
-    return _json(Health("ready"), 200)
+    damaged = call.service.damaged()
+    return _json(Health("ready", " | ".join(damaged.values()) or UNSET), 200)
 
 
 async def show_metrics(call: Call) -> Response:
@@ -415,6 +416,8 @@ async def show_metrics(call: Call) -> Response:
         }
         for name, value in values.items():
             metrics.gauges[name].labels(project.name).set(value)
+    for name in call.service.damaged():
+        metrics.gauges["failed"].labels(name).set(True)
     return Response(generate_latest(metrics.registry), media_type=CONTENT_TYPE_LATEST)
 
 

@@ -22,7 +22,7 @@ from labelgrove.service._events import PROJECT_NAME, Learnt, Row
 from labelgrove.service._follow import Follower
 from labelgrove.service._log import Addition, Log
 from labelgrove.service._model import new_model
-from labelgrove.service._problems import Problem
+from labelgrove.service._problems import DamagedLog, Problem
 from labelgrove.service._project import Project
 from labelgrove.service._settings import Settings
 from labelgrove.text import TextFeatures
@@ -66,6 +66,7 @@ class Service:
         self._changed = threading.Condition()
         self._open: dict[str, Project] = {}  # the one asked for last comes last
         self._users: dict[str, int] = {}
+        self._damaged: dict[str, str] = {}
         self._busy: set[str] = set()
         self.tokens = Tokens(directory / "tokens.json")
         self._follower: Follower | None = None
@@ -74,17 +75,25 @@ class Service:
     def begin(self, projects: Sequence[str] = (), token: str | None = None) -> None:
         """Make projects that are missing, and open those that there are, as far as they fit.
 
+        One whose log cannot be trusted does not keep the others from being served.
+
         Raises
         ------
         DamagedLog
-            If the log of one cannot be trusted.
+            If there are no others.
         """
         for name in projects:
             if name not in self.names() and self.leader is None:
                 self.create(name, Settings())
+        sound = 0
         for name in self.names():
-            with self.using(name):
-                pass
+            try:
+                with self.using(name):
+                    sound += 1
+            except DamagedLog as damage:
+                _log.error("project %s is not served: %s", name, damage)
+        if self._damaged and not sound:
+            raise DamagedLog(next(iter(self._damaged.values())))
         if self.leader is not None:
             self._follower = Follower(self, self.leader, token)
 
@@ -102,6 +111,11 @@ class Service:
         """The projects in memory."""
         with self._changed:
             return list(self._open.values())
+
+    def damaged(self) -> dict[str, str]:
+        """Why projects are not served whose logs cannot be trusted."""
+        with self._changed:
+            return dict(self._damaged)
 
     def create(self, name: str, settings: Settings) -> bool:
         """Make a project; False if it is there with the same settings.
@@ -181,6 +195,7 @@ class Service:
             project = self._open.pop(name, None)
             if project is not None:
                 project.close()
+            self._damaged.pop(name, None)
             gone = folder.with_name(f".{name}.{secrets.token_hex(8)}")
             folder.rename(gone)
             shutil.rmtree(gone, ignore_errors=True)
@@ -216,10 +231,19 @@ class Service:
         while (project := self.held_now(name)) is None:
             with self._alone(name, unused=False):
                 if name not in self._open:
-                    folder = self._existing(name)
-                    self._keep(name, Project(folder, following=self.leader is not None))
+                    self._keep(name, self._opened(name))
         self._make_room()
         return project
+
+    def _opened(self, name: str) -> Project:
+        folder = self._existing(name)
+        if name in self._damaged:  # looked through once: that takes a while
+            raise DamagedLog(self._damaged[name])
+        try:
+            return Project(folder, following=self.leader is not None)
+        except DamagedLog as damage:
+            self._damaged[name] = str(damage)
+            raise
 
     def leave(self, name: str) -> None:
         """Let go of a project that was entered."""
