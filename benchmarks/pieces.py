@@ -121,7 +121,7 @@ def killed_until_done(folder: Path, memory: int, seed: int) -> int:
     """Run the command until nobody kills it; how often it was killed."""
     dataset = open_dataset(folder / "rows")
     PLTClassifier().fit(dataset.X, dataset.labels).save(folder / "memory.lg")
-    command = [sys.executable, "-m", "labelgrove.cli", "train", folder / "rows"]
+    command = [sys.executable, "-m", "labelgrove", "train", folder / "rows"]
     command += ["-o", folder / "pieces.lg", "--algorithm", "plt", "--memory", str(memory)]
     chance, kills, work = random.Random(seed), 0, folder / ".pieces.lg.partial"
     while True:

@@ -43,7 +43,8 @@ _JOBS = 2
 
 def train(python: Sequence[str], lines: Path, model: Path, *arguments: str) -> dict[str, float]:
     """Run the command: seconds on the wall and of the processor, the peak of memory, the file."""
-    command = [*python, "-m", "labelgrove.cli", "train", str(lines), "-o", str(model)]
+    main = "from labelgrove.cli import main; main()"
+    command = [*python, "-c", main, "train", str(lines), "-o", str(model)]
     command += ["--jobs", str(_JOBS), *arguments]
     with tempfile.TemporaryFile() as said:
         begin = time.perf_counter()

@@ -97,7 +97,8 @@ def ours(name: str) -> Iterator[str]:
 
 def part_of(name: str) -> str:
     """The package, or the module beside the packages, that a module belongs to."""
-    return name.split(".")[1] if "." in name else ""
+    part = name.split(".")[1] if "." in name else ""
+    return "cli" if part == "__main__" else part
 
 
 def circles(edges: Mapping[str, set[str]]) -> list[list[str]]:

@@ -128,7 +128,7 @@ def test_a_folder_without_permission(start: Start, texts: Path, tmp_path: Path) 
 
 
 def test_closed_standard_output_is_survived(texts: Path, text_model: Path) -> None:
-    command = f"{sys.executable} -m labelgrove.cli info {text_model} >&-"
+    command = f"{sys.executable} -m labelgrove info {text_model} >&-"
     found = subprocess.run(["sh", "-c", command], capture_output=True, check=False)
     assert b"Traceback" not in found.stderr
 
@@ -137,7 +137,7 @@ def test_closed_standard_input_matters_only_where_it_is_to_be_read(
     texts: Path, tmp_path: Path
 ) -> None:
     def learnt_from(data: object) -> subprocess.CompletedProcess[bytes]:
-        command = f"{sys.executable} -m labelgrove.cli train {data} -o {tmp_path / 'm.lg'} <&-"
+        command = f"{sys.executable} -m labelgrove train {data} -o {tmp_path / 'm.lg'} <&-"
         return subprocess.run(["sh", "-c", command], capture_output=True, check=False)
 
     assert learnt_from(texts).returncode == 0

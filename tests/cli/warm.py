@@ -84,4 +84,4 @@ if __name__ == "__main__":
     serve(sys.argv[1])
     import runpy
 
-    runpy.run_module("labelgrove.cli", run_name="__main__", alter_sys=True)
+    runpy.run_module("labelgrove", run_name="__main__", alter_sys=True)

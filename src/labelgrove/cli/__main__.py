@@ -1,6 +1,0 @@
-"""``python -m labelgrove.cli``: the command line where its script is not on the path."""
-
-from labelgrove.cli import main
-
-if __name__ == "__main__":
-    main()
