@@ -16,7 +16,7 @@ import pytest
 from starlette.testclient import TestClient
 
 from labelgrove import DataError, LabelGroveError
-from labelgrove.service import Service, Settings, create_app, serve
+from labelgrove.service import Service, Settings, create_app, recover, serve
 from labelgrove.service import _app as app
 from labelgrove.service import _http as http
 from labelgrove.service._log import Log
@@ -495,8 +495,16 @@ def test_a_damaged_log_does_not_keep_the_others_from_being_served(
     service = Service(tmp_path)
     with pytest.raises(DamagedLog, match="--recover demo"):  # there is nothing left to serve
         service.begin()
-    service.delete("demo")
+    service.close()
+    recover(log)
+    log.touch()  # a project that was being made when all ended has a log without events
+    service = Service(tmp_path)
     service.begin()
+    assert service.names() == [] and "the log has no events" in caplog.text
+    with pytest.raises(Problem, match="there is no project 'demo'"):
+        service.enter("demo")
+    service.begin(["demo"])
+    assert service.names() == ["demo"]
     service.close()
 
 

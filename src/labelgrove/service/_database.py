@@ -67,8 +67,22 @@ class Reading:
         self._connection.close()
 
 
+def has_events(path: Path) -> bool:
+    """Whether there is a log with at least one event, damaged or not."""
+    if not path.exists():
+        return False
+    try:
+        with closing(connect(path)) as connection:
+            [found] = connection.execute("SELECT EXISTS (SELECT 1 FROM events)").fetchone()
+    except (DamagedLog, *_FAULTS):
+        return True
+    return bool(found)
+
+
 def recover(path: Path) -> tuple[int, Path]:
     """Put a log of the events before the first damaged one in the place of a damaged log.
+
+    If there is none, no log takes its place.
 
     Parameters
     ----------
@@ -101,7 +115,10 @@ def recover(path: Path) -> tuple[int, Path]:
         if Path(f"{path}{end}").exists():
             Path(f"{path}{end}").replace(f"{moved}{end}")
     path.replace(moved)
-    partial.replace(path)
+    if rows:
+        partial.replace(path)
+    else:
+        partial.unlink()
     return len(rows), moved
 
 
@@ -186,11 +203,10 @@ def _damaged(path: Path, verdict: str) -> DamagedLog:
 
 
 def _lost(path: Path, first: int, what: str) -> DamagedLog:
-    name = path.parent.name
+    command = f"labelgrove serve {path.parent.parent.parent} --recover {path.parent.name}"
+    kept = f"keeps events 1 to {first - 1}, which are whole" if first > 1 else "lets it begin anew"
     return DamagedLog(
-        f"{path}: the log is damaged: {what}; events 1 to {first - 1} are whole, and "
-        f"'labelgrove serve {path.parent.parent.parent} --recover {name}' keeps them, with the "
-        "damaged file beside them"
+        f"{path}: the log is damaged: {what}; '{command}' {kept}, and puts the damaged file aside"
     )
 
 

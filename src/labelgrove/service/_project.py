@@ -112,9 +112,6 @@ class Project:
         self.log = Log(folder / "log.sqlite", self._wake)
         if self.log.head == 0 and settings is not None:
             self.log.append([Addition("settings", settings)]).result()
-        if self.log.head == 0:
-            self.log.close()
-            raise Problem(404, f"project {folder.name!r} was never finished; make it again")
         first = self.log.controls[0]
         self.settings = msgspec.json.decode(first.body, type=Settings)
         self.progress = Progress()

@@ -18,6 +18,7 @@ import msgspec
 
 from labelgrove._errors import DataError, LabelGroveError
 from labelgrove._locks import locked
+from labelgrove.service._database import has_events
 from labelgrove.service._events import PROJECT_NAME, Learnt, Row
 from labelgrove.service._follow import Follower
 from labelgrove.service._log import Addition, Log
@@ -85,8 +86,11 @@ class Service:
         for name in projects:
             if name not in self.names() and self.leader is None:
                 self.create(name, Settings())
-        sound = 0
-        for name in self.names():
+        sound, there = 0, self.names()
+        for log in sorted(self._folder.glob("[!.]*/log.sqlite")):
+            if log.parent.name not in there:
+                _log.warning("%s: the log has no events; the project is not there", log)
+        for name in there:
             try:
                 with self.using(name):
                     sound += 1
@@ -104,8 +108,11 @@ class Service:
         return sorted(
             path.name
             for path in self._folder.iterdir()
-            if PROJECT_NAME.fullmatch(path.name) and (path / "log.sqlite").exists()
+            if PROJECT_NAME.fullmatch(path.name) and self._is_there(path.name)
         )
+
+    def _is_there(self, name: str) -> bool:
+        return name in self._open or has_events(self._folder / name / "log.sqlite")
 
     def held(self) -> list[Project]:
         """The projects in memory."""
@@ -133,7 +140,7 @@ class Service:
         settings = msgspec.structs.replace(settings, text=preset | settings.text)
         new_model(settings)
         with self._alone(name):
-            fresh = not (folder / "log.sqlite").exists()
+            fresh = not self._is_there(name)
             if fresh:
                 folder.mkdir(exist_ok=True)
                 self._keep(name, Project(folder, settings))
@@ -306,7 +313,7 @@ class Service:
 
     def _existing(self, name: str) -> Path:
         folder = self._folder / _checked(name)
-        if not (folder / "log.sqlite").exists():
+        if not self._is_there(name):
             raise Problem(404, f"there is no project {name!r}")
         return folder
 
