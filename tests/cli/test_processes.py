@@ -6,6 +6,7 @@ import json
 import os
 import re
 import signal
+import socket
 import subprocess
 import sys
 import threading
@@ -296,3 +297,12 @@ def test_the_demo_is_alive_on_a_terminal(start: Start, tmp_path: Path) -> None:
     plain = re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "\r", shown)
     lines = [line for line in re.split(r"[\r\n]", plain) if "labelgrove" not in line]
     assert max(map(len, lines)) <= 100
+
+
+def test_a_port_in_use_is_one_sentence(start: Start, tmp_path: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        serving = start("serve", tmp_path, "--port", str(port))
+        _, stderr = serving.communicate(timeout=60)
+    assert serving.returncode == 1
+    assert f"error: 127.0.0.1:{port}: cannot be listened at; is it in use?" in stderr.decode()

@@ -15,8 +15,8 @@ import msgspec
 import pytest
 from starlette.testclient import TestClient
 
-from labelgrove import DataError, LabelGroveError
-from labelgrove.service import Service, Settings, create_app, recover, serve
+from labelgrove import DataError
+from labelgrove.service import Service, Settings, create_app, recover
 from labelgrove.service import _app as app
 from labelgrove.service import _http as http
 from labelgrove.service._log import Log
@@ -538,10 +538,3 @@ def test_one_process_serves_a_directory(service: Service, tmp_path: Path) -> Non
     assert service.names() == ["demo"]
     with service.using("demo") as project:
         assert project.settings.estimator == SMALL.estimator != Settings().estimator
-
-
-def test_a_port_in_use_is_one_sentence(tmp_path: Path) -> None:
-    with socket.create_server(("127.0.0.1", 0)) as taken:
-        port = taken.getsockname()[1]
-        with pytest.raises(LabelGroveError, match=f"127.0.0.1:{port}: cannot be listened at"):
-            serve(Service(tmp_path), "127.0.0.1", port, lambda _: None)
