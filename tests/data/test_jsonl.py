@@ -74,7 +74,8 @@ MALFORMED = [
     ('{"text": "a", "labels": ["x"]', "not JSON"),
     ("nonsense", "not JSON"),
     (" ", "not JSON"),
-    ('["a"]', "found an array; expected a JSON object"),
+    ('["a"]', "found an array; expected an object a line"),
+    ("[", "found an array; expected an object a line, as jq -c"),
     ('"a"', "found a string; expected a JSON object"),
     ("17", "found a number; expected a JSON object"),
     ("null", "found null; expected a JSON object"),
@@ -95,7 +96,7 @@ MALFORMED = [
     ('{"text": "a\\ud800", "labels": ["x"]}', "half of a surrogate pair"),
     ('{"text": "a", "labels": ["\\udc00"]}', "half of a surrogate pair"),
     ('{"text": "a", "labels": [' + "9" * 5000 + "]}", "JSON that cannot be read"),
-    ("[" * 100_000, "JSON that cannot be read"),
+    ('{"text": ' + "[" * 100_000, "JSON that cannot be read"),
     (b'{"text": "\xe9", "labels": ["x"]}', "byte 11 of the line is not UTF-8"),
 ]
 

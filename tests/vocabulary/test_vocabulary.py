@@ -163,7 +163,7 @@ def test_skos(tmp_path: Path) -> None:
         ("a.csv", "id,label\n1\n", ":2: expected 2 fields"),
         ("a.csv", 'id,label\n"1\n', "not CSV ("),
         ("a.csv", "id,label\n,x\n", ":2: not CSV ('' is no label"),
-        ("a.jsonl", "[]\n", ":1: found an array; expected a JSON object"),
+        ("a.jsonl", "[]\n", ":1: found an array; expected an object a line"),
         ("a.jsonl", '{"id": 1.5}\n', ":1: the id is a number; expected a string or an integer"),
         ("a.jsonl", '{"id": "a", "label": 3}\n', "'label' is or holds a number"),
         ("a.jsonl", '{"id": "a", "label": {"fi": [3]}}\n', "'label' is or holds a number"),

@@ -52,13 +52,15 @@ def parse_line(
         row = _read(line)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return _parse_oddity(line.decode("utf-8"), columns, labels_required)
-    return columns.read(_object(row), labels_required)
+    if not isinstance(row, dict):
+        return _parse_oddity(line.decode("utf-8"), columns, labels_required)
+    return columns.read(row, labels_required)
 
 
 def _parse_oddity(
     line: str, columns: Columns, labels_required: bool
 ) -> tuple[tuple[str, ...], str]:
-    """As `parse_line`, for what is no JSON or hardly any: NaN in a column that nobody reads."""
+    """As `parse_line`, for what is no object or hardly JSON: NaN in a column that nobody reads."""
     labels, text = columns.read(json_object(line), labels_required)
     _refuse_half_characters(text, labels)
     return labels, text
@@ -66,6 +68,8 @@ def _parse_oddity(
 
 def json_object(line: str) -> dict[str, Any]:
     """Read the object of a line; raises RowError if it is none."""
+    if line.lstrip().startswith("["):
+        raise RowError("found an array; expected an object a line, as jq -c '.[]' writes them")
     try:
         row = json.loads(line)
     except json.JSONDecodeError as error:
@@ -75,10 +79,6 @@ def json_object(line: str) -> dict[str, Any]:
         ) from None
     except (RecursionError, ValueError) as error:  # nested too deeply; an integer too long
         raise RowError(f"JSON that cannot be read ({error}); expected a plain object") from None
-    return _object(row)
-
-
-def _object(row: Any) -> dict[str, Any]:
     if not isinstance(row, dict):
         raise RowError(f"found {kind_of(row)}; expected a JSON object")
     return row
