@@ -190,7 +190,7 @@ async def show_project(call: Call) -> ProjectInfo:
 
 async def _about_all(call: Call) -> list[ProjectInfo]:
     found = []
-    for name in call.service.names():
+    for name in await asyncio.to_thread(call.service.names):
         try:
             found.append(await asyncio.to_thread(_look, call, name))
         except Problem as problem:
