@@ -164,5 +164,5 @@ def test_a_text_needs_no_file(
     plain = run("predict", text_model, "-", "-k", 2, input="word1 word2\n\nword3\n").stdout
     assert plain == found
     for words in ((), ("--text", "a", "b.jsonl")):
-        assert "either as DATA or by --text" in run("predict", text_model, *words, status=1).stderr
+        assert "either as DATA (- for" in run("predict", text_model, *words, status=1).stderr
     assert "numbered features" in run("predict", vector_model, "--text", "a", status=1).stderr

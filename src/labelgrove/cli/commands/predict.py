@@ -89,7 +89,9 @@ def predict(
     there may be a project of a service, as http://localhost:8787#tickets.
     """
     if (text is None) == (data is None):
-        raise ParameterError("expected the examples, either as DATA or by --text TEXT")
+        raise ParameterError(
+            "expected examples, either as DATA (- for standard input) or by --text"
+        )
     if is_address(model_file):
         if thresholds or {threshold, beam, labels_file, filter_pairs} != {None}:
             raise ParameterError(
