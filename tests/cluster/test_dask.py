@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-import os
-import signal
+import json
+import subprocess
+import sys
+import time
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -15,57 +18,98 @@ import labelgrove
 from cluster.kit import in_memory, some_rows, written, written_texts
 from labelgrove import DataError, ParameterError, PLTClassifier, TextClassifier, distributed
 
-dask = pytest.importorskip("distributed", reason="there is no Dask here (the extra dask)")
+pytest.importorskip("distributed", reason="there is no Dask here (the extra dask)")
 
 pytestmark = pytest.mark.slow  # processes that import everything
 
 
+class Cluster:
+    """A scheduler and workers as users start them, each a process without a nanny."""
+
+    def __init__(self, folder: Path) -> None:
+        self.file = folder / "scheduler.json"
+        self.folder = folder
+        self.log = (folder / "log").open("wb")
+        self.processes: list[subprocess.Popen[bytes]] = []
+        self.start("scheduler", "--port", "0", "--host", "127.0.0.1", "--no-show")
+
+    def start(self, *words: str) -> subprocess.Popen[bytes]:
+        command = [sys.executable, "-m", f"distributed.cli.dask_{words[0]}", *words[1:]]
+        common = ["--scheduler-file", str(self.file), "--no-dashboard"]
+        process = subprocess.Popen(
+            command + common, cwd=self.folder, stdout=self.log, stderr=self.log
+        )
+        self.processes.append(process)
+        return process
+
+    def start_worker(self) -> subprocess.Popen[bytes]:
+        return self.start("worker", "--no-nanny", "--nthreads", "1")
+
+    def address(self) -> str:
+        while True:
+            with suppress(OSError, ValueError):  # not yet there, or not yet whole
+                return str(json.loads(self.file.read_text(encoding="utf-8"))["address"])
+            time.sleep(0.05)
+
+    def end(self) -> None:
+        for process in self.processes[::-1]:
+            process.kill()
+            process.wait()
+        self.log.close()
+
+
 @pytest.fixture(scope="module")
-def cluster() -> Iterator[Any]:
-    with (
-        dask.LocalCluster(2, threads_per_worker=1, processes=True, dashboard_address=None) as local,
-        dask.Client(local) as client,
-    ):
-        yield client
+def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
+    started = Cluster(tmp_path_factory.mktemp("cluster"))
+    for _ in range(2):
+        started.start_worker()
+    yield started
+    started.end()
 
 
-def test_workers_may_be_killed_and_come_late(cluster: Any, tmp_path: Path) -> None:
+@pytest.fixture
+def client(cluster: Cluster) -> Iterator[Any]:
+    with distributed.client(cluster.address()) as connected:
+        connected.wait_for_workers(2, timeout=60)
+        yield connected
+
+
+def test_workers_may_be_killed_and_come_late(cluster: Cluster, client: Any, tmp_path: Path) -> None:
     model = TextClassifier(PLTClassifier(arity=3, max_leaf_size=4))
     dataset = written_texts(tmp_path / "data", 200)
     assert dataset.text is not None
     expected = in_memory(clone(model), dataset, tmp_path / "memory.lg")
-    to_kill = list(cluster.run(os.getpid).values())[:1]
-    n_workers = len(cluster.scheduler_info()["workers"])
+    to_kill = cluster.processes[-1:]
 
     def kill_one_and_start_one(share: float) -> None:
         if share > 0.5 and to_kill:
-            os.kill(to_kill.pop(), signal.SIGKILL)
-            cluster.cluster.scale(n_workers + 1)
-            cluster.wait_for_workers(n_workers + 1)
+            to_kill.pop().kill()
+            cluster.start_worker()
 
     distributed.fit(
         model,
         tmp_path / "data",
         tmp_path / "pieces.lg",
         memory=200_000,
-        executor=cluster,
+        executor=client,
         progress=kill_one_and_start_one,
     )
     assert not to_kill
     assert (tmp_path / "pieces.lg").read_bytes() == expected
+    client.wait_for_workers(2, timeout=60)
     names = tmp_path / "pieces.lg", tmp_path / "data"
-    [(labels, _)] = distributed.predict_topk(*names, executor=cluster)
+    [(labels, _)] = distributed.predict_topk(*names, executor=client)
     model = labelgrove.load(names[0])
     assert labels.tolist() == model.predict_topk(dataset.text)[0].tolist()
 
 
-def test_what_fails_on_a_worker_is_raised_here(cluster: Any, tmp_path: Path) -> None:
+def test_what_fails_on_a_worker_is_raised_here(client: Any, tmp_path: Path) -> None:
     written(tmp_path / "rows", some_rows(50))
     (tmp_path / ".model.lg.partial").mkdir()
     values = tmp_path / "rows" / "X.data.f32"
     values.write_bytes(b"\xff" * values.stat().st_size)  # NaN
     with pytest.raises(DataError, match="is damaged"):
-        distributed.fit(PLTClassifier(), tmp_path / "rows", tmp_path / "model.lg", executor=cluster)
+        distributed.fit(PLTClassifier(), tmp_path / "rows", tmp_path / "model.lg", executor=client)
     assert not (tmp_path / "model.lg").exists()
 
 
