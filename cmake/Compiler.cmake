@@ -48,7 +48,7 @@ endif()
 if(LABELGROVE_SANITIZE)
   # Global, so that nanobind's own library is instrumented with the same runtime.
   add_compile_options(-fsanitize=${LABELGROVE_SANITIZE} -fno-sanitize-recover=all
-                      -fno-omit-frame-pointer -g)
+                      -fno-omit-frame-pointer -g1)
   add_link_options(-fsanitize=${LABELGROVE_SANITIZE})
   # The standard library checks its indices too.
   add_compile_definitions(_GLIBCXX_ASSERTIONS)

@@ -15,7 +15,7 @@ sys.path[:0] = [str(folder) for folder in Path(__file__).parents[:2]]
 
 from fuzz.extremes import examples  # noqa: E402 - lies on the path since the line above
 
-settings.register_profile("suite", max_examples=examples(50))
+settings.register_profile("suite", max_examples=examples(30))
 settings.load_profile("suite")
 
 
