@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tracemalloc
 from math import inf
 from typing import Any
 
@@ -64,7 +65,7 @@ def test_labels_borrow_as_the_twin_does(
         setting,
         problem.zero,
     )
-    own, of_band = pairs.curves(bands)[0].thresholds(setting)
+    (own,), (of_band,) = pairs.curves(bands)[0].thresholds([setting])
     chosen = of_band[bands.of_label]
     chosen[pairs.labels] = own
     for j in range(m):
@@ -133,6 +134,24 @@ def test_a_label_that_is_nowhere_true_has_the_threshold_of_others_as_frequent() 
     tuned = tune_auto(truth, scores, frequencies=frequencies)
     assert tuned.values[40] < 0.1 < tuned.values[:20].min()
     assert tuned.values[40] in tuned.values[20:40]
+
+
+def test_memory_does_not_grow_with_labels_times_candidates() -> None:
+    n, m = 2_000, 50_000
+    rng = np.random.default_rng(0)
+    entries = (rng.random(10 * n), (np.repeat(np.arange(n), 10), rng.integers(m, size=10 * n)))
+    scores = csr_array(entries, shape=(n, m))
+    scores.sum_duplicates()
+    scores.data = np.minimum(scores.data, 1.0)
+    Y = csr_array(scores > 0.7).astype(np.int8)
+    tracemalloc.start()
+    try:
+        tune_auto(Y, scores)
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    curve = m * 40 * 8  # of one count for every label and candidate
+    assert peak < curve
 
 
 def test_what_is_asked_for_comes_first() -> None:

@@ -12,7 +12,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
-from itertools import product
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -20,11 +20,11 @@ import numpy.typing as npt
 
 from labelgrove._errors import DataError, ParameterError
 from labelgrove._parameters import real
-from labelgrove.tuning._borrowing import Bands, Curves, Setting
+from labelgrove.tuning._borrowing import INDEX, Bands, Counts, Curves, Setting
 from labelgrove.tuning._bounds import UPPER, check_upper
 from labelgrove.tuning._figures import FOLDS, SetFigures, fold_of
 from labelgrove.tuning._measure import Average, check_average, check_zero_division
-from labelgrove.tuning._pairs import BoolArray, FloatArray, IntArray, read_pairs
+from labelgrove.tuning._pairs import FloatArray, IntArray, grouped, read_pairs
 from labelgrove.tuning._thresholds import Thresholds, as_default
 
 LEAST = 0.01
@@ -34,6 +34,9 @@ SMALLEST = 1e-4
 """No threshold lies below, whatever is given: the paper's smallest candidate."""
 
 _CANDIDATES = 40
+_TOGETHER = 4096
+"""Labels that are counted together: some megabytes for all candidates, which a cache may hold."""
+
 _STRENGTHS = (4.0, 16.0, 64.0, 256.0, math.inf)
 _WEIGHTS = (0.0, 0.25, 1.0, 4.0, 16.0)
 _PRICES = tuple(np.geomspace(0.01, 0.9, 24).tolist())
@@ -112,7 +115,7 @@ def tune_auto(
     single_at, single = pairs.best_single(goal)
     curves = pairs.curves(Bands.of(frequencies, pairs.positives))
     chosen, figures = None, single
-    for setting, found in pairs.cross_fitted(goal.settings(), curves[1:]):
+    for setting, found in pairs.cross_fitted(goal, curves[1:]):
         harmless = found.macro >= single.macro and found.micro >= single.micro
         if (goal.bound or harmless) and goal.value(found) > goal.value(figures):
             chosen, figures = setting, found
@@ -123,7 +126,7 @@ def tune_auto(
         )
     values, default = np.full(pairs.shape[1], pairs.candidates[single_at]), single_at
     if chosen is not None:
-        own, of_band = curves[0].thresholds(chosen)
+        (own,), (of_band,) = curves[0].thresholds([chosen])
         default = of_band[0] if len(of_band) else single_at
         values = pairs.candidates[of_band[curves[0].band]]
         values[pairs.labels] = pairs.candidates[own]
@@ -178,12 +181,11 @@ class Goal:
         """Whether something comes before the F-measure."""
         return self.labels_per_row is not None or self.least_recall is not None
 
-    def settings(self) -> Iterator[Setting]:
-        """Give the settings that are tried."""
+    def settings(self, strength: float) -> list[Setting]:
+        """Return the settings of that strength that are tried."""
         if self.average == "macro":
-            yield from (Setting(s, weight, None) for s, weight in product(_STRENGTHS, _WEIGHTS))
-        else:
-            yield from (Setting(s, None, price) for s, price in product(_STRENGTHS, _PRICES))
+            return [Setting(strength, weight, None) for weight in _WEIGHTS]
+        return [Setting(strength, None, price) for price in _PRICES]
 
     def value(self, found: SetFigures) -> tuple[float, ...]:
         """Return what is to be as great as possible, the first first."""
@@ -199,33 +201,42 @@ class Goal:
 
 
 class _Reached:
-    """Pairs of row and label that matter, each with how many candidate thresholds it reaches."""
+    """Pairs of row and label that matter, each with how many candidate thresholds it reaches.
+
+    They lie in order of label, in small numbers: there may be many.
+    """
 
     def __init__(self, Y: Any, scores: Any, candidates: FloatArray, zero: float) -> None:
         runs, *self.shape = read_pairs(Y, scores)
         self.candidates = candidates
         self._zero = zero
-        parts: list[tuple[IntArray, IntArray, IntArray, BoolArray]] = [
-            (np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0, bool))
-        ]
+        dtypes = np.int32, np.int32, INDEX, np.bool_
+        parts: list[tuple[npt.NDArray[Any], ...]] = [tuple(np.empty(0, t) for t in dtypes)]
         for pairs in runs:
             reached = np.searchsorted(candidates, pairs.score.astype(np.float64), "right")
             kept = pairs.truth | (reached > 0)
-            parts.append((pairs.row[kept], pairs.label[kept], reached[kept], pairs.truth[kept]))
-        self._row, self._label, self._reached, self._truth = (
-            np.concatenate(arrays) for arrays in zip(*parts, strict=True)
-        )
-        self.positives = np.bincount(self._label[self._truth], minlength=self.shape[1])
-        self.labels, self._known = np.unique(self._label, return_inverse=True)
-        self._fold = fold_of(self.shape[0])[self._row]
+            columns = pairs.row, pairs.label, reached, pairs.truth
+            parts.append(tuple(c[kept].astype(t) for c, t in zip(columns, dtypes, strict=True)))
+        row, label, reached, truth = (np.concatenate(part) for part in zip(*parts, strict=True))
+        order, ends = grouped(label, self.shape[1])
+        self._row, self._label = row[order], label[order]
+        self._reached, self._truth = reached[order], truth[order]
+        self._true = self._row[self._truth], self._label[self._truth]
+        self.positives = np.bincount(self._true[1], minlength=self.shape[1])
+        counts = np.diff(ends)
+        self.labels = np.flatnonzero(counts)
+        self._known = np.repeat(np.arange(len(self.labels), dtype=np.int32), counts[self.labels])
+        self._ends = np.append(ends[self.labels], len(row))
+        self._fold = fold_of(self.shape[0]).astype(INDEX)[self._row]
 
     def figures(self, least: npt.ArrayLike) -> SetFigures:
         """Measure what is predicted if a pair must reach more candidates than `least`."""
         predicted = self._reached > least
-        every = self._row, self._label
-        sets = (self._truth, predicted, self._truth & predicted)
-        true, found, hits = ((every[0][kept], every[1][kept]) for kept in sets)
-        return SetFigures.of_pairs(true, found, hits, (self.shape[0], self.shape[1]), self._zero)
+        hit = predicted[self._truth]
+        found = self._row[predicted], self._label[predicted]
+        hits = self._true[0][hit], self._true[1][hit]
+        shape = self.shape[0], self.shape[1]
+        return SetFigures.of_pairs(self._true, found, hits, shape, self._zero)
 
     def best_single(self, goal: Goal) -> tuple[int, SetFigures]:
         """Return the best candidate for all labels, of equals the highest, and its figures."""
@@ -235,32 +246,44 @@ class _Reached:
 
     def curves(self, bands: Bands) -> list[Curves]:
         """Count: all rows, and then those outside of each fold."""
-        chosen = [np.ones(len(self._row), bool), *(self._fold != fold for fold in range(FOLDS))]
-        return [self._counted(pairs, bands) for pairs in chosen]
+        return [
+            Curves(
+                self.labels, partial(self._counts, fold), len(self.candidates), bands, self._zero
+            )
+            for fold in (None, *range(FOLDS))
+        ]
 
-    def _counted(self, chosen: BoolArray, bands: Bands) -> Curves:
-        label, reached, truth = (
-            every[chosen] for every in (self._known, self._reached, self._truth)
-        )
-        shape = len(self.labels), len(self.candidates) + 1
-        cell = label * shape[1] + reached
-
-        def reaching(cells: IntArray) -> FloatArray:
-            counts = np.bincount(cells, minlength=shape[0] * shape[1]).reshape(shape)
-            return np.cumsum(counts[:, :0:-1], axis=1)[:, ::-1].astype(np.float64)
-
-        positives = np.bincount(label[truth], minlength=shape[0]).astype(np.float64)
-        return Curves(
-            self.labels, reaching(cell[truth]), reaching(cell), positives, bands, self._zero
-        )
+    def _counts(self, fold: int | None) -> Iterator[Counts]:
+        """Count the rows outside of a fold, some labels at a time."""
+        for first in range(0, len(self.labels), _TOGETHER):
+            last = min(first + _TOGETHER, len(self.labels))
+            pairs = slice(self._ends[first], self._ends[last])
+            every = self._known[pairs] - first, self._reached[pairs], self._truth[pairs]
+            if fold is not None:
+                kept = self._fold[pairs] != fold
+                every = every[0][kept], every[1][kept], every[2][kept]
+            label, reached, truth = every
+            shape = last - first, len(self.candidates) + 1
+            cell = label * shape[1] + reached
+            positives = np.bincount(label[truth], minlength=shape[0]).astype(np.float64)
+            labels = slice(first, last)
+            yield Counts(labels, _reaching(cell[truth], shape), _reaching(cell, shape), positives)
 
     def cross_fitted(
-        self, settings: Iterator[Setting], others: list[Curves]
+        self, goal: Goal, others: list[Curves]
     ) -> Iterator[tuple[Setting, SetFigures]]:
         """Give the figures of every setting, each fold predicted by thresholds of the others."""
-        for setting in settings:
-            best = np.stack([curves.thresholds(setting)[0] for curves in others])
-            yield setting, self.figures(best[self._fold, self._known])
+        for strength in _STRENGTHS:
+            settings = goal.settings(strength)
+            best = np.stack([curves.thresholds(settings)[0] for curves in others])
+            for at, setting in enumerate(settings):
+                yield setting, self.figures(best[self._fold, at, self._known])
+
+
+def _reaching(cells: IntArray, shape: tuple[int, int]) -> FloatArray:
+    """How many pairs of each label reach each candidate; a cell is a label's number reached."""
+    counts = np.bincount(cells, minlength=shape[0] * shape[1]).reshape(shape)
+    return np.cumsum(counts[:, :0:-1], axis=1)[:, ::-1].astype(np.float64)
 
 
 def _candidates(lower: float, upper: float) -> FloatArray:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -12,6 +13,11 @@ from scipy.sparse import csr_array
 from labelgrove._errors import ParameterError
 from labelgrove.tuning._measure import f_from_counts
 from labelgrove.tuning._pairs import FloatArray, IntArray
+
+INDEX = np.int8
+"""What the index of a candidate is held in, as there is one for every setting, fold and label."""
+
+IndexArray = npt.NDArray[np.int8]
 
 _RATIO = 4.0
 _FEWEST_POSITIVES = 20
@@ -84,20 +90,38 @@ class Bands:
         return cls(bands[power], known)
 
 
+class Counts(NamedTuple):
+    """What was counted for some labels at rising candidate thresholds.
+
+    Attributes
+    ----------
+    labels : slice
+        Which of the labels that are true, or reach a candidate, in any row.
+    hits, predicted : ndarray of float64, shape (b, k)
+        Rows where each of them reaches a candidate and is true, or reaches it.
+    positives : ndarray of float64, shape (b,)
+    """
+
+    labels: slice
+    hits: FloatArray
+    predicted: FloatArray
+    positives: FloatArray
+
+
 class Curves:
-    """Counts at rising candidate thresholds, from which thresholds follow by a setting.
+    """F-measures at rising candidate thresholds, from which thresholds follow by a setting.
 
     A label with p positives has the curve of its F-measure mixed with the mean curve of its band,
     p parts of the one and `Setting.strength` parts of the other (empirical Bayes), and its hits and
-    predictions likewise.
+    predictions likewise. Only the bands' curves are kept; labels are counted anew, a few at a time.
 
     Parameters
     ----------
     labels : ndarray of int64, shape (a,)
         Those that are true, or reach a candidate, in any row.
-    hits, predicted : ndarray of float64, shape (a, k)
-        Rows where each of them reaches a candidate and is true, or reaches it.
-    positives : ndarray of float64, shape (a,)
+    counts : callable
+        Counts all of them, some at a time and in order.
+    n_candidates : int
     bands : Bands
     zero_division : {0, 1}
         F-measure of a label that is nowhere true and nowhere predicted.
@@ -111,58 +135,82 @@ class Curves:
     def __init__(
         self,
         labels: IntArray,
-        hits: FloatArray,
-        predicted: FloatArray,
-        positives: FloatArray,
+        counts: Callable[[], Iterator[Counts]],
+        n_candidates: int,
         bands: Bands,
         zero_division: float,
     ) -> None:
         self.band = of_label = bands.of_label
+        self._counts, self._zero = counts, zero_division
         sizes = np.bincount(of_label)
-        band, n_bands = of_label[labels], len(sizes)
-        members = csr_array(
-            (np.ones(len(labels)), (band, np.arange(len(labels)))), shape=(n_bands, len(labels))
-        )
-        f = f_from_counts(hits, positives[:, np.newaxis], predicted, zero_division)
-        unseen = sizes - np.bincount(band, minlength=n_bands)
-        band_f = (members @ f + (zero_division * unseen)[:, np.newaxis]) / sizes[:, np.newaxis]
-        band_positives = np.maximum(members @ positives, 1.0)[:, np.newaxis]
+        n_bands = len(sizes)
+        self._band = of_label[labels]
+        f, hits, predicted = (np.zeros((n_bands, n_candidates)) for _ in range(3))
+        positives = np.zeros(n_bands)
+        for found in counts():
+            n, band = len(found.positives), self._band[found.labels]
+            members = csr_array((np.ones(n), (band, np.arange(n))), shape=(n_bands, n))
+            f += members @ self._f_measures(found)
+            hits += members @ found.hits
+            predicted += members @ found.predicted
+            positives += members @ found.positives
+        unseen = sizes - np.bincount(self._band, minlength=n_bands)
+        self._f = (f + (zero_division * unseen)[:, np.newaxis]) / sizes[:, np.newaxis]
+        self._hits = hits / np.maximum(positives, 1.0)[:, np.newaxis]
+        self._predicted = predicted / np.maximum(positives, 1.0)[:, np.newaxis]
 
-        curve = f_from_counts(hits.sum(axis=0), positives.sum(), predicted.sum(axis=0), 0.0)
+        n_true, n_found = float(positives.sum()), predicted.sum(axis=0)
+        curve = f_from_counts(hits.sum(axis=0), n_true, n_found, 0.0)
         best = int(np.argmax(curve)) if len(labels) else 0
         self._micro_f = float(curve[best])
-        self._n_pairs = max(float(positives.sum() + predicted.sum(axis=0)[best]), 1.0)
+        self._n_pairs = max(n_true + float(n_found[best]), 1.0)
+        self._n_labels = len(of_label)
+        share = n_true / max(float(bands.frequencies.sum()), 1e-9)
+        self._expected = bands.frequencies[labels] * share
+        self._expected_of_band = np.bincount(of_label, weights=bands.frequencies) / sizes * share
 
-        # Behind the labels the bands themselves, as labels that have nothing of their own.
-        def with_bands(own: FloatArray) -> FloatArray:
-            return np.concatenate((own, np.zeros((n_bands, *own.shape[1:]))))
+    def thresholds(self, settings: Sequence[Setting]) -> tuple[IndexArray, IndexArray]:
+        """Return the best candidates of the labels, and of the bands, for settings of one strength.
 
-        self._n_labels, self._n_known = len(of_label), len(labels)
-        self._positives = with_bands(positives)[:, np.newaxis]
-        self._f, self._hits, self._predicted = map(with_bands, (f, hits, predicted))
-        at = np.concatenate((band, np.arange(n_bands)))
-        self._band_f = band_f[at]
-        self._band_hits = (members @ hits / band_positives)[at]
-        self._band_predicted = (members @ predicted / band_positives)[at]
-        frequent = np.bincount(of_label, weights=bands.frequencies) / sizes
-        frequencies = np.concatenate((bands.frequencies[labels], frequent))
-        share = float(positives.sum()) / max(float(bands.frequencies.sum()), 1e-9)
-        self._expected = (frequencies * share)[:, np.newaxis]
+        Returns
+        -------
+        of_label : ndarray of int8, shape (len(settings), a)
+        of_band : ndarray of int8, shape (len(settings), bands)
+            Of a label that has nothing of its own.
+        """
+        of_label = np.empty((len(settings), len(self._band)), INDEX)
+        for found in self._counts():
+            own = found.labels
+            of_label[:, own] = self._best(settings, found, self._band[own], self._expected[own])
+        bands = np.arange(len(self._f))
+        none = np.zeros_like(self._f)
+        nothing = Counts(slice(0), none, none, np.zeros(len(bands)))
+        return of_label, self._best(settings, nothing, bands, self._expected_of_band)
 
-    def thresholds(self, setting: Setting) -> tuple[IntArray, IntArray]:
-        """Return the index of the best candidate for each of the labels, and for each band."""
-        each = 1.0 / (self._positives + setting.strength)  # the share of a single positive
-        own = self._positives * each
+    def _f_measures(self, found: Counts) -> FloatArray:
+        positives = found.positives[:, np.newaxis]
+        return f_from_counts(found.hits, positives, found.predicted, self._zero)
+
+    def _best(
+        self, settings: Sequence[Setting], found: Counts, band: IntArray, expected: FloatArray
+    ) -> IndexArray:
+        """Return the best candidate of every label by each setting, of equals the highest."""
+        strength = settings[0].strength
+        each = (1.0 / (found.positives + strength))[:, np.newaxis]  # the share of one positive
+        own = found.positives[:, np.newaxis] * each
         borrowed = 1.0 - own
-        hits = self._hits * each + self._band_hits * borrowed
-        predicted = self._predicted * each + self._band_predicted * borrowed
-        if setting.weight is None:
-            assert setting.price is not None
-            value = hits - setting.price * predicted
-        else:
-            # The slope of micro F = 2 hits / pairs, where it is best.
-            micro = (2 * hits - self._micro_f * predicted) * self._expected / self._n_pairs
-            macro = (own * self._f + borrowed * self._band_f) / self._n_labels
-            value = macro + setting.weight * micro
-        best = value.shape[1] - 1 - np.argmax(value[:, ::-1], axis=1)  # of equals the highest
-        return best[: self._n_known], best[self._n_known :]
+        hits = found.hits * each + self._hits[band] * borrowed
+        predicted = found.predicted * each + self._predicted[band] * borrowed
+        # The slope of micro F = 2 hits / pairs, where it is best.
+        micro = (2 * hits - self._micro_f * predicted) * expected[:, np.newaxis] / self._n_pairs
+        macro = (own * self._f_measures(found) + borrowed * self._f[band]) / self._n_labels
+        best = np.empty((len(settings), len(band)), INDEX)
+        for at, setting in enumerate(settings):
+            assert setting.strength == strength
+            if setting.weight is None:
+                assert setting.price is not None
+                value = hits - setting.price * predicted
+            else:
+                value = macro + setting.weight * micro
+            best[at] = value.shape[1] - 1 - np.argmax(value[:, ::-1], axis=1)
+        return best
