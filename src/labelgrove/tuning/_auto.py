@@ -20,7 +20,7 @@ import numpy.typing as npt
 
 from labelgrove._errors import DataError, ParameterError
 from labelgrove._parameters import real
-from labelgrove.tuning._borrowing import INDEX, Bands, Counts, Curves, Setting
+from labelgrove.tuning._borrowing import INDEX, Bands, Counts, Curves, IndexArray, Setting
 from labelgrove.tuning._bounds import UPPER, check_upper
 from labelgrove.tuning._figures import FOLDS, SetFigures, fold_of
 from labelgrove.tuning._measure import Average, check_average, check_zero_division
@@ -229,7 +229,7 @@ class _Reached:
         self._ends = np.append(ends[self.labels], len(row))
         self._fold = fold_of(self.shape[0]).astype(INDEX)[self._row]
 
-    def figures(self, least: npt.ArrayLike) -> SetFigures:
+    def figures(self, least: int | IndexArray) -> SetFigures:
         """Measure what is predicted if a pair must reach more candidates than `least`."""
         predicted = self._reached > least
         hit = predicted[self._truth]
