@@ -1,5 +1,5 @@
-// The boundary to Python. One-dimensional contiguous arrays cross it, never converted and, on the way in, never
-// copied; the interpreter's lock stays on this side.
+// The boundary to Python. Arrays are one-dimensional and contiguous; they are never converted, and never copied on the
+// way in. All handling of the interpreter's lock is on this side.
 #pragma once
 
 #include <nanobind/nanobind.h>
@@ -23,11 +23,11 @@ namespace labelgrove::bindings {
 
 namespace nb = nanobind;
 
-// Lets Python's other threads run. A thread's first exception needs memory, and where there is none left the C library
-// aborts; so it is taken before the work begins.
+// Releases the interpreter's lock, so that Python's other threads can run. A thread's first exception needs memory, and
+// the C library aborts if there is none; so it is allocated before the work begins.
 //
-// Before 3.14 Python ends a thread that comes back when the interpreter is gone, by unwinding its stack, which no destructor
-// survives. Here the thread waits for the end of the process instead, as it does in 3.14.
+// Before 3.14, a thread that returns after the interpreter has shut down is ended by unwinding its stack, which no
+// destructor survives. Here the thread waits for the end of the process instead, as it does in 3.14.
 class WithoutGil {
  public:
   WithoutGil() : state_((static_cast<void>(std::uncaught_exceptions()), PyEval_SaveThread())) {}
@@ -53,7 +53,7 @@ std::span<const T> view(const In<T>& array) {
   return {array.data(), array.size()};
 }
 
-// A fresh NumPy array of the given shape that owns its memory.
+// A new NumPy array of the given shape that owns its memory.
 template <typename T>
 nb::ndarray<T, nb::numpy> make_array(std::initializer_list<std::size_t> shape) {
   std::size_t size = 1;

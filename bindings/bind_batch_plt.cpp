@@ -38,15 +38,15 @@ TrainingOptions training_options_from(const nb::dict& given) {
   return options;
 }
 
-// None stands for: all 1.
+// None means that all costs are 1.
 std::span<const float> costs_from(const nb::object& given, std::size_t size) {
   if (given.is_none()) return {};
   const auto costs = view(nb::cast<In<float>>(given, false));
-  if (costs.size() != size) throw std::invalid_argument("there must be one cost for every example, or label");
+  if (costs.size() != size) throw std::invalid_argument("expected one cost for every example, or for every label");
   return costs;
 }
 
-// Rows, their labels and costs, as Python gave them.
+// The rows given by Python, with their labels and costs.
 class Data {
  public:
   Data(const nb::dict& options, std::span<const LabelTree> trees, LabelId label_count, const In<std::int64_t>& indptr,
@@ -93,7 +93,7 @@ nb::dict train(const nb::dict& options, const nb::list& trees, LabelId label_cou
   return saved_by([&](ArrayWriter& out) { write_blocks(learnt, data.set().size, WeightType::float32, blocks, out); });
 }
 
-// Room in arrays that a Python function makes; small ones lie in memory.
+// Memory in arrays made by a Python function; small requests get ordinary memory.
 class PythonRoom final : public Room {
  public:
   explicit PythonRoom(nb::object make) : make_(std::move(make)) {}
@@ -104,7 +104,7 @@ class PythonRoom final : public Room {
     if (make_.is_none() || bytes < kSmall) return ::operator new(bytes);
     const nb::gil_scoped_acquire with_gil;
     auto array = nb::cast<Bytes>(make_(bytes), false);
-    if (array.size() < bytes) throw std::invalid_argument("the room is smaller than what was asked for");
+    if (array.size() < bytes) throw std::invalid_argument("make_room returned an array that is too small");
     void* begin = array.data();
     arrays_.emplace(begin, std::move(array));
     return begin;
@@ -119,7 +119,7 @@ class PythonRoom final : public Room {
   using Bytes = nb::ndarray<std::uint8_t, nb::numpy, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
   static constexpr std::size_t kSmall = std::size_t{1} << 16;
   nb::object make_;
-  std::map<void*, Bytes> arrays_;  // changed by who holds the interpreter's lock
+  std::map<void*, Bytes> arrays_;  // protected by the interpreter's lock
 };
 
 nb::dict train_some(const nb::dict& options, const nb::tuple& tree, const In<NodeId>& nodes, LabelId label_count,
@@ -133,7 +133,7 @@ nb::dict train_some(const nb::dict& options, const nb::tuple& tree, const In<Nod
   const auto is_inner = [&](NodeId v) { return v < own.size() && !own[v].is_leaf(); };
   if (!std::ranges::all_of(view(nodes), is_inner) ||
       std::ranges::adjacent_find(view(nodes), std::greater_equal<>()) != view(nodes).end()) {
-    throw std::invalid_argument("the nodes must be inner ones, in order");
+    throw std::invalid_argument("expected inner nodes, in ascending order");
   }
   const Data data(options, label_trees, label_count, indptr, ids, values, label_indptr, labels, nb::none(),
                   label_costs);
@@ -159,13 +159,14 @@ void register_batch_plt(nb::module_& module) {
              nb::arg("indptr").noconvert(), nb::arg("ids").noconvert(), nb::arg("values").noconvert(),
              nb::arg("label_indptr").noconvert(), nb::arg("labels").noconvert(), nb::arg("example_costs").none(),
              nb::arg("label_costs").none(), nb::arg("threads"), nb::arg("progress"),
-             "What CompactPlt loads: trees learnt in batch; see core/include/labelgrove/batch_trainer.hpp.");
+             "Train trees in batch, and return the arrays that CompactPlt loads; see "
+             "core/include/labelgrove/batch_trainer.hpp.");
   module.def("train_batch_nodes", &train_some, nb::arg("options"), nb::arg("tree"), nb::arg("nodes").noconvert(),
              nb::arg("label_count"), nb::arg("indptr").noconvert(), nb::arg("ids").noconvert(),
              nb::arg("values").noconvert(), nb::arg("label_indptr").noconvert(), nb::arg("labels").noconvert(),
              nb::arg("label_costs").none(), nb::arg("threads"), nb::arg("progress"), nb::arg("make_room").none(),
-             "The blocks of some inner nodes of a tree, in the arrays of `train_batch_plt`. Where there is a "
-             "`make_room`, what is large lies in the arrays of uint8 that it makes, given a number of bytes.");
+             "The blocks of some inner nodes of a tree, in the form of `train_batch_plt`. `make_room(bytes)`, if "
+             "given, returns the arrays of uint8 in which large buffers are stored.");
 }
 
 }  // namespace labelgrove::bindings

@@ -14,8 +14,7 @@ namespace labelgrove::bindings {
 
 void register_compact_plt(nb::module_& module) {
   using Model = Held<CompactPlt>;
-  nb::class_<Model> engine(module, "CompactPlt",
-                           "Label trees in few bytes; see core/include/labelgrove/compact_plt.hpp.");
+  nb::class_<Model> engine(module, "CompactPlt", "Compact label trees; see core/include/labelgrove/compact_plt.hpp.");
   bind_search(engine);
   bind_label_tree(engine);
   bind_explanations(engine);
@@ -33,8 +32,8 @@ void register_compact_plt(nb::module_& module) {
                                   to_array(std::span<const float>(block.weights)));
           },
           nb::arg("node"),
-          "Features, and (features + 1, children) weights end to end, the bias first, of an inner node of the first "
-          "tree.")
+          "The features of an inner node of the first tree, and its (features + 1, children) weights as a flat array, "
+          "the bias first.")
       .def_prop_ro("n_trees", [](const Model& self) { return self.engine.trees().size(); })
       .def_prop_ro("can_learn", [](const Model&) { return false; });
 }

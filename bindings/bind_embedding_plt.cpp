@@ -38,7 +38,7 @@ EmbeddingOptions options_from(const nb::dict& given) {
   return options;
 }
 
-// The rows [begin, end) of a call, copied or checked, as the model learns them.
+// The rows [begin, end) of a call, copied or checked, in the form that the model learns.
 class Stream {
  public:
   Stream(const Model& model, const In<std::int64_t>& indptr, const In<FeatureId>& ids, const In<float>& values,
@@ -60,7 +60,7 @@ class Stream {
   RowWeights weights_;
 };
 
-// Gives the `k` best labels of the rows `asked`, as they were just before these were learnt; see Ranking.
+// Returns the `k` best labels of the rows `asked`, each predicted just before it is learnt; see Ranking.
 nb::tuple learn(Model& model, const In<std::int64_t>& indptr, const In<FeatureId>& ids, const In<float>& values,
                 const In<std::int64_t>& label_indptr, const In<LabelId>& labels, std::size_t begin, std::size_t end,
                 unsigned, const nb::object& weights, const nb::object& asked, std::size_t k) {
@@ -127,7 +127,7 @@ void register_embedding_plt(nb::module_& module) {
 
   using Compact = Held<CompactEmbedding>;
   nb::class_<Compact> compact(module, "CompactEmbedding",
-                              "The same in few bytes; see core/include/labelgrove/compact_embedding.hpp.");
+                              "Compact vectors under a label tree; see core/include/labelgrove/compact_embedding.hpp.");
   bind_search(compact);
   bind_label_tree(compact);
   bind_explanations(compact);

@@ -1,4 +1,4 @@
-// The core's enumerations, whose numbers model files hold: Python reads them here.
+// The core's enumerations. Their numbers are part of the model file format; Python reads them here.
 #include <nanobind/nanobind.h>
 
 #include "labelgrove/batch_solver.hpp"

@@ -25,7 +25,7 @@ ForestOptions options_from(const nb::dict& given) {
   options.trees = static_cast<std::uint32_t>(integer("trees"));
   options.normalize = nb::cast<bool>(given["normalize"]);
   options.seed = integer("seed");
-  if (given.contains("max_rounds")) {  // FastXML's
+  if (given.contains("max_rounds")) {  // FastXML
     FastxmlOptions fastxml;
     fastxml.cost = real("cost");
     fastxml.gain_cost = real("gain_cost");
@@ -81,7 +81,7 @@ void grow(Model& model, const In<std::int64_t>& indptr, const In<FeatureId>& ids
                     (gains.is_none() || data.gains.size() == label_count) &&
                     std::ranges::all_of(row_labels.all(), [&](LabelId label) { return label < label_count; });
   if (!fits) throw std::invalid_argument("examples, labels and weights do not fit together");
-  if (!model.engine.trees().empty()) throw std::runtime_error("this forest has been grown");
+  if (!model.engine.trees().empty()) throw std::runtime_error("this forest has already been grown");
   const WithoutGil without_gil;
   model.engine.grow(data, threads);
 }
@@ -96,7 +96,7 @@ std::vector<std::uint8_t> flags(const Model& model, const nb::object& allowed) {
   return flags;
 }
 
-// Rows that are routed together: many enough for a node's weights to be fetched once for several of them.
+// Rows that are routed together: enough for a node's weights to be fetched once for several of them.
 constexpr std::size_t kBatch = 4096;
 
 // Runs find(finder, i, found) for the i-th row of every batch, and then take(row, stats, found).
@@ -164,11 +164,11 @@ nb::ndarray<LabelId, nb::numpy> labels_of(const Model& model) {
   return to_array(std::span<const LabelId>(labels));
 }
 
-// The ways of the only row (see ForestRoutes): its values, the steps, and the leaves with the share of the label in each.
+// The paths of the single row (see ForestRoutes): its values, the steps, and the leaves with the label's share in each.
 nb::dict explain(const Model& model, const In<std::int64_t>& indptr, const In<FeatureId>& ids, const In<float>& values,
                  LabelId label) {
   const Rows rows(indptr, ids, values);
-  if (rows.size() != 1) throw std::invalid_argument("one row can be explained at a time");
+  if (rows.size() != 1) throw std::invalid_argument("expected one row to explain");
   TakenRow taken;
   const Features x = rows.as_learnt(0, model.engine.options().normalize, taken);
   const ForestRoutes routes = explain_forest(model.engine, x);
@@ -223,7 +223,7 @@ void register_forest(nb::module_& module) {
               if (self.engine.can_learn()) self.engine.save_statistics(out);
             });
           },
-          "The trees and how their nodes were split, as they are saved.")
+          "The saved arrays of the trees and of the statistics of their splits.")
       .def("grow", &grow, nb::arg("indptr").noconvert(), nb::arg("ids").noconvert(), nb::arg("values").noconvert(),
            nb::arg("label_indptr").noconvert(), nb::arg("labels").noconvert(), nb::arg("weights").none(),
            nb::arg("gains").none(), nb::arg("label_count"), nb::arg("threads"), nb::arg("progress"))

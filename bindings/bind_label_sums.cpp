@@ -35,7 +35,8 @@ nb::ndarray<float, nb::numpy> cosines(const LabelSums& self, const In<std::int64
                                       const In<float>& values, const In<LabelId>& candidates, unsigned threads) {
   const Rows rows(indptr, ids, values);
   const std::size_t n = rows.size();
-  if (n > 0 && candidates.size() % n != 0) throw std::invalid_argument("there are not as many candidates a row");
+  if (n > 0 && candidates.size() % n != 0)
+    throw std::invalid_argument("expected the same number of candidates for every row");
   const std::size_t k = n == 0 ? 0 : candidates.size() / n;
   auto found = make_array<float>({n, k});
   const std::span<const LabelId> of(view(candidates));
@@ -84,7 +85,7 @@ void register_label_sums(nb::module_& module) {
               counts.data()[i] = static_cast<std::int64_t>(self.count(labels.data()[i]));
             return counts;
           },
-          nb::arg("labels").noconvert(), "How many examples had each of the labels.")
+          nb::arg("labels").noconvert(), "The number of examples that had each of the labels.")
       .def_prop_ro("examples", &LabelSums::examples)
       .def_prop_ro("bytes", &LabelSums::bytes);
 }

@@ -33,7 +33,7 @@ LomTreeOptions options_from(const nb::dict& given) {
   return options;
 }
 
-// The way of the only row: also how many examples reached its nodes, and how many of them had the label.
+// The path of the single row, with the number of examples that reached each node, and of those that had the label.
 nb::dict explain(const Model& model, const In<std::int64_t>& indptr, const In<FeatureId>& ids, const In<float>& values,
                  LabelId label) {
   return explained_route(model, indptr, ids, values, [&](nb::dict& out, const Route& route, const Features&) {
@@ -60,7 +60,7 @@ void register_lom_tree(nb::module_& module) {
       [](const Model& self) {
         return saved_by([&](ArrayWriter& out) { self.whole().save_nodes(out, !self.engine.can_learn()); });
       },
-      "The tree and its statistics, as they are saved.");
+      "The saved arrays of the tree and its statistics.");
 }
 
 }  // namespace labelgrove::bindings

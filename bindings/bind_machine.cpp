@@ -21,12 +21,12 @@ constexpr const char* kCompiler = "unknown";
 }  // namespace
 
 void register_machine(nb::module_& module) {
-  kernels();  // a variant that does not run here must fail at import, not in the middle of a call
-  // Frames of daemon threads are never unwound at exit, so what they hold is never freed: CPython's way, and no leak.
+  kernels();  // an unsupported variant must fail at import, not in the middle of a call
+  // CPython never unwinds the frames of daemon threads at exit, so what they hold is never freed. This is not a leak.
   nb::set_leak_warnings(false);
   module.def(
       "report_leaks", [](bool on) { nb::set_leak_warnings(on); }, nb::arg("on"),
-      "Whether what is still alive when the interpreter has ended is reported; for tests.");
+      "Turn the report of objects that outlive the interpreter on or off; for tests.");
   module.def(
       "kernel_variant", [] { return kernels().name; },
       "The instruction set that the kernels in use were compiled for.");
@@ -37,8 +37,8 @@ void register_machine(nb::module_& module) {
         for (const char* name : available_kernels()) names.append(name);
         return names;
       },
-      "The variants that this processor runs, the best one last.");
-  module.def("compiler", [] { return kCompiler; }, "What the engine was compiled with.");
+      "The variants that run on this processor, best last.");
+  module.def("compiler", [] { return kCompiler; }, "The compiler that built the engine.");
   module.def(
       "draw",
       [](std::uint64_t seed, std::uint64_t stream, std::uint64_t counter, std::uint64_t sub) {
@@ -46,7 +46,7 @@ void register_machine(nb::module_& module) {
       },
       nb::arg("seed"), nb::arg("stream"), nb::arg("counter"), nb::arg("sub") = 0,
       "The hash behind every random choice: streams are 1 policy, 2 replay, 3 reservoir, 4 shuffle, 5 clustering, "
-      "6 weights, 7 places, 8 tree, 9 solver, 10 label.");
+      "6 weights, 7 places, 8 tree, 9 solver, 10 label, 11 rounding, 12 reward, 13 asking.");
 }
 
 }  // namespace labelgrove::bindings

@@ -30,7 +30,7 @@ MemoryTreeOptions options_from(const nb::dict& given) {
   return options;
 }
 
-// The way of the only row, and what speaks for a label (see MemoryEvidence).
+// The path of the single row, and the evidence for a label (see MemoryEvidence).
 nb::dict explain(const Model& model, const In<std::int64_t>& indptr, const In<FeatureId>& ids, const In<float>& values,
                  LabelId label) {
   return explained_route(model, indptr, ids, values, [&](nb::dict& out, const Route&, const Features& x) {

@@ -50,8 +50,8 @@ OnlineGroveOptions options_from(const nb::dict& given) {
   return options;
 }
 
-// Gives the `k` best labels of the rows `asked`, which increase, as they were just before these were learnt: labels and
-// probabilities (asked, k), kNone and NaN where there is none.
+// Returns the `k` best labels of the rows `asked`, which increase, each predicted just before it is learnt: labels and
+// probabilities (asked, k), with kNone and NaN for missing entries.
 nb::tuple learn(Model& model, const In<std::int64_t>& indptr, const In<FeatureId>& ids, const In<float>& values,
                 const In<std::int64_t>& label_indptr, const In<LabelId>& labels, std::size_t begin, std::size_t end,
                 unsigned threads, const nb::object& weights, const nb::object& asked, std::size_t k) {
@@ -72,8 +72,8 @@ nb::tuple learn(Model& model, const In<std::int64_t>& indptr, const In<FeatureId
   return nb::make_tuple(answers.labels(), answers.scores());
 }
 
-// What goes on from a batch model of as many trees, by its arrays, which are kept; by label, how many examples had each,
-// or None: see OnlinePlt::Past.
+// Resumes from a batch model with the same number of trees, whose arrays are kept. `counts` has the number of examples
+// of each label, or is None: see OnlinePlt::Past.
 std::unique_ptr<Model> from_batch(const nb::dict& given, const nb::dict& batch, const nb::object& counts) {
   std::optional<std::span<const std::uint64_t>> past;
   In<std::uint64_t> of_labels;
@@ -87,12 +87,11 @@ std::unique_ptr<Model> from_batch(const nb::dict& given, const nb::dict& batch, 
 std::unique_ptr<Model> on_trees(const nb::dict& given, const nb::list& trees, LabelId label_count) {
   const OnlineGroveOptions options = options_from(given);
   const std::vector<LabelTree> label_trees = trees_from(trees, label_count);
-  if (label_trees.size() != options.trees)
-    throw std::invalid_argument("there must be as many trees as the options say");
+  if (label_trees.size() != options.trees) throw std::invalid_argument("the number of trees must match the options");
   return std::make_unique<Model>(nb::none(), options, std::span(label_trees));
 }
 
-// By label id; empty if none are tuned.
+// By label id; empty if thresholds are not tuned.
 nb::ndarray<double, nb::numpy> thresholds(const Model& model) {
   const OnlineThresholds* tuned = model.whole().thresholds();
   auto values = make_array<double>({tuned != nullptr ? std::size_t{model.engine.tree().label_count()} : 0});
@@ -115,9 +114,9 @@ void register_online_plt(nb::module_& module) {
           "__init__", [](Model* self, const nb::dict& options) { new (self) Model(nb::none(), options_from(options)); },
           nb::arg("options"))
       .def_static("on_trees", &on_trees, nb::arg("options"), nb::arg("trees"), nb::arg("label_count"),
-                  "On given trees with the same labels: parents and labels, by node, of each.")
+                  "Start from given trees with the same labels: (parents, labels) by node for each tree.")
       .def_static("from_batch", &from_batch, nb::arg("options"), nb::arg("batch"), nb::arg("label_counts").none(),
-                  "What goes on from a batch model whose arrays these are.")
+                  "Resume learning from a batch model, given its arrays.")
       .def("restore_inherited",
            [](Model& self) {
              self.whole().restore_inherited();

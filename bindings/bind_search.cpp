@@ -4,9 +4,8 @@
 namespace labelgrove::bindings {
 
 void register_search(nb::module_& module) {
-  nb::class_<PreparedThresholds>(
-      module, "PreparedThresholds",
-      "Thresholds of one engine with what a search derives from them; void once it changes.");
+  nb::class_<PreparedThresholds>(module, "PreparedThresholds",
+                                 "Thresholds prepared for searching one engine; invalid once the engine changes.");
 }
 
 }  // namespace labelgrove::bindings

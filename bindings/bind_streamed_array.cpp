@@ -5,7 +5,7 @@ namespace labelgrove::bindings {
 namespace {
 
 struct StreamedPieces {
-  StreamedArray array;  // keeps the engine
+  StreamedArray array;  // keeps the engine alive
 };
 
 nb::object numpy_type(const StreamedArray& array) { return nb::module_::import_("numpy").attr("dtype")(array.type()); }
@@ -20,7 +20,8 @@ void register_streamed_array(nb::module_& module) {
         if (piece.is_none()) throw nb::stop_iteration();
         return piece;
       });
-  nb::class_<StreamedArray>(module, "StreamedArray", "A one-dimensional array, made piece by piece: iterate over it.")
+  nb::class_<StreamedArray>(module, "StreamedArray",
+                            "A one-dimensional array that is produced piece by piece while iterating over it.")
       .def_prop_ro("dtype", &numpy_type)
       .def_prop_ro("shape", [](const StreamedArray& self) { return nb::make_tuple(self.size); })
       .def_prop_ro("ndim", [](const StreamedArray&) { return 1; })

@@ -19,7 +19,7 @@
 namespace labelgrove::bindings {
 namespace {
 
-// Texts of Python, held as long as they are looked at. Half characters, which UTF-8 does not have, become question marks.
+// Python strings, kept alive while they are read. Lone surrogates, which UTF-8 cannot encode, become question marks.
 class Texts {
  public:
   explicit Texts(const nb::list& texts) {
@@ -87,7 +87,8 @@ struct Counted : Rows {
 }  // namespace
 
 void register_text(nb::module_& module) {
-  nb::class_<TextFeatures>(module, "TextFeatures", "Texts into rows; see core/include/labelgrove/text_features.hpp.")
+  nb::class_<TextFeatures>(module, "TextFeatures",
+                           "Turns texts into rows; see core/include/labelgrove/text_features.hpp.")
       .def(
           "__init__",
           [](TextFeatures* self, const nb::dict& options) { new (self) TextFeatures(options_from(options)); },
@@ -157,7 +158,7 @@ void register_text(nb::module_& module) {
             return as_tuple(std::move(rows));
           },
           nb::arg("counts"), nb::arg("as_next"), nb::arg("threads"),
-          "Rows of counts, all parts below one another, as documents counted already or as the next.")
+          "Weighted rows of counts, all parts concatenated, as documents already counted or as the next ones.")
       .def(
           "learn",
           [](TextFeatures& self, const In<std::int64_t>& indptr, const In<FeatureId>& ids, const In<float>& values,
@@ -184,7 +185,7 @@ void register_text(nb::module_& module) {
         });
         return to_array(std::span<const std::uint64_t>(ends));
       },
-      nb::arg("text"), "Where the words of a text begin and end, in bytes of UTF-8.");
+      nb::arg("text"), "The beginning and end of each word of a text, in bytes of UTF-8.");
 }
 
 }  // namespace labelgrove::bindings

@@ -40,7 +40,7 @@ nb::tuple to_tuple(const ClusterTree& tree) {
                         to_array(std::span<const LabelId>(tree.labels)));
 }
 
-// Throws std::invalid_argument unless every parent stands before its children, and labels are 0, 1, 2, … in any order.
+// Throws std::invalid_argument unless every parent comes before its children, and labels are 0, 1, 2, … in any order.
 ClusterTree tree_from(const In<std::int64_t>& parents, const In<LabelId>& labels) {
   const auto p = view(parents);
   const auto l = view(labels);
@@ -78,8 +78,7 @@ void register_trees(nb::module_& module) {
       },
       nb::arg("indptr").noconvert(), nb::arg("ids").noconvert(), nb::arg("values").noconvert(), nb::arg("dimension"),
       nb::arg("ends").noconvert(), nb::arg("examples").noconvert(), nb::arg("threads"),
-      "(indptr, ids, values): for each label the direction of the sum of its examples, which are scaled to unit "
-      "length.");
+      "(indptr, ids, values): for each label, the direction of the sum of its examples, each scaled to unit length.");
   module.def(
       "cluster_labels",
       [](const In<std::int64_t>& indptr, const In<FeatureId>& ids, const In<float>& values, std::uint32_t dimension,
@@ -99,8 +98,9 @@ void register_trees(nb::module_& module) {
       nb::arg("indptr").noconvert(), nb::arg("ids").noconvert(), nb::arg("values").noconvert(), nb::arg("dimension"),
       nb::arg("frequencies").noconvert(), nb::arg("fano_frequencies").noconvert(), nb::arg("options"),
       nb::arg("threads"), nb::arg("fixed"),
-      "(parents, labels): a tree over the rows, numbered by level; the labels of its leaves in ascending order. "
-      "Without frequencies all labels weigh the same. Rows that are `fixed`, which nobody can change, are not copied.");
+      "(parents, labels): a tree over the rows, numbered level by level, and the labels of its leaves in ascending "
+      "order of nodes. Without frequencies all labels have the same weight. `fixed` rows, which nothing can change, "
+      "are not copied.");
   module.def(
       "visits",
       [](const In<std::int64_t>& parents, const In<LabelId>& labels, const In<std::int64_t>& indptr,
@@ -119,7 +119,7 @@ void register_trees(nb::module_& module) {
       },
       nb::arg("parents").noconvert(), nb::arg("labels").noconvert(), nb::arg("indptr").noconvert(),
       nb::arg("sets").noconvert(), nb::arg("frequencies").noconvert(),
-      "For every node the frequencies of all sets with a label below it.");
+      "For every node, the total frequency of the sets with a label below it.");
   module.def(
       "cheapest_reduction",
       [](const In<std::int64_t>& parents, const In<LabelId>& labels, const In<double>& visits, double block_cost) {
@@ -133,7 +133,7 @@ void register_trees(nb::module_& module) {
         return to_tuple(reduced);
       },
       nb::arg("parents").noconvert(), nb::arg("labels").noconvert(), nb::arg("visits").noconvert(),
-      nb::arg("block_cost"), "(parents, labels) of the cheapest tree that arises when inner nodes are left out.");
+      nb::arg("block_cost"), "(parents, labels) of the cheapest tree that results from removing inner nodes.");
 }
 
 }  // namespace labelgrove::bindings

@@ -11,7 +11,7 @@
 
 namespace labelgrove::bindings {
 
-// Adds `compact`, what CompactPlt.load takes or the engine's own compact class, and `compact_threshold`.
+// Adds `compact`, which returns what CompactPlt.load or the engine's own compact class loads, and `compact_threshold`.
 template <typename Engine>
 void bind_compacting(nb::class_<Held<Engine>>& engine) {
   using Model = Held<Engine>;
@@ -41,7 +41,7 @@ void bind_compacting(nb::class_<Held<Engine>>& engine) {
             }
           },
           nb::arg("dtype"), nb::arg("most_bytes"), nb::arg("threads"),
-          "The least threshold with which all that one can drop takes at most so many bytes; infinity where nothing "
+          "The smallest threshold at which the weights that may be dropped take at most `most_bytes`; infinity if none "
           "may stay.");
 }
 

@@ -1,4 +1,4 @@
-// A model's state as a Python dict of NumPy arrays, or of what gives them piece by piece.
+// A model's state as a Python dict of NumPy arrays, or of objects that produce them piece by piece.
 #pragma once
 
 #include <cstdint>
@@ -16,7 +16,7 @@ namespace labelgrove::bindings {
 
 class DictWriter final : public ArrayWriter {
  public:
-  // With an engine, arrays that grow with the model are `StreamedArray`s, or lie in it; either keeps it alive.
+  // With an engine, large arrays are `StreamedArray`s or views of its memory; both keep the engine alive.
   explicit DictWriter(nb::dict& out, nb::object streamed_engine = nb::none())
       : out_(out), streamed_engine_(std::move(streamed_engine)) {}
   std::span<std::uint8_t> bytes(std::string_view name, std::size_t size) override {
@@ -101,9 +101,10 @@ class DictReader final : public ArrayReader {
     if (!in_.contains(key) || !nb::try_cast(in_[key], array, false)) {
       throw std::invalid_argument("array '" + std::string(name) + "' is missing or of the wrong type");
     }
-    if (array.size() == 0) return {};  // which may lie anywhere: pickle has one address for all that are empty
+    if (array.size() == 0)
+      return {};  // exempt from the check of alignment: pickle has one address for all empty arrays
     if (reinterpret_cast<std::uintptr_t>(array.data()) % alignof(T) != 0) {
-      throw std::invalid_argument("array '" + std::string(name) + "' lies at an address that its numbers cannot have");
+      throw std::invalid_argument("array '" + std::string(name) + "' is not aligned to its type");
     }
     return view(array);
   }

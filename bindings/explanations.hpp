@@ -1,4 +1,4 @@
-// The paths to labels, for engines whose tree has one leaf a label.
+// The paths to labels, for engines whose tree has one leaf per label.
 #pragma once
 
 #include <algorithm>
@@ -15,11 +15,11 @@
 
 namespace labelgrove::bindings {
 
-// The values of the only row as the classifiers see them, and the path to the label's leaf (see LabelPath);
-// contributions have one row a node and one column a feature.
+// The values of the single row as the classifiers see them, and the path to the label's leaf (see LabelPath);
+// contributions have one row per node and one column per feature.
 template <typename Engine>
 nb::dict explained(const Engine& engine, const Rows& rows, LabelId label) {
-  if (rows.size() != 1) throw std::invalid_argument("one row can be explained at a time");
+  if (rows.size() != 1) throw std::invalid_argument("expected one row to explain");
   if (engine.tree().leaf_of(label) == kNone) throw std::invalid_argument("the label has no leaf");
   TakenRow taken;
   const Features x = rows.as_learnt(0, engine.options().normalize, taken);

@@ -1,4 +1,4 @@
-// How Python holds an engine.
+// The Python object that owns an engine.
 #pragma once
 
 #include <stdexcept>
@@ -8,13 +8,14 @@
 
 namespace labelgrove::bindings {
 
-// An engine, and the arrays that borrowed weights live in. The estimator lets nobody in while it changes.
+// An engine, together with the arrays that its borrowed weights are in. The estimator's guard excludes other threads
+// while the engine changes.
 template <typename Engine>
 struct Held {
   template <typename... Args>
   explicit Held(nb::object kept, Args&&... args) : keep(std::move(kept)), engine(std::forward<Args>(args)...) {}
 
-  // The engine, unless it has run out of memory while learning.
+  // The engine. Throws std::runtime_error if it ran out of memory while learning.
   Engine& whole() {
     require_whole();
     return engine;
@@ -29,7 +30,8 @@ struct Held {
 
  private:
   void require_whole() const {
-    if (!engine.usable()) throw std::runtime_error("the model ran out of memory while learning; load it as last saved");
+    if (!engine.usable())
+      throw std::runtime_error("the model ran out of memory while learning; load the last saved model");
   }
 };
 

@@ -1,4 +1,4 @@
-// Prediction by engines that are label trees, one or several, with a block for each of their nodes.
+// Prediction by engines that consist of one or several label trees with a block for each node.
 #pragma once
 
 #include <algorithm>
@@ -19,12 +19,12 @@
 
 namespace labelgrove::bindings {
 
-// How many rows search together: enough to share the weights that they read, few enough for what each has found so far to
-// stay in the cache. In several trees that is more.
+// The number of rows searched together: enough to share the weights that they read, few enough for their partial
+// results to stay in the cache. Searches of several trees have larger partial results.
 inline constexpr std::size_t kRowsOfTree = 256;
 inline constexpr std::size_t kRowsOfGrove = 16;
 
-// How an engine searches: for many rows together.
+// Searches an engine's trees for many rows.
 template <typename Engine>
 class Searching {
  public:
@@ -34,11 +34,11 @@ class Searching {
         normalize_(engine.options().normalize),
         own_(make_scope(views_, allowed)),
         scope_(&*own_) {}
-  // In a scope that was made before for this engine.
+  // Uses a scope that was prepared for this engine.
   Searching(const Engine& engine, const GroveScope& scope)
       : engine_(engine), views_(views_of(engine)), normalize_(engine.options().normalize), scope_(&scope) {
     if (!scope.fits(views_))
-      throw std::invalid_argument("these thresholds are not of this model, or it has grown since");
+      throw std::invalid_argument("the thresholds were prepared for another model, or the model has grown since");
   }
   Searching(const Searching&) = delete;
   Searching& operator=(const Searching&) = delete;
@@ -107,7 +107,7 @@ nb::tuple above_threshold(const Held<Engine>& model, const In<std::int64_t>& ind
   return collected_by(rows.size(), [&](auto&& take) { searching.run(rows, query, threads, take); });
 }
 
-// Thresholds with what a search derives from them, once for many calls.
+// Thresholds and what a search derives from them, prepared once for many calls.
 struct PreparedThresholds {
   GroveScope scope;
 };
@@ -143,7 +143,7 @@ void bind_search(nb::class_<Held<Engine>>& engine) {
            nb::arg("values").noconvert(), nb::arg("thresholds"), nb::arg("threads"));
 }
 
-// Adds what is to be known about the tree and its labels.
+// Adds the properties of the tree and its labels.
 template <typename Engine>
 void bind_label_tree(nb::class_<Held<Engine>>& engine) {
   using Model = Held<Engine>;

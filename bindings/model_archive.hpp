@@ -1,4 +1,4 @@
-// Saving, loading and measuring, the same for every engine.
+// Saving, loading and measuring, shared by all engines.
 #pragma once
 
 #include <memory>
@@ -18,7 +18,7 @@ nb::dict saved_by(Save&& save, nb::object streamed_engine = nb::none()) {
   return out;
 }
 
-// The arrays that an engine reads where they are, though it learns on: those of a batch model.
+// The arrays that an engine reads in place even if it learns: those of a batch model.
 inline nb::dict inherited_from(const nb::dict& arrays) {
   nb::dict kept;
   for (const auto& [name, array] : arrays) {
@@ -27,8 +27,8 @@ inline nb::dict inherited_from(const nb::dict& arrays) {
   return kept;
 }
 
-// Adds `load`, `save` and `size`; options_from(dict) is what the engine is made with. An engine that never learns may
-// know one way of loading and saving alone.
+// Adds `load`, `save` and `size`; options_from(dict) returns the engine's options. An engine that never learns may have
+// a single way of loading and saving.
 template <typename Engine, typename OptionsFrom>
 void bind_archive(nb::class_<Held<Engine>>& engine, OptionsFrom options_from) {
   using Model = Held<Engine>;
@@ -53,8 +53,8 @@ void bind_archive(nb::class_<Held<Engine>>& engine, OptionsFrom options_from) {
           },
           nb::arg("options"), nb::arg("arrays"), nb::arg("for_prediction"), nb::arg("let_go") = nb::none(),
           nb::arg("check_only") = false,
-          "What `save` gave. `let_go` is called, now and then, when what was read so far may go. To check only, the "
-          "arrays are gone through, and what is returned need not hold them.")
+          "Load what `save` returned. `let_go` is called now and then, when the memory of what was read so far may be "
+          "released. With `check_only` the arrays are only checked, and the result need not keep them.")
       .def(
           "save",
           [](nb::handle_t<Model> self, bool for_prediction, bool streamed) {
@@ -66,8 +66,8 @@ void bind_archive(nb::class_<Held<Engine>>& engine, OptionsFrom options_from) {
             return saved_by(save, streamed ? nb::borrow<nb::object>(self) : nb::none());
           },
           nb::arg("for_prediction"), nb::arg("streamed") = false,
-          "Arrays by name; `streamed`, large ones are made while they are written, which the engine must outlast "
-          "unchanged.")
+          "Arrays by name. With `streamed`, large arrays are produced while they are written, and the engine must not "
+          "change until then.")
       .def("size", [](const Model& self) {
         const auto size = self.whole().size();
         nb::dict out;

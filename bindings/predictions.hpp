@@ -1,4 +1,4 @@
-// How every engine answers for many rows: arrays of fixed shape, or a CSR triple.
+// The results of all engines for many rows: arrays of fixed shape, or a CSR triple.
 //
 // A finder finds labels for one row after another and has stats(); each thread makes its own.
 #pragma once
@@ -19,7 +19,7 @@ namespace labelgrove::bindings {
 
 inline constexpr std::size_t kRowsPerTask = 32;
 
-// Runs body(worker, row, x) for all rows, x scaled to unit length with `normalize`; each thread makes a worker.
+// Runs body(worker, row, x) for all rows, with x scaled to unit length if `normalize`; each thread makes a worker.
 template <typename Make, typename Body>
 void for_each_row(const Rows& rows, bool normalize, unsigned threads, Make&& make, Body&& body) {
   const std::size_t tasks = (rows.size() + kRowsPerTask - 1) / kRowsPerTask;
@@ -41,8 +41,8 @@ void find_for_rows(const Rows& rows, bool normalize, unsigned threads, MakeFinde
   });
 }
 
-// What answers cost, a row for each: classifiers, depth, blocks and bytes. It is a single array, since making one is a
-// large part of a call for one row.
+// The costs of searches, one row for each: classifiers, depth, blocks and bytes. They share a single array, since
+// creating one is a large part of a call for one row.
 class Costs {
  public:
   explicit Costs(std::size_t n) : rows_(make_array<std::uint64_t>({n, 4})) {}
@@ -57,7 +57,7 @@ class Costs {
   nb::ndarray<std::uint64_t, nb::numpy> rows_;
 };
 
-// The best labels of rows and their scores, (n, k) each; a missing place holds kNone and NaN.
+// The best labels of rows and their scores, (n, k) each; missing entries are kNone and NaN.
 class Ranking {
  public:
   Ranking(std::size_t n, std::size_t k)
@@ -66,7 +66,7 @@ class Ranking {
     std::fill_n(scores_.data(), scores_.size(), std::numeric_limits<float>::quiet_NaN());
   }
 
-  // The best come first.
+  // `found` is sorted, best first.
   void set(std::size_t row, std::span<const Scored> found) {
     for (std::size_t i = 0; i < std::min(k_, found.size()); ++i) {
       labels_.data()[row * k_ + i] = found[i].label;
@@ -99,8 +99,8 @@ nb::tuple ranked_by(std::size_t n, std::size_t k, FindAll&& find_all) {
   return nb::make_tuple(ranking.labels(), ranking.scores(), costs.rows());
 }
 
-// (labels, scores): the best of the rows `asked` just before they are learnt. learn(from, to) learns some of the rows
-// [begin, end), rank(row, found) finds the best for one.
+// (labels, scores): the best labels of the rows `asked`, each just before it is learnt. learn(from, to) learns a part
+// of the rows [begin, end); rank(row, found) finds the best labels of a row.
 template <typename Learn, typename Rank>
 nb::tuple learn_and_rank(std::size_t begin, std::size_t end, const nb::object& asked, std::size_t k, Learn&& learn,
                          Rank&& rank) {
@@ -125,7 +125,7 @@ nb::tuple ranked(const Rows& rows, std::size_t k, bool normalize, unsigned threa
   return ranked_by(rows.size(), k, [&](auto&& take) { find_for_rows(rows, normalize, threads, make, find, take); });
 }
 
-// (indptr (n + 1,), labels, scores, costs (n, 4)), likewise.
+// (indptr (n + 1,), labels, scores, costs (n, 4)); find_all as above.
 template <typename FindAll>
 nb::tuple collected_by(std::size_t n, FindAll&& find_all) {
   Costs costs(n);

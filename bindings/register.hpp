@@ -1,4 +1,4 @@
-// One function per concept; each has a file of its own.
+// One function per concept, each in a file of its own.
 #pragma once
 
 #include <nanobind/nanobind.h>

@@ -1,4 +1,4 @@
-// What Python is offered of a tree that routes examples to leaves.
+// The Python interface of trees that route examples to leaves.
 #pragma once
 
 #include <algorithm>
@@ -27,7 +27,7 @@ struct Routed {
     return LabelScope(model.whole().known(), view(nb::cast<In<LabelId>>(allowed)));
   }
 
-  // Gives the `k` best labels of the rows `asked`, as they were just before these were learnt; see Ranking.
+  // Returns the `k` best labels of the rows `asked`, each predicted just before it is learnt; see Ranking.
   static nb::tuple learn(Model& model, const In<std::int64_t>& indptr, const In<FeatureId>& ids,
                          const In<float>& values, const In<std::int64_t>& label_indptr, const In<LabelId>& labels,
                          std::size_t begin, std::size_t end, unsigned, const nb::object& weights,
@@ -83,13 +83,13 @@ struct Routed {
   }
 };
 
-// The way of the only row (see Route): its values, the nodes, and whether each is a right child; add(out, route, x) adds
-// more.
+// The path of the single row (see Route): its values, the nodes, and whether each is a right child; add(out, route, x)
+// adds more.
 template <typename Tree, typename Add>
 nb::dict explained_route(const Held<Tree>& model, const In<std::int64_t>& indptr, const In<FeatureId>& ids,
                          const In<float>& values, Add&& add) {
   const Rows rows(indptr, ids, values);
-  if (rows.size() != 1) throw std::invalid_argument("one row can be explained at a time");
+  if (rows.size() != 1) throw std::invalid_argument("expected one row to explain");
   TakenRow taken;
   const Features x = rows.as_learnt(0, model.whole().options().normalize, taken);
   const Route route = explain_route(model.engine, x);

@@ -1,8 +1,8 @@
-// Rows as Python has validated them.
+// Rows validated by Python.
 //
-// The arrays may be the caller's own, and the interpreter's lock is released while they are read: another thread may
-// write to them at any time. Answers may then be wrong, but nothing outside the arrays is touched. So row pointers and
-// labels are copied and checked here, before the lock is released, and ids where they are taken (TakenRow, TakenRows).
+// The arrays may belong to the caller, and the interpreter's lock is released while they are read, so another thread
+// may write to them at any time. Results may then be wrong, but nothing outside the arrays is touched: row pointers and
+// labels are copied and checked here, before the lock is released, and ids when a row is used (TakenRow, TakenRows).
 #pragma once
 
 #include <algorithm>
@@ -28,13 +28,13 @@ inline void require_increasing(std::span<const FeatureId> ids) {
   }
 }
 
-// A row with ids of its own, and values of its own if they are scaled.
+// A row with its own copy of the ids, and of the values if they are scaled.
 struct TakenRow {
   std::vector<FeatureId> ids;
   std::vector<float> values;
 };
 
-// The row with values of its own, which are of unit length.
+// The row with its own copy of the values, scaled to unit length.
 inline Features of_unit_length(Features x, std::vector<float>& values) {
   const double scale = unit_scale(x);
   values.resize(x.size);
@@ -55,8 +55,8 @@ class Rows : public RowView {
   Rows(const Rows&) = delete;
   Rows& operator=(const Rows&) = delete;
 
-  // Gives the rows ids of their own, for what looks at them more than once. Throws std::invalid_argument unless they
-  // increase in every row, all below `columns`.
+  // Copies the rows' ids, for algorithms that read them more than once. Throws std::invalid_argument unless they
+  // increase in every row and are below `columns`.
   void take_ids(std::uint64_t columns) {
     if (dense()) return;
     ids_.assign(ids.begin(), ids.end());
@@ -67,8 +67,7 @@ class Rows : public RowView {
       if (x.size > 0 && x.ids[x.size - 1] >= columns) throw std::invalid_argument("an id is out of range");
     }
   }
-  // The row as it is learnt: with `normalize` scaled to unit length. What it points to is in `taken`, or stays where
-  // it is.
+  // The row as it is learnt: scaled to unit length if `normalize`. Its copies are in `taken`.
   Features as_learnt(std::size_t row, bool normalize, TakenRow& taken) const {
     Features x = (*this)[row];
     if (!dense()) {
@@ -84,19 +83,19 @@ class Rows : public RowView {
   std::vector<FeatureId> ids_;
 };
 
-// An example as the classifiers of the engine's tree see it: itself, or what the engine makes of it, in `made`.
+// An example as the classifiers of the engine's tree see it: unchanged, or as embedded by the engine in `made`.
 template <typename Engine>
 Features as_searched(const Engine& engine, const Features& x, Workspace& work, std::vector<float>& made) {
   if constexpr (requires { engine.embed(x, work, made); }) return engine.embed(x, work, made);
   else return x;
 }
 
-// The rows [begin, end) with ids of their own, for what looks at them more than once.
+// The rows [begin, end) with their own copy of the ids, for algorithms that read them more than once.
 class TakenRows {
  public:
   TakenRows(const In<std::int64_t>& p, const In<FeatureId>& i, const In<float>& v, std::size_t begin, std::size_t end)
       : rows_(view(p), view(i), view(v)), first_(begin) {
-    if (begin > end || end > rows_.size()) throw std::invalid_argument("there are no such examples");
+    if (begin > end || end > rows_.size()) throw std::invalid_argument("the range of examples is out of bounds");
     if (rows_.dense()) return;
     ends_.assign(rows_.indptr.begin() + static_cast<std::ptrdiff_t>(begin),
                  rows_.indptr.begin() + static_cast<std::ptrdiff_t>(end) + 1);
@@ -114,9 +113,9 @@ class TakenRows {
   TakenRows& operator=(const TakenRows&) = delete;
 
   bool dense() const { return rows_.dense(); }
-  // The features that dense rows have.
+  // The number of features of dense rows.
   std::uint32_t width() const { return static_cast<std::uint32_t>(rows_.ids.size()); }
-  // How many rows there are in all.
+  // The number of rows in the arrays.
   std::size_t total() const { return rows_.size(); }
   // REQUIRES: begin <= row < end.
   Features operator[](std::size_t row) const {
@@ -136,7 +135,7 @@ class TakenRows {
 // The labels of the rows [begin, end): those of row i are labels[indptr[i]], …, labels[indptr[i + 1] - 1].
 class RowLabels {
  public:
-  // Throws std::invalid_argument unless they are labels of so many rows.
+  // Throws std::invalid_argument unless they are the labels of this number of rows.
   RowLabels(const In<std::int64_t>& p, const In<LabelId>& l, std::size_t rows) : RowLabels(p, l, rows, 0, rows) {}
   RowLabels(const In<std::int64_t>& p, const In<LabelId>& l, std::size_t rows, std::size_t begin, std::size_t end)
       : first_(begin) {
@@ -154,13 +153,13 @@ class RowLabels {
   RowLabels(const RowLabels&) = delete;
   RowLabels& operator=(const RowLabels&) = delete;
 
-  // Throws std::invalid_argument unless every row has one label.
+  // Throws std::invalid_argument unless every row has exactly one label.
   void require_one() const {
     for (std::size_t i = 0; i + 1 < ends_.size(); ++i) {
-      if (ends_[i + 1] - ends_[i] != 1) throw std::invalid_argument("an example has no class, or several");
+      if (ends_[i + 1] - ends_[i] != 1) throw std::invalid_argument("an example must have exactly one class");
     }
   }
-  // Of all rows, end to end, and where each row's begin.
+  // The labels of all rows, concatenated, and the beginning of each row's.
   std::span<const LabelId> all() const { return labels_; }
   std::span<const std::int64_t> ends() const { return ends_; }
   // REQUIRES: begin <= row < end.
@@ -176,28 +175,29 @@ class RowLabels {
   std::vector<LabelId> labels_;
 };
 
-// Those of the rows [begin, end) that are asked about just before they are learnt, increasing; none where nothing is
-// given.
+// The rows among [begin, end) that are to be predicted just before they are learnt, increasing; empty for None.
 inline std::vector<std::uint64_t> asked_rows(const nb::object& given, std::size_t begin, std::size_t end) {
   if (given.is_none()) return {};
   const auto array = nb::cast<In<std::uint64_t>>(given, false);
   std::vector<std::uint64_t> asked(view(array).begin(), view(array).end());
   const bool within = asked.empty() || (asked.front() >= begin && asked.back() < end);
-  if (!within || !std::ranges::is_sorted(asked)) throw std::invalid_argument("there are no such rows to ask about");
+  if (!within || !std::ranges::is_sorted(asked))
+    throw std::invalid_argument("the rows to predict must increase and be among those to learn");
   return asked;
 }
 
-// How many times each of the rows [begin, end) counts; once where nothing is given.
+// The weights of the rows [begin, end): the number of times that each counts; 1 for None.
 class RowWeights {
  public:
-  // Throws std::invalid_argument unless they are None, or one number from 0 to kMostWeight for each of so many rows.
+  // Throws std::invalid_argument unless `given` is None, or has one number from 0 to kMostWeight for each of `rows`
+  // rows.
   RowWeights(const nb::object& given, std::size_t rows, std::size_t begin, std::size_t end) : first_(begin) {
     if (given.is_none()) return;
     In<float> array;
     const bool fits = nb::try_cast(given, array, false) && array.size() == rows && begin <= end && end <= rows;
     if (fits) weights_.assign(array.data() + begin, array.data() + end);
     if (!fits || !std::ranges::all_of(weights_, [](float w) { return w >= 0.0F && w <= kMostWeight; })) {
-      throw std::invalid_argument("the weights must be a number from 0 to a million for every row");
+      throw std::invalid_argument("expected a weight from 0 to a million for every row");
     }
   }
   float operator[](std::size_t row) const { return weights_.empty() ? 1.0F : weights_[row - first_]; }

@@ -1,4 +1,4 @@
-// An array of an engine's state that is made piece by piece, while it is written to a file.
+// An array of an engine's state that is produced piece by piece, while it is written to a file.
 #pragma once
 
 #include <cstddef>
@@ -12,7 +12,7 @@
 
 namespace labelgrove::bindings {
 
-// What it gives is the engine's state as it is then: nobody may change the engine meanwhile.
+// It produces the engine's current state: the engine must not change meanwhile.
 struct StreamedArray {
   using Numbers = std::variant<Source<std::uint8_t>, Source<std::uint32_t>, Source<std::uint64_t>, Source<float>,
                                Source<double>, Source<BFloat16>>;
@@ -22,7 +22,7 @@ struct StreamedArray {
   std::size_t size = 0;
   Numbers numbers;
 
-  // NumPy has no bfloat16: it gets the bits.
+  // NumPy has no bfloat16, so it gets the bits.
   const char* type() const {
     constexpr const char* kTypes[] = {"uint8", "uint32", "uint64", "float32", "float64", "uint16"};
     return kTypes[numbers.index()];
@@ -30,7 +30,7 @@ struct StreamedArray {
   std::size_t bytes() const {
     return std::visit([this]<typename T>(const Source<T>&) { return size * sizeof(T); }, numbers);
   }
-  // The next piece, None behind the last one.
+  // The next piece; None after the last.
   static nb::object next(Numbers& from) {
     return std::visit(
         [](auto& source) {

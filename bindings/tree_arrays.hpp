@@ -1,4 +1,4 @@
-// The structure of a label tree, as the engines that have one hand it out.
+// The structure of a label tree as arrays.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +10,7 @@
 
 namespace labelgrove::bindings {
 
-// By node, the node above the root first: parent, label (or kNone), whether the label was removed.
+// By node, starting with the node above the root: parent, label (or kNone), and whether the label was removed.
 inline nb::dict tree_arrays(const LabelTree& tree) {
   const std::size_t n = tree.size();
   auto parents = make_array<NodeId>({n});
@@ -24,7 +24,7 @@ inline nb::dict tree_arrays(const LabelTree& tree) {
   return out;
 }
 
-// Ids of all labels that have a leaf, increasing.
+// The ids of all labels that have a leaf, in ascending order.
 inline nb::ndarray<LabelId, nb::numpy> labels_of(const LabelTree& tree) {
   std::vector<LabelId> labels;
   for (LabelId label = 0; label < tree.label_count(); ++label) {
@@ -33,7 +33,7 @@ inline nb::ndarray<LabelId, nb::numpy> labels_of(const LabelTree& tree) {
   return to_array(std::span<const LabelId>(labels));
 }
 
-// Of trees given as (parents, labels) by node, the node above the root first.
+// Builds trees given as (parents, labels) by node, starting with the node above the root.
 inline std::vector<LabelTree> trees_from(const nb::list& given, LabelId label_count) {
   std::vector<LabelTree> trees;
   for (const nb::handle one : given) {

@@ -1,4 +1,4 @@
-# Flags that every target of ours shares, as the interface target labelgrove_flags.
+# labelgrove_flags: an interface target with the flags shared by all our targets.
 
 if(NOT CMAKE_CXX_COMPILER_ID MATCHES "^(GNU|Clang|AppleClang)$")
   message(FATAL_ERROR
@@ -12,7 +12,7 @@ if((CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_CXX_COMPILER_VERSION VERSION_
     "${CMAKE_CXX_COMPILER_ID} ${CMAKE_CXX_COMPILER_VERSION}. CXX names another one.")
 endif()
 
-# clang-cl reads MSVC's command line and takes the flags of Clang behind a prefix.
+# clang-cl reads MSVC's command line, and takes Clang's flags with a prefix.
 if(MSVC)
   set(LABELGROVE_FLAG_PREFIX "/clang:")
 else()
@@ -26,9 +26,9 @@ endfunction()
 
 add_library(labelgrove_flags INTERFACE)
 
-# Nobody reads errno or floating-point exceptions. Never -ffast-math: sums must not be reordered
-# and NaN must stay NaN. Compilers never contract a product and a sum: every copy of a function,
-# for whatever processor, must give the same bits.
+# Nothing reads errno or floating-point exceptions. Never use -ffast-math: sums must not be
+# reordered, and NaN must stay NaN. Compilers must not contract a product and a sum: every copy of a
+# function, for whatever processor, must give the same bits.
 labelgrove_prefixed_flags(math_flags -fno-math-errno -fno-trapping-math -ffp-contract=off)
 target_compile_options(labelgrove_flags INTERFACE ${math_flags})
 
@@ -38,7 +38,7 @@ if(MSVC)
 else()
   target_compile_options(labelgrove_flags INTERFACE
     -Wall -Wextra -Wpedantic -Wconversion -Wshadow -Wnon-virtual-dtor
-    -Wno-psabi)  # vectors in signatures: none of these leaves its source file
+    -Wno-psabi)  # vector types in signatures: these functions never leave their source file
 endif()
 if(LABELGROVE_WARNINGS_AS_ERRORS)
   labelgrove_prefixed_flags(werror -Werror)
@@ -50,6 +50,6 @@ if(LABELGROVE_SANITIZE)
   add_compile_options(-fsanitize=${LABELGROVE_SANITIZE} -fno-sanitize-recover=all
                       -fno-omit-frame-pointer -g1)
   add_link_options(-fsanitize=${LABELGROVE_SANITIZE})
-  # The standard library checks its indices too.
+  # Enables index checks in the standard library.
   add_compile_definitions(_GLIBCXX_ASSERTIONS)
 endif()

@@ -15,8 +15,9 @@ target_link_libraries(labelgrove_core PRIVATE labelgrove_flags)
 find_package(Threads REQUIRED)
 target_link_libraries(labelgrove_core PUBLIC Threads::Threads)
 
-# CMake's Release means -O3 for GCC and Clang, and -O2 for clang-cl and RelWithDebInfo. What is made
-# for a sanitizer is run once: to compile it takes longer.
+# CMake's Release means -O3 for GCC and Clang, and -O2 for clang-cl; RelWithDebInfo means -O2.
+# Sanitizer builds are run once and are not optimised: compiling them takes longer than running
+# them.
 if(LABELGROVE_SANITIZE)
   set(optimise "")
 else()
@@ -25,18 +26,18 @@ else()
 endif()
 target_compile_options(labelgrove_core PRIVATE ${optimise})
 
-# Headers of the standard library, which take longer to read than most files to translate.
+# Headers of the standard library, which take longer to parse than most files to compile.
 target_precompile_headers(labelgrove_core PRIVATE
   <algorithm> <cmath> <cstdint> <functional> <span> <stdexcept> <string> <vector>)
-# And those of our own, read once for eight files: half of the time. With ccache, as developers have
-# it, every file is compiled by itself.
+# Our own headers are parsed once for eight files, which halves the time. With ccache, as developers
+# have it, every file is compiled separately.
 if(NOT CMAKE_DISABLE_PRECOMPILE_HEADERS)
   set_target_properties(labelgrove_core PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 8)
 endif()
 
-# The kernels are compiled once per instruction set, in an object library each; the library picks
-# one at run time. LABELGROVE_KERNEL_VARIANT names the copy, LABELGROVE_HAVE_<NAME> tells the
-# dispatcher which copies exist beside the baseline.
+# The kernels are compiled once per instruction set, each in an object library of its own; the
+# dispatcher picks one at run time. LABELGROVE_KERNEL_VARIANT names the copy, and
+# LABELGROVE_HAVE_<NAME> tells the dispatcher which copies exist in addition to the baseline.
 function(labelgrove_add_kernels variant)
   set(name labelgrove_kernels_${variant})
   add_library(${name} OBJECT ${kernel_sources})
@@ -61,7 +62,7 @@ if(cpu MATCHES "^(x86_64|AMD64|amd64)$" AND CMAKE_SIZEOF_VOID_P EQUAL 8)
   labelgrove_add_kernels(avx2 -mavx2 -mpopcnt)
   labelgrove_add_kernels(avx512 -mavx512f -mavx512vl -mavx512dq -mavx512bw -mpopcnt)
   if(MSVC)
-    # clang-cl leaves out its own runtime, where __builtin_cpu_supports keeps what it knows.
+    # clang-cl does not link its own runtime, which contains the data of __builtin_cpu_supports.
     target_link_options(labelgrove_core INTERFACE "/DEFAULTLIB:clang_rt.builtins-x86_64.lib")
   endif()
 endif()

@@ -1,8 +1,8 @@
 # A test, run as a script: cmake -DNM=... -DOBJECTS=... -P KernelSymbols.cmake
 #
-# An inline function or template that a kernel's object file emits is merged by the linker with
-# the copies of other files; should the copy compiled for AVX-512 win, every caller would run it on
-# every machine. So the kernels of the better instruction sets may export only names of their own.
+# The linker merges an inline function or template emitted by a kernel's object file with the copies
+# in other files. If the copy compiled for AVX-512 won, every caller would run it on every machine.
+# The kernels of the higher instruction sets may therefore export only names of their own.
 
 foreach(object IN LISTS OBJECTS)
   execute_process(COMMAND "${NM}" -C "${object}" OUTPUT_VARIABLE symbols

@@ -1,4 +1,4 @@
-# core_tests: one executable with every file of core/tests.
+# core_tests: one executable built from all files of core/tests.
 
 enable_testing()
 file(GLOB test_sources CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/core/tests/*.cpp")
@@ -8,8 +8,8 @@ target_link_libraries(core_tests PRIVATE labelgrove_core labelgrove_flags)
 target_precompile_headers(core_tests PRIVATE <harness.hpp>
   <algorithm> <cmath> <cstdint> <functional> <span> <stdexcept> <string> <vector>)
 add_test(NAME core_tests COMMAND core_tests)
-# The kernels of lesser processors, too; core_tests itself runs the best that there are. The kernels
-# know no threads: under the slow ThreadSanitizer once is enough.
+# Runs the tests with the kernels of lesser processors, too; core_tests itself uses the best
+# variant. Kernels do not use threads, so under the slow ThreadSanitizer one run is enough.
 if(TARGET labelgrove_kernels_avx2 AND NOT LABELGROVE_SANITIZE STREQUAL "thread")
   foreach(variant IN ITEMS baseline avx2)
     add_test(NAME core_tests_${variant} COMMAND core_tests)

@@ -12,28 +12,28 @@
 namespace labelgrove {
 namespace {
 
-// An example none of whose derivatives is further from optimal than this share of the tolerance is not looked at again
-// soon: it sleeps for 1, then 3, then 7 passes. And below the second share nothing is moved.
+// If none of an example's derivatives is further from optimal than kQuiet times the tolerance, the example is skipped
+// for a while: for 1, then 3, then 7 passes. Below kStill times the tolerance its dual variables are not moved.
 constexpr float kQuiet = 0.5F;
 constexpr float kStill = 0.1F;
 constexpr std::uint32_t kLongestNap = 7;
 
 constexpr std::size_t kExamplesBetweenChecks = 256;
 
-constexpr std::uint32_t kVector = 16;  // floats: rows are padded to whole vectors, and cache lines
+constexpr std::uint32_t kVector = 16;  // floats: rows are padded to whole vectors and cache lines
 
-// Stands in for a cost of 0, so that divisions by a cost stay finite.
+// Replaces a cost of 0, so that divisions by the cost stay finite.
 constexpr float kLeastCost = 1e-20F;
 
 }  // namespace
 
 double constant_margin(const SolverOptions& options, double cost) {
-  // Where a model without a bias has nothing else to learn, it gets one.
+  // Even a model without a bias gets one if there is nothing else to learn.
   const double bias = options.bias > 0.0F ? static_cast<double>(options.bias) : 1.0;
   const double strength = static_cast<double>(options.cost) * cost * bias * bias;
   if (options.loss == BatchLoss::squared_hinge) return 2.0 * strength / (1.0 + 2.0 * strength);
   if (options.loss == BatchLoss::softmax) return 0.0;
-  double low = 0.0;  // m = strength / (1 + exp(m)) has one solution, which bisection finds to the last bit of a float
+  double low = 0.0;  // m = strength / (1 + exp(m)) has one solution; bisection finds it to the last bit of a float
   double high = strength / 2.0;
   for (int i = 0; i < 100 && low < high; ++i) {
     const double middle = 0.5 * (low + high);
@@ -48,7 +48,7 @@ void BatchSolver::solve(const SolverOptions& options, const NodeProblem& problem
   options_ = options;
   start(problem, children);
   find_shares(problem, targets, example_costs);
-  bool everyone = true;  // whether this pass leaves nobody out: only then may it be the last
+  bool everyone = true;  // whether this pass visits all examples: only then may it be the last
   converged_ = false;
   for (std::uint32_t pass = 0; pass < options_.max_passes && !converged_; ++pass) {
     choose_order(pass, everyone, stream);
@@ -91,7 +91,7 @@ void BatchSolver::start(const NodeProblem& problem, std::span<const std::uint32_
   cost_ = 0.0F;
 }
 
-// A child's examples are counted as they are weighted, so that two that are alike are one of twice the weight.
+// Examples are counted by weight, so that two identical ones count like one of twice the weight.
 void BatchSolver::find_shares(const NodeProblem& problem, const NodeExamples& targets,
                               std::span<const float> example_costs) {
   shares_.assign(columns_, 1.0F);
@@ -120,14 +120,14 @@ void BatchSolver::choose_order(std::uint32_t pass, bool everyone, std::uint64_t 
   }
 }
 
-// Asks the CPU to fetch where the example begins in everything, from where it goes on by itself.
+// Prefetches the beginning of the example's data; hardware prefetching does the rest.
 void BatchSolver::prefetch(const NodeProblem& problem, const NodeExamples& targets, std::size_t i) const {
   problem.prefetch(i);
   __builtin_prefetch(targets.ends.data() + i);
   __builtin_prefetch(duals_.data() + i * stride_);
 }
 
-// Moves the dual variables of one example. How far the worst of them was from optimal.
+// Moves the dual variables of one example. Returns how far the worst of them was from optimal.
 float BatchSolver::visit(const Features& x, float square, const NodeExamples& targets, std::size_t i, float cost) {
   const Kernels& kernel = kernels();
   kernel.table_margins(weights_.data(), stride_, x.ids, x.values, x.size, stride_, margins_.data());
@@ -173,7 +173,7 @@ void BatchSolver::forget_positives(const NodeExamples& targets, std::size_t i) {
   }
 }
 
-// Into changes_ and steps_; returns how far the worst derivative is from optimal.
+// Sets changes_ and steps_; returns how far the worst derivative is from optimal.
 float BatchSolver::find_steps(const float* duals, float square) {
   switch (options_.loss) {
     case BatchLoss::log:
@@ -186,8 +186,8 @@ float BatchSolver::find_steps(const float* duals, float square) {
   }
 }
 
-// Towards C sigma(-y m), where a_i is at the optimum, by the step 1 / (1 + C |x|^2 / 4) that never harms, the loss's
-// second derivative being at most 1/4 (Shalev-Shwartz & Zhang 2013, section 6.2).
+// Moves a_i towards its optimum C sigma(-y m) by the step 1 / (1 + C |x|^2 / 4). This never overshoots, because the
+// loss's second derivative is at most 1/4 (Shalev-Shwartz & Zhang 2013, section 6.2).
 float BatchSolver::find_log_steps(const float* duals, float square) {
   float* shares = margins_.data();
   float worst = 0.0F;
@@ -202,8 +202,8 @@ float BatchSolver::find_log_steps(const float* duals, float square) {
   return worst;
 }
 
-// Likewise for all siblings at once: towards C (y - p), the second derivatives of the multinomial loss being at most
-// 1/2 in every direction.
+// The same for all siblings at once: towards C (y - p), with the second derivatives of the multinomial loss being at
+// most 1/2 in every direction.
 float BatchSolver::find_softmax_steps(const float* duals, float square) {
   float* shares = margins_.data();
   softmax(shares, columns_);

@@ -14,37 +14,38 @@
 namespace labelgrove {
 namespace {
 
-// Children that are learnt at once: their weights for a feature are two cache lines, or one where examples are many and
-// children few, as near the root. There it costs little, and threads can share the node.
+// The number of children trained at once. Their weights for a feature fill two cache lines, or one at nodes with many
+// examples and few children, as near the root, where this costs little and lets threads share the node.
 constexpr std::size_t kTile = 32;
 constexpr std::size_t kNarrowTile = 16;
 constexpr std::size_t kManyExamples = 8192;
 constexpr std::size_t kFewChildren = 64;
-constexpr std::uint64_t kTasksPerThread = 4;  // a task is at most this share of a thread's work, if it can be cut
+constexpr std::uint64_t kTasksPerThread =
+    4;  // upper limit of a task's cost: this fraction of a thread's work, if the task can be divided
 
-// Some children of a node: those that are learnt from the same renumbered examples, one tile after another.
+// Some children of a node, trained from the same renumbered examples, one tile after another.
 struct Task {
   NodeId node = 0;
   std::vector<std::uint32_t> children;
   std::uint64_t cost = 0;
-  std::size_t tile = kTile;    // children that are learnt at once
-  std::size_t first_tile = 0;  // its place among the node's tiles
+  std::size_t tile = kTile;    // children trained at once
+  std::size_t first_tile = 0;  // index among the node's tiles
 
   std::size_t tiles() const { return (children.size() + tile - 1) / tile; }
 };
 
-// What was learnt for some children of a node: the weights that are kept, by row of the node's table.
+// The weights kept for some children of a node, by row of the node's table.
 struct Tile {
   std::vector<std::uint32_t> children;
   std::vector<float> bias;          // by child
   std::vector<std::uint32_t> rows;  // increasing
   std::vector<FeatureId> features;  // of the rows
-  std::vector<std::uint64_t> ends;  // where each row's weights end
+  std::vector<std::uint64_t> ends;  // the end of each row's weights
   std::vector<std::uint32_t> columns;
   std::vector<float> weights;
 };
 
-// What a class of examples costs in all, by child: positives, and the rest of the node's examples.
+// The total cost of examples, by child: of the positives, and of all the node's examples.
 struct Balance {
   std::vector<double> positive;
   std::vector<std::uint64_t> positives;
@@ -65,7 +66,7 @@ Balance balance_of(const NodeExamples& examples, std::size_t children, std::span
   return balance;
 }
 
-// A child that all of the node's examples have, or none, is learnt from the bias alone: no feature tells them apart.
+// A child that all or none of the node's examples have is learnt from the bias alone: no feature tells them apart.
 bool is_constant(const Balance& balance, const NodeExamples& examples, std::uint32_t child) {
   return balance.positives[child] == 0 || balance.positives[child] == examples.size();
 }
@@ -77,19 +78,19 @@ Tile constant_tile(const TrainingOptions& options, const Balance& balance, std::
   return {{child}, {positive ? margin : -margin}, {}, {}, {}, {}, {}};
 }
 
-// Rows in which no weight reaches the threshold are dropped.
+// Drops rows in which no weight reaches the threshold.
 Tile keep_weights(const TrainingOptions& options, const NodeProblem& problem, const BatchSolver& solver,
                   std::span<const std::uint32_t> children) {
   Tile tile;
   tile.children.assign(children.begin(), children.end());
-  const std::size_t stride = solver.stride();  // behind the columns stand zeros
+  const std::size_t stride = solver.stride();  // columns beyond the children are zero
   const float* row = solver.weights().data();
   for (std::size_t c = 0; c < children.size(); ++c) tile.bias.push_back(row[c] * options.solver.bias);
   const float least = std::max(options.weight_threshold, std::numeric_limits<float>::denorm_min());
   for (std::uint32_t r = 1; r < problem.table_rows(); ++r) {
     row += stride;
     bool any = false;
-    for (std::size_t c = 0; c < stride; ++c) any |= std::fabs(row[c]) >= least;  // mostly in vain, and vectorised
+    for (std::size_t c = 0; c < stride; ++c) any |= std::fabs(row[c]) >= least;  // mostly false, so vectorised
     if (!any) continue;
     for (std::size_t c = 0; c < children.size(); ++c) {
       if (!(std::fabs(row[c]) >= least)) continue;
@@ -103,7 +104,7 @@ Tile keep_weights(const TrainingOptions& options, const NodeProblem& problem, co
   return tile;
 }
 
-// What a thread works with, and keeps from one task to the next.
+// A thread's working memory, reused for all its tasks.
 struct Bench {
   explicit Bench(Room* room) : problem(room), solver(room) {}
   NodeProblem problem;
@@ -126,7 +127,7 @@ std::vector<Tile> learn(const TrainingOptions& options, const TrainingSet& data,
   return tiles;
 }
 
-// Calls take(row, feature, first weight, how many) for every row of a tile.
+// Calls take(row, feature, first weight, number of weights) for every row of a tile.
 template <typename Take>
 void for_each_row(const Tile& tile, Take&& take) {
   std::uint64_t begin = 0;
@@ -143,7 +144,8 @@ CompactedBlock assemble(Link link, std::uint32_t children, std::vector<Tile> til
     if (!tile.rows.empty()) rows = std::max<std::size_t>(rows, tile.rows.back() + std::size_t{1});
     for (std::size_t c = 0; c < tile.children.size(); ++c) block.bias[tile.children[c]] = tile.bias[c];
   }
-  std::vector<std::uint64_t> next(rows);  // by row of the node's table: how many weights, then where the next belongs
+  std::vector<std::uint64_t> next(
+      rows);  // by row of the node's table: the number of weights, then the position of the next one
   std::vector<FeatureId> features(rows);
   for (const Tile& tile : tiles) {
     for_each_row(tile, [&](std::uint32_t row, FeatureId feature, std::uint64_t, std::uint64_t n) {
@@ -169,8 +171,8 @@ CompactedBlock assemble(Link link, std::uint32_t children, std::vector<Tile> til
   return compacted(block, {});
 }
 
-// Learnt children of all nodes, cut into tasks where a node is too much of a thread's work; the largest first. Every cut
-// lies between two tiles, and what is learnt does not depend on it.
+// The children to train at all nodes, divided into tasks if a node is too much work for one thread; most expensive
+// first. Divisions are between tiles, and do not affect the result.
 std::vector<Task> cut_into_tasks(std::span<const Task> nodes, unsigned threads) {
   const std::uint64_t shares = threads > 1 ? kTasksPerThread * threads : 0;
   std::uint64_t total = 0;
@@ -190,7 +192,7 @@ std::vector<Task> cut_into_tasks(std::span<const Task> nodes, unsigned threads) 
   return tasks;
 }
 
-// Blocks of inner nodes, each put together and made small as soon as the last of its tasks is done.
+// The blocks of inner nodes, each assembled and compacted as soon as its last task is done.
 class Assembly {
  public:
   Assembly(const TrainingOptions& options, const LabelTree& tree, std::span<const NodeId> nodes,
@@ -240,7 +242,7 @@ class Assembly {
   }
 
  private:
-  // What is to be learnt at a node; children that need no learning have their tile now.
+  // Returns what must be trained at a node; children that need no training get their tiles at once.
   Task examine(NodeId v) {
     const NodeExamples examples = assignment_[v];
     const Balance balance = balance_of(examples, width_[v], data_.example_costs);
@@ -268,11 +270,11 @@ class Assembly {
   const TrainingSet& data_;
   const Assignment& assignment_;
   unsigned threads_;
-  std::vector<std::uint32_t> width_;      // by node: how many children
-  std::vector<std::vector<Tile>> tiles_;  // by node: what is there of it
-  std::vector<std::uint32_t> place_;      // by node: among those that are learnt
+  std::vector<std::uint32_t> width_;      // by node: number of children
+  std::vector<std::vector<Tile>> tiles_;  // by node: the tiles trained so far
+  std::vector<std::uint32_t> place_;      // by node: index in blocks_
   std::vector<Task> tasks_;
-  std::vector<std::atomic<std::uint32_t>> left_;  // by node: tasks that are not done
+  std::vector<std::atomic<std::uint32_t>> left_;  // by node: tasks that are not done yet
   std::vector<CompactedBlock> blocks_;
 };
 
@@ -285,7 +287,7 @@ std::vector<CompactedBlock> train_blocks(const TrainingOptions& options, std::sp
     const std::vector<NodeId> nodes = inner_nodes(trees[t]);
     const Assignment assignment(trees[t], nodes, data, threads);
     Assembly tree(options, trees[t], nodes, data, assignment, threads);
-    progress.expect(progress.done() + (trees.size() - t) * tree.work());  // trees are alike
+    progress.expect(progress.done() + (trees.size() - t) * tree.work());  // assumes that all trees cost about the same
     std::ranges::move(tree.run(progress, nullptr), std::back_inserter(blocks));
   }
   return blocks;

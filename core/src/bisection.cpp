@@ -8,7 +8,7 @@
 namespace labelgrove {
 namespace {
 
-// Renumbering costs about one pass over the group: worth it when many features do not occur in it.
+// Renumbering costs about one pass over the group. It pays if many features do not occur in it.
 constexpr std::size_t kOccurrences = 4;
 constexpr std::size_t kLabelsPerTask = 256;
 constexpr std::size_t kLanes = 8;
@@ -113,8 +113,8 @@ void Bisection::score(const SplitWeights& weights, Crew* crew) {
   }
 }
 
-// Moves the centres after the labels that have changed sides (next_ against front_), and returns half of Equation 4's
-// objective: at the best centres the similarities of a side sum to the length of its sum.
+// Updates the centres after labels have changed sides (next_ against front_), and returns half of Equation 4's
+// objective: for optimal centres, the similarities of a side sum to the length of its sum.
 double Bisection::follow(const SplitWeights& weights) {
   double total_weight = 0.0;
   double bonus = 0.0;
@@ -161,7 +161,7 @@ std::span<const std::uint8_t> Bisection::split(std::span<const LabelId> group, c
     assign_sides(keys_, weights.weight, share, order_, next_);
     if (next_ == front_) break;
     const double objective = follow(weights);
-    if (objective <= best) break;  // rounding may cost more than the centres gained
+    if (objective <= best) break;  // rounding may lose more than the centres gained
     std::swap(front_, next_);
     if (objective < best + tolerance_) break;
     best = objective;

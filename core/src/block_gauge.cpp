@@ -9,7 +9,7 @@
 namespace labelgrove {
 namespace {
 
-constexpr double kHorizon = 64.0;  // examples that the running means reach back, on average
+constexpr double kHorizon = 64.0;  // examples over which the running means average
 
 }  // namespace
 
@@ -56,13 +56,13 @@ BlockGauge::BlockGauge(const ArrayReader& saved, LabelId n_labels, std::uint64_t
   const auto examples = saved.u64("gauge.examples");
   const auto means = saved.f64("gauge.means");
   require(examples.size() == 1 && examples[0] <= examples_seen,
-          "array 'gauge.examples' must hold one number, at most that of the examples seen");
+          "array 'gauge.examples' must hold one number, at most the number of examples seen");
   require(counts.size() <= n_labels && std::ranges::all_of(counts, [&](std::uint64_t n) { return n <= examples[0]; }),
-          "array 'gauge.counts' must hold at most a number a label, none above that of the examples");
+          "array 'gauge.counts' must hold at most one number for each label, none above the number of examples");
   require(std::ranges::all_of(last, [&](LabelId label) { return label < counts.size() && counts[label] > 0; }),
           "array 'gauge.last' holds a label that no example has had");
   require(means.size() == 2 && std::abs(means[0]) <= 1.0 && means[1] >= 0.0 && means[1] <= 1.0,
-          "array 'gauge.means' must hold two shares");
+          "array 'gauge.means' must hold two numbers, from -1 to 1 and from 0 to 1");
   counts_.assign(counts.begin(), counts.end());
   last_.assign(last.begin(), last.end());
   examples_ = examples[0];

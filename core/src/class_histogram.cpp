@@ -6,7 +6,7 @@
 namespace labelgrove {
 namespace {
 
-// Looking through this many is as fast as hashing, and takes no table.
+// Searching this many linearly is as fast as hashing, and needs no table.
 constexpr std::uint32_t kFew = 8;
 
 }  // namespace
@@ -39,7 +39,7 @@ void ClassHistogram::append(const ClassCount& count) {
   ++size_;
 }
 
-// Room for one more while there are few: most leaves know a single class.
+// Grows by one class at a time while there are few: most leaves know a single class.
 void ClassHistogram::make_room() {
   room_ += room_ / 4 + 1;
   auto counts = std::make_unique<ClassCount[]>(room_);
@@ -76,7 +76,8 @@ std::size_t ClassHistogram::bytes() const {
          (places_ ? sizeof(FeatureMap) + places_->bytes() : 0);
 }
 
-// Room is a quarter more than what is there; a table is made for more than kFew, and counted class by class before.
+// Room is at most a quarter larger than needed. A table is made above kFew classes; its cost is counted gradually
+// before that.
 std::uint64_t ClassHistogram::most_bytes() const {
   constexpr std::uint64_t kBytesOfClass = (sizeof(ClassCount) + sizeof(double)) * 5 / 4;
   constexpr std::uint64_t kBytesInTable = 28;

@@ -16,18 +16,18 @@
 namespace labelgrove {
 namespace {
 
-// All threads work at one group if it has so many stored values, and so many times the share of a thread in those of
-// its level; other groups go to one thread each.
+// All threads work on one group if it has this many stored values, and this many times a thread's share of the values
+// of its level; otherwise each group goes to one thread.
 constexpr std::size_t kValuesForAll = std::size_t{1} << 16;
 constexpr double kSharesForAll = 1.5;
 
-// Labels order_[begin, end), to be cut into `parts` children of `node`.
+// The labels order_[begin, end), to be divided into `parts` children of `node`.
 struct Group {
   std::uint32_t begin;
   std::uint32_t end;
   std::uint32_t parts;
   std::uint32_t node;
-  std::uint32_t middle = 0;  // where it was cut
+  std::uint32_t middle = 0;  // the position of the cut
 
   std::uint32_t size() const { return end - begin; }
 };
@@ -70,7 +70,7 @@ class Clustering {
   }
 
  private:
-  // A node for the labels of [begin, end), and either leaves below it or a group to be cut.
+  // Creates a node for the labels of [begin, end), and below it either leaves or a group to be cut.
   void open(std::uint32_t begin, std::uint32_t end, std::int64_t parent, std::vector<Group>& groups) {
     const std::uint32_t depth = parent < 0 ? 0 : nodes_[static_cast<std::size_t>(parent)].depth + 1;
     const bool alone = end - begin == 1;
@@ -84,7 +84,7 @@ class Clustering {
     }
   }
 
-  // One side of a group that has been cut: done, or to be cut again for the same node.
+  // One side of a group that was cut: finished, or to be cut again for the same node.
   void go_on(std::uint32_t begin, std::uint32_t end, std::uint32_t parts, std::uint32_t node,
              std::vector<Group>& groups) {
     if (parts == 1) {
@@ -144,7 +144,7 @@ class Clustering {
     return {front, (front + apart) % n};
   }
 
-  // Puts the labels of the front before those of the back, both in their old order.
+  // Moves the labels of the front before those of the back, keeping the order within both.
   void cut(Group& group, Bisection& worker, Crew* crew) {
     const std::span<LabelId> labels(order_.data() + group.begin, group.size());
     const double share = static_cast<double>(front_share(group.parts)) / static_cast<double>(group.parts);
@@ -184,7 +184,7 @@ class Clustering {
   Crew crew_;
   std::vector<double> scales_;
   std::vector<std::unique_ptr<Bisection>> workers_;
-  std::vector<LabelId> order_;  // labels, those of a group side by side
+  std::vector<LabelId> order_;  // labels, grouped
   std::vector<Node> nodes_;
 };
 

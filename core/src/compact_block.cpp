@@ -104,26 +104,26 @@ LinearBlock CompactBlock::linear() const {
   return all;
 }
 
-// --- what a file says -----------------------------------------------------------------------------------------------
+// --- checks of what a file says --------------------------------------------------------------------------------------
 
 namespace {
 
 void check_bitmap(const CompactRows& block, std::uint32_t features, const std::string& where) {
   std::uint64_t rank = 0;
   for (std::uint32_t i = 0; i < block.pairs; ++i) {
-    require(block.index[i].second == rank, where, ": the index counts its rows wrongly");
+    require(block.index[i].second == rank, where, ": the index has a wrong number of rows");
     rank += static_cast<std::uint64_t>(std::popcount(block.index[i].first));
   }
-  require(rank == features && block.pairs <= kNone / 64, where, ": the index counts its rows wrongly");
+  require(rank == features && block.pairs <= kNone / 64, where, ": the index has a wrong number of rows");
 }
 
-// Every feature must be found from its home on: no place between is empty, and hashes rise.
+// Every feature must be found when searching from its home: no slot in between is vacant, and hashes increase.
 void check_table(const CompactRows& block, std::uint32_t features, const std::string& where) {
   require(block.multiplier % 2 == 1 && block.pairs > kPlacesBehind && block.index[block.pairs - 1].first == kNone,
-          where, ": the index has no end");
+          where, ": the index is not a valid hash table");
   std::uint64_t rows = 0;
-  std::uint64_t least = 0;  // hash that may come next
-  std::uint32_t run = 0;    // where the places without a gap begin
+  std::uint64_t least = 0;  // the smallest hash that may come next
+  std::uint32_t run = 0;    // the beginning of the current run of occupied slots
   for (std::uint32_t i = 0; i < block.pairs; ++i) {
     const FeatureId feature = block.index[i].first;
     if (feature == kNone) {
@@ -133,19 +133,19 @@ void check_table(const CompactRows& block, std::uint32_t features, const std::st
     const std::uint32_t hash = hash_of(feature, block.multiplier);
     const std::uint32_t home = home_of(hash, block.pairs - kPlacesBehind);
     require(feature < kNone / 2 && hash >= least && run <= home && home <= i && i - home <= kFarthestProbe, where,
-            ": a feature stands in the wrong place of the index");
+            ": a feature is in the wrong place in the index");
     least = std::uint64_t{hash} + 1;
     ++rows;
   }
-  require(rows == features, where, ": the index counts its rows wrongly");
+  require(rows == features, where, ": the index has a wrong number of rows");
 }
 
 void check_list(const CompactRows& block, std::uint32_t features, const std::string& where) {
   const std::span<const CompactRows::Pair> index(block.index, block.pairs);
-  require(index.size() == features, where, ": the index counts its rows wrongly");
+  require(index.size() == features, where, ": the index has a wrong number of rows");
   require(std::ranges::adjacent_find(index, std::ranges::greater_equal(), &CompactRows::Pair::first) == index.end() &&
               (index.empty() || index.back().first < kNone / 2),
-          where, ": a feature stands in the wrong place of the index");
+          where, ": a feature is in the wrong place in the index");
 }
 
 std::uint32_t read_column(const std::uint8_t* from, std::size_t size) {
@@ -176,8 +176,8 @@ void check_columns(const std::uint8_t* at, std::uint32_t count, std::uint32_t co
   }
 }
 
-// Whether the bits of all values, but for the sign, are those of a number of at most `most`: floats are ordered as their
-// bits are. Values lie at any address. Branchless, so that compilers vectorise it.
+// Whether the bits of all values, without the sign, are those of a number of at most `most`: non-negative floats are
+// ordered as their bits are. Values need not be aligned. Branchless, so that compilers vectorise it.
 template <typename Bits>
 bool none_exceeds(Bits most, const std::uint8_t* values, std::uint64_t n) {
   constexpr auto kSize = static_cast<Bits>(static_cast<Bits>(-1) >> 1);
@@ -190,7 +190,7 @@ bool none_exceeds(Bits most, const std::uint8_t* values, std::uint64_t n) {
   return found == 0;
 }
 
-// So that learning can go on from them.
+// Whether learning can resume from these weights.
 bool are_learnable(const std::uint8_t* values, std::uint64_t n, WeightType type) {
   if (type == WeightType::float32) return none_exceeds(std::bit_cast<std::uint32_t>(kLargestWeight), values, n);
   if (type == WeightType::float16) return none_exceeds<std::uint16_t>(0x7bffU, values, n);
@@ -219,7 +219,7 @@ RowLength checked_row(const CompactRows& block, const std::uint8_t* at, std::uin
   row.bytes += row.weights * value_bytes(block.type);
   require_bytes();
   require(are_learnable(values, row.weights, block.type), where,
-          ": a weight is not a finite number, or larger than any that can be learnt");
+          ": a weight is not finite, or is larger than any that can be learnt");
   return row;
 }
 
@@ -238,7 +238,7 @@ std::uint64_t check_compact_rows(const CompactRows& block, std::uint32_t feature
     at += row.bytes;
     weights += row.weights;
   });
-  require(at == bytes, where, ": the rows do not fill their place");
+  require(at == bytes, where, ": the rows do not take up their stated size");
   return weights;
 }
 

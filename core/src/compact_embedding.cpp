@@ -65,7 +65,7 @@ void PackedBlock::copy(std::uint32_t i, float* vector) const {
   vector[dimension_] = bias_[i];
 }
 
-// --- the model: docs/format.md names every array ---------------------------------------------------------------------
+// --- the model: docs/format.md documents every array -----------------------------------------------------------------
 
 namespace {
 
@@ -73,9 +73,9 @@ PackedVectors packed_in(const ArrayReader& saved, const std::string& name, Weigh
                         std::uint64_t n) {
   PackedVectors found{type, dimension, saved.bytes(name + ".vector"), saved.f32(name + ".scale")};
   require(found.numbers.size() == n * packed_numbers(dimension, type),
-          "array '" + name + ".vector' must hold as many vectors as there are");
+          "array '" + name + ".vector' must hold one vector for each feature or child");
   require(found.scale.size() == (type == WeightType::int8 ? n : 0),
-          "array '" + name + ".scale' must hold one number for each vector of bytes, and none otherwise");
+          "array '" + name + ".scale' must hold one number for each int8 vector, and none for other types");
   bool holds = all_within(found.scale, kLargestCoordinate);
   if (type == WeightType::float32) {
     float number = 0.0F;
@@ -84,8 +84,8 @@ PackedVectors packed_in(const ArrayReader& saved, const std::string& name, Weigh
       holds = holds && std::abs(number) <= kLargestCoordinate;
     }
   }
-  require(holds,
-          "arrays '" + name + "': a vector holds a number that is not finite, or larger than any that can be learnt");
+  require(holds, "arrays '" + name +
+                     "': a vector holds a number that is not finite, or is larger than any that can be learnt");
   return found;
 }
 

@@ -1,6 +1,6 @@
-// Compiled once per CPU variant, as kernels.cpp is; see compact_rows.hpp for the contracts. Functions of the library's
-// headers would be compiled with it, and the linker might hand them to CPUs that cannot run them: only built-in ones
-// here.
+// Compiled once per CPU variant, like kernels.cpp; see compact_rows.hpp for the contracts. Library functions from
+// headers must not be used, only built-in ones: they would be compiled for this CPU, and the linker might use that copy
+// on CPUs that cannot run it.
 #include <cstring>
 
 #include "labelgrove/compact_rows.hpp"
@@ -13,11 +13,11 @@ constexpr std::uint32_t kMaskBits = (1U << kLanes) - 1;
 
 using Floats = V<kLanes>;
 
-// --- looking features up ---------------------------------------------------------------------------------------------
+// --- finding features ------------------------------------------------------------------------------------------------
 
-constexpr std::size_t kAhead = 16;  // how many features' places are being fetched at a time
+constexpr std::size_t kAhead = 16;  // look-ahead of prefetching, in features
 
-// Without a branch on whether a feature has a row, which no processor could predict.
+// Without a branch on whether a feature has a row, which would be unpredictable.
 std::size_t locate_in_bitmap(const CompactRows& block, const Features& x, const std::uint8_t** rows, float* values) {
   std::size_t n = x.size;
   while (n > 0 && x.ids[n - 1] / 32 >= block.pairs) --n;
@@ -57,7 +57,7 @@ std::size_t locate_in_table(const CompactRows& block, const Features& x, const s
   return found;
 }
 
-// Features of x and of the list both increase: each search begins where the one before it ended.
+// The features of both x and the list increase, so each search starts where the previous one ended.
 std::size_t locate_in_list(const CompactRows& block, const Features& x, const std::uint8_t** rows, float* values) {
   const CompactRows::Pair* from = block.index;
   const CompactRows::Pair* const end = block.index + block.pairs;
@@ -87,7 +87,7 @@ std::size_t locate(const CompactRows& block, const Features& x, const std::uint8
 
 constexpr std::size_t padded(std::size_t columns) { return (columns + kLanes - 1) / kLanes * kLanes; }
 
-// The first lanes of v, as many as there are columns from c on; what lies behind a row may be anything.
+// The lanes of v that belong to columns from c on; whatever lies beyond a row is masked out.
 inline Floats first_lanes(Floats v, std::uint32_t columns, std::uint32_t c) {
   if (columns - c >= kLanes) return v;
   Pack<kLanes>::Int lane;
@@ -95,15 +95,14 @@ inline Floats first_lanes(Floats v, std::uint32_t columns, std::uint32_t c) {
   return (Floats)((Pack<kLanes>::Int)v & (lane < static_cast<std::int32_t>(columns - c)));
 }
 
-// The first values, one after another, in the lanes whose bit is set, and 0 in the others.
+// Distributes the first values to the lanes whose bit is set; the other lanes are 0.
 inline Floats spread(Floats values, std::uint32_t mask) {
 #if defined(__AVX512F__)
   return (Floats)_mm512_maskz_expand_ps(static_cast<__mmask16>(mask), (__m512)values);
 #elif defined(__AVX2__)
   const __m256i bit = _mm256_setr_epi32(1, 2, 4, 8, 16, 32, 64, 128);
   const __m256i set = _mm256_cmpeq_epi32(_mm256_and_si256(_mm256_set1_epi32(static_cast<int>(mask)), bit), bit);
-  // For each lane, how many bits below it are set: bytes of the mask, one a lane, summed from below by a
-  // multiplication.
+  // For each lane, the number of bits set below it: one byte of the mask per lane, summed by a multiplication.
   std::uint64_t bytes = (mask & 0xFFULL) * 0x0101010101010101ULL & 0x8040201008040201ULL;
   bytes = (bytes + 0x7F7F7F7F7F7F7F7FULL) >> 7 & 0x0101010101010101ULL;
   bytes = bytes * 0x0101010101010100ULL;
@@ -123,7 +122,7 @@ inline std::uint32_t read_mask(const std::uint8_t* from) {
   else return *from;
 }
 
-// Adds x times a row to the sums; returns the row's length. Sums have whole vectors.
+// Adds x times a row to the sums, which are padded to whole vectors; returns the row's length in bytes.
 template <typename Column, typename Value>
 inline std::size_t add_row(const std::uint8_t* row, std::uint32_t columns, float x, float* sums) {
   const Column count = read<Column>(row);
@@ -158,7 +157,7 @@ inline std::size_t add_row(const std::uint8_t* row, std::uint32_t columns, float
   return sizeof(Column) + count * (sizeof(Column) + Value::kBytes);
 }
 
-// Blocks of few columns: all sums stay in registers, M vectors for the even features and as many for the odd ones.
+// Blocks with few columns: all sums stay in registers, M vectors for even features and M for odd ones.
 template <int M, typename Value>
 std::uint64_t sum_narrow_rows(std::uint32_t columns, const std::uint8_t* const* rows, const float* values,
                               std::size_t n, float* even, float* odd) {
@@ -205,8 +204,8 @@ std::uint64_t sum_narrow_rows(std::uint32_t columns, const std::uint8_t* const* 
   return bytes;
 }
 
-// Even and odd features are summed apart, the bias being the first of all, as Kernels::margins does; a weight that is
-// not stored would have added 0.
+// Sums even and odd features separately, starting with the bias, as Kernels::margins does. A weight that is not stored
+// would have added 0.
 template <typename Column, typename Value>
 std::uint64_t sum_rows(const CompactRows& block, const std::uint8_t* const* rows, const float* values, std::size_t n,
                        float* even, float* odd) {
@@ -228,7 +227,7 @@ std::uint64_t sum_rows(const CompactRows& block, const std::uint8_t* const* rows
   return bytes;
 }
 
-// Calls body.template run<Column, Value>() with the types that the block is written in.
+// Calls body.template run<Column, Value>() for the types of the block.
 template <typename Body>
 auto with_types(const CompactRows& block, Body&& body) {
   const auto with_values = [&]<typename Column>(Column) {

@@ -42,7 +42,7 @@ void write_trees(std::span<const LabelTree* const> trees, std::uint64_t examples
   }
 }
 
-// What the blocks' arrays hold, end to end.
+// The total size of one of the blocks' arrays.
 template <typename Array>
 std::size_t total(std::span<const CompactedBlock> blocks, Array&& array) {
   std::size_t size = 0;
@@ -118,7 +118,7 @@ float threshold_for(std::span<const TreeView> trees, WeightType type, std::uint6
     return bytes <= most_bytes;
   };
   if (fits(0.0F)) return 0.0F;
-  // Positive floats are ordered as their bits are, read as integers; the lowest are left out.
+  // Positive floats are ordered as their bits are. The lowest bits are not searched.
   constexpr unsigned kLeftOut = 12;
   std::uint32_t fails = 0;
   std::uint32_t holds = std::bit_cast<std::uint32_t>(std::numeric_limits<float>::infinity()) >> kLeftOut;
@@ -144,7 +144,7 @@ CompactPlt::CompactPlt(bool normalize, const ArrayReader& saved) : normalize_(no
   require(std::endian::native == std::endian::little, "compact models need a little-endian machine");
   const auto counters = saved.u64("counters");
   require(counters.size() == 3 && counters[0] < kNone - 1 && counters[1] <= kMostExamples && counters[2] <= 2,
-          "array 'counters' must hold the number of labels, of examples, and the type of weights");
+          "array 'counters' must hold the number of labels, the number of examples and the type of weights");
   examples_seen_ = counters[1];
   type_ = static_cast<WeightType>(counters[2]);
   arrays_ = {saved.bytes("block.link"),  saved.f32("block.scale"),      saved.u32("block.features"),
@@ -186,7 +186,7 @@ CompactPlt::CompactPlt(bool normalize, const ArrayReader& saved) : normalize_(no
   };
 
   const auto sizes = saved.u32("tree.nodes");
-  require(!sizes.empty(), "array 'tree.nodes': there is no tree");
+  require(!sizes.empty(), "array 'tree.nodes' must hold at least one tree");
   Pieces parents("tree.parent", saved.u32("tree.parent"));
   Pieces labels("tree.label", saved.u32("tree.label"));
   Pieces silent("tree.silent", saved.bytes("tree.silent"));
@@ -200,7 +200,7 @@ CompactPlt::CompactPlt(bool normalize, const ArrayReader& saved) : normalize_(no
     }
     for (LabelId label = 0; label < counters[0] && t > 0; ++label) {
       require((tree.leaf_of(label) == kNone) == (this->tree().leaf_of(label) == kNone),
-              "tree " + std::to_string(t) + " has other labels than tree 0");
+              "tree " + std::to_string(t) + " has different labels from tree 0");
     }
     trees_.emplace_back(std::move(tree), std::move(blocks));
   }
@@ -240,7 +240,7 @@ void CompactPlt::save(ArrayWriter& out) const {
 }
 
 void CompactPlt::remove_labels(std::span<const LabelId> labels) {
-  for (CompactTree& one : trees_) one.remove_labels(labels);  // all have the same labels: the first one throws or none
+  for (CompactTree& one : trees_) one.remove_labels(labels);  // all have the same labels: the first throws or none does
 }
 
 CompactPlt::Size CompactPlt::size() const {

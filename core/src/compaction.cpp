@@ -12,18 +12,17 @@
 namespace labelgrove {
 namespace {
 
-// Unless features were chosen to collide, less than one table in a thousand fails.
+// Unless features were chosen to collide, fewer than one table in a thousand fails.
 constexpr std::uint32_t kMostMultipliers = 16;
 constexpr float kMostInt8 = 127.0F;
 
-// Weights as they are stored.
+// Converts weights to their stored form.
 class Encoder {
  public:
   Encoder(const SparseBlock& block, const Compaction& how)
       : block_(block), how_(how), columns_(static_cast<std::uint32_t>(block.bias.size())), inverse_(columns_) {
     if (how.type != WeightType::int8) return;
-    // One scale a column: siblings are learnt apart, and their weights differ in size more than those of one
-    // classifier.
+    // One scale per column: siblings are learnt separately, and their weights differ more than those of one classifier.
     std::vector<float> most(columns_, 0.0F);
     for (std::size_t i = 0; i < block.weights.size(); ++i) {
       float& column = most[block.children[i]];
@@ -80,7 +79,7 @@ struct RowSize {
   std::uint64_t bytes;
 };
 
-// Among ways that take as many bytes, the one that is faster to read.
+// Among forms of equal size, chooses the one that is faster to read.
 RowSize size_of_row(std::uint32_t weights, std::uint32_t columns, WeightType type) {
   const std::size_t wide = column_bytes(columns);
   const std::size_t value = value_bytes(type);
@@ -92,8 +91,8 @@ RowSize size_of_row(std::uint32_t weights, std::uint32_t columns, WeightType typ
   return {weights, RowForm::sparse, wide + sparse};
 }
 
-// The size of every row; a row without weights is not kept, unless nothing may change: which features are even and
-// which odd decides how sums are rounded.
+// The size of every row. A row without weights is dropped unless the compaction is lossless: whether a feature is even
+// or odd decides how sums are rounded.
 struct KeptRow {
   FeatureId feature;
   std::uint32_t row;
@@ -156,8 +155,8 @@ void append_row(const KeptRow& row, const Encoder& encoder, WeightType type, std
   }
 }
 
-// Rows sorted by hash, each as near behind its home as those before it leave room. False if one would lie too far from
-// its home, or behind the end.
+// Places rows sorted by hash, each as close after its home as the previous ones allow. Returns false if one would be
+// too far from its home, or beyond the end.
 bool place(std::vector<KeptRow>& kept, std::uint32_t multiplier, std::uint32_t homes,
            std::vector<std::uint32_t>& places) {
   std::ranges::sort(kept, {}, [=](const KeptRow& row) { return hash_of(row.feature, multiplier); });
@@ -172,7 +171,7 @@ bool place(std::vector<KeptRow>& kept, std::uint32_t multiplier, std::uint32_t h
   return next < homes + kPlacesBehind;
 }
 
-// Puts the rows in the order of the index, and gives every one its place in it.
+// Sorts the rows in the order of the index, and returns their slots in it.
 std::vector<std::uint32_t> start_index(std::vector<KeptRow>& kept, CompactedBlock& block) {
   std::vector<std::uint32_t> places;
   const auto by_feature = [](const KeptRow& row) { return row.feature; };
@@ -237,7 +236,8 @@ CompactedBlock compacted(const SparseBlock& block, const Compaction& how) {
   for (const KeptRow& row : kept) bytes += row.size.bytes;
   out.rows.reserve(bytes);
   for (std::size_t i = 0; i < kept.size(); ++i) {
-    if (out.rows.size() + kept[i].size.bytes >= kNone) throw std::length_error("a block's rows would take 4 GiB");
+    if (out.rows.size() + kept[i].size.bytes >= kNone)
+      throw std::length_error("the rows of a block would take 4 GiB or more");
     index_row(kept[i].feature, static_cast<std::uint32_t>(out.rows.size()), places.empty() ? nullptr : &places[i], out);
     append_row(kept[i], encoder, how.type, out.rows);
   }
@@ -268,7 +268,7 @@ std::uint16_t to_half(float value) {
   if (std::isnan(value)) return 0;
   const auto sign = static_cast<std::uint16_t>(std::signbit(value) ? 0x8000 : 0);
   const float size = std::min(std::abs(value), kLargest);
-  // A half holds 11 binary digits, and none below 2^-24.
+  // A half has 11 binary digits, and none below 2^-24.
   const float unit = std::max(std::ldexp(1.0F, std::ilogb(std::max(size, 0x1p-24F))) * 0x1p-10F, 0x1p-24F);
   const float rounded = std::nearbyint(size / unit) * unit;
   if (rounded < 0x1p-14F) return static_cast<std::uint16_t>(sign | static_cast<std::uint16_t>(rounded * 0x1p24F));

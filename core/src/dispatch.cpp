@@ -36,7 +36,7 @@ struct Variant {
   const VectorKernels* vector_kernels;
 };
 
-// Those that run here, the best one last.
+// The variants that run here, best last.
 std::vector<Variant> available() {
   std::vector<Variant> found{
       {&kernels_baseline, &compact_kernels_baseline, &half_kernels_baseline, &vector_kernels_baseline}};
@@ -65,7 +65,7 @@ Variant choose() {
     names += (names.empty() ? "" : ", ") + std::string(variant.kernels->name);
   }
   throw std::runtime_error("the environment variable LABELGROVE_KERNELS is '" + std::string(wanted) +
-                           "'; expected what this processor can run: " + names);
+                           "'; expected a variant that this processor can run: " + names);
 }
 
 const Variant& chosen() {

@@ -81,7 +81,7 @@ LabelPath Embedding::explain(const Features& x, LabelId label) const {
   return path;
 }
 
-// --- in few bytes ----------------------------------------------------------------------------------------------------
+// --- compact copies --------------------------------------------------------------------------------------------------
 
 void Embedding::copy(std::uint32_t row, std::vector<float>& vector) const {
   const float one = 1.0F;

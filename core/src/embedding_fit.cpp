@@ -1,4 +1,4 @@
-// How fit() learns: in small batches, whose nodes and features threads share out among themselves.
+// The implementation of fit(): learns in small batches, whose nodes and features are divided among threads.
 #include <algorithm>
 #include <numeric>
 #include <utility>
@@ -11,14 +11,14 @@
 namespace labelgrove {
 namespace {
 
-// A batch of fit() ends with the first of these: few enough for the vectors that it reads to be in the cache when they
-// are changed, and enough for threads to have something to do.
+// A batch ends at the first of these limits: few enough for the vectors read to still be in the cache when they are
+// updated, and enough to keep all threads busy.
 constexpr std::size_t kBatchExamples = 64;
 constexpr std::size_t kBatchFeatures = 2048;
 
 }  // namespace
 
-// What fit() knows of its examples and of the batch at hand.
+// The examples of fit(), and the state of the current batch.
 class EmbeddingPlt::Batches {
  public:
   Batches(EmbeddingPlt& model, const Examples& examples, std::size_t n, unsigned threads)
@@ -42,7 +42,8 @@ class EmbeddingPlt::Batches {
     share_nodes_out(n);
   }
 
-  // The first examples of `order`, as many as make a batch, at these parts of the rate; returns how many.
+  // Learns a batch from the beginning of `order`, at a rate that starts at `rate` and falls by `fall` per example, both
+  // relative to the learner's; returns its number of examples.
   std::size_t learn(std::span<const std::uint32_t> order, double rate, double fall);
   void begin(std::uint32_t epoch) { epoch_ = epoch; }
 
@@ -51,7 +52,7 @@ class EmbeddingPlt::Batches {
     Parts parts;
     float weight;
     VectorStep step;
-    float square;  // of the example's mean, then of its gradient
+    float square;  // mean square of the example's mean, then of its gradient
     std::size_t first_visit;
     std::size_t end_visit;
   };
@@ -76,7 +77,7 @@ class EmbeddingPlt::Batches {
     crew_.start(threads_, [&](std::size_t t) { task(static_cast<unsigned>(t)); });
     crew_.finish();
   }
-  // As EmbeddingPlt::visit().
+  // Like EmbeddingPlt::visit().
   void visit(std::span<const LabelId> labels) {
     visits_.reached.clear();
     for (const LabelId label : labels) {
@@ -101,7 +102,7 @@ class EmbeddingPlt::Batches {
   std::vector<std::size_t> ends_;  // of each example's features
   std::vector<std::uint32_t> rows_;
   std::vector<float> shares_;
-  std::vector<std::uint64_t> paths_;  // by label, from the leaf upwards: as visits are made of them
+  std::vector<std::uint64_t> paths_;  // by label, from the leaf up, in the form of Visits::reached
   std::vector<std::size_t> path_ends_;
   std::vector<std::uint32_t> owners_;  // by node
 
@@ -110,10 +111,10 @@ class EmbeddingPlt::Batches {
   Visits visits_;
   std::vector<float> hidden_;     // by place
   std::vector<float> gradients_;  // by place
-  std::vector<float> partial_;    // by visit: its part of the example's gradient, where threads share the nodes
+  std::vector<float> partial_;    // by visit: its part of the example's gradient, if threads share the nodes
 };
 
-// The dearest nodes first, each to the thread that has least to do.
+// Distributes nodes, most expensive first, each to the thread with the least work.
 void EmbeddingPlt::Batches::share_nodes_out(std::size_t n) {
   owners_.assign(model_.tree_.size(), 0);
   if (threads_ == 1) return;
@@ -161,8 +162,8 @@ void EmbeddingPlt::Batches::embed(unsigned thread) {
   }
 }
 
-// In one thread a node's part is added to the gradient at once: it is the same sum, as a block of several vectors sums
-// its own part up first.
+// With one thread, the part of a node with a single vector is added directly to the gradient. The sum is the same;
+// blocks of several vectors sum their own parts first.
 void EmbeddingPlt::Batches::teach(unsigned thread) {
   Lane& lane = lanes_[thread];
   lane.apart.resize(model_.stride_);
@@ -182,7 +183,7 @@ void EmbeddingPlt::Batches::teach(unsigned thread) {
   }
 }
 
-// Nodes that come soon are asked for: first where their vectors are, then these.
+// Prefetches the nodes that come next: first their blocks, then the vectors.
 void EmbeddingPlt::Batches::fetch(std::size_t k) const {
   const auto& all = visits_.all;
   if (k + 6 < all.size()) __builtin_prefetch(model_.blocks_[all[k + 6].node].get());
@@ -198,7 +199,7 @@ void EmbeddingPlt::Batches::sum_up(unsigned thread) {
         vector_kernels().add(1.0F, partial_.data() + k * model_.stride_, gradient(i), model_.stride_);
       }
     }
-    gradient(i)[model_.options_.dimension] = 0.0F;  // the bias is no feature's
+    gradient(i)[model_.options_.dimension] = 0.0F;  // the bias belongs to no feature
     place.square = model_.mean_square(gradient(i));
   }
 }

@@ -42,8 +42,8 @@ void EmbeddingPlt::start_with(std::span<const FeatureId> features, std::span<con
   }
 }
 
-// A new feature's vector is drawn from its number, so that it is the same whenever it comes; each coordinate lies
-// between -1/sqrt(d) and 1/sqrt(d).
+// A new feature's vector is drawn from its id, so that it does not depend on when the feature appears. Each coordinate
+// is in [-1/sqrt(d), 1/sqrt(d)].
 std::uint32_t EmbeddingPlt::row_of(FeatureId feature) {
   const std::uint32_t row = features_.find_or_insert(feature);
   if (row < squares_.size()) return row;
@@ -62,7 +62,7 @@ std::uint32_t EmbeddingPlt::row_of(FeatureId feature) {
 
 void EmbeddingPlt::mean(const Parts& parts, float* hidden) const {
   vector_kernels().combine(vectors_.data(), parts.rows.data(), parts.shares.data(), parts.rows.size(), hidden, stride_);
-  hidden[options_.dimension] = 1.0F;  // meets the bias
+  hidden[options_.dimension] = 1.0F;  // is multiplied by the bias
 }
 
 float EmbeddingPlt::mean_square(const float* vector) const {
@@ -85,7 +85,7 @@ EmbeddingPlt::Size EmbeddingPlt::size() const {
 
 // --- learning --------------------------------------------------------------------------------------------------------
 
-// A node that is new between v and what is below it has had one positive child in all examples that have reached it.
+// A node inserted between v and what is below it has had one positive child in all examples that have reached it.
 void EmbeddingPlt::grow(const float* hidden, LabelId label, NodeId& selected) {
   if (tree_[kRoot].is_leaf() && tree_[kRoot].label == kNone) return tree_.give_label(kRoot, label);
   std::vector<float> shares;
@@ -119,14 +119,15 @@ void EmbeddingPlt::grow(const float* hidden, LabelId label, NodeId& selected) {
   blocks_[v]->add_child(hidden, reached_[v]);
 }
 
-// Of labels that compete one is learnt, in each pass of its own draw (as in fastText).
+// Of competing labels one is learnt, drawn anew in each pass (as in fastText).
 std::span<const LabelId> EmbeddingPlt::drawn(std::span<const LabelId> labels, std::uint64_t pass,
                                              std::uint64_t example) const {
   if (!options_.softmax || labels.size() <= 1) return labels;
   return labels.subspan(draw(options_.seed, Draw::label, pass, example) % labels.size(), 1);
 }
 
-// Every node above a label, with its positive children. One label's nodes are those on its path, from the leaf upwards.
+// All nodes above the labels, with their positive children. The nodes of a single label are those of its path, from the
+// leaf up.
 void EmbeddingPlt::visit(std::span<const LabelId> labels, Visits& visits) const {
   auto& reached = visits.reached;
   reached.clear();
@@ -140,7 +141,7 @@ void EmbeddingPlt::visit(std::span<const LabelId> labels, Visits& visits) const 
   visits.take(labels.size());
 }
 
-// From what an example has reached: the places of so many labels' nodes among their siblings.
+// Converts `reached`, for an example with this number of labels, to visits and slots.
 void EmbeddingPlt::Visits::take(std::size_t labels) {
   auto slot = static_cast<std::uint32_t>(slots.size());
   if (labels == 0) all.push_back({kAboveRoot, slot, slot});
@@ -195,9 +196,9 @@ void EmbeddingPlt::learn(const Examples& examples, std::size_t begin, std::size_
   usable_ = true;
 }
 
-// Leaves for new labels; counts what the example reaches.
+// Adds leaves for new labels, and counts the nodes that the example reaches.
 void EmbeddingPlt::meet(const Example& example, Scratch& work) {
-  NodeId selected = kNone;  // as in OPLT: new labels of one example go to one place
+  NodeId selected = kNone;  // as in OPLT: an example's new labels are placed together
   bool embedded = false;
   for (const LabelId label : example.labels) {
     if (tree_.leaf_of(label) != kNone) continue;
@@ -209,7 +210,7 @@ void EmbeddingPlt::meet(const Example& example, Scratch& work) {
   count(work.visits);
 }
 
-// All features get their vectors; the mean is in `hidden`.
+// Makes sure that all features have vectors, and stores their mean in `hidden`.
 void EmbeddingPlt::embed_all(const Features& x, Scratch& work) {
   work.rows.clear();
   work.shares.clear();
@@ -232,16 +233,16 @@ void EmbeddingPlt::learn_one(const Example& example, std::uint64_t pass, Scratch
     learn_at(one, work.visits, work.hidden.data(), square, example.weight, step, work.scores, work.apart.data());
     vector_kernels().add(1.0F, work.apart.data(), work.gradient.data(), stride_);
   }
-  work.gradient[options_.dimension] = 0.0F;  // the bias is no feature's
+  work.gradient[options_.dimension] = 0.0F;  // the bias belongs to no feature
   const float gradient_square = mean_square(work.gradient.data());
   for (std::size_t j = 0; j < work.rows.size(); ++j) {
     move(work.rows[j], work.shares[j], work.gradient.data(), gradient_square, step);
   }
 }
 
-// --- what came before ------------------------------------------------------------------------------------------------
+// --- earlier examples ------------------------------------------------------------------------------------------------
 
-// Earlier examples, less the labels that were removed since; those that have lost all of theirs tell nothing.
+// Learns again from earlier examples, without labels removed since; examples that have lost all labels are skipped.
 void EmbeddingPlt::replay(Scratch& work) {
   for (std::uint32_t r = 0; r < options_.replay && memory_.size() > 0; ++r) {
     const std::size_t i = memory_.pick(options_.seed, r);
@@ -298,7 +299,7 @@ void EmbeddingPlt::load_memory(const ArrayReader& saved, bool check_only) {
   memory_.restore(reached[0]);
 }
 
-// --- saving and loading: docs/format.md names every array ------------------------------------------------------------
+// --- saving and loading: docs/format.md documents every array --------------------------------------------------------
 
 void EmbeddingPlt::save(ArrayWriter& out, bool for_prediction) const {
   save_tree(out, tree_, {examples_seen_, policy_.past().draws});
@@ -357,7 +358,7 @@ EmbeddingPlt::EmbeddingPlt(const EmbeddingOptions& options, const ArrayReader& s
   Reading reading(saved);
   const auto take = [&](std::span<const float> from, float* to) {
     require(all_within(from, kLargestCoordinate),
-            "a vector holds a number that is not finite, or larger than any that can be learnt");
+            "a vector holds a number that is not finite, or is larger than any that can be learnt");
     if (!check_only) std::ranges::copy(from, to);
     reading.went_over(from.size_bytes());
   };

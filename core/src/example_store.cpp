@@ -8,7 +8,8 @@ namespace labelgrove {
 
 void ExampleStore::count_to(std::uint32_t features) {
   if (features <= counted_) return;
-  const std::uint32_t many = std::max(features, counted_ < kNone / 2 ? 2 * counted_ : kNone);  // few lists, then
+  const std::uint32_t many =
+      std::max(features, counted_ < kNone / 2 ? 2 * counted_ : kNone);  // doubling keeps the number of lists small
   auto& numbers = counting_all_.emplace_back(std::make_unique<FeatureId[]>(many));
   std::iota(numbers.get(), numbers.get() + many, FeatureId{0});
   counting_.store(numbers.get(), std::memory_order_release);
@@ -48,7 +49,7 @@ ExampleId ExampleStore::vacant_slot() {
     free_.pop_back();
     return id;
   }
-  if (size_ >= kNone) throw std::length_error("more examples are remembered than there are numbers for");
+  if (size_ >= kNone) throw std::length_error("too many examples are remembered; at most 2^32 - 1 are possible");
   const auto id = static_cast<ExampleId>(size_);
   const Position at = position(id);
   auto& chunk = chunks_[at.chunk];

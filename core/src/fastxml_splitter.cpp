@@ -11,9 +11,9 @@
 namespace labelgrove {
 namespace {
 
-// Sides this close are equally good: which of them rounding makes better must not decide.
+// Sides this close count as equal: rounding must not decide which is better.
 constexpr double kEqual = 1e-9;
-// The objective falls with every change of sides, so there is an end; it is near.
+// The objective falls with every change of sides, so the loop ends, usually soon.
 constexpr int kMostChanges = 100;
 
 double log_loss(double margin) { return std::max(0.0, -margin) + fixed_log1p(fixed_exp(-std::fabs(margin))); }
@@ -47,7 +47,7 @@ std::vector<float> FastxmlSplitter::learn(const NodeDraft& node, SplitFigures& f
   return weights;
 }
 
-// Takes in the examples that train the node, on sides that are drawn.
+// Collects the examples that train the node, with sides drawn at random.
 void FastxmlSplitter::gather(const NodeDraft& node) {
   rows_.clear();
   ends_.assign(1, 0);
@@ -67,7 +67,7 @@ void FastxmlSplitter::gather(const NodeDraft& node) {
   }
 }
 
-// Ranks and deals alternately until no example changes its side; whether any did.
+// Alternates between ranking labels and choosing sides until no example changes sides. Returns whether any did.
 bool FastxmlSplitter::settle(const NodeDraft& node, bool has_plane) {
   bool changed = false;
   for (int n = 0; n < kMostChanges; ++n) {
@@ -113,7 +113,7 @@ bool FastxmlSplitter::choose_sides(bool has_plane) {
       for (std::size_t at = ends_[i]; at < ends_[i + 1]; ++at) ndcg[side] += worth_[side][labels_[at]];
       ndcg[side] *= shares_[i];
     }
-    double better = fastxml_.gain_cost * (ndcg[1] - ndcg[0]);  // how much + is the better side
+    double better = fastxml_.gain_cost * (ndcg[1] - ndcg[0]);  // advantage of the side +
     if (has_plane) {
       const double margin = solver_.margins()[i];
       better += fastxml_.cost * (log_loss(-margin) - log_loss(margin));
@@ -162,7 +162,7 @@ std::vector<float> FastxmlSplitter::learn_plane(const NodeDraft& node) {
   return weights;
 }
 
-// Both sides cost the same in all, however many examples they have: C_delta over the side's share of the node.
+// Both sides have the same total cost, whatever their sizes: C_delta divided by the side's share of the node.
 void FastxmlSplitter::weigh_examples() {
   std::array<double, 2> sums{};
   for (std::size_t i = 0; i < rows_.size(); ++i) sums[sides_[i] > 0 ? 1 : 0] += data().examples().weight(rows_[i]);
@@ -173,8 +173,8 @@ void FastxmlSplitter::weigh_examples() {
   }
 }
 
-// The matrix by columns, without those that no w gives a weight: an example pulls at most with C x, and |w| resists
-// with 1.
+// The matrix by columns, without those whose weight must be 0: an example's gradient is at most C x, and that of |w| is
+// 1.
 void FastxmlSplitter::find_columns() {
   const std::size_t n = features().size() + 1;
   pulls_.assign(n, {});

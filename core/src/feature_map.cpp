@@ -7,7 +7,7 @@
 namespace labelgrove {
 namespace {
 
-// So many are looked through: they lie in one cache line.
+// This many are searched linearly; they fit into one cache line.
 constexpr std::size_t kFew = 8;
 constexpr std::size_t kBytesOfTreeNode = 48;
 
@@ -71,8 +71,8 @@ void FeatureMap::hash_into(std::size_t slots) {
   *this = std::move(hashed);
 }
 
-// Each step adds one to the sum of all entries' distances from home, and no distance passes kFarthestProbe. So,
-// whatever the features, n insertions take O(kFarthestProbe n) steps.
+// Each step adds one to the sum of all entries' distances from their homes, and no distance exceeds kFarthestProbe.
+// Whatever the features, n insertions therefore take O(kFarthestProbe n) steps.
 void FeatureMap::place(Slot slot) {
   std::uint32_t at = home(slot.feature);
   for (std::uint32_t distance = 0;; ++distance, at = (at + 1) & mask_) {

@@ -11,7 +11,7 @@
 namespace labelgrove {
 namespace {
 
-// Asks the CPU for the beginning of a leaf's histogram; what follows it fetches by itself.
+// Prefetches the beginning of a leaf's histogram; hardware prefetching does the rest.
 void fetch(const ForestRouter::Leaf& leaf) {
   constexpr std::size_t kLine = 64 / sizeof(float);
   for (std::size_t at = 0; at < std::min<std::size_t>(leaf.size, 8 * kLine); at += kLine) {
@@ -28,7 +28,7 @@ void Forest::grow(const ForestExamples& data, unsigned threads) {
     for (const LabelId label : data.example(i).labels) known_[label] = 1;
   }
   const ForestTrainingSet set(data, options_.normalize);
-  // Trees first: they need nothing from each other, and what is trained ahead in one may be in vain.
+  // Trees are grown in parallel first: they are independent, while splits trained ahead within one tree may be wasted.
   const unsigned at_once = std::clamp(threads, 1U, options_.trees);
   const unsigned within = std::max(1U, threads / at_once);
   if (data.progress != nullptr) data.progress->expect(options_.trees);
@@ -117,7 +117,7 @@ void ForestFinder::score(std::size_t i, Take&& take) {
   }
   const float share = 1.0F / static_cast<float>(voting);
   const bool mixes = !forest_.centroids().empty();
-  float least = std::numeric_limits<float>::min();  // 0 stands for no share at all
+  float least = std::numeric_limits<float>::min();  // 0 means no share at all
   const auto pass_on = [&](LabelId label) {
     const float sum = sums_[label];
     if (sum <= 0.0F) return;
@@ -141,14 +141,14 @@ float ForestFinder::mixed(std::size_t i, LabelId label, float share) const {
   const double weight = forest_.options().tail_weight;
   const double near = forest_.centroids().nearness(batch_[i], squares_[i], label, forest_.options().tail_gamma);
   const double score = fixed_pow(static_cast<double>(share), 1.0 - weight) * fixed_pow(near, weight);
-  // Above 0: a label that is in some leaf stays before those that are in none.
+  // Positive, so that labels in some leaf come before those in none.
   return std::max(static_cast<float>(score), std::numeric_limits<float>::min());
 }
 
 void ForestFinder::top_k(std::size_t i, std::size_t k, std::vector<Scored>& found) {
   found.clear();
   if (k == 0) return;
-  score(i, [&](LabelId label, float value) {  // found: a heap, the worst first
+  score(i, [&](LabelId label, float value) {  // found is a heap, worst first
     const Scored one{label, value};
     if (open(label) && (found.size() < k || better(one, found.front()))) {
       if (found.size() == k) {

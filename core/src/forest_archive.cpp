@@ -1,4 +1,4 @@
-// Saving and loading: docs/format.md names every array.
+// Saving and loading: docs/format.md documents every array.
 #include <algorithm>
 #include <functional>
 #include <string>
@@ -11,10 +11,10 @@ namespace {
 
 bool in_unit_range(float value) { return value >= 0.0F && value <= 1.0F; }
 
-// Every node but the root is the child of exactly one node, which comes before it.
+// Every node except the root must be the child of exactly one earlier node.
 void check_children(const ForestTree& tree, std::uint32_t children, const std::string& where) {
   const auto n = static_cast<NodeId>(tree.nodes.size());
-  require(n % children == 1 % children, where, "the number of nodes does not fit that of children");
+  require(n % children == 1 % children, where, "the number of nodes does not match the number of children");
   std::vector<std::uint8_t> has_parent(n);
   NodeId inner = 0;
   for (NodeId v = 0; v < n; ++v) {
@@ -22,7 +22,7 @@ void check_children(const ForestTree& tree, std::uint32_t children, const std::s
     if (first == kNone) continue;
     ++inner;
     require(first > v && first < n && (first - 1) % children == 0 && has_parent[first] == 0, where, "node ", v,
-            " has children that cannot be its own");
+            " has children that are out of place or belong to another node");
     has_parent[first] = 1;
   }
   require(std::uint64_t{inner} * children + 1 == n, where, "a node has no parent");
@@ -132,7 +132,7 @@ Forest::Forest(const ForestOptions& options, const ArrayReader& saved, bool borr
   const auto known = saved.bytes("label.known");
   require(
       counters.size() == 2 && counters[0] == known.size() && counters[0] < kNone / 2 && counters[1] <= kMostExamples,
-      "array 'counters' must hold the number of labels, as in 'label.known', and that of examples");
+      "array 'counters' must hold the number of labels, as in 'label.known', and the number of examples");
   require(std::ranges::all_of(known, [](std::uint8_t flag) { return flag <= 1; }),
           "array 'label.known' must hold 0 or 1");
   known_.assign(known.begin(), known.end());
@@ -150,7 +150,7 @@ Forest::Forest(const ForestOptions& options, const ArrayReader& saved, bool borr
   Reading reading(saved);
   for (std::size_t t = 0; t < sizes.size(); ++t) {
     const std::string where = "tree " + std::to_string(t) + ": ";
-    require(sizes[t] > 0, where, "it has no root");
+    require(sizes[t] > 0, where, "there is no root");
     ForestTree& tree = trees_.emplace_back();
     const auto first_children = children.take(sizes[t]);
     const auto histogram_sizes = leaf_sizes.take(sizes[t]);

@@ -3,7 +3,7 @@
 namespace labelgrove {
 namespace {
 
-// The steps through one tree.
+// The steps taken in one tree.
 class Climber {
  public:
   Climber(ForestRoutes& routes, const ForestTree& tree, std::uint32_t number, std::uint32_t children)
@@ -14,7 +14,7 @@ class Climber {
     }
   }
 
-  // The step that leads to this node; new are those of its way that no other has gone.
+  // Returns the step that leads to this node, after adding the steps on its path that are still missing.
   std::uint32_t to(NodeId node) {
     std::vector<NodeId> up;
     for (; node != 0 && step_[node] == kNone; node = ways_in_[node].node) up.push_back(node);
@@ -30,7 +30,7 @@ class Climber {
  private:
   ForestRoutes& routes_;
   std::vector<ForestRoutes::Step> ways_in_;  // by node: the step to it
-  std::vector<std::uint32_t> step_;          // by node: its number, or kNone
+  std::vector<std::uint32_t> step_;          // by node: the index of that step, or kNone
 };
 
 }  // namespace
@@ -50,7 +50,7 @@ ForestRoutes explain_forest(const Forest& forest, const Features& x) {
   float* added = routes.contributions.data();
   for (const ForestRoutes::Step& step : routes.steps) {
     const Hyperplanes& node = *forest.trees()[step.tree].nodes[step.node].planes;
-    // A single hyperplane speaks for the second child, and against the first.
+    // A single hyperplane scores the second child; the first has the opposite score.
     const std::uint32_t column = node.count() == 1 ? 0 : step.child;
     const float sign = node.count() == 1 && step.child == 0 ? -1.0F : 1.0F;
     routes.bias.push_back(sign * node.bias()[column]);

@@ -10,13 +10,13 @@
 namespace labelgrove {
 namespace {
 
-// The weights of a feature that a node does not know. Their products are added like any others, so a sum does not
+// The weights of a feature that a node does not know. Their products are added like any others, so that a sum does not
 // depend on how the weights were found.
 constexpr std::array<float, kMostDirections> kNoWeights{};
-// Features from here on are looked up one by one, so that the table of a thread stays small.
+// Larger features are looked up one by one, so that a thread's table stays small.
 constexpr FeatureId kTableFeatures = 1U << 18;
-// Copying a node's rows into the table pays up to about this many rows per example: the copy reads memory in sequence,
-// where looking features up one by one waits for a cache miss each time.
+// Copying a node's rows into the table pays up to about this many rows per example: the copy reads memory sequentially,
+// while every single look-up waits for a cache miss.
 constexpr std::size_t kRowsPerExample = 256;
 
 // Copies whole table rows; the lanes beyond the node's hyperplanes are never read.
@@ -25,7 +25,7 @@ void copy_rows(const Hyperplanes& node, float* table) {
   const auto features = node.features();
   if (features.empty()) return;
   const std::size_t last = features.size() - 1;
-  for (std::size_t r = 0; r < last; ++r)  // the row after it is there to be read into
+  for (std::size_t r = 0; r < last; ++r)  // reading beyond a row reads the next one
     std::memcpy(table + features[r] * Stride, node.row(r), Stride * sizeof(float));
   std::copy_n(node.row(last), node.count(), table + features[last] * Stride);
 }
@@ -75,7 +75,7 @@ void ForestRouter::arrive(const ForestTree& tree, NodeId leaf) {
   }
 }
 
-// Those of the run that take direction m wait for the child.
+// Queues the examples of the run that take direction m at the child.
 void ForestRouter::send(NodeId child, std::uint32_t m) {
   const std::size_t begin = waiting_.size();
   waiting_.resize(begin + run_.size());
@@ -88,7 +88,7 @@ void ForestRouter::send(NodeId child, std::uint32_t m) {
   if (last > begin) visits_.push_back({child, begin});
 }
 
-// Fills sent_ for the run.
+// Computes sent_ for the run.
 void ForestRouter::evaluate(const Hyperplanes& node) {
   sent_.resize(run_.size());
   const bool is_spread = run_.size() * kRowsPerExample >= node.features().size() && spread(node);
@@ -117,7 +117,7 @@ void ForestRouter::margins_one_by_one(const Features& x, const Hyperplanes& node
   kernels().margins(rows_.data(), x.values, x.size, planes_, out);
 }
 
-// Whether the table now holds the node's weights.
+// Copies the node's weights to the table if they fit; returns whether it did.
 bool ForestRouter::spread(const Hyperplanes& node) {
   const FeatureId largest = node.features().empty() ? 0 : node.features().back();
   if (largest >= kTableFeatures) return false;
@@ -128,7 +128,7 @@ bool ForestRouter::spread(const Hyperplanes& node) {
   return true;
 }
 
-// Empties the table again.
+// Clears the table again.
 void ForestRouter::gather(const Hyperplanes& node) {
   if (stride_ == 1) clear_rows<1>(node, table_.data());
   else if (stride_ == 4) clear_rows<4>(node, table_.data());

@@ -16,7 +16,7 @@ namespace {
 
 using Split = NodeSplitter::Split;
 
-// Features below this are their own numbers: every thread keeps a table of them.
+// Features below this limit are their own numbers: every thread has a table over them.
 constexpr FeatureId kDirectFeatures = 1U << 20;
 
 std::unique_ptr<NodeSplitter> splitter_of(const ForestOptions& options, const ForestTrainingSet& data) {
@@ -24,9 +24,9 @@ std::unique_ptr<NodeSplitter> splitter_of(const ForestOptions& options, const Fo
   return std::make_unique<FastxmlSplitter>(options, data);
 }
 
-// LdSM's Algorithm 1. The order in which nodes are split decides only which of them are before T_max is reached; how a node
-// is split depends on nothing but its examples and its place. So several threads train the next nodes of the queue
-// ahead of their turn, and what is not needed in the end is thrown away.
+// LdSM's Algorithm 1. The order of splits only decides which nodes are split before T_max is reached; a split depends
+// only on the node's examples and its position in the tree. Threads therefore train the next nodes of the queue ahead
+// of their turn, and splits that turn out not to be needed are discarded.
 class Grower {
  public:
   Grower(const ForestOptions& options, const ForestTrainingSet& data, unsigned threads)
@@ -37,7 +37,7 @@ class Grower {
   ForestTree grow(std::uint64_t key);
 
  private:
-  // The order of the queue: higher priority first, among equals the older node.
+  // The order of the queue: by descending priority, older nodes first among equals.
   struct Before {
     const std::vector<NodeDraft>* drafts;
     bool operator()(NodeId a, NodeId b) const {
@@ -55,10 +55,10 @@ class Grower {
   const ForestOptions& options_;
   const ForestExamples& data_;
   unsigned threads_;
-  std::vector<std::unique_ptr<NodeSplitter>> splitters_;  // of each thread
+  std::vector<std::unique_ptr<NodeSplitter>> splitters_;  // by thread
   ForestTree tree_;
   std::vector<NodeDraft> drafts_;             // by node
-  std::vector<std::optional<Split>> splits_;  // by node: trained, and not yet popped
+  std::vector<std::optional<Split>> splits_;  // by node: trained, but not popped yet
   std::set<NodeId, Before> queue_;
 };
 
@@ -68,7 +68,7 @@ void Grower::push(NodeId v) {
   if (may_grow && node.priority > 0.0 && node.examples.size() >= options_.min_examples) queue_.insert(v);
 }
 
-// Trains the first nodes of the queue, the very first among them, unless that is done.
+// Trains the first node of the queue, unless that is done, together with those that follow.
 void Grower::train_ahead() {
   if (splits_[*queue_.begin()]) return;
   std::vector<NodeId> next;
@@ -126,7 +126,7 @@ ForestTree Grower::grow(std::uint64_t key) {
     queue_.erase(queue_.begin());
     Split split = std::move(*splits_[v]);
     splits_[v].reset();
-    if (!split.planes) continue;  // undone: the node stays a leaf
+    if (!split.planes) continue;  // undone: the node remains a leaf
     make_children(v, split);
     t += options_.children;
   }

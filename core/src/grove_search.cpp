@@ -12,9 +12,9 @@
 namespace labelgrove {
 namespace {
 
-constexpr float kRounded = 1.0F - 1e-5F;  // so much less than a mean may be asked for: sums are rounded
+constexpr float kRounded = 1.0F - 1e-5F;  // slack below a required mean, for the rounding of sums
 
-constexpr std::uint32_t kScans = 8;  // after so many a heap is worth its making
+constexpr std::uint32_t kScans = 8;  // linear scans of a node before making a heap pays
 
 }  // namespace
 
@@ -148,7 +148,7 @@ void GroveSearch::take(const float* probabilities, std::uint64_t bytes) {
   else queue_next(t, place);
 }
 
-// The sign only says that it was taken.
+// The sign only marks products as taken.
 float GroveSearch::product(std::size_t t, std::uint32_t place, NodeId child) const {
   return std::fabs(fronts_[t].products[fronts_[t].open[place].begin + tree(t)[child].slot]);
 }
@@ -169,7 +169,7 @@ float GroveSearch::bound_of_others(std::size_t t) const {
 bool GroveSearch::more() const {
   float sum = 0.0F;
   for (const Front& front : fronts_) {
-    if (front.queue.empty()) return false;  // every label has been handed out
+    if (front.queue.empty()) return false;  // every label has been yielded
     sum += front.queue.front().probability;
   }
   const float most = sum / static_cast<float>(fronts_.size());
@@ -213,14 +213,15 @@ void GroveSearch::queue_next(std::size_t t, std::uint32_t place) {
   Open& from = front.open[place];
   if (from.done) return;
   const auto [probability, slot] = take_best(front, from);
-  from.done = probability < 0.0F || unwanted(t, probability, from.node);  // nor are those that are less probable
+  from.done = probability < 0.0F || unwanted(t, probability, from.node);  // nor can less probable ones
   if (from.done) return;
   __builtin_prefetch(from.children + slot);
   front.queue.push_back({probability, place, slot});
   std::ranges::push_heap(front.queue, std::less<>());
 }
 
-// Floats from 0 on are ordered as their bits are, and those below 0 come before them, as signed integers.
+// As signed integers, the bits of non-negative floats are ordered like the floats, and negative floats come before
+// them.
 std::pair<float, std::uint32_t> GroveSearch::take_best(Front& front, Open& from) {
   const std::span products = std::span(front.products).subspan(from.begin, from.size);
   const auto bits = [&](std::size_t i) { return std::bit_cast<std::int32_t>(products[i]); };
@@ -260,7 +261,7 @@ Opening GroveSearch::next_of_beams() {
   return {};
 }
 
-// The products along the path are multiplied from the root down, as a single tree's search does, so that both round alike.
+// Multiplies products along the path from the root down, like the search in a single tree, so that both round alike.
 void GroveSearch::look_up(LabelId label) {
   if (named_.find(label) != kNone) return;
   named_.add(label);
@@ -283,7 +284,7 @@ void GroveSearch::look_up(LabelId label) {
 
 Opening GroveSearch::look_further() {
   float sum = 0.0F;
-  std::size_t next = trees_.size();  // the tree that leaves most open
+  std::size_t next = trees_.size();  // the tree with the highest product among those not fully open
   for (std::size_t t = 0; t < trees_.size(); ++t) {
     sum += descents_[t].product;
     const bool open = descents_[t].left.size() > 1;

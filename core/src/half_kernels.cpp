@@ -7,7 +7,7 @@
 namespace labelgrove {
 namespace {
 
-// Whether any of the N numbers at p is not 0. Most tiles hold no column that learns, and those that do hold few.
+// Whether any of the N numbers at p is not 0. Most tiles have no column that learns, and the others few.
 template <int N, typename Numbers>
 inline bool any(const Numbers& p) {
   bool found = false;
@@ -15,7 +15,7 @@ inline bool any(const Numbers& p) {
   return found;
 }
 
-// Row j's variances, from column `at` on.
+// Row j's variances, starting at column `at`.
 inline const Variance* variances_of(const BFloat16* row, std::size_t state, std::size_t at) {
   return reinterpret_cast<const Variance*>(row + state) + at;
 }
@@ -51,7 +51,7 @@ struct ArowSteps {
   }
 };
 
-template <bool kShrinks>  // whether variances do
+template <bool kShrinks>  // whether variances shrink
 struct Arow {
   BFloat16* const* rows;
   const float* x;
@@ -66,7 +66,7 @@ struct Arow {
     for (const std::size_t end = at + N * M; at < end; at += N) {
       if (!any<N>(step + at)) continue;
       const V<N> s = load<N>(step + at);
-      V<N> weight = {};  // 0 where nothing is learnt
+      V<N> weight = {};  // 0 for columns that do not learn
       if constexpr (kShrinks) weight = (V<N>)((s != 0.0F) & (typename Pack<N>::Int)load<N>(evidence + at));
       for (std::size_t j = 0; j < n; ++j) {
         const V<N> xj = all<N>(x[j]);

@@ -9,9 +9,9 @@
 namespace labelgrove {
 namespace {
 
-constexpr double kRounding = 1e-9;  // what sums of weights may be off by, relative to a label's weight
+constexpr double kRounding = 1e-9;  // tolerance for sums of weights, relative to a label's weight
 
-// The values of the group, scaled to sum 1; empty if they are all zero.
+// The group's values, scaled to sum to 1; empty if they are all zero.
 std::vector<double> share_of_group(std::span<const double> values, std::span<const LabelId> group) {
   std::vector<double> shares(group.size());
   std::ranges::transform(group, shares.begin(), [&](LabelId label) { return values[label]; });
@@ -52,8 +52,8 @@ SplitWeights split_weights(const Interpolation& interpolation, std::span<const L
 
 namespace {
 
-// Puts labels in the order in which they go to the front. Where all weigh the same, that order counts only around the
-// one at which the front ends.
+// Sorts labels in the order in which they go to the front. If all weights are equal, the order only matters around the
+// last label of the front.
 void sort_for_front(std::span<const double> keys, std::span<const double> weights, double share,
                     std::span<std::uint32_t> order) {
   std::iota(order.begin(), order.end(), 0U);
@@ -79,7 +79,7 @@ void assign_sides(std::span<const double> keys, std::span<const double> weights,
   double missing = wanted;
   for (std::size_t i = 0; i + 1 < order.size(); ++i) {
     const std::uint32_t label = order[i];
-    const double weight = weights[label];  // its (1 + alpha) / 2 is missing / weight, and 1 at most
+    const double weight = weights[label];  // the paper's (1 + alpha) / 2 is missing / weight, but at most 1
     const bool whole = missing >= weight * (1.0 - kRounding);
     const bool halved = !whole && std::abs(missing - weight / 2.0) <= weight * kRounding;
     const bool none = missing <= std::max(weight, wanted * kRounding) * kRounding || (halved && keys[label] <= 0.0);

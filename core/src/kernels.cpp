@@ -12,7 +12,7 @@
 namespace labelgrove {
 namespace {
 
-// Rows that are numbered, side by side in one table.
+// Rows given by number, in one table.
 template <typename Float>
 struct TableRows {
   Float* table;
@@ -68,10 +68,10 @@ struct AddScaled {
   }
 };
 
-// Sums along a run are taken by so many lanes, on every processor.
+// Sums along a run use this many lanes on every processor.
 constexpr int kRunLanes = 8;
 
-// The sum of all lanes, in halves.
+// The sum of all lanes, by repeated halving.
 template <int N>
 inline float sum_of(V<N> v) {
   float lanes[Pack<N>::kBytes / sizeof(float)];

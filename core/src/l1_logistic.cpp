@@ -12,10 +12,10 @@ constexpr int kMostModels = 100;
 constexpr int kMostPasses = 1000;
 constexpr int kMostHalvings = 20;
 constexpr double kLeastCurvature = 1e-12;
-// Of the decrease that the gradient promises, a step must bring about so much (Yuan et al., Eq. 12).
+// A step must achieve this fraction of the decrease that the gradient promises (Yuan et al., Eq. 12).
 constexpr double kSufficient = 0.01;
 
-// How far 0 is from the subgradient of the loss plus |w|, where the loss has this derivative.
+// The distance of 0 from the subgradient of the loss plus |w|, given the derivative of the loss.
 double violation(double weight, double gradient) {
   if (weight > 0.0) return std::fabs(gradient + 1.0);
   if (weight < 0.0) return std::fabs(gradient - 1.0);
@@ -44,7 +44,7 @@ void L1Logistic::solve(const SparseColumns& x, std::span<const std::int8_t> side
   }
 }
 
-// Gives the L1 norm of the least subgradient.
+// Builds the model; returns the L1 norm of the smallest subgradient.
 double L1Logistic::model(const SparseColumns& x, std::span<const std::int8_t> sides, std::span<const double> costs) {
   const std::size_t n = sides.size();
   slopes_.resize(n);
@@ -77,7 +77,7 @@ double L1Logistic::model(const SparseColumns& x, std::span<const std::int8_t> si
   return sum;
 }
 
-// Finds the step d for which the model plus |w + d|_1 is least, until its subgradient's norm is `enough`.
+// Finds the step d that minimises the model plus |w + d|_1, until its subgradient's norm is at most `enough`.
 void L1Logistic::improve(const SparseColumns& x, double enough) {
   moves_.assign(margins_.size(), 0.0);
   steps_.assign(free_.size(), 0.0);
@@ -92,7 +92,7 @@ void L1Logistic::improve(const SparseColumns& x, double enough) {
       }
       const double weight = weights_[j] + steps_[f];
       sum += violation(weight, gradient);
-      // Newton's step, but not past the kink at 0.
+      // Newton's step, but not beyond the kink at 0.
       const double pulled = hessian_[f] * weight - gradient;
       const double best = std::fabs(pulled) <= 1.0 ? 0.0 : (pulled - std::copysign(1.0, pulled)) / hessian_[f];
       const double change = best - weight;
@@ -102,12 +102,12 @@ void L1Logistic::improve(const SparseColumns& x, double enough) {
         moves_[x.rows[at]] += change * static_cast<double>(x.values[at]);
     }
     if (sum > enough) continue;
-    if (pass == 0) inner_ *= 0.25;  // too easy
+    if (pass == 0) inner_ *= 0.25;  // the tolerance was too loose
     return;
   }
 }
 
-// Goes as much of the way as lessens the objective; whether anything was changed.
+// Takes the largest fraction of the step that decreases the objective; returns whether anything changed.
 bool L1Logistic::step(std::span<const std::int8_t> sides, std::span<const double> costs) {
   double promised = 0.0;
   double norm = 0.0;

@@ -25,8 +25,7 @@ void LabelCentroids::append(const std::function<void(const Take& take)>& each) {
     total += weight;
     for (std::uint32_t j = 0; j < x.size; ++j) parts.emplace_back(x.ids[j], weight * static_cast<double>(x.values[j]));
   });
-  // Stable, so that the parts of a feature stay in the order of the examples and their sum does not depend on the
-  // sort.
+  // Stable, so that a feature's parts stay in the order of the examples and their sum does not depend on the sort.
   std::ranges::stable_sort(parts, {}, &std::pair<FeatureId, double>::first);
   const std::size_t begin = ids_.size();
   for (std::size_t i = 0; i < parts.size();) {

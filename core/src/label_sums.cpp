@@ -36,7 +36,7 @@ void LabelSums::make_room(std::size_t labels, std::uint64_t parts) {
   }
 }
 
-// To the largest; of equals, those with the smallest ids.
+// Keeps the largest parts; among equals, those with the smallest ids.
 void LabelSums::cut(std::vector<Part>& parts) const {
   const auto larger = [](const Part& a, const Part& b) {
     const float x_a = std::abs(a.value);
@@ -60,7 +60,7 @@ void LabelSums::merge(const Features& x, float weight, Sum& sum) {
   merged_.insert(merged_.end(), part, sum.parts.cend());
   if (merged_.size() > 2 * std::size_t{budget_}) cut(merged_);
   parts_ += merged_.size() - sum.parts.size();
-  if (merged_.size() < sum.parts.size()) sum.parts = {};  // the room for more goes, too
+  if (merged_.size() < sum.parts.size()) sum.parts = {};  // releases the spare capacity, too
   sum.parts.assign(merged_.begin(), merged_.end());
   measure(sum);
 }
@@ -132,10 +132,10 @@ LabelSums::LabelSums(const ArrayReader& saved, std::uint64_t max_bytes) : budget
     const auto id = ids.take(sizes[label]);
     const auto value = values.take(sizes[label]);
     require(counts[label] <= examples_ && id.size() <= 2 * std::size_t{budget_},
-            "a label has more examples than there were, or its sum is larger than the budget");
+            "a label has more examples than were added, or its sum has more features than the budget allows");
     require(std::ranges::adjacent_find(id, std::greater_equal<>()) == id.end() && (id.empty() || id.back() < kNone / 2),
             "the features of a label's sum do not increase, or are out of range");
-    require(all_within(value, kLargestWeight), "a label's sum holds a number that is not finite, or too large");
+    require(all_within(value, kLargestWeight), "a label's sum holds a number that is not finite or too large");
     Sum& sum = sums_[label];
     sum.count = counts[label];
     sum.parts.reserve(id.size());

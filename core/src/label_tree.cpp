@@ -18,16 +18,17 @@ TreeOutline::TreeOutline(std::span<const NodeId> parents, std::span<const LabelI
                          std::span<const std::uint8_t> silent, LabelId label_count)
     : parents_(parents), labels_(labels), silent_(silent), leaf_of_(label_count, kNone) {
   const std::size_t n = parents.size();
-  if (n >= kNone) throw std::invalid_argument("a tree has fewer than 2^32 - 1 nodes");
+  if (n >= kNone) throw std::invalid_argument("a tree must have fewer than 2^32 - 1 nodes");
   if (n < 2 || labels.size() != n || silent.size() != n) {
-    throw std::invalid_argument("a tree needs one parent, label and mark for each of at least two nodes");
+    throw std::invalid_argument("a tree needs at least two nodes, with a parent, a label and a silent flag for each");
   }
   shapes_.resize(n);
   if (parents[kAboveRoot] != kNone) refuse_node(kAboveRoot, "must have no parent");
   for (NodeId v = 1; v < n; ++v) {
     const NodeId parent = parents[v];
     if (parent >= n) refuse_node(v, "has a parent that does not exist");
-    if ((parent == kAboveRoot) != (v == kRoot)) refuse_node(v, "is in the wrong place: node 1 alone is the root");
+    if ((parent == kAboveRoot) != (v == kRoot))
+      refuse_node(v, "is in the wrong place: only the root, node 1, is a child of node 0");
     ++shapes_[parent].children;
   }
   check_paths();
@@ -43,14 +44,14 @@ TreeOutline::TreeOutline(std::span<const NodeId> parents, std::span<const LabelI
       if (silent[v] != 0) refuse_node(v, "is silent but has no label");
       continue;
     }
-    if (label >= label_count) refuse_node(v, "has a label that was never there");
+    if (label >= label_count) refuse_node(v, "has a label that does not exist");
     if (silent[v] != 0) continue;
-    if (leaf_of_[label] != kNone) refuse_node(v, "has a label that another leaf has too");
+    if (leaf_of_[label] != kNone) refuse_node(v, "has the same label as another leaf");
     leaf_of_[label] = v;
   }
 }
 
-// Upwards from every node, as far as nobody has come before.
+// Climbs from every node up to the first node already visited.
 void TreeOutline::check_paths() const {
   enum class Met : std::uint8_t { no, on_this_path, below_root };
   std::vector<Met> met(parents_.size(), Met::no);
@@ -82,7 +83,7 @@ LabelTree::LabelTree(const TreeOutline& outline) : nodes_(outline.size()), leaf_
     node.slot = static_cast<std::uint32_t>(nodes_[node.parent].children.size());
     nodes_[node.parent].children.push_back(v);
   }
-  std::vector<NodeId> order{kAboveRoot};  // from the root downwards
+  std::vector<NodeId> order{kAboveRoot};  // from the root down
   order.reserve(size());
   for (std::size_t i = 0; i < order.size(); ++i) {
     for (const NodeId child : nodes_[order[i]].children) order.push_back(child);
@@ -125,7 +126,7 @@ std::uint32_t LabelTree::depth_of(NodeId v) const {
 
 NodeId LabelTree::insert_node(NodeId v) {
   const NodeId inserted = size();
-  TreeNode below = nodes_[v];  // all of v but its place
+  TreeNode below = nodes_[v];  // everything but v's place in the tree
   below.parent = v;
   below.slot = 0;
   for (const NodeId child : below.children) nodes_[child].parent = inserted;

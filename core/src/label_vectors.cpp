@@ -15,8 +15,8 @@ namespace {
 constexpr std::size_t kRowsPerTask = 4096;
 constexpr std::int64_t kExamplesPerTask = 2048;
 
-// The sum of some rows, in a place for every feature that there is. Two levels of bits tell which places are taken, so
-// that reading them in order, and clearing them, costs little more than there are.
+// A sum of rows, with a place for every feature. Two levels of bits mark the occupied places, so that reading them in
+// order, and clearing them, takes time in proportion to their number.
 class Sum {
  public:
   explicit Sum(std::uint32_t dimension)
@@ -25,14 +25,14 @@ class Sum {
   void add(const Features& x, double scale) {
     for (std::uint32_t j = 0; j < x.size; ++j) {
       const FeatureId id = x.ids[j];
-      if (id >= values_.size()) throw std::invalid_argument("a row has a feature that there is not");
+      if (id >= values_.size()) throw std::invalid_argument("a row has a feature that is out of range");
       values_[id] += scaled(x.values[j], scale);
       taken_[id / 64] |= std::uint64_t{1} << id % 64;
       words_[id / 4096] |= std::uint64_t{1} << id / 64 % 64;
     }
   }
 
-  // Appends what is there, but for features that have cancelled out, and begins anew.
+  // Appends the sum, without features that have cancelled out, and clears it.
   void take(LabelVectors& vectors) {
     const std::size_t begin = vectors.values.size();
     for (std::size_t i = 0; i < words_.size(); ++i) {
@@ -57,10 +57,11 @@ class Sum {
  private:
   std::vector<float> values_;
   std::vector<std::uint64_t> taken_;
-  std::vector<std::uint64_t> words_;  // which of `taken_` are not 0
+  std::vector<std::uint64_t> words_;  // which words of `taken_` are not 0
 };
 
-// Labels in runs of about as many examples: where each begins, and the end of the last.
+// Divides the labels into runs with about the same number of examples: the beginning of each run, and the end of the
+// last.
 std::vector<std::size_t> runs_of(std::span<const std::int64_t> ends) {
   std::vector<std::size_t> runs{0};
   for (std::size_t label = 1; label < ends.size(); ++label) {
@@ -86,7 +87,7 @@ LabelVectors label_vectors(const RowView& rows, std::uint32_t dimension, std::sp
     for (std::size_t label = runs[run]; label < runs[run + 1]; ++label) {
       for (const std::uint32_t row : examples.subspan(static_cast<std::size_t>(ends[label]),
                                                       static_cast<std::size_t>(ends[label + 1] - ends[label]))) {
-        if (row >= scales.size()) throw std::invalid_argument("a label has an example that there is not");
+        if (row >= scales.size()) throw std::invalid_argument("a label has an example that does not exist");
         sum.add(rows[row], scales[row]);
       }
       sum.take(parts[run]);

@@ -1,5 +1,5 @@
 // Vectors of floats, and loops over them, for sources that are compiled once per CPU variant. All names have internal
-// linkage: a copy that was compiled for one CPU must not be linked where another one calls it.
+// linkage: a copy compiled for one CPU must not be linked into code for another.
 #pragma once
 
 #include <cstddef>
@@ -27,7 +27,7 @@ constexpr int kLanes = 8;
 constexpr int kLanes = 4;
 #endif
 
-// N floats, in a vector of at least four: narrower ones would live in memory.
+// N floats, in a vector of at least four: narrower ones would be kept in memory.
 template <int N>
 struct Pack {
   static constexpr std::size_t kBytes = (N < 4 ? 4 : N) * sizeof(float);
@@ -39,7 +39,7 @@ struct Pack {
 };
 template <int N>
 using V = typename Pack<N>::Type;
-typedef double Pair __attribute__((vector_size(16)));  // carries two floats in its first half
+typedef double Pair __attribute__((vector_size(16)));  // holds two floats in its first half
 
 template <int N>
 inline V<N> load(const float* p) {
@@ -77,7 +77,7 @@ inline V<N> load(const BFloat16* p) {
   std::memcpy(&halves, p, N * sizeof *p);
   return (V<N>)(__builtin_convertvector(halves, typename Pack<N>::Bits) << 16);
 }
-// As `rounded` does it.
+// Like `rounded`.
 template <int N>
 inline void store(BFloat16* p, V<N> v, typename Pack<N>::Bits noise) {
   using Bits = typename Pack<N>::Bits;
@@ -102,8 +102,8 @@ inline V<N> square_root(V<N> v) {
   return v;
 }
 
-// Bytes as numbers, step by step where that takes no instruction: what is not twice as wide, compilers convert number by
-// number, and eight bytes even then.
+// Converts bytes to numbers in steps if there is no single instruction: compilers convert number by number unless the
+// result is exactly twice as wide, and eight bytes even then.
 template <int N>
 inline V<N> load(const std::uint8_t* p) {
   using Int = typename Pack<N>::Int;
@@ -121,7 +121,7 @@ inline V<N> load(const std::uint8_t* p) {
   return __builtin_convertvector(wide, V<N>);
 }
 
-// As `widened` and `rounded_variance` do it.
+// Like `widened` and `rounded_variance`.
 template <int N>
 inline V<N> load(const Variance* p) {
   const V<N> root = (load<N>(&p->root) + 1.0F) * 0x1p-8F;
@@ -131,7 +131,7 @@ template <int N>
 inline void store(Variance* p, V<N> v, float up) {
   using Int = typename Pack<N>::Int;
   const Int rounded = __builtin_convertvector(square_root<N>(v) * 256.0F + up, Int) - 1;
-  const Int root = rounded & ~(rounded >> 31);  // 0, if it is less
+  const Int root = rounded & ~(rounded >> 31);  // 0 if it is negative
 #if defined(__AVX512F__)
   if constexpr (N == 16) return _mm_storeu_si128((__m128i*)p, _mm512_maskz_cvtepi32_epi8(0xFFFF, (__m512i)root));
 #endif
@@ -160,8 +160,8 @@ struct Float32 {
   }
 };
 
-// IEEE half precision, without infinities: exponent and fraction move to where a float has them, and the difference of
-// the biases is multiplied in, which also makes numbers of what was subnormal.
+// IEEE half precision without infinities: exponent and fraction are moved to their positions in a float, and multiplied
+// by the difference of the biases, which also handles subnormal numbers.
 struct Float16 {
   static constexpr std::size_t kBytes = 2;
   static constexpr float kBiases = 0x1p112F;
@@ -187,15 +187,16 @@ struct Int8 {
 #if defined(__AVX2__)
     if constexpr (N == 8) return (V<N>)_mm256_cvtepi32_ps(_mm256_cvtepi8_epi32(_mm_loadu_si64(from)));
 #endif
-    // Step by step: what is not twice as wide, compilers convert number by number; and eight bytes even then.
+    // In steps: compilers convert number by number unless the result is exactly twice as wide, and eight bytes even
+    // then.
     const auto wider = __builtin_convertvector(read<Numbers<std::int8_t, N>>(from), Numbers<std::int16_t, N>);
     const auto wide = __builtin_convertvector(wider, Numbers<std::int32_t, N>);
     return __builtin_convertvector(wide, V<N>);
   }
 };
 
-// Calls body.template run<lanes, vectors>(first column) over tiles that cover all columns: wide ones first, then the
-// rest in halves. Four vectors a tile keep enough additions in flight to hide their latency.
+// Calls body.template run<lanes, vectors>(first column) for tiles that cover all columns: wide ones first, then halves
+// of the rest. Four vectors per tile keep enough additions in flight to hide their latency.
 template <int kWidest = kLanes, typename Body>
 inline void for_each_tile(std::size_t columns, Body&& body) {
   std::size_t at = 0;
@@ -212,9 +213,9 @@ inline void for_each_tile(std::size_t columns, Body&& body) {
   if (columns - at >= 1) body.template run<1, 1>(at);
 }
 
-// out[c] = sum_j x[j] * rows[j][c]. Sums run over even and odd features apart, to halve the chain of dependent
-// additions in narrow blocks; the split depends on a feature's place in the example alone, hence not on the width of
-// the block.
+// out[c] = sum_j x[j] * rows[j][c]. Even and odd features are summed separately, to halve the chain of dependent
+// additions in narrow blocks. The division depends only on a feature's position in the example, not on the width of the
+// block.
 template <typename Rows>
 struct Margins {
   Rows rows;

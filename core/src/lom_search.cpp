@@ -25,7 +25,7 @@ void LomSearcher::find_leaves(const Features& x) {
 
 // --- classes --------------------------------------------------------------------------------------------------------
 
-// Adds the next node up from every leaf to parts_. Returns the most that the nodes further up can add to any class.
+// Adds the next node up from every leaf to parts_. Returns the most that nodes further up can add to any class.
 double LomSearcher::climb() {
   const auto nodes = tree_.nodes();
   double rest = 0.0;

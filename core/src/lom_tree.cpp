@@ -8,10 +8,10 @@ namespace {
 
 constexpr NodeId kTop = LomTree::kRoot;
 
-// In counting what is held: a node in a list that doubles, and while it does; what stands by a label, and its name.
+// For counting memory: a node in a list that doubles, including the copy while it does; and a label's data and name.
 constexpr std::uint64_t kBytesOfLomNode = 3 * sizeof(LomTree::Node);
 constexpr std::uint64_t kBytesOfClassName = 160;
-// Of a budget, nodes may have one part in so many: what they take is taken from weights.
+// Nodes may take one in this many parts of the budget, since they leave less for weights.
 constexpr std::uint64_t kShareOfNodes = 4;
 
 }  // namespace
@@ -69,7 +69,7 @@ void LomTree::learn(const Features& given, LabelId label, float weight) {
     ++passed_over_;
     return;
   }
-  // The class may be new at every node of a path that grows by one.
+  // The class may be new at every node of the path, which may become one longer.
   const std::uint64_t needed = new_labels_bytes(label);
   const std::uint64_t announced =
       budget_.bounded() ? needed + (depth() + std::uint64_t{2}) * ClassHistogram::kMostGrowth : 0;
@@ -87,7 +87,7 @@ void LomTree::learn(const Features& given, LabelId label, float weight) {
   NodeId v = kTop;
   for (;;) {
     taken -= nodes_[v].classes.most_bytes();
-    ClassCount& seen = nodes_[v].classes.at(label);  // stays where it is when nodes_ grows
+    ClassCount& seen = nodes_[v].classes.at(label);  // stays valid when nodes_ grows
     taken += nodes_[v].classes.most_bytes();
     nodes_[v].classes.weigh(seen, weight);
     if (seen.reached < ClassCount::kMostOfAClass) {
@@ -104,7 +104,7 @@ void LomTree::learn(const Features& given, LabelId label, float weight) {
   usable_ = true;
 }
 
-// Gives a leaf children, new or recycled ones, if it holds two classes and may have them.
+// Gives a leaf children, new or recycled, if it has at least two classes and the limits allow it.
 bool LomTree::make_children(NodeId v) {
   if (nodes_[v].classes.size() < 2) return false;
   NodeId left;
@@ -136,7 +136,7 @@ bool LomTree::make_children(NodeId v) {
   return true;
 }
 
-// The leaf with the smallest C of the tree, the left one among equals, that has a grandparent; kNone if there is none.
+// The leaf with the smallest C that has a grandparent, the left one among equals; kNone if there is none.
 NodeId LomTree::recyclable_leaf() const {
   const auto smaller = [this](const Node& node) {
     return nodes_[node.left].smallest <= nodes_[node.right].smallest ? node.left : node.right;
@@ -181,7 +181,7 @@ void LomTree::update_smallest(NodeId v) {
 // One step of an inner node's regressor. Returns the child that the example goes to.
 NodeId LomTree::train(Node& node, const Features& x, float weight, ClassCount& seen) {
   const bool mostly_right = seen.right > seen.trained / 2;
-  // An example mostly follows its class: what the next node needs is fetched while this one learns.
+  // An example mostly follows its class, so the next node is prefetched while this one learns.
   nodes_[mostly_right ? node.right : node.left].regressor.prefetch(x);
   const float target = node.mean() > seen.mean() ? -1.0F : 1.0F;
   const auto [before, after] =
@@ -198,7 +198,7 @@ NodeId LomTree::train(Node& node, const Features& x, float weight, ClassCount& s
   return score > 0.0 ? node.right : node.left;
 }
 
-// --- what was learnt ------------------------------------------------------------------------------------------------
+// --- the learnt model ------------------------------------------------------------------------------------------------
 
 float LomTree::margin(NodeId v, const Features& x, Workspace& work) const {
   return nodes_[v].regressor.margin(x, work);

@@ -1,4 +1,4 @@
-// Saving and loading: docs/format.md names every array.
+// Saving and loading: docs/format.md documents every array.
 #include <algorithm>
 #include <cmath>
 #include <string>
@@ -22,7 +22,7 @@ void LomTree::save(ArrayWriter& out, bool for_prediction) const {
   save_regressors(out, regressors, options_.learner, for_prediction);
 }
 
-// What `get` finds in every class of every node.
+// The result of `get` for every class of every node.
 template <typename T, typename Get>
 Source<T> LomTree::by_class(Get get) const {
   return one_by_one<T>(nodes_.size(), [this, get](std::size_t v, std::vector<T>& to) {
@@ -47,7 +47,7 @@ void LomTree::save_nodes(ArrayWriter& out, bool for_prediction) const {
   if (!for_prediction) save_statistics(out, entries);
 }
 
-// Nothing, as long as every example weighs 1.
+// Saves nothing while all examples have weight 1.
 void LomTree::save_weights(ArrayWriter& out, std::size_t entries) const {
   if (std::ranges::none_of(nodes_, [](const Node& node) { return node.classes.weighted(); })) return;
   auto totals = out.f64("node.weight", nodes_.size());
@@ -78,7 +78,7 @@ LomTree::LomTree(const LomTreeOptions& options, const ArrayReader& saved, bool f
     : options_(options), budget_(options.max_bytes), can_learn_(!for_prediction) {
   const auto counters = saved.u64("counters");
   require(counters.size() == 2 && counters[0] < kNone / 2 && counters[1] <= kMostExamples,
-          "array 'counters' must hold 2 numbers, of labels and of examples");
+          "array 'counters' must hold the number of labels and the number of examples");
   known_ = KnownLabels(saved, counters[0]);
   nodes_ = saved_routes<Node>(saved);
   load_classes(saved);
@@ -93,13 +93,13 @@ LomTree::LomTree(const LomTreeOptions& options, const ArrayReader& saved, bool f
   }
   load_regressors(saved, regressors, options_.learner, for_prediction,
                   [&](std::size_t i) { return node_name(inner[i]); });
-  require(nodes_[kRoot].reached <= counters[1], "the classes at the root are more than the examples");
+  require(nodes_[kRoot].reached <= counters[1], "the root has counted more examples than were seen");
   passed_over_ = counters[1] - nodes_[kRoot].reached;
   for (LabelId label = 0; label < known_.count(); ++label) {
     require(!known_.knows(label) || nodes_[kRoot].classes.find(label) != nullptr,
-            "a label is known, but was never at the root");
+            "a known label is missing at the root");
   }
-  require(inner_nodes() == 0 || inner_nodes() <= max_nodes(), "there are more inner nodes than there may be");
+  require(inner_nodes() == 0 || inner_nodes() <= max_nodes(), "there are more inner nodes than the options allow");
   if (budget_.bounded() && can_learn_ && !check_only) budget_.takes(count());
 }
 
@@ -130,7 +130,7 @@ void LomTree::load_classes(const ArrayReader& saved) {
     for (const ClassCount& count : nodes_[v].classes.all()) {
       const ClassCount* there = above.find(count.label);
       require(there != nullptr && there->reached >= count.reached, "node ", v,
-              ": more examples of a class have come here than to the parent");
+              ": more examples of a class have reached it than its parent");
     }
   }
 }
@@ -151,8 +151,9 @@ void LomTree::load_weights(const ArrayReader& saved) {
               ": the weight of a class is out of range");
       sum += of_classes[i];
     }
-    // Summed in stream order, it was rounded differently.
-    require(std::abs(total - sum) <= 1e-6 * sum, "node ", v, ": the weight is not the sum of those of its classes");
+    // It was summed in stream order, and so rounded differently.
+    require(std::abs(total - sum) <= 1e-6 * sum, "node ", v,
+            ": the weight is not the sum of the weights of its classes");
     node.classes.restore_weights(of_classes, total);
   }
   totals.finish();
@@ -199,7 +200,7 @@ void LomTree::load_statistics(const ArrayReader& saved) {
   class_scores.finish();
   for (const Node& node : nodes_) {
     require(node.is_leaf() || node.smallest == std::min(nodes_[node.left].smallest, nodes_[node.right].smallest),
-            "a node's smallest leaf is not that of one of its children");
+            "the size of a node's smallest leaf does not match its children");
   }
 }
 

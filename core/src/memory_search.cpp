@@ -11,15 +11,15 @@ namespace {
 constexpr double kByFrequency = 0.5;  // pseudo-examples that vote by frequency
 constexpr double kFarthest = 1e9;
 
-// Votes weigh exp(kSharpness f): on texts, 4 to 16 find nearly the same.
+// Votes have the weight exp(kSharpness f). On texts, 4 to 16 give nearly the same results.
 constexpr double kSharpness = 8.0;
 
-// Where numbers have overflowed, what is nearest still is.
+// Keeps the order of similarities after an overflow; NaN becomes the smallest.
 double bounded(float near) {
   return std::isnan(near) ? -kFarthest : std::clamp(static_cast<double>(near), -kFarthest, kFarthest);
 }
 
-// A classifier's probability; one that has overflowed says no.
+// A classifier's probability; 0 after an overflow to NaN.
 double says(float margin) {
   return std::isnan(margin) ? 0.0 : 1.0 / (1.0 + fixed_exp(-2.0 * static_cast<double>(margin)));
 }
@@ -80,8 +80,8 @@ void MemorySearcher::score(const Features& x) {
   std::ranges::sort(near_, better);
 }
 
-// All labels, the most probable first, until enough(found, next) says so: those near by, and all others by how frequent
-// they are.
+// Merges the labels near the example and all others, by frequency, into descending order of probability, until
+// enough(found, next) returns true.
 template <typename Enough>
 void MemorySearcher::merge(std::vector<Scored>& found, Enough&& enough) {
   auto frequent = tree_.by_frequency().begin();

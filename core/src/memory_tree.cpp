@@ -14,19 +14,19 @@
 namespace labelgrove {
 namespace {
 
-// What a reward makes a step of a router weigh lies between these: the differences are often tiny, and a lopsided node
-// is not put right at once.
+// Limits of the weight of a router's step that is due to a reward. Differences of rewards are often tiny, and a
+// lopsided node should not be corrected at once.
 constexpr double kLeastStep = 0.01;
 constexpr double kMostStep = 100.0;
 
-// In counting what is held: a node with its place in a list that doubles, and kSpareEntries; of a label what stands by it,
-// its classifier likewise, and its name; of a remembered example its places here and at a leaf.
+// For counting memory: a node, in a list that doubles, with kSpareEntries; a label's data, its classifier and its name;
+// a remembered example's entries here and at a leaf.
 constexpr std::uint64_t kBytesOfNode = 384;
 constexpr std::uint64_t kBytesOfLabel = 384;
 constexpr std::uint64_t kBytesOfEntry = 24;
 constexpr std::size_t kSpareEntries = 16;
 
-// A leaf that could not be split is looked at so many times as far as others.
+// A leaf that could not be split is scanned up to this many times its capacity.
 constexpr std::size_t kMostLookedAt = 4;
 
 }  // namespace
@@ -117,12 +117,13 @@ std::span<const std::uint32_t> MemoryTree::looked_at(NodeId leaf) const {
   return std::span(entries).last(std::min(entries.size(), kMostLookedAt * capacity()));
 }
 
-// log2(n_l / n_r): above 0 where the left holds more. Each side counts one more, for the first ones to come.
+// log2(n_l / n_r): positive if the left side has more examples. Each side counts one extra, so that empty sides are
+// defined.
 double MemoryTree::balance(const Node& node) const {
   return fixed_log((nodes_[node.left].remembered + 1.0) / (nodes_[node.right].remembered + 1.0)) / kLog2;
 }
 
-// Where an example that is looked for goes.
+// The child that a query goes to.
 NodeId MemoryTree::child(NodeId v, const Features& x) {
   return margin(v, x, work_) > 0.0F ? nodes_[v].right : nodes_[v].left;
 }
@@ -166,8 +167,8 @@ void MemoryTree::learn(const Features& given, std::span<const LabelId> labels, f
   usable_ = true;
 }
 
-// Update: a node of the path is drawn. A router learns which of its sides answers the example better; at a leaf, the
-// similarity learns from an example that is drawn.
+// Update: draws a node of the path. A router learns which of its sides has the better answer to the example; at a leaf,
+// the similarity learns from an entry drawn at random.
 void MemoryTree::update(const Features& x, std::span<const LabelId> labels, float weight) {
   path_.assign(1, kRoot);
   while (!nodes_[path_.back()].is_leaf()) path_.push_back(child(path_.back(), x));
@@ -198,7 +199,8 @@ void MemoryTree::update(const Features& x, std::span<const LabelId> labels, floa
   if (gain != 0.0) node.side.learn(before, gain > 0.0);
 }
 
-// Of the nearest example at the leaf that x reaches from here; the similarity learns from it. 0 where nothing is.
+// The reward of the nearest example at the leaf that x reaches from v, from which the similarity also learns; 0 if the
+// leaf is empty.
 double MemoryTree::reward(NodeId v, const Features& x, std::span<const LabelId> labels, float weight) {
   while (!nodes_[v].is_leaf()) v = child(v, x);
   std::uint32_t nearest = kNone;
@@ -224,7 +226,7 @@ void MemoryTree::learn_similarity(std::uint32_t entry, double reward, float weig
   teach(similarity_, pair, target > 0.0 ? 1.0F : -1.0F, static_cast<float>(std::abs(target)) * weight, cosine);
 }
 
-// One against some: the classifiers of the labels that are at the leaf, and of the example's own.
+// One against some: trains the classifiers of the labels found at the leaf, and of the example's own labels.
 void MemoryTree::learn_classifiers(NodeId leaf, const Features& x, std::span<const LabelId> labels, float weight) {
   candidates_.assign(labels.begin(), labels.end());
   for (const std::uint32_t entry : looked_at(leaf)) {
@@ -239,14 +241,14 @@ void MemoryTree::learn_classifiers(NodeId leaf, const Features& x, std::span<con
   }
 }
 
-// Insert. Examples that no router can tell apart are tried again when there are twice as many.
+// Insert. If routers cannot separate a leaf's examples, splitting is tried again when there are twice as many.
 void MemoryTree::insert(std::uint32_t entry, NodeId v) {
   const NodeId leaf = go_down(entry, v);
   const std::size_t more = nodes_[leaf].entries.size() - 1;
   if (more % capacity() == 0 && std::has_single_bit(more / capacity())) split(leaf);
 }
 
-// Every router on the way learns to go where fewer are, or where it would anyhow, and is followed.
+// Every router on the way learns the direction of the smaller side or of its own prediction, and is then followed.
 NodeId MemoryTree::go_down(std::uint32_t entry, NodeId v) {
   const Features x = example(entry);
   const auto alpha = static_cast<double>(options_.alpha);
@@ -265,7 +267,7 @@ NodeId MemoryTree::go_down(std::uint32_t entry, NodeId v) {
   return v;
 }
 
-// A leaf becomes an inner node, which its examples go down from; unless all went to one side.
+// Turns a leaf into an inner node and routes its examples, unless all would go to one side.
 void MemoryTree::split(NodeId v) {
   if (!budget_.make_room(2 * kBytesOfNode, regressors())) return;
   budget_.takes(2 * kBytesOfNode);
@@ -292,7 +294,7 @@ void MemoryTree::split(NodeId v) {
   }
 }
 
-// The last one of its leaf takes its place.
+// The last entry of the leaf takes its place.
 void MemoryTree::take_out(std::uint32_t entry) {
   const Place place = places_[entry];
   auto& entries = nodes_[place.leaf].entries;
@@ -327,7 +329,7 @@ std::uint64_t MemoryTree::make_room_for(const Features& x, std::span<const Label
   return example;
 }
 
-// A fair sample of those that are remembered stays, each where it is.
+// Keeps a random sample of the remembered examples, each at its leaf.
 void MemoryTree::forget_examples(std::uint64_t most) {
   while (count_memory() > most && remembered_.size() > 1) {
     budget_.gives_back(count_memory());
@@ -360,7 +362,7 @@ Regressor::Margins MemoryTree::teach(Regressor& regressor, const Features& x, fl
   return budget_.teach(regressor, options_.learner, x, target, weight, offset, work_, regressors());
 }
 
-// --- what was learnt ------------------------------------------------------------------------------------------------
+// --- the learnt model ------------------------------------------------------------------------------------------------
 
 MemoryTree::Size MemoryTree::size() const {
   Size size;
@@ -369,7 +371,7 @@ MemoryTree::Size MemoryTree::size() const {
     size.model_bytes += sizeof(Regressor) + regressor.bytes();
     size.weights += regressor.size() + 1;
   });
-  constexpr std::size_t kBytesByLabel = 72;  // by_frequency_'s node, and what stands by label
+  constexpr std::size_t kBytesByLabel = 72;  // by_frequency_'s node and other data by label
   size.model_bytes += kBytesByLabel * known_.count();
   size.memory_bytes = examples_.bytes() + remembered_.bytes() + places_.capacity() * sizeof(Place);
   return size;

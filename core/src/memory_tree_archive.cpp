@@ -1,4 +1,4 @@
-// Saving and loading: docs/format.md names every array.
+// Saving and loading: docs/format.md documents every array.
 #include <algorithm>
 #include <cmath>
 #include <memory>
@@ -31,7 +31,7 @@ void MemoryTree::save(ArrayWriter& out, bool for_prediction) const {
   save_regressors(out, all, options_.learner, for_prediction);
 }
 
-// What leaves remember, each in its order; and the examples, with their labels.
+// The entries of each leaf in order, and the examples with their labels.
 void MemoryTree::save_leaves(ArrayWriter& out) const {
   auto sizes = out.u32("node.entries", nodes_.size());
   std::ranges::transform(nodes_, sizes.begin(),
@@ -56,7 +56,8 @@ MemoryTree::MemoryTree(const MemoryTreeOptions& options, const ArrayReader& save
     : options_(options), max_examples_(options.max_examples), budget_(options.max_bytes), can_learn_(!for_prediction) {
   const auto counters = saved.u64("counters");
   require(counters.size() == 3 && counters[0] < kNone / 2 && counters[1] <= kMostExamples && counters[2] <= counters[1],
-          "array 'counters' must hold 3 numbers, of labels, examples, and those of any weight");
+          "array 'counters' must hold the number of labels, the number of examples and the number of examples with a "
+          "weight");
   passed_over_ = counters[1] - counters[2];
   known_ = KnownLabels(saved, counters[0]);
   load_seen(saved, counters[2]);
@@ -75,7 +76,7 @@ MemoryTree::MemoryTree(const MemoryTreeOptions& options, const ArrayReader& save
     require(budget.size() == 1, "array 'budget' must hold one number");
     max_examples_ = budget[0];
     require(options_.max_examples == 0 || (max_examples_ > 0 && max_examples_ <= options_.max_examples),
-            "array 'budget': more examples are remembered than may be");
+            "array 'budget': more examples may be remembered than the options allow");
   }
   load_leaves(saved, counters[2], check_only);
   if (options_.classifiers) classifiers_.resize(known_.count());
@@ -94,12 +95,12 @@ void MemoryTree::load_seen(const ArrayReader& saved, std::uint64_t examples) {
   const auto seen = saved.f64("label.seen");
   const double most = static_cast<double>(examples) * static_cast<double>(kMostWeight);
   require(total.size() == 1 && total[0] >= 0.0 && total[0] <= most && (total[0] > 0.0) == (examples > 0),
-          "array 'seen' must hold what all examples weigh");
+          "array 'seen' must hold the total weight of all examples");
   require(seen.size() == known_.count(), "array 'label.seen' must hold a number for every label");
   all_seen_ = total[0];
   seen_.assign(seen.begin(), seen.end());
   for (LabelId label = 0; label < seen.size(); ++label) {
-    // Summed in stream order, both were rounded.
+    // Both were summed and rounded in stream order.
     require(seen[label] >= 0.0 && seen[label] <= all_seen_ * (1.0 + 1e-6) && (seen[label] > 0.0) == known_.knows(label),
             "the weight of a label's examples is out of range");
     if (seen[label] > 0.0) by_frequency_.emplace(-seen[label], label);
@@ -135,7 +136,7 @@ void MemoryTree::load_leaves(const ArrayReader& saved, std::uint64_t reached, bo
     node.entries.assign(its.begin(), its.end());
     for (std::uint32_t at = 0; at < its.size(); ++at) {
       require(its[at] < places_.size() && places_[its[at]].leaf == kNone, "node ", v,
-              ": a remembered example does not exist, or stands at two places");
+              ": a remembered example does not exist, or is in two places");
       places_[its[at]] = {v, at};
     }
     node.remembered = static_cast<std::uint32_t>(its.size());
@@ -144,7 +145,7 @@ void MemoryTree::load_leaves(const ArrayReader& saved, std::uint64_t reached, bo
     nodes_[nodes_[v].parent].remembered += nodes_[v].remembered;
   sizes.finish();
   entries.finish();
-  require(nodes_[kRoot].remembered == places_.size(), "a remembered example stands at no leaf");
+  require(nodes_[kRoot].remembered == places_.size(), "a remembered example is in no leaf");
 }
 
 }  // namespace labelgrove

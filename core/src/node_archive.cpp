@@ -12,7 +12,7 @@
 namespace labelgrove {
 namespace {
 
-// Of a block, that are checked before their pages may go.
+// The cells of a block that are checked before their pages may be dropped.
 constexpr std::size_t kCellsAtOnce = std::size_t{1} << 20;
 
 // The largest feature value of an example; learning from larger ones could overflow.
@@ -28,10 +28,10 @@ void require_places(const BlockView& block, const std::string& where) {
   require(all_within(block.shares, 1.0F), where, ": a feature's share of a row is out of range");
 }
 
-// What blocks have from a batch model, read one block after the other.
+// What blocks inherit from a batch model, read block by block.
 class Inheritances {
  public:
-  // None, without a batch model.
+  // Nothing is inherited without a batch model.
   Inheritances(const ArrayReader& saved, const CompactTree* batch, bool with_state)
       : batch_(batch),
         with_state_(with_state && batch != nullptr),
@@ -50,7 +50,7 @@ class Inheritances {
     const auto replaced = children_.take(counts_.one());
     if (node == kNone) return from;
     require(node < batch_->tree().size() && batch_->block(node) != nullptr, where,
-            ": the batch model has no such node to inherit from");
+            ": it inherits from a node that the batch model does not have");
     from.node = node;
     from.block = batch_->block(node);
     from.replaced.assign(replaced.begin(), replaced.end());
@@ -60,7 +60,7 @@ class Inheritances {
                 (replaced.empty() || replaced.back() < columns) &&
                 static_cast<std::size_t>(replaced.end() - std::ranges::lower_bound(replaced, children)) ==
                     columns - std::min(columns, children),
-            where, ": a child that inherits does not exist");
+            where, ": the children that inherit nothing do not match the batch model");
     return from;
   }
 
@@ -128,7 +128,7 @@ TreeOutline saved_outline(const ArrayReader& saved) {
 
 TreeCounters saved_counters(const ArrayReader& saved) {
   const auto numbers = saved.u64("counters");
-  require(numbers[1] <= kMostExamples && numbers[2] <= kMostExamples << 20, "a counter of the past is out of range");
+  require(numbers[1] <= kMostExamples && numbers[2] <= kMostExamples << 20, "a counter is out of range");
   return {numbers[1], numbers[2]};
 }
 
@@ -173,7 +173,7 @@ void save_blocks(ArrayWriter& out, std::span<const NodeId> nodes, std::span<cons
               for (const FeatureId feature : block->features().features()) to.push_back(block->place(feature).share);
             }));
   }
-  // Row after row, what numbers(block, row) begins.
+  // Writes the blocks row by row; numbers(block, row) points to a row's numbers.
   const auto by_row = [&](auto numbers) {
     return [all, columns_of, numbers, block = std::size_t{0}, row = std::uint32_t{0}](auto& to) mutable {
       if (block == all->size()) return false;
@@ -204,7 +204,7 @@ void save_blocks(ArrayWriter& out, std::span<const NodeId> nodes, std::span<cons
 
 namespace {
 
-// Blocks whose rows are made of these numbers.
+// Loads blocks whose rows consist of numbers of this type.
 template <typename Number, typename State = StateOf<Number>>
 void load_blocks_of(std::span<const Number> all_weights, std::span<const State> all_states, const ArrayReader& saved,
                     const TreeOutline& tree, const LearnerOptions& learner, bool for_prediction,
@@ -214,9 +214,9 @@ void load_blocks_of(std::span<const Number> all_weights, std::span<const State> 
   Pieces thetas("block.theta", saved.bytes("block.theta"));
   Pieces updates("block.updates", saved.u64("block.updates"));
   Pieces features("weights.feature", saved.u32("weights.feature"));
-  const bool shared = saved.has("block.rows");  // models of old have a row for each feature
+  const bool shared = saved.has("block.rows");  // old models have a row for each feature
   require(saved.has("weights.place") == shared && saved.has("weights.share") == shared,
-          "there are places of features, shares or numbers of rows without the others");
+          "arrays 'block.rows', 'weights.place' and 'weights.share' must all be present, or none of them");
   Pieces rows("block.rows", shared ? saved.u32("block.rows") : std::span<const std::uint32_t>());
   Pieces places("weights.place", shared ? saved.u32("weights.place") : std::span<const std::uint32_t>());
   Pieces shares("weights.share", shared ? saved.f32("weights.share") : std::span<const float>());
@@ -245,8 +245,8 @@ void load_blocks_of(std::span<const Number> all_weights, std::span<const State> 
     require_places(view, node_name(v));
     const std::uint64_t cells = std::uint64_t{view.rows()} * columns;
     require(view.theta == (!for_prediction && has_theta(v)), "node ", v,
-            ": the auxiliary classifier does not fit the policy");
-    require(columns > 0, "node ", v, ": a block without classifiers");
+            ": the auxiliary classifier does not match the policy");
+    require(columns > 0, "node ", v, ": the block has no classifiers");
     const auto block_weights = weights.take(cells);
     view.weights = block_weights.data();
     const auto block_state = states.take(with_state ? cells : 0);
@@ -323,7 +323,8 @@ std::size_t load_examples(const ArrayReader& saved, const std::function<void(con
   Pieces features("example.feature", saved.u32("example.feature"));
   Pieces values("example.value", saved.f32("example.value"));
   const auto weights = saved.has("example.weight") ? saved.f32("example.weight") : std::span<const float>();
-  require(weights.empty() || weights.size() == dense.size(), "array 'example.weight' must hold one number an example");
+  require(weights.empty() || weights.size() == dense.size(),
+          "array 'example.weight' must hold one number for each example");
   require(std::ranges::all_of(weights, [](float weight) { return weight > 0.0F && weight <= kMostWeight; }),
           "the weight of a remembered example is out of range");
   std::vector<FeatureId> counting;
@@ -342,7 +343,7 @@ std::size_t load_examples(const ArrayReader& saved, const std::function<void(con
               "a remembered example's features do not increase, or are out of range");
     }
     require(std::ranges::all_of(value, [](float x) { return std::abs(x) <= kMostValue; }),
-            "a remembered example holds a number that is not finite, or larger than any that can be learnt from");
+            "a remembered example holds a number that is not finite, or is larger than any that can be learnt from");
     take({feature.data(), value.data(), length}, weights.empty() ? 1.0F : weights[i]);
     reading.went_over(value.size_bytes() + feature.size_bytes());
   }
@@ -355,7 +356,7 @@ std::size_t load_examples(const ArrayReader& saved, const std::function<void(con
 void save_memories(ArrayWriter& out, std::span<const NodeId> nodes, const NodeLearners& learners) {
   std::size_t entries = 0;
   std::size_t positives = 0;
-  std::vector<std::uint32_t> number;  // by example, in order of first mention: the same for the same state
+  std::vector<std::uint32_t> number;  // by example, in order of first mention, so that equal states give equal files
   auto mentioned = std::make_shared<std::vector<ExampleId>>();
   const auto all = std::make_shared<std::vector<const ReplayMemory*>>();
   for (const NodeId v : nodes) {
@@ -397,7 +398,7 @@ void save_memories(ArrayWriter& out, std::span<const NodeId> nodes, const NodeLe
 
 void load_memories(const ArrayReader& saved, std::span<const NodeId> nodes, const TreeOutline& tree,
                    const ReplayOptions& options, NodeLearners* learners) {
-  std::vector<ExampleId> examples;  // each with a reference of ours
+  std::vector<ExampleId> examples;  // we hold a reference to each
   const std::size_t known = load_examples(saved, [&](const Features& x, float weight) {
     if (learners == nullptr) return;
     examples.push_back(learners->examples().add(x, 1.0, weight));

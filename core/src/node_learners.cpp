@@ -12,11 +12,11 @@
 namespace labelgrove {
 namespace {
 
-// Where the number of replays follows the stream, this many count in full. More share out as much among them: so many of a
-// few remembered examples would over-fit (docs/decisions/arow.md).
+// If the number of replays follows the stream, up to this many have full weight. More share the same total weight: that
+// many replays of a few remembered examples would over-fit (docs/decisions/arow.md).
 constexpr std::uint32_t kFullReplays = 4;
 
-// Weights fade after every so many new examples, since that costs as much as a step in which every child learns.
+// Weights fade once per this many new examples, since fading costs as much as a step in which every child learns.
 constexpr std::uint64_t kFadesAfter = 4;
 
 }  // namespace
@@ -94,22 +94,22 @@ void NodeLearners::enqueue(NodeId v, Event event) {
   node.queue.push_back(event);
 }
 
-// --- working off -----------------------------------------------------------------------------------------------------
+// --- draining the queues ---------------------------------------------------------------------------------------------
 
 void NodeLearners::bring_up_to_date(NodeId v) {
   Node& node = *nodes_[v];
   finish_sealed(node);
   work_off(node, node.queue, positives_, work_);
-  node.queue = std::vector<Event>();  // = {} would keep the memory, and most nodes wait long for what comes next
+  node.queue = std::vector<Event>();  // = {} would keep the memory, and most nodes wait long for their next event
   node.cost = 0;
 }
 
-// What was sealed is learnt, by this thread or another.
+// Makes sure that the node's sealed task is done, by this thread or another.
 void NodeLearners::finish_sealed(Node& node) {
   if (node.sealed == nullptr) return;
   Task& task = *node.sealed;
   work_off(task, work_);
-  // Rare and short: another thread is working on this very node.
+  // Rare and short: only while another thread is working on this very node.
   while (task.state.load(std::memory_order_acquire) == Task::State::taken) {
     std::this_thread::sleep_for(std::chrono::microseconds(20));
   }
@@ -118,7 +118,7 @@ void NodeLearners::finish_sealed(Node& node) {
   node.sealed = nullptr;
 }
 
-// Unless another thread has taken it.
+// Does nothing if another thread has taken the task.
 void NodeLearners::work_off(Task& task, Workspace& work) {
   auto ready = Task::State::ready;
   if (!task.state.compare_exchange_strong(ready, Task::State::taken, std::memory_order_acq_rel)) return;
@@ -203,7 +203,7 @@ void NodeLearners::run(const std::function<bool(const Idle&)>& take_in, unsigned
 
 void NodeLearners::work_off_queues() {
   for (const NodeId v : waiting_) {
-    if (has(v)) bring_up_to_date(v);  // a node may have gone, or its queue been worked off, since it was noted
+    if (has(v)) bring_up_to_date(v);  // the node may have been discarded, or brought up to date, since it was queued
   }
   waiting_.clear();
   positives_.clear();

@@ -1,4 +1,4 @@
-// What is forgotten so that the rest fits: docs/decisions/budget.md.
+// The memory budget, and what is forgotten to stay within it: docs/decisions/budget.md.
 #include <algorithm>
 
 #include "labelgrove/node_learners.hpp"
@@ -6,9 +6,9 @@
 namespace labelgrove {
 namespace {
 
-// Of the tree, of labels and of what counts them, by node; no row can be forgotten for them.
+// Per node, for the tree, the labels and their counters. Forgetting rows does not free this.
 constexpr std::uint64_t kBytesOfNode = 256;
-// Of an example that waits at a node.
+// Per example queued at a node.
 constexpr std::uint64_t kBytesOfEvent = 64;
 
 }  // namespace
@@ -79,7 +79,7 @@ void NodeLearners::make_room_for_insertion(NodeId v) {
             ReplayMemory::growth(node.memory.size(), 0) + kBytesOfNode);
 }
 
-// Every node remembers fewer, so that those with few examples keep theirs longest.
+// Lowers the same limit for all nodes, so that nodes with few examples keep theirs longest.
 void NodeLearners::forget_examples(std::uint64_t most) {
   while (count_memory() > most) {
     std::uint64_t largest = 0;
@@ -93,7 +93,7 @@ void NodeLearners::forget_examples(std::uint64_t most) {
   }
 }
 
-// Those that are worth least, of all nodes; all that are worth the same.
+// Forgets the rows of least worth over all nodes, including all of equal worth.
 void NodeLearners::forget_rows(std::uint64_t bytes) {
   forget_least(bytes, [this](auto&& visit) {
     for (const auto& node : nodes_) {

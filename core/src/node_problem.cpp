@@ -6,12 +6,12 @@ namespace labelgrove {
 
 namespace {
 
-constexpr FeatureId kNear = FeatureId{1} << 22;  // features below are looked up in an array
+constexpr FeatureId kNear = FeatureId{1} << 22;  // smaller features are looked up in an array
 
 }  // namespace
 
-// What an earlier node has left in number_ is told from what counts by asking the place whose feature it is: nothing
-// needs to be cleared between nodes.
+// An entry of number_ that is left over from an earlier node is recognised because features_ has another feature at
+// that index, so nothing needs to be cleared between nodes.
 std::uint32_t NodeProblem::row_of(FeatureId feature) {
   if (feature >= kNear) {
     const std::uint32_t place = far_.find_or_insert(feature);

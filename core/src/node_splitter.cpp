@@ -10,7 +10,7 @@
 namespace labelgrove {
 namespace {
 
-// Where more than one feature in so many is the node's, to look at all in their order is faster than to sort them.
+// If more than one in this many features belongs to the node, scanning all of them in order is faster than sorting.
 constexpr std::size_t kSparse = 16;
 
 double priority_of(const LabelHistogram& histogram) {
@@ -56,7 +56,7 @@ NodeSplitter::Split NodeSplitter::split(const NodeDraft& node) {
   for (std::uint32_t s = 0; s < node.histogram.size(); ++s) slot_[node.histogram[s].label] = s;
   std::vector<float> weights = learn(node, split.figures);
   Hyperplanes planes(options_.hyperplanes(), features_, std::move(weights));
-  // Steps that are too large can lead beyond all numbers.
+  // Steps that are too large can lead to an overflow.
   if (planes.is_finite() && send(node, planes, split.children)) {
     measure(node, split.figures);
     split.planes.emplace(std::move(planes));
@@ -112,14 +112,15 @@ void NodeSplitter::take(const ForestExamples::Example& example, double scale) {
     const std::uint32_t place = place_[data_.number_of(x.ids[j])];
     ids[n] = place;
     values[n] = scaled(x.values[j], scale);
-    n += place != kNone ? 1 : 0;  // no branch: half of a deep node's features do not count
+    n += place != kNone ? 1 : 0;  // branchless: half of a deep node's features do not count
   }
   x_ = {ids_.data(), values_.data(), n};
   slots_.clear();
   for (const LabelId label : example.labels) slots_.push_back(slot_[label]);
 }
 
-// Whether anything was moved: a child holds some of the examples and not all.
+// Sends the examples to the children. Returns whether that separated anything: some child has some of them, but not
+// all.
 bool NodeSplitter::send(const NodeDraft& node, const Hyperplanes& planes, std::vector<NodeDraft>& children) {
   children.resize(options_.children);
   counts_.assign(node.histogram.size() * options_.children, 0.0);
@@ -130,7 +131,7 @@ bool NodeSplitter::send(const NodeDraft& node, const Hyperplanes& planes, std::v
     for (std::uint32_t left = directions_of(margins_); left != 0; left &= left - 1) {
       const auto m = static_cast<std::uint32_t>(std::countr_zero(left));
       children[m].examples.push_back(i);
-      if (weight == 0.0) continue;  // the histogram need not have its labels
+      if (weight == 0.0) continue;  // the histogram may lack its labels
       for (const std::uint32_t label : slots_) counts_[std::size_t{label} * options_.children + m] += weight;
     }
   }

@@ -13,10 +13,10 @@
 namespace labelgrove {
 namespace {
 
-// Examples between which trees that are tuned together learn what they have taken in.
+// Trees that are tuned together drain their queues after this many examples.
 constexpr std::size_t kWindow = 4096;
 
-// Trees share the budget evenly, after what they inherit.
+// The trees share the budget evenly, after deducting the inherited arrays.
 OnlinePltOptions options_of(const OnlineGroveOptions& options, std::uint32_t tree, const CompactPlt* batch = nullptr) {
   OnlinePltOptions own = options;
   if (options.max_bytes > 0) {
@@ -29,9 +29,9 @@ OnlinePltOptions options_of(const OnlineGroveOptions& options, std::uint32_t tre
   return own;
 }
 
-// Arrays of the first tree are named as if it were alone; those of others have this before their names.
+// The first tree's arrays are named as if it were alone; those of other trees have this prefix.
 std::string prefix_of(std::uint32_t tree) { return "tree" + std::to_string(tree) + "."; }
-// And those of the batch model that all of them go on from.
+// The prefix of the batch model that all trees resumed from.
 constexpr std::string_view kBatch = "batch.";
 
 class PrefixedWriter final : public ArrayWriter {
@@ -118,7 +118,7 @@ OnlineGrove::OnlineGrove(const OnlineGroveOptions& options, std::span<const Labe
 OnlineGrove::OnlineGrove(const OnlineGroveOptions& options, const ArrayReader& batch,
                          const std::optional<std::span<const std::uint64_t>>& of_labels)
     : options_(options), batch_(std::make_unique<CompactPlt>(options.normalize, batch)) {
-  require(batch_->trees().size() == options.trees, "there must be as many trees as the options say");
+  require(batch_->trees().size() == options.trees, "the number of trees must match the options");
   std::optional<OnlinePlt::Past> past;
   if (of_labels) past = {batch_->examples_seen(), *of_labels};
   for (std::uint32_t t = 0; t < options.trees; ++t)
@@ -127,19 +127,20 @@ OnlineGrove::OnlineGrove(const OnlineGroveOptions& options, const ArrayReader& b
 
 OnlineGrove::OnlineGrove(const OnlineGroveOptions& options, const ArrayReader& saved, bool borrow, bool check_only)
     : options_(options) {
-  // The caller has seen how many labels the first tree is said to have; no other may take room for more.
+  // The caller has checked the first tree's number of labels; no other tree may allocate more.
   const std::uint64_t labels = saved_labels(saved);
   const PrefixedReader batch(saved, kBatch);
   if (batch.has("counters")) {
-    require(saved_labels(batch) <= labels, "the batch model that learning goes on from has other labels");
+    require(saved_labels(batch) <= labels, "the batch model that learning resumes from has different labels");
     batch_ = std::make_unique<CompactPlt>(options.normalize, batch);
-    require(batch_->trees().size() == options.trees, "the batch model that learning goes on from has other trees");
+    require(batch_->trees().size() == options.trees,
+            "the batch model that learning resumes from has a different number of trees");
   }
   const auto tree_of_batch = [&](std::uint32_t t) { return batch_ ? &batch_->trees()[t] : nullptr; };
   trees_.emplace_back(options_of(options, 0, batch_.get()), saved, borrow, check_only, tree_of_batch(0));
   for (std::uint32_t t = 1; t < options.trees; ++t) {
     const PrefixedReader own(saved, prefix_of(t));
-    const std::string differs = "tree " + std::to_string(t) + " has learnt from other examples than tree 0";
+    const std::string differs = "tree " + std::to_string(t) + " has learnt different examples from tree 0";
     require(saved_labels(own) == labels, differs);
     const OnlinePlt& tree =
         trees_.emplace_back(options_of(options, t, batch_.get()), own, borrow, check_only, tree_of_batch(t));
@@ -178,7 +179,7 @@ void OnlineGrove::learn(const Examples& examples, std::size_t begin, std::size_t
       learn_together(examples, begin, end, threads);
     }
   } catch (const BudgetExceeded&) {
-    usable_ = trees_.size() == 1;  // others may have learnt from more examples than this one
+    usable_ = trees_.size() == 1;  // other trees may have learnt more examples than this one
     throw;
   }
   usable_ = true;
@@ -202,7 +203,7 @@ std::vector<Scored> OnlineGrove::ask(const Features& x, std::size_t k) const {
   return found;
 }
 
-// A tree a thread, as far as trees go round; those that are left share the threads.
+// One tree per thread while there are enough trees; the remaining trees share the threads.
 void OnlineGrove::learn_each(const Examples& examples, std::size_t begin, std::size_t end, unsigned threads) {
   const std::size_t left = trees_.size() % threads;
   const std::size_t whole = trees_.size() - left;
@@ -213,7 +214,7 @@ void OnlineGrove::learn_each(const Examples& examples, std::size_t begin, std::s
   });
 }
 
-// A label is predicted if the mean of all trees reaches its threshold; then one of them does.
+// A label is predicted if the mean of all trees reaches its threshold. At least one tree then reaches it by itself.
 void OnlineGrove::learn_and_tune(const Examples& examples, std::size_t begin, std::size_t end, unsigned threads) {
   std::vector<ExampleId> held(trees_.size());
   std::vector<LabelId> found;
@@ -246,7 +247,7 @@ void OnlineGrove::learn_and_tune(const Examples& examples, std::size_t begin, st
 }
 
 void OnlineGrove::remove_labels(std::span<const LabelId> labels) {
-  for (OnlinePlt& tree : trees_) tree.remove_labels(labels);  // all have the same labels: the first one throws or none
+  for (OnlinePlt& tree : trees_) tree.remove_labels(labels);  // all have the same labels: the first throws or none does
 }
 
 void OnlineGrove::restore_inherited() {

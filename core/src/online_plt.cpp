@@ -10,16 +10,16 @@
 namespace labelgrove {
 namespace {
 
-// Examples that are taken in before queues are worked off: enough for a node to find its rows in the cache again, few
-// enough to be held; and so many at least before threads that have nothing left to do get more.
+// The limits of a window, in examples. It is long enough for a node to find its rows still in the cache, and short
+// enough to be held in memory. Idle threads cut it short, but not below the lower limit.
 constexpr std::size_t kLongestWindow = 4096;
 constexpr std::size_t kShortestWindow = 256;
-// In a stream of fewer labels an example than this, and as far from blocks, variances follow the loss, too; in one of more,
-// weights fade (docs/decisions/arow.md).
+// In a mixed stream with fewer labels per example than kSingle, variances also follow the loss; with more labels,
+// weights fade (docs/decisions/arow.md). A stream is mixed while its gauge is below kMixed.
 constexpr double kSingle = 1.5;
 constexpr double kMixed = 0.5;
 
-// Gives the reference to an example back in the end.
+// Releases a reference to an example at the end of the scope.
 class Held {
  public:
   Held(ExampleStore& store, ExampleId example) : store_(store), example_(example) {}
@@ -111,7 +111,7 @@ ExampleId OnlinePlt::hold(const Example& given) {
   const auto& [x, labels, weight] = given;
   if (options_.policy == Policy::fixed &&
       std::ranges::any_of(labels, [this](LabelId label) { return tree_.leaf_of(label) == kNone; })) {
-    throw std::invalid_argument("a label is not in the tree, which does not grow");
+    throw std::invalid_argument("a label is not in the tree, and the tree does not grow");
   }
   if (weight == 0.0F) {
     ++examples_seen_;
@@ -126,7 +126,7 @@ void OnlinePlt::teach(ExampleId example, std::span<const LabelId> labels,
   ExampleStore& store = learners_.examples();
   const Held held(store, example);
   policy_.observe(store.view(example).size);
-  NodeId selected = kNone;  // Algorithm 8 runs once for an observation, then goes on from the node it selected
+  NodeId selected = kNone;  // Algorithm 8 runs once per example; later labels continue from the node it selected
   for (const LabelId label : labels) {
     if (tree_.leaf_of(label) == kNone) grow(store.view(example), label, selected);
   }
@@ -140,7 +140,7 @@ void OnlinePlt::settle() {
   learners_.run([&](const NodeLearners::Idle&) { return std::exchange(once, false); }, 1);
 }
 
-// eta of v's children, by all that was learnt so far.
+// eta of v's children, after everything learnt so far.
 std::span<const float> OnlinePlt::probabilities(const Features& x, NodeId v) {
   learners_.bring_up_to_date(v);
   probabilities_.resize(tree_[v].children.size());
@@ -175,7 +175,7 @@ void OnlinePlt::grow(const Features& x, LabelId label, NodeId& selected) {
   }
 }
 
-// The label gets the leaf of one that was removed.
+// Gives the label the leaf of a removed label.
 void OnlinePlt::take_place(NodeId v, LabelId label) {
   const auto& children = tree_[v].children;
   const NodeId leaf = *std::ranges::find_if(children, [this](NodeId child) { return tree_[child].silent; });
@@ -187,14 +187,14 @@ void OnlinePlt::take_place(NodeId v, LabelId label) {
   learners_.start(leaf, 0, true);
 }
 
-// Drops the auxiliary classifier of v once the policy needs it no more.
+// Drops v's auxiliary classifier once the policy no longer needs it.
 void OnlinePlt::settle_theta(NodeId v) {
   if (!learners_.has(v) || !learners_.has_theta(v) || policy_.needs_theta(tree_, v)) return;
   if (tree_[v].is_leaf()) learners_.discard(v);
   else learners_.drop_theta(v);
 }
 
-// ASSIGNTONODES (Algorithm 9): every positive node gets the example, with the children that are positive.
+// ASSIGNTONODES (Algorithm 9): queues the example, with its positive children, at every positive node.
 void OnlinePlt::assign(ExampleId example, std::span<const LabelId> labels, bool opened) {
   ++visit_;
   visited_.resize(tree_.size());
@@ -218,13 +218,13 @@ void OnlinePlt::assign(ExampleId example, std::span<const LabelId> labels, bool 
     auto child = std::ranges::lower_bound(reached_, std::pair(v, std::uint32_t{0}));
     for (; child != reached_.end() && child->first == v; ++child) slots_.push_back(child->second);
     learners_.learn(v, example, slots_, tree_[v].children.size(), replays, evidence, gauge_ && !single);
-    // Its rows are at hand where the search for thresholds has just opened the node.
+    // The search for thresholds has just opened the node, so its rows are still in the cache.
     if (opened && v < opened_.size() && opened_[v].first == search_) learners_.bring_up_to_date(v);
   }
 }
 
-// How often every node learns again after an example with these labels: the more, the more labels come in blocks. A slow
-// change of topics, where some labels repeat, is not worth its time: hence the square.
+// The number of replays after an example with these labels: the more labels come in blocks, the more replays. It is
+// quadratic because replays do not pay in streams whose topics merely drift, where some labels repeat.
 std::uint32_t OnlinePlt::replays_after(std::span<const LabelId> labels) {
   if (!gauge_) return options_.replay;
   gauge_->observe(labels);

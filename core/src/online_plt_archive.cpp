@@ -1,4 +1,4 @@
-// Saving and loading: docs/format.md names every array.
+// Saving and loading: docs/format.md documents every array.
 #include <algorithm>
 #include <array>
 #include <string>
@@ -50,13 +50,13 @@ OnlinePlt::OnlinePlt(const OnlinePltOptions& options, const ArrayReader& saved, 
   if (!borrow && options_.first_leaves > 0) {
     const auto lengths = saved.u64("lengths");
     require(lengths.size() == 2 && lengths[0] <= examples_seen_ && lengths[1] <= kMostExamples << 20,
-            "array 'lengths' must hold two numbers, of examples seen and of their features");
+            "array 'lengths' must hold the number of examples seen and the number of their features");
     past = {counters.draws, lengths[0], lengths[1]};
   }
   policy_.restore(past);
   stored_.resize(borrow && !check_only ? outline.size() : 0);
   stored_blocks_.resize(stored_.size());
-  if (!borrow && !check_only) learners_.start(outline.size() - 1, 0, false);  // room for all
+  if (!borrow && !check_only) learners_.start(outline.size() - 1, 0, false);  // allocates all nodes at once
 
   const auto needs_theta = [&](NodeId v) { return policy_.needs_theta(outline, v); };
   const auto take = [&](NodeId v, const BlockView& view) -> std::uint32_t {
@@ -83,7 +83,7 @@ OnlinePlt::OnlinePlt(const OnlinePltOptions& options, const ArrayReader& saved, 
             "array 'budget' must hold two numbers within max_bytes");
     const std::uint64_t before = options_.replay_memory;
     require(before == 0 || (budget[1] > 0 && budget[1] <= before),
-            "array 'budget': more examples are remembered than may be");
+            "array 'budget': more examples may be remembered than the options allow");
     learners_.restore({budget[0], budget[1]});
   }
   if (!borrow && options_.replay > 0) {

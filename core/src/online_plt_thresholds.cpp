@@ -1,4 +1,4 @@
-// Thresholds tuned while learning: each example is predicted just before it is learnt.
+// Thresholds tuned online: each example is predicted just before it is learnt.
 #include <algorithm>
 #include <stdexcept>
 #include <string>
@@ -8,8 +8,8 @@
 
 namespace labelgrove {
 
-// OFO, Algorithm 2, lines 4-8. The prediction is that of the model which has learnt all earlier examples and not this
-// one: of all nodes, those that the search opens are brought up to date.
+// OFO, Algorithm 2, lines 4-8. The prediction must come from a model that has learnt all earlier examples and not this
+// one, so the nodes opened by the search are brought up to date.
 void OnlinePlt::candidates(ExampleId example, std::vector<LabelId>& found) {
   found.clear();
   products_.clear();
@@ -30,7 +30,7 @@ void OnlinePlt::candidates(ExampleId example, std::vector<LabelId>& found) {
   }
 }
 
-// From the deepest node on the path that the search has opened.
+// Continues from the deepest node on the path that the search has opened.
 float OnlinePlt::probability(ExampleId example, LabelId label) {
   const NodeId leaf = tree_.leaf_of(label);
   path_.clear();
@@ -43,7 +43,7 @@ float OnlinePlt::probability(ExampleId example, LabelId label) {
   return product;
 }
 
-// P(child | x) of v's children, where v has this probability.
+// P(child | x) of v's children, given v's probability.
 std::span<const float> OnlinePlt::open(ExampleId example, NodeId v, float probability) {
   const auto of_children = probabilities(learners_.examples().view(example), v);
   opened_[v] = {search_, products_.size()};
@@ -69,13 +69,13 @@ void OnlinePlt::load_thresholds(const ArrayReader& saved, bool check_only) {
   const auto positives = saved.u64("ofo.positives");
   const auto predicted = saved.u64("ofo.predicted");
   if (positives.size() != hits.size() || predicted.size() != hits.size() || hits.size() > tree_.label_count()) {
-    throw std::invalid_argument("the arrays 'ofo.*' must be of one length, at most the number of labels");
+    throw std::invalid_argument("the arrays 'ofo.*' must have the same length, at most the number of labels");
   }
-  std::uint64_t examples = examples_seen_;  // but for those of weight 0
+  std::uint64_t examples = examples_seen_;  // except those of weight 0
   if (saved.has("ofo.examples")) {
     const auto counted = saved.u64("ofo.examples");
     if (counted.size() != 1 || counted[0] > examples_seen_) {
-      throw std::invalid_argument("array 'ofo.examples' must hold one number, at most that of the examples seen");
+      throw std::invalid_argument("array 'ofo.examples' must hold one number, at most the number of examples seen");
     }
     examples = counted[0];
   }
@@ -85,7 +85,7 @@ void OnlinePlt::load_thresholds(const ArrayReader& saved, bool check_only) {
     const auto most = std::max(positives[label], predicted[label]);
     if (most > examples || hits[label] > std::min(positives[label], predicted[label]) ||
         positives[label] + predicted[label] - hits[label] > examples) {
-      throw std::invalid_argument("label " + std::to_string(label) + ": the counts of its threshold cannot be");
+      throw std::invalid_argument("label " + std::to_string(label) + ": the counts of its threshold are inconsistent");
     }
   }
   const LabelTree none;

@@ -1,4 +1,4 @@
-// Going on where a batch model has ended: OPLT-W with its tree and its weights (section 5.4).
+// Resuming from a batch model: OPLT-W with its tree and its weights (section 5.4).
 #include <algorithm>
 #include <stdexcept>
 #include <vector>
@@ -8,16 +8,16 @@
 namespace labelgrove {
 namespace {
 
-// Nothing is known but how many examples a node has had. So it is taken that this share of them were mistakes from
-// which AROW learnt, or that all of them have left AdaGrad this squared gradient, and that each example's unit length
-// was spread evenly over the features that the node knows.
+// All that is known is the number of examples of each node. We assume that AROW learnt from this share of them, or that
+// each left this squared gradient in AdaGrad's sums, and that each example's unit length was spread evenly over the
+// features that the node knows.
 constexpr double kMistakes = 0.25;
 constexpr double kSquaredGradient = 1.0 / 16.0;
 
-// All of a node's examples are positive for its auxiliary classifier.
+// The initial bias of an auxiliary classifier: all examples of its node are positive for it.
 constexpr float kThetaMargin = 1.0F;
 
-// At most how many examples each node has had.
+// An upper bound on the number of examples of each node.
 std::vector<std::uint64_t> examples_of_nodes(const LabelTree& tree, const OnlinePlt::Past& past) {
   std::vector<std::uint64_t> examples(tree.size());
   for (NodeId leaf = kRoot; leaf < tree.size(); ++leaf) {

@@ -22,7 +22,7 @@ OnlineThresholds::OnlineThresholds(OfoOptions options, const LabelTree& tree, st
   }
 }
 
-// Equation 8. Only where it begins above 1/2 can it be above.
+// Equation 8. The minimum only matters if it starts above 1/2.
 double OnlineThresholds::tau(const Counts& counts) const {
   return std::min((options_.a + static_cast<double>(counts.hits)) /
                       (options_.b + static_cast<double>(counts.positives + counts.predicted)),

@@ -11,7 +11,7 @@
 namespace labelgrove {
 namespace {
 
-// Robin Hood keeps probes short up to a high load.
+// Keeps the table at most two thirds full.
 constexpr std::size_t slots_for(std::size_t features) { return features + features / 2 + 1; }
 
 float logistic_gradient(float margin, float target) {
@@ -80,7 +80,7 @@ std::size_t Regressor::bytes() const {
   return room() * sizeof(float) + crowded_out() * kBytesOfTreeNode;
 }
 
-// So that as many features more have room, none of them beyond `largest`.
+// Makes room for `more` additional features, none of them larger than `largest`.
 void Regressor::make_room(FeatureId largest, std::size_t more) {
   if (!direct_ && slots_for(known_ + more) <= slots_) return;
   std::vector<Term> terms;
@@ -102,7 +102,7 @@ void Regressor::make_room(FeatureId largest, std::size_t more) {
   for (const Term& term : terms) insert(term);
 }
 
-// REQUIRES: there is room; the feature has none yet, or is as new and the table direct.
+// REQUIRES: there is room; the feature is not stored yet, or the table is direct and the term has its initial values.
 void Regressor::insert(Term term) {
   if (moved_ != kNone) moved_ += moved(term.weight, term.state);
   if (direct_) {
@@ -149,8 +149,8 @@ std::size_t Regressor::size() const {
   return n;
 }
 
-// Its weight times what has been learnt of it, since a feature that is forgotten and comes back begins with its longest
-// step again.
+// The weight times a measure of what was learnt about it, since a feature that is forgotten and returns starts with its
+// largest step again.
 std::uint32_t Regressor::worth(const Term& term) const {
   if (!has_state()) return worth_of(term.weight);
   return worth_of(term.weight * (new_state_ > 0 ? 1.0F / term.state - 1.0F : std::sqrt(term.state)));
@@ -177,11 +177,12 @@ void Regressor::forget(std::uint32_t at_most) {
 // --- learning and prediction ----------------------------------------------------------------------------------------
 
 void Regressor::prefetch(const Features& x) const {
-  if (direct_ || slots_ == 0) return;  // the CPU sees by itself where they are
+  if (direct_ || slots_ == 0) return;  // hardware prefetching is enough here
   for (std::uint32_t j = 0; j < x.size; ++j) __builtin_prefetch(cells_.get() + std::size_t{home(x.ids[j])} * width_);
 }
 
-// Copies weights, and states behind them, into runs in the order of x. Returns how many features have no room yet.
+// Copies the weights, followed by the states, into arrays in the order of x. Returns the number of features that are
+// not stored.
 std::size_t Regressor::gather(const Features& x, Workspace& work) const {
   const std::size_t n = x.size;
   work.rows.resize(n);
@@ -201,7 +202,7 @@ std::size_t Regressor::gather(const Features& x, Workspace& work) const {
   return unknown;
 }
 
-// Puts what was gathered, and has changed since, back into the table.
+// Stores what was gathered and has changed since.
 void Regressor::keep(const Features& x, std::size_t unknown, const Workspace& work) {
   const float* weights = work.gathered.data();
   const float* states = weights + x.size;
@@ -246,7 +247,7 @@ Regressor::Margins Regressor::learn(const LearnerOptions& options, const Feature
   return {margin, offset + bias_ + kernels().run_margin(there ? cells_.get() : work.gathered.data(), x.values, x.size)};
 }
 
-// Changes the bias and the weights, as SiblingBlock::learn does. Returns 0 if nothing changed.
+// Updates the bias and the weights, like SiblingBlock::learn. Returns 0 if nothing changed.
 float Regressor::step(const LearnerOptions& options, const Features& x, float target, float weight, float margin,
                       float* weights, std::size_t to_state, float variance, Workspace& work) {
   if (options.kind == LearnerKind::arow) {

@@ -11,7 +11,7 @@
 namespace labelgrove {
 namespace {
 
-// What NAG's sum of squares begins with: no step is divided by 0.
+// The initial value of NAG's sum of squares, to avoid a division by 0.
 constexpr float kTiny = 1e-30F;
 
 }  // namespace
@@ -24,7 +24,7 @@ RegressorBlock::RegressorBlock(const LearnerOptions& options, std::uint32_t colu
       stride_(room_for(columns)),
       row_floats_(std::size_t{stride_} * (options.has_state() ? 2 : 1)),
       storage_(rows_ * row_floats_) {
-  if (options_.kind == LearnerKind::arow) throw std::invalid_argument("a regressor block has no AROW");
+  if (options_.kind == LearnerKind::arow) throw std::invalid_argument("a regressor block does not learn by AROW");
   std::fill_n(storage_.data(), rows_ * row_floats_, 0.0F);
   if (options_.kind == LearnerKind::nag) scales_.resize(rows_);
   if (options_.spread == 0.0F) return;
@@ -36,9 +36,9 @@ RegressorBlock::RegressorBlock(const LearnerOptions& options, std::uint32_t colu
   }
 }
 
-// NAG (Ross, Mineiro & Langford 2013, Algorithm 2) keeps the largest value s of each feature and steps as AdaGrad does,
-// times sqrt(t / N) / s; as s grows, w shrinks so that w s stays. What is stored is w s: then nothing needs to be
-// shrunk, and the step is AdaGrad's. Gives sqrt(t / N), and work.scaled = x / s.
+// NAG (Ross, Mineiro & Langford 2013, Algorithm 2) keeps the largest value s of each feature and takes AdaGrad's steps
+// times sqrt(t / N) / s; when s grows, w shrinks so that w s is unchanged. We store w s: then nothing needs to shrink,
+// and the step is AdaGrad's. Returns sqrt(t / N), and sets work.scaled to x / s.
 double RegressorBlock::normalize(const Features& x, Workspace& work) {
   const std::size_t n = x.size + std::size_t{1};
   work.scaled.resize(n);

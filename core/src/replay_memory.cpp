@@ -43,7 +43,7 @@ std::vector<ExampleId> ReplayMemory::shrink(std::uint64_t seed, std::uint64_t ca
   std::vector<ExampleId> dropped;
   if (entries_.size() <= capacity) return dropped;
   const auto kept = static_cast<std::size_t>(capacity);
-  for (std::size_t i = 0; i < kept; ++i) {  // Fisher and Yates
+  for (std::size_t i = 0; i < kept; ++i) {  // Fisher-Yates shuffle
     const std::uint64_t other = i + draw(seed, Draw::reservoir, reached_, i + 1) % (entries_.size() - i);
     std::swap(entries_[i], entries_[static_cast<std::size_t>(other)]);
   }

@@ -6,7 +6,7 @@
 namespace labelgrove {
 namespace {
 
-// The bounds of a slope: a margin always says something, and never everything.
+// The limits of a slope: a margin is never meaningless, and never conclusive.
 constexpr double kLeastSlope = 0.5;
 constexpr double kMostSlope = 30.0;
 

@@ -9,7 +9,7 @@
 namespace labelgrove {
 namespace {
 
-// AROW's squared hinge wants margins of at least 1 and gives no probability; sigma(3 m) measured best calibrated over
+// AROW's squared hinge asks for margins of at least 1 and has no probabilities. sigma(3 m) was the best calibrated on
 // several data sets (docs/decisions/arow.md).
 constexpr float kArowSlope = 3.0F;
 
@@ -22,7 +22,7 @@ void RowBlock::margins(const Features& x, Workspace& work, float* out) const {
   work.values.clear();
   const auto add = [&](std::uint32_t row, float value) {
     __builtin_prefetch(rows_ + row * row_bytes_);
-    // Learning and prediction share the workspace.
+    // The workspace is shared with learning, which writes to rows.
     if (halves_) work.half_rows.push_back(const_cast<BFloat16*>(weights<BFloat16>(row)));
     else work.rows.push_back(const_cast<float*>(weights<float>(row)));
     work.values.push_back(value);
@@ -72,7 +72,7 @@ bool RowBlock::inherited_row(FeatureId feature, std::vector<float>& sums, float*
   if (!from->row(feature, sums, weights)) return false;
   for (const std::uint32_t child : inherited()->replaced) weights[child] = 0.0F;
   if (children() > from->children()) std::fill(weights + from->children(), weights + children(), 0.0F);
-  // As the row will have them.
+  // Rounded as the row will be.
   for (std::uint32_t c = 0; halves_ && c < children(); ++c) weights[c] = widened(rounded(weights[c], kToNearest));
   return true;
 }

@@ -15,8 +15,8 @@ namespace {
 
 constexpr std::size_t kCacheLine = 64;
 constexpr std::size_t kPage = 4096;
-// Many small blocks that grow leave as many holes in the heap as it holds rows, so runs have pages of their own early;
-// but a process has only so many mappings (65 530 on Linux), and others need some.
+// Many small growing blocks leave as much unused space in the heap as their rows take, so storage gets pages of its own
+// early. But a process may only have a limited number of mappings (65 530 on Linux), and needs some for other purposes.
 constexpr std::size_t kMapFrom = kPage;
 constexpr std::size_t kMostMapped = std::size_t{1} << 15;
 #if defined(__linux__)

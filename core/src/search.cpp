@@ -65,7 +65,7 @@ void Search::take(const float* probabilities, std::uint64_t bytes) {
   stats_.bytes += bytes;
   for (std::size_t i = 0; i < children.size(); ++i) {
     const float product = opened_.probability * probabilities[i];
-    const float probability = product >= 0.0F ? product : 0.0F;  // a weight that is not a number counts as 0
+    const float probability = product >= 0.0F ? product : 0.0F;  // NaN counts as 0
     if (hopeless(probability) || !scope_->open(children[i])) continue;
     const TreeNode& child = (*tree_)[children[i]];
     if (query_.kind == Query::Kind::above_threshold && probability < scope_->threshold(children[i])) continue;
@@ -95,9 +95,9 @@ Opening Search::open(const Inner& inner) {
   return {0, inner.node};
 }
 
-// Nothing below a node is more probable than the node: once k leaves are known, what is less probable than the worst of
-// them leads nowhere. So the nodes opened are those at least as probable as the k-th best label, and no search that is
-// sure of its answer opens fewer (of nodes exactly as probable, each may hide a label that comes first among equals).
+// Nothing below a node is more probable than the node. Once k leaves are known, nodes less probable than the worst of
+// them can be ignored. The nodes opened are thus those at least as probable as the k-th best label, and no exact search
+// opens fewer (each node exactly as probable may hide a label that comes first among equals).
 bool Search::hopeless(float probability) const {
   return query_.kind != Query::Kind::above_threshold && found_.size() == query_.k &&
          probability < found_.front().probability;
@@ -124,8 +124,8 @@ Opening Search::next_above() {
   return open(last);
 }
 
-// Leaves that are near the root are found early, and may make all that is left of the beam hopeless: the search does
-// not wait for the deepest path.
+// Leaves near the root are found early and may make the rest of the beam hopeless; then the search does not wait for
+// the deepest path.
 Opening Search::next_in_beam() {
   do {
     while (at_ < queue_.size()) {

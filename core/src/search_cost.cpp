@@ -7,11 +7,11 @@
 namespace labelgrove {
 namespace {
 
-// The tree in preorder: what hangs below node v follows it, up to v + size.
+// The tree in preorder: the nodes below v are v + 1, …, v + size[v] - 1.
 struct Preorder {
   std::vector<std::uint32_t> parent;
   std::vector<std::uint32_t> size;
-  std::vector<LabelId> label;  // kNone of inner nodes
+  std::vector<LabelId> label;  // kNone for inner nodes
   std::vector<double> visits;
 
   Preorder(const ClusterTree& tree, std::span<const double> visits_by_level)
@@ -24,7 +24,7 @@ struct Preorder {
     std::vector<std::uint32_t> count(n, 1);
     for (std::size_t v = n; v-- > 1;) count[above(v)] += count[v];
     std::vector<std::uint32_t> place(n, 0);
-    std::vector<std::uint32_t> next(n, 1);  // the place of a node's next child
+    std::vector<std::uint32_t> next(n, 1);  // by node: the place of its next child
     std::size_t leaves = 0;
     for (std::size_t v = 0; v < n; ++v) {
       if (v > 0) {
@@ -49,7 +49,7 @@ class Reduction {
     }
   }
 
-  // The children of a node that stays, in the cheapest tree.
+  // The children that a remaining node has in the cheapest tree.
   std::vector<std::uint32_t> children(std::uint32_t v) {
     spread(v);
     std::vector<std::uint32_t> found;
@@ -62,8 +62,8 @@ class Reduction {
   }
 
  private:
-  // The least that the children of v cost, each a classifier for every visit of v and all that is below it. A node u
-  // below v becomes a child, or its own children are taken in its place, whichever is cheaper.
+  // The least cost of v's children: one classifier for every visit of v, plus everything below. A node u below v
+  // becomes a child, or is replaced by its own children, whichever is cheaper.
   double spread(std::uint32_t v) {
     const double visits = tree_.visits[v];
     for (std::uint32_t u = v + tree_.size[v] - 1; u > v; --u) {
@@ -76,8 +76,8 @@ class Reduction {
   }
 
   const Preorder& tree_;
-  std::vector<double> cost_;   // of all blocks from a node downwards, if it stays
-  std::vector<double> below_;  // working space of spread
+  std::vector<double> cost_;   // of all blocks at and below a node, if the node remains
+  std::vector<double> below_;  // scratch space of spread()
   std::vector<std::uint8_t> kept_;
 };
 
@@ -110,7 +110,8 @@ ClusterTree cheapest_reduction(const ClusterTree& tree, std::span<const double> 
   const Preorder preorder(tree, visits);
   Reduction reduction(preorder, block_cost);
   ClusterTree reduced{{-1}, {}};
-  std::queue<std::pair<std::uint32_t, std::int64_t>> nodes;  // place in preorder, and number in the reduced tree
+  std::queue<std::pair<std::uint32_t, std::int64_t>>
+      nodes;  // place in preorder, and number of the parent in the reduced tree
   nodes.emplace(0U, 0);
   while (!nodes.empty()) {
     const auto [v, number] = nodes.front();

@@ -15,11 +15,11 @@
 namespace labelgrove {
 namespace {
 
-// An example that is learnt again moves the weights half as far, and leaves AROW's variances alone: it is no new
-// evidence. Shrinking them once more is what over-fits (docs/decisions/arow.md).
+// An example that is learnt again moves the weights half as far and leaves AROW's variances unchanged: it is no new
+// evidence, and shrinking them again would over-fit (docs/decisions/arow.md).
 constexpr float kReplayedR = 2.0F;
 
-// Weights fade in full once the block has taken so many steps (docs/decisions/arow.md).
+// Fading has its full strength after this many steps of the block (docs/decisions/arow.md).
 constexpr std::uint64_t kSettled = 10000;
 
 template <typename Number>
@@ -46,7 +46,7 @@ SiblingBlock::SiblingBlock(const LearnerOptions& options, std::uint32_t children
     : RowBlock(options, children, theta, 0, options.kind == LearnerKind::arow), state_(options.has_state()) {
   shares_rows_ = halves_;
   if (options.kind == LearnerKind::nag || (options.kind != LearnerKind::arow && options.loss != Loss::logistic)) {
-    throw std::invalid_argument("a sibling block learns by AROW, or by AdaGrad or SGD in logistic loss");
+    throw std::invalid_argument("a sibling block learns by AROW, or by AdaGrad or SGD with logistic loss");
   }
   set_stride(room_for(columns_));
   row_count_ = 0;
@@ -96,7 +96,7 @@ void SiblingBlock::reserve_rows(std::size_t rows) {
   rows_ = reinterpret_cast<const std::byte*>(storage_.data());
 }
 
-// Returns its number.
+// Appends a row with initial values and returns its number.
 std::uint32_t SiblingBlock::start_row() {
   reserve_rows(std::size_t{row_count_} + 1);
   by_type([&]<typename Number>(Number zero) {
@@ -110,8 +110,8 @@ void SiblingBlock::make_room(std::uint32_t columns) {
   if (columns > stride_) move_to_stride(room_for(columns));
 }
 
-// In place: the pages that the rows lie in are in the cache and the process has them already, fresh ones cost more than
-// all the moving. Rows move from the far end on, so that none is overwritten before it has moved.
+// In place: the pages with the rows are already mapped and in the cache, and fresh ones would cost more than moving the
+// data. Rows are moved in an order in which none is overwritten before it has moved.
 void SiblingBlock::move_to_stride(std::uint32_t stride) {
   const std::uint32_t old_stride = stride_;
   const std::size_t old_bytes = row_bytes_;
@@ -142,7 +142,7 @@ void SiblingBlock::move_to_stride(std::uint32_t stride) {
 
 void SiblingBlock::copy_column(std::uint32_t from, std::uint32_t to, bool negated) {
   by_type([&]<typename Number>(Number) {
-    // 0 - w rather than -w: a weight that never moved is +0 in both.
+    // 0 - w rather than -w, so that a weight that never moved is +0 in both columns.
     for (std::uint32_t r = 0; r < rows(); ++r) {
       Number* weights = row<Number>(r);
       weights[to] = negated ? nearest<Number>(0.0F - widened(weights[from])) : weights[from];
@@ -169,7 +169,7 @@ void SiblingBlock::reset_child(std::uint32_t child) {
 void SiblingBlock::drop_theta() {
   theta_ = false;
   --columns_;
-  // What lies beyond the last column must be as new, for the next column that takes its place.
+  // Columns beyond the last must have their initial values, for the next one that takes the place.
   by_type([&]<typename Number>(Number zero) {
     for (std::uint32_t r = 0; r < rows(); ++r) {
       row<Number>(r)[columns_] = zero;
@@ -190,7 +190,7 @@ SiblingBlock SiblingBlock::parent_block() const {
   parent.places_ = parent.own_places_.data();
   parent.shares_ = parent.own_shares_.data();
   parent.inherited_ = inherited_;
-  if (inherited() != nullptr) {  // theta has nothing from the batch model but its state
+  if (inherited() != nullptr) {  // theta inherits nothing but its state
     auto& replaced = parent.inherited_.get()->replaced;
     replaced.resize(inherited()->block->children());
     std::iota(replaced.begin(), replaced.end(), 0U);
@@ -227,22 +227,22 @@ void SiblingBlock::restore_inherited() {
 
 namespace {
 
-// In the map, where an array may be a quarter too long, and tables are at least half full but for what they double by; in
-// the list of features; in places and shares. Vectors have an eighth to spare.
+// For the map, whose arrays may be a quarter too long and whose tables are at least half full except just after
+// doubling; for the list of features; and for places and shares. Vectors have an eighth to spare.
 constexpr std::uint64_t kBytesOfFeature = 24 + 5 + 9;
 constexpr std::uint64_t kBytesOfMembers = 5;
 constexpr std::uint64_t kBytesOfBlock = 576;
 constexpr std::uint64_t kPageOfRows = 4096;
 constexpr std::uint64_t kSteepest = 4;
 
-// At most what RowStorage holds rows in: the heap, with an eighth to spare, or whole pages. The next page is counted bit by
-// bit as the last one fills, so that the count grows by no more than kSteepest times what the rows do.
+// An upper bound on what RowStorage takes: heap memory with an eighth to spare, or whole pages. The next page is
+// counted gradually as the last one fills, so that the count grows by at most kSteepest times the growth of the rows.
 std::uint64_t most_bytes_of_rows(std::uint64_t used) {
   const std::uint64_t in_heap = used + used / 8 + 64;
   const std::uint64_t in_pages = (used + kPageOfRows - 1) / kPageOfRows * kPageOfRows;
   const std::uint64_t left = std::min(kPageOfRows, kSteepest * (in_pages - used));
   if (used > kPageOfRows) return std::max(in_heap, in_pages + kPageOfRows - left);
-  // In the heap until the page is full.
+  // On the heap until a page is full.
   return std::max(in_heap, 2 * kPageOfRows - std::min(2 * kPageOfRows, kSteepest * (kPageOfRows - used)));
 }
 
@@ -266,7 +266,8 @@ std::uint64_t SiblingBlock::growth_by_leaf() const {
   return most_bytes(map_.size(), rows(), row_bytes(columns_ + std::size_t{1})) - most_bytes();
 }
 
-// The largest weight that a feature has in it; of those that share it, by their mean square.
+// The largest weight that a feature has in the row. Features that share it are represented by the mean square of their
+// shares.
 std::uint32_t SiblingBlock::worth(std::uint32_t r) const {
   float largest = 0.0F;
   for (std::uint32_t c = 0; c < columns_; ++c) largest = std::max(largest, std::abs(weight(r, c)));
@@ -312,10 +313,10 @@ void SiblingBlock::forget(std::uint32_t at_most) {
 
 // --- learning --------------------------------------------------------------------------------------------------------
 
-// What an example brings to a node for the first time shares one row, if it is AROW that learns: until a second
-// example has one of these features, all that the node knows of them is how they stood to each other in this one, x =
-// |x| u. So they are one feature, u, whose value is |x|, and each holds its share of it, u_f. In the direction u that
-// is AROW with a full covariance matrix, I - (1 - S) u u', rather than with its diagonal.
+// With AROW, the features that an example brings to a node for the first time share one row. Until a second example has
+// one of them, all that the node knows about them is their ratio in this example, x = |x| u. They act as a single
+// feature u whose value is |x|, and each feature f has the share u_f of its weights. In the direction u this is AROW
+// with a full covariance matrix, I - (1 - S) u u', rather than with its diagonal.
 void SiblingBlock::place_newcomers(const Features& x, std::uint32_t newcomers, Workspace& work) {
   double square = 0.0;
   for (std::uint32_t j = 0; j < x.size; ++j) {
@@ -332,14 +333,14 @@ void SiblingBlock::place_newcomers(const Features& x, std::uint32_t newcomers, W
   }
 }
 
-// A second example has the feature: from here on it has a row of its own, which begins with what is known of it.
+// Gives a feature that occurs in a second example a row of its own, starting with what is known about it.
 std::uint32_t SiblingBlock::take_out(FeatureId feature, std::uint32_t in_map) {
   const Place at = found(in_map);
   const std::uint32_t own = --members_[at.row] == 0 ? at.row : start_row();
   BFloat16* weights = row<BFloat16>(own);
   Variance* variances = states<BFloat16>(own);
   const float square = at.share * at.share;
-  // The step of this example takes the other half of what is drawn.
+  // The other half of the draw rounds the step of this example.
   const auto noise = static_cast<std::uint32_t>(draw(options_.seed, Draw::rounding, updates_, feature) >> 32);
   for (std::uint32_t c = 0; c < columns_; ++c) {
     weights[c] = rounded(weight(at.row, c) * at.share, noise & 0xFFFFU);
@@ -350,7 +351,7 @@ std::uint32_t SiblingBlock::take_out(FeatureId feature, std::uint32_t in_map) {
   return put_place(feature, {.row = own});
 }
 
-// An inherited feature gets a row of its own, as it is learnt from for the first time.
+// Gives an inherited feature a row of its own when it is learnt for the first time.
 void SiblingBlock::take_over(FeatureId feature, Workspace& work) {
   if (map_.find(feature) != kNone) return;
   work.inherited.resize(std::max(work.inherited.size(), inherited_width()));
@@ -363,7 +364,7 @@ void SiblingBlock::take_over(FeatureId feature, Workspace& work) {
   put_place(feature, {.row = own});
 }
 
-// Returns what the map has for the feature from here on.
+// Returns the map's entry for the feature.
 std::uint32_t SiblingBlock::put_place(FeatureId feature, Place place) {
   std::uint32_t in_map = place.row;
   if (place.shared) {
@@ -399,7 +400,7 @@ void SiblingBlock::find_or_insert_rows(const Features& x, bool fresh, Workspace&
     else if ((in_map & kSharedRow) != 0) shared = true;
     else prefetch_row(in_map);
   }
-  // An example that is learnt again does not bring back what the block has forgotten of it.
+  // An example that is learnt again does not bring back features that the block has forgotten.
   if (!fresh) return;
   for (std::uint32_t j = 0; shared && j < x.size; ++j) {
     const std::uint32_t in_map = work.found[j];
@@ -408,8 +409,8 @@ void SiblingBlock::find_or_insert_rows(const Features& x, bool fresh, Workspace&
   if (newcomers > 0) place_newcomers(x, newcomers, work);
 }
 
-// The rows that were found, the bias's first; their values; and by row what its noise is drawn for, the first feature of
-// the example that has the row. Returns how many there are.
+// Collects the rows found, the bias's first, their values, and for each row the feature that its noise is drawn for:
+// the first one in the example that has the row. Returns the number of rows.
 template <typename Number>
 std::size_t SiblingBlock::gather(const Features& x, std::vector<Number*>& rows, Workspace& work) {
   rows.resize(x.size + std::size_t{1});
@@ -419,7 +420,7 @@ std::size_t SiblingBlock::gather(const Features& x, std::vector<Number*>& rows, 
   work.values[0] = 1.0F;
   work.noise[0] = kNone;
   std::size_t n = 1;
-  std::size_t shared = 0;  // where the features that share a row are summed up
+  std::size_t shared = 0;  // the index at which features that share a row are added up
   for (std::uint32_t j = 0; j < x.size; ++j) {
     if (work.found[j] == kNone) continue;
     const Place at = found(work.found[j]);
@@ -440,13 +441,13 @@ std::size_t SiblingBlock::gather(const Features& x, std::vector<Number*>& rows, 
 void SiblingBlock::learn(const Features& x, std::span<const std::uint32_t> positives, float weight, Evidence evidence,
                          Workspace& work) {
   find_or_insert_rows(x, is_new(evidence), work);
-  const std::uint32_t columns = room_for(columns_);  // whole vectors; what lies beyond the last column is as new
+  const std::uint32_t columns = room_for(columns_);  // whole vectors; the columns beyond the last have initial values
   for (auto* scratch : {&work.margins, &work.shares, &work.steps, &work.targets}) {
     if (scratch->size() < columns) scratch->resize(columns);
   }
   float* targets = work.targets.data();
   std::fill_n(targets, columns_, -1.0F);
-  std::fill(targets + columns_, targets + columns, 0.0F);  // nothing to learn there
+  std::fill(targets + columns_, targets + columns, 0.0F);  // nothing to learn in these columns
   for (const std::uint32_t child : positives) targets[child] = 1.0F;
   if (theta_) targets[columns_ - 1] = 1.0F;
   if (options_.kind == LearnerKind::arow) learn_by_arow(x, weight, evidence, columns, work);
@@ -464,7 +465,7 @@ void SiblingBlock::learn_by_arow(const Features& x, float weight, Evidence evide
   float* steps = work.steps.data();
   const HalfKernels& kernel = half_kernels();
   kernel.margins(rows, values, n, columns, losses);
-  // Most columns have nothing to learn, and of these the variances are not even read.
+  // Most columns have nothing to learn, and their variances are not even read.
   for (std::uint32_t c = 0; c < columns; ++c) {
     losses[c] = 1.0F - targets[c] * losses[c];
     steps[c] = losses[c] > 0.0F ? targets[c] : 0.0F;
@@ -484,7 +485,7 @@ void SiblingBlock::learn_by_arow(const Features& x, float weight, Evidence evide
   const bool fresh = is_new(evidence);
   const float r = (fresh ? options_.r : kReplayedR * options_.r) / weight;
   kernel.arow_steps(rows, values, n, columns, stride_, losses, r, steps);
-  float* surer = losses;  // by how much: a loss is needed no more once its step is known
+  float* surer = losses;  // variances' evidence; reuses the losses, which are no longer needed
   for (std::uint32_t c = 0; fresh && c < columns; ++c) {
     surer[c] = weight / options_.r * (evidence == Evidence::by_loss ? 0.5F + std::min(losses[c], 1.0F) : 1.0F);
   }

@@ -8,7 +8,7 @@
 namespace labelgrove {
 namespace {
 
-// Values of J this close are equal: which of them rounding makes smaller must not decide.
+// Values of J this close count as equal: rounding must not decide which is smaller.
 constexpr double kEqual = 1e-9;
 
 }  // namespace
@@ -19,11 +19,11 @@ void SplitObjective::start(std::size_t labels) {
   label_mass_.assign(labels * arity_, 0.0);
 }
 
-// Only the terms of the example's own labels depend on where it goes, and each pair of children j, l contributes a
-// function f of the difference of their bits alone. With b_j, b_l in {0, 1}
+// Only the terms of the example's own labels depend on where the example goes, and each pair of children j, l
+// contributes a function f of the difference of their bits alone. With b_j, b_l in {0, 1}
 //   f(b_j - b_l) - f(0) = b_j u + b_l v - b_j b_l (u + v),   u = f(1) - f(0), v = f(-1) - f(0),
-// so one pass over the labels gives the coefficients of all pairs, and the cost of a set is that of the set without its
-// highest direction plus a few of them.
+// so one pass over the labels yields the coefficients of all pairs, and the cost of a set is the cost of the set
+// without its highest direction plus a few coefficients.
 std::uint32_t SplitObjective::choose(std::span<const std::uint32_t> labels, double weight) {
   const double step = weight * static_cast<double>(labels.size());
   total_ += step;

@@ -18,14 +18,15 @@ namespace {
 
 constexpr std::uint32_t kLongestRun = 8;
 constexpr std::uint32_t kLongestPiece = 16;
-constexpr std::size_t kMostWords = std::size_t{1} << 16;  // different ones, of which a text has pieces
-constexpr std::size_t kBlock = 32;                        // texts that a thread takes at a time
+constexpr std::size_t kMostWords = std::size_t{1}
+                                   << 16;  // the limit of distinct words per text that pieces are made of
+constexpr std::size_t kBlock = 32;         // texts per task of a thread
 
-// A sequence of units has the hash Σ (unit + 1)·kBase^(units after it), modulo 2^64, so that of every piece of a word
-// follows from those of its beginnings.
+// The hash of a sequence of units is Σ (unit + 1)·kBase^(number of units after it), modulo 2^64, so that the hash of
+// any piece of a word follows from those of the word's prefixes.
 constexpr std::uint64_t kBase = 0x9e3779b97f4a7c15ULL;
-constexpr std::uint64_t kWords =
-    0x73647277ULL;  // words and pieces of the same units have nothing to do with each other
+// Words and pieces of the same units get unrelated hashes.
+constexpr std::uint64_t kWords = 0x73647277ULL;
 constexpr std::uint64_t kPieces = 0x73636570ULL;
 
 constexpr std::uint64_t extended(std::uint64_t hash, Unit unit) { return hash * kBase + unit + 1; }
@@ -45,7 +46,7 @@ double log_of(std::uint64_t n) {
   return n < small.size() ? small[n] : fixed_log(static_cast<double>(n));
 }
 
-// A column, and how often it occurs: 32 bits each.
+// A column and its number of occurrences, 32 bits each.
 using Entry = std::uint64_t;
 
 constexpr Entry entry(std::uint32_t column, std::uint32_t times) { return Entry{column} << 32 | times; }
@@ -80,7 +81,7 @@ class Counter {
   explicit Counter(const TextOptions& options, std::uint32_t first_piece)
       : options_(options), first_piece_(first_piece), reader_(options.fold_accents), slots_(256) {}
 
-  // Adds a row.
+  // Appends the row of a text.
   void count(std::string_view text, TextRows& rows) {
     entries_.clear();
     pieces_.clear();
@@ -142,7 +143,7 @@ class Counter {
     }
     for (std::size_t i = 0; i + 1 < word.units.size(); ++i) add_word(word.units.subspan(i, 2));
   }
-  // Adds a word and the runs that end with it.
+  // Adds a word, and the runs that end with it.
   void add_word(std::span<const Unit> units) {
     const Hashed word{hashed(units), kPowers[units.size()]};
     Hashed run = word;
@@ -158,7 +159,7 @@ class Counter {
     ends_ = std::min(ends_ + 1, kLongestRun - 1);
   }
 
-  // Keeps a word whose pieces are wanted.
+  // Records a word whose pieces are to be added.
   void note(std::span<const Unit> units) {
     const std::uint64_t hash = hashed(units);
     std::size_t at = mix(hash) & (slots_.size() - 1);
@@ -183,7 +184,7 @@ class Counter {
   }
 
   void add_pieces(const Distinct& word) {
-    std::array<std::uint64_t, kLongestWord + 3> hashes;  // of the beginnings of the word between two boundaries
+    std::array<std::uint64_t, kLongestWord + 3> hashes;  // of the prefixes of the word with its boundaries
     hashes[0] = 0;
     hashes[1] = extended(0, kBoundary);
     std::uint32_t size = 1;
@@ -211,7 +212,7 @@ class Counter {
     }
   }
 
-  // Adds what was counted to the row, in increasing columns.
+  // Appends the counts to the row, in ascending order of columns.
   void append(std::vector<Entry>& entries, TextRows& rows) {
     sort_entries(entries, scratch_);
     for (std::size_t i = 0; i < entries.size();) {
@@ -229,16 +230,17 @@ class Counter {
   std::vector<Entry> entries_;  // of words and their runs
   std::vector<Entry> pieces_;
   std::vector<Entry> scratch_;
-  std::array<Hashed, kLongestRun> last_{};  // the words before
+  std::array<Hashed, kLongestRun> last_{};  // the previous words
   std::uint32_t last_end_ = 0;
-  std::uint32_t ends_ = 0;  // how many of them are of this text
+  std::uint32_t ends_ = 0;  // how many of them belong to this text
   std::vector<Slot> slots_;
-  std::uint64_t text_ = 0;  // number of the text, by which slots of others are known
+  std::uint64_t text_ = 0;  // number of the text: slots with other numbers are vacant
   std::vector<Distinct> words_;
   std::vector<Unit> units_;
 };
 
-// The least value of the `most` greatest, and how many of these have it; 0 where there are no more.
+// The smallest of the `most` largest values, and how many of these equal it; zeros if there are no more than `most`
+// values.
 std::pair<float, std::size_t> lightest_of(std::span<const float> values, std::size_t most) {
   if (values.size() <= most) return {0.0F, 0};
   std::vector<float> greatest(values.begin(), values.end());
@@ -247,7 +249,7 @@ std::pair<float, std::size_t> lightest_of(std::span<const float> values, std::si
   return {*last, static_cast<std::size_t>(std::count(greatest.begin(), last + 1, *last))};
 }
 
-// Does the same to the ids and the values of so many features, if these are many, in two threads.
+// Applies `use` to the ids and to the values, in two threads if there are many.
 template <typename Use>
 void both(TextRows& rows, std::size_t size, unsigned threads, Use&& use) {
   constexpr std::size_t kMany = 1U << 16;
@@ -257,7 +259,7 @@ void both(TextRows& rows, std::size_t size, unsigned threads, Use&& use) {
   });
 }
 
-// Puts rows below one another; `done(i)` is called as soon as a part is no longer needed.
+// Concatenates rows; calls done(i) as soon as part i is no longer needed.
 template <typename Part, typename Done>
 TextRows joined(std::span<Part> parts, unsigned threads, Done&& done) {
   TextRows all;
@@ -286,13 +288,13 @@ TextFeatures::TextFeatures(const TextOptions& options) : options_(options) {
   if ((!words && !pieces) || (words && (o.shortest_run == 0 || o.shortest_run > o.longest_run)) ||
       (pieces && (o.shortest_piece == 0 || o.shortest_piece > o.longest_piece)) || o.longest_run > kLongestRun ||
       o.longest_piece > kLongestPiece) {
-    throw std::invalid_argument("lengths of runs of words or of pieces of words are out of range");
+    throw std::invalid_argument("the lengths of runs or pieces of words are out of range");
   }
   if (o.columns < 2 || o.columns >= kNone / 2) throw std::invalid_argument("the number of columns is out of range");
   if (!(o.word_weight > 0.0F && o.word_weight < 1e6F && o.piece_weight > 0.0F && o.piece_weight < 1e6F)) {
     throw std::invalid_argument("a weight of words or pieces is out of range");
   }
-  if (o.most_features == 0) throw std::invalid_argument("the most features of a part must be 1 or more");
+  if (o.most_features == 0) throw std::invalid_argument("most_features must be at least 1");
   first_piece_ = !pieces ? o.columns : !words ? 0 : o.columns / 2;
   if (o.rare_count_more || o.least_documents > 1) documents_.resize(o.columns);
 }
@@ -338,7 +340,7 @@ std::size_t TextFeatures::finish(std::span<FeatureId> ids, std::span<float> valu
   return left;
 }
 
-// Every row where it lies, then rows move together.
+// Finishes every row in place, then closes the gaps.
 void TextFeatures::finish(TextRows& rows, unsigned threads) const {
   const std::size_t n = rows.indptr.size() - 1;
   std::vector<std::size_t> left(n);
@@ -390,8 +392,8 @@ TextRows TextFeatures::weighted(std::span<const RowView> counts, bool as_next, u
   return rows;
 }
 
-// Every task has columns of its own, in which it goes from document to document. There are two for a thread, since half
-// of the columns may belong to words, which are few beside pieces.
+// Every task has its own columns, and goes through the documents in order. There are two tasks per thread, because half
+// of the columns may belong to words, which are few compared with pieces.
 template <typename Use>
 void TextFeatures::each_share(const RowView& counts, unsigned threads, Use&& use) const {
   const std::size_t shares = threads > 1 ? 2 * std::size_t{threads} : 1;
@@ -430,8 +432,8 @@ TextRows TextFeatures::learn(const RowView& counts, unsigned threads) {
   return rows;
 }
 
-// The columns that occurred, in increasing order: the difference to the one before and the number of documents, each in
-// groups of seven bits, the lowest first, and a high bit where another group follows.
+// The columns that occurred, in ascending order: the difference from the previous one and the number of documents, each
+// in groups of seven bits, lowest first, with the high bit set if another group follows.
 void TextFeatures::save(ArrayWriter& out) const {
   std::vector<std::uint8_t> bytes;
   const auto put = [&](std::uint32_t value) {
@@ -471,7 +473,7 @@ TextFeatures::TextFeatures(const TextOptions& options, const ArrayReader& in) : 
     const std::uint64_t times = take();
     column += gap;
     if ((gap == 0 && !first) || column >= documents_.size() || times == 0 || times > n_documents_ || times >= kNone) {
-      throw std::invalid_argument("array 'documents' holds a column or a count that cannot be");
+      throw std::invalid_argument("array 'documents' holds an invalid column or count");
     }
     documents_[column] = static_cast<std::uint32_t>(times);
   }

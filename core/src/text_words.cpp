@@ -5,10 +5,10 @@
 namespace labelgrove {
 namespace {
 
-// Combining classes up to here are parts of letters (nuktas, voicing marks, viramas); above are points and accents.
+// Combining classes up to this are parts of letters (nuktas, voicing marks, viramas); above it are points and accents.
 constexpr std::uint8_t kLastPart = 9;
 
-// The only mark that is a letter in lower case; it comes after all others.
+// The only mark that becomes a letter in lower case; it comes after all other marks.
 constexpr std::uint32_t kIotaBelow = 0x345;
 constexpr std::uint32_t kIota = 0x3b9;
 

@@ -9,9 +9,9 @@
 namespace labelgrove {
 namespace {
 
-constexpr std::size_t kRowsInPart = 1024;  // at least, where threads share the rows
+constexpr std::size_t kRowsInPart = 1024;  // minimum per part, if threads share the rows
 
-// A positive child of a positive node, and what it costs to miss it.
+// A positive child of a positive node, and the cost of missing it.
 struct Reached {
   NodeId parent;
   std::uint32_t slot;
@@ -57,15 +57,16 @@ void for_each_node(std::span<const Reached> reached, Take&& take) {
 
 Assignment::Assignment(const LabelTree& tree, std::span<const NodeId> nodes, const TrainingSet& data, unsigned threads)
     : begin_(tree.size() + std::size_t{1}) {
-  std::vector<std::uint32_t> place(tree.size(), kNone);  // by node: among those that learn
+  std::vector<std::uint32_t> place(tree.size(), kNone);  // by node: index among the given nodes
   for (std::uint32_t i = 0; i < nodes.size(); ++i) place[nodes[i]] = i;
 
-  // Every part of the rows counts what it has for each node, and is told where that belongs.
+  // Every part of the rows first counts its entries for each node, and then learns where they belong.
   struct Counts {
     std::vector<std::uint64_t> entries;
     std::vector<std::uint64_t> positives;
   };
-  const std::size_t least = std::max<std::size_t>(nodes.size(), kRowsInPart);  // so that counts take no more than rows
+  const std::size_t least =
+      std::max<std::size_t>(nodes.size(), kRowsInPart);  // so that counts take no more memory than rows
   const auto parts = std::clamp<std::size_t>(data.size / least, 1, std::max(threads, 1U));
   std::vector<Counts> counts(parts,
                              {std::vector<std::uint64_t>(nodes.size()), std::vector<std::uint64_t>(nodes.size())});

@@ -9,7 +9,7 @@
 namespace labelgrove {
 namespace {
 
-// From so many features an example, on the average, a node that unites many labels can be told by them.
+// With this many features per example on average, a node that unites many labels can be recognised by them.
 constexpr std::uint64_t kManyFeatures = 5;
 
 }  // namespace
@@ -20,7 +20,7 @@ std::uint32_t TreePolicy::most_leaves(NodeId v) const {
 }
 
 NodeId TreePolicy::select(const LabelTree& tree, NodeId last, const Probabilities& probabilities) {
-  // A node that the observation's last label has filled (possible in given trees only) is left downwards.
+  // If the example's previous label has filled the node (which only happens in given trees), descend from it.
   NodeId v = last == kNone ? descend(tree, kRoot, probabilities) : last;
   if (last != kNone && tree[v].leaf_children != 1) v = descend(tree, v, probabilities);
   if (tree[v].leaf_children == 1) {  // line 8

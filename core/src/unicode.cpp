@@ -8,11 +8,11 @@ namespace {
 
 #include "unicode_tables.inc"
 
-constexpr std::uint32_t kEnd = 0x32400;  // all letters and marks lie below
+constexpr std::uint32_t kEnd = 0x32400;  // above all letters and marks
 constexpr int kOrderShift = 3;
 constexpr int kTargetShift = 11;
 
-// Calls use(point, value) for every code point where a table of changes has another value than 0.
+// Calls use(point, value) for every code point to which a table of changes assigns a value other than 0.
 template <typename Use>
 void each_value(std::span<const std::int32_t> changes, Use&& use) {
   std::uint32_t begin = 0;

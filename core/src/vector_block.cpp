@@ -12,7 +12,7 @@
 namespace labelgrove {
 namespace {
 
-constexpr float kLargestScore = 30.0F;  // beyond, probabilities are 0 or 1 to a float
+constexpr float kLargestScore = 30.0F;  // beyond this, probabilities are 0 or 1 in a float
 
 float bounded_score(float score) { return std::clamp(score, -kLargestScore, kLargestScore); }
 
@@ -20,7 +20,7 @@ float fixed_sigmoid(float score) {
   return static_cast<float>(1.0 / (1.0 + fixed_exp(-static_cast<double>(bounded_score(score)))));
 }
 
-// As link.hpp has it, for learning.
+// Like softmax() in link.hpp, but the same on every machine, for learning.
 void fixed_softmax(std::span<float> scores) {
   const float most = std::ranges::max(scores);
   double sum = 0.0;
@@ -44,7 +44,7 @@ void NodeVectors::predict(const Features& hidden, Workspace& work, float* probab
   work.margins[0] = 0.0F;
   work.bytes += score(hidden.values, work.margins.data() + first_);
   const bool competing = first_ == 1 && children_ != 2;
-  if (first_ == 1 && children_ == 2) work.margins[0] = -work.margins[1];  // two that compete: one sigmoid
+  if (first_ == 1 && children_ == 2) work.margins[0] = -work.margins[1];  // two competitors: a single sigmoid
   apply_link(competing ? Link::softmax : Link::logistic, work.margins.data(), children_, probabilities);
 }
 
@@ -118,7 +118,7 @@ void VectorBlock::add_child(const float* hidden, std::uint64_t reached) {
 }
 
 void VectorBlock::reset_child(std::uint32_t child, const float* hidden, std::uint64_t reached) {
-  if (child < first_) return;  // its score goes by that of its siblings
+  if (child < first_) return;  // its score is fixed at 0
   float* own = row(child - first_);
   std::fill_n(own, stride_, 0.0F);
   squares_[child - first_] = 0.0F;

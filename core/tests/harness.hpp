@@ -1,5 +1,5 @@
-// The C++ tests' own frame: TEST registers a case, CHECK and its kin record failures and go on,
-// REQUIRE leaves the case. core_tests [substring...] runs the cases whose names hold a substring.
+// A minimal test framework: TEST registers a case, CHECK and its variants record failures and continue, REQUIRE ends
+// the case. `core_tests [substring...]` runs the cases whose names contain one of the substrings.
 #pragma once
 
 #include <cstddef>
@@ -15,7 +15,7 @@ struct Case {
   void (*run)();
 };
 
-// Thrown by REQUIRE, after the failure has been recorded.
+// Thrown by REQUIRE after recording the failure.
 struct CaseAborted : std::runtime_error {
   CaseAborted() : std::runtime_error("a required condition does not hold") {}
 };
@@ -23,7 +23,7 @@ struct CaseAborted : std::runtime_error {
 // Cases in the order of registration.
 std::vector<Case>& cases();
 
-// Prints one failure of the case that runs now, and counts it. Threads may call it.
+// Prints a failure of the current case, and counts it. Thread-safe.
 void fail(const char* file, int line, const std::string& message);
 
 struct Registration {
@@ -51,7 +51,7 @@ void check_equal(const A& actual, const B& expected, const char* text, const cha
 
 inline void check_near(double actual, double expected, double tolerance, const char* text, const char* file, int line) {
   const double distance = actual < expected ? expected - actual : actual - expected;
-  if (!(distance <= tolerance)) {  // NaN fails too
+  if (!(distance <= tolerance)) {  // NaN fails, too
     fail(file, line,
          std::string(text) + ": found " + show(actual) + ", expected " + show(expected) + " within " + show(tolerance));
   }

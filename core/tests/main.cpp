@@ -59,7 +59,7 @@ int main(int argc, char** argv) {
     }
   }
   std::printf("%zu C++ cases run, %zu failed\n", run_count, failed_count);
-  // Filters that match nothing are a mistake; a tree without cases yet is not.
+  // A filter that matches nothing is a mistake; a run without any cases is not.
   const bool nothing_matched = run_count == 0 && argc > 1;
   return failed_count != 0 || nothing_matched ? 1 : 0;
 }

@@ -1,4 +1,4 @@
-// A model's arrays in memory, where tests can compare and damage them.
+// A model's arrays in memory, for tests to compare and damage.
 #pragma once
 
 #include <algorithm>
@@ -60,9 +60,9 @@ class MemoryArchive final : public ArrayWriter, public ArrayReader {
 
   std::map<std::string, Array, std::less<>>& arrays() { return arrays_; }
 
-  // To the last bit.
+  // Compares every bit.
   friend bool operator==(const MemoryArchive& a, const MemoryArchive& b) { return a.as_bits() == b.as_bits(); }
-  // A number that another archive hardly has unless it is equal.
+  // A hash, for comparisons with other archives.
   std::uint64_t fingerprint() const {
     std::uint64_t sum = 0;
     for (const auto& [name, numbers] : as_bits()) {
@@ -94,7 +94,7 @@ class MemoryArchive final : public ArrayWriter, public ArrayReader {
     }
     return std::get<std::vector<T>>(at->second);
   }
-  // NaN differs from itself, and -0 does not from +0: compare what is stored.
+  // The stored bits: as values, NaN would differ from itself, and -0 would equal +0.
   std::map<std::string, std::vector<std::uint64_t>> as_bits() const {
     std::map<std::string, std::vector<std::uint64_t>> all;
     for (const auto& [name, array] : arrays_) {

@@ -1,4 +1,4 @@
-// A stream of labelled examples with labels that keep arriving, and models that learn from it.
+// A stream of labelled examples with new labels arriving all the time, and models that learn from it.
 #pragma once
 
 #include <string>
@@ -14,7 +14,7 @@ namespace labelgrove::testing {
 struct Stream {
   std::vector<Example> x;
   std::vector<std::vector<LabelId>> labels;
-  std::vector<float> weights;  // empty: 1 each
+  std::vector<float> weights;  // empty: all 1
 
   std::size_t size() const { return x.size(); }
   OnlinePlt::Example operator[](std::size_t i) const {
@@ -22,7 +22,7 @@ struct Stream {
   }
 };
 
-// Gives examples weights, to some of them none.
+// Gives the examples random weights, some of them 0.
 inline void weigh(Stream& stream, Random& random) {
   for (std::size_t i = 0; i < stream.size(); ++i) {
     const float chosen[] = {0.0F, 0.5F, 1.0F, 3.0F};
@@ -30,8 +30,8 @@ inline void weigh(Stream& stream, Random& random) {
   }
 }
 
-// Labels are numbered in order of arrival, below `most`. Some examples have none, some of their features speak for
-// them.
+// Labels are numbered in order of arrival, below `most`. Some examples have none; some features are correlated with
+// labels.
 inline Stream random_stream(Random& random, std::size_t n, LabelId most, std::uint32_t features = 20) {
   Stream stream;
   LabelId known = 0;

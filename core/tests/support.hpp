@@ -1,4 +1,4 @@
-// What several test files share: random numbers that are the same on every platform, and examples made of them.
+// Shared by several test files: random numbers that are the same on every platform, and examples made from them.
 #pragma once
 
 #include <algorithm>
@@ -32,7 +32,7 @@ class Random {
   std::uint64_t state_;
 };
 
-// i * kColliding, for small i, are features that the hash tables of the core send to the same slot.
+// i * kColliding, for small i, are features that the core's hash tables send to the same slot.
 inline constexpr std::uint32_t kColliding = [] {
   std::uint32_t inverse = scattered(1);  // modulo 2^32, by Newton's iteration
   for (int i = 0; i < 5; ++i) inverse *= 2 - scattered(1) * inverse;
@@ -48,7 +48,7 @@ struct Example {
   Features view() const { return {ids.data(), values.data(), static_cast<std::uint32_t>(ids.size())}; }
 };
 
-// Each of `features` features is there with probability `density`.
+// Each of `features` features occurs with probability `density`.
 inline Example random_example(Random& random, std::uint32_t features, double density) {
   Example example;
   for (FeatureId id = 0; id < features; ++id) {

@@ -34,7 +34,7 @@ void check_same_answers(const OnlinePlt& a, const OnlinePlt& b, const Stream& st
   }
 }
 
-// A model that has seen everything: removed labels, places taken again, replays, examples with and without gaps.
+// A model with all features in use: removed labels, reused places, replays, examples with and without gaps.
 OnlinePlt& grown(OnlinePlt& model, Stream& stream) {
   Random random(1);
   for (std::size_t i = 0; i < stream.size(); i += 5) stream.x[i] = random_example(random, 6, 1.0);
@@ -63,7 +63,7 @@ Kept keep(Policy policy, LearnerKind learner, std::uint32_t replay, std::uint64_
   return kept;
 }
 
-TEST("archive: saved, loaded and saved again gives the same arrays, and learning goes on as if nothing had happened") {
+TEST("archive: saving, loading and saving again gives the same arrays, and learning resumes unchanged") {
   for (const Policy policy : kGrowing) {
     for (const LearnerKind learner : kEveryLearner) {
       for (const std::uint64_t memory : {0U, 9U}) {
@@ -100,7 +100,7 @@ TEST("archive: a model that has not learnt yet") {
   CHECK(saved(loaded) == saved(fresh));
 }
 
-TEST("archive: saved for prediction it answers the same, takes half the room, and knows that it cannot learn") {
+TEST("archive: a model saved for prediction predicts the same, is half as large, and cannot learn") {
   for (const LearnerKind learner : kEveryLearner) {
     Kept kept = keep(Policy::best_greedy, learner, 1, 9);
     const OnlinePlt full(kept.options, kept.full, false);
@@ -120,7 +120,7 @@ TEST("archive: saved for prediction it answers the same, takes half the room, an
 
 // --- hostile arrays -------------------------------------------------------------------------------------------------
 
-// Whether the arrays are accepted; then the model must stand any use, which the sanitizers watch.
+// Returns whether the arrays are accepted. If so, the model must survive any use, checked by the sanitizers.
 bool accepted(const Kept& kept, const MemoryArchive& arrays, bool for_prediction) {
   std::optional<OnlinePlt> model;
   try {
@@ -187,7 +187,7 @@ TEST("archive: arrays that are missing, of another type, too short or too long a
   }
 }
 
-// Whatever number is changed to whatever else: refused, or a model that stands any use.
+// Any number changed to any other must be refused, or give a model that survives any use.
 TEST("archive: one number changed to an extreme one") {
   for (const bool for_prediction : {false, true}) {
     for (const Policy policy : {Policy::best_greedy, Policy::cpet}) {
@@ -207,7 +207,7 @@ TEST("archive: one number changed to an extreme one") {
                   others.insert(others.end(), {kNan, kInfinity, -kInfinity, -1.0F});
                 else others.push_back(static_cast<T>(kMost / 2));
                 for (const T other : others) {
-                  // How many labels there were ever: the core takes the caller's word for that and makes room for them.
+                  // The number of labels that ever existed: the core trusts its caller and allocates memory for them.
                   if (name == "counters" && at == 0 && static_cast<double>(other) > 1e6) continue;
                   numbers[at] = other;
                   accepted(kept, damaged, for_prediction);
@@ -243,11 +243,11 @@ TEST("archive: several numbers changed at once") {
     }
     taken += accepted(kept, damaged, false) ? 1 : 0;
   }
-  CHECK(taken > 30);  // many a weight may as well be another
+  CHECK(taken > 30);  // many weights may have other values
   CHECK(taken < 470);
 }
 
-// By name, what must not get in however harmless it looks.
+// By name: values that must be refused however harmless they look.
 TEST("archive: each invariant is checked") {
   const Kept kept = keep(Policy::best_greedy, LearnerKind::arow, 1, 9);
   MemoryArchive damaged = kept.full;
@@ -268,7 +268,7 @@ TEST("archive: each invariant is checked") {
 
   check("counters", [&](auto& a) { u64(a)[0] = kNone - 1; });
   check("counters", [&](auto& a) { u64(a)[0] = huge; });
-  check("counters", [&](auto& a) { u64(a)[0] = 0; });  // labels beyond
+  check("counters", [&](auto& a) { u64(a)[0] = 0; });  // labels out of range
   check("counters", [&](auto& a) { u64(a)[1] = huge; });
   check("counters", [&](auto& a) { u64(a)[2] = huge; });
   check("tree.parent", [&](auto& a) { u32(a)[2] = 2; });
@@ -283,7 +283,7 @@ TEST("archive: each invariant is checked") {
   check("weights.value16", [&](auto& a) { u16(a).back() = half(-kInfinity); });
   check("weights.state8", [&](auto& a) { u8(a).pop_back(); });
   check("memory.reached", [&](auto& a) { u64(a)[0] = huge; });
-  check("memory.reached", [&](auto& a) { u64(a)[0] = 3; });  // fewer than are remembered
+  check("memory.reached", [&](auto& a) { u64(a)[0] = 3; });  // fewer than there are entries
   check("memory.size", [&](auto& a) { --u32(a)[0]; });
   check("memory.example", [&](auto& a) { u32(a)[0] = kNone; });
   check("memory.child", [&](auto& a) { u32(a)[0] = 100; });
@@ -301,8 +301,8 @@ TEST("archive: options that do not belong to the arrays are refused") {
     change(other.options);
     return refused(other, other.full);
   };
-  CHECK(with([](OnlinePltOptions& o) { o.policy = Policy::fixed; }));  // keeps no auxiliary classifiers
-  CHECK(with([](OnlinePltOptions& o) { o.policy = Policy::cpet; }));   // keeps others
+  CHECK(with([](OnlinePltOptions& o) { o.policy = Policy::fixed; }));  // has no auxiliary classifiers
+  CHECK(with([](OnlinePltOptions& o) { o.policy = Policy::cpet; }));   // has different ones
   CHECK(with([](OnlinePltOptions& o) { o.replay_memory = 8; }));
   CHECK(!with([](OnlinePltOptions& o) { o.replay = 3; }));
   CHECK(refused(kept, kept.for_prediction, false));

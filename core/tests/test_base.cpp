@@ -28,20 +28,20 @@ TEST("base: scaling makes the length one, whatever the magnitude") {
   }
 }
 
-TEST("base: the smallest and the largest float alone become one") {
+TEST("base: a single smallest or largest float is scaled to 1") {
   const Example smallest{{3}, {1e-45F}};
   CHECK_NEAR(length_after_scaling(smallest), 1.0, 1e-6);
   const Example largest{{3}, {-3.4028235e38F}};
   CHECK_EQ(scaled(largest.values[0], unit_scale(largest.view())), -1.0F);
 }
 
-TEST("base: what has no length stays as it is") {
+TEST("base: a zero vector is not scaled") {
   CHECK_EQ(unit_scale(Features{}), 1.0);
   const Example zeros{{1, 2}, {0.0F, -0.0F}};
   CHECK_EQ(unit_scale(zeros.view()), 1.0);
 }
 
-TEST("base: dense means that no feature below the last is missing") {
+TEST("base: dense rows have all features up to the last") {
   CHECK(!is_dense(Features{}));
   CHECK(is_dense(Example{{0}, {1}}.view()));
   CHECK(is_dense(Example{{0, 1, 2}, {1, 0, 1}}.view()));

@@ -12,7 +12,7 @@
 namespace labelgrove::testing {
 namespace {
 
-TEST("node problem: renumbers features, near and far, and forgets the node before") {
+TEST("node problem: renumbers small and large features, and forgets the previous node") {
   const std::vector<FeatureId> far{3, 7, FeatureId{1} << 23};
   const std::vector<FeatureId> near{7, 9};
   const std::vector<float> values{3.0F, 4.0F, 12.0F};
@@ -40,7 +40,7 @@ TEST("node problem: renumbers features, near and far, and forgets the node befor
   }
 }
 
-// Node 1 the root, 2 an inner node with labels 0 and 1 below, and a leaf for label 2.
+// Node 1 is the root. Below it are node 2, an inner node with the labels 0 and 1, and a leaf with label 2.
 LabelTree two_levels() {
   LabelTree tree;
   tree.give_label(kRoot, 0);
@@ -51,14 +51,14 @@ LabelTree two_levels() {
   return tree;
 }
 
-TEST("assignment: a node has the examples of its labels, a child the dearest of them") {
+TEST("assignment: a node has the examples of its labels, and a child the highest of their costs") {
   const LabelTree tree = two_levels();
   const std::vector<std::vector<LabelId>> labels{{0, 1}, {}, {2}, {1, 2}};
   const std::vector<float> costs{2.0F, 3.0F, 5.0F};
   TrainingSet data;
   data.example = [&](std::size_t i) { return TrainingSet::Example{{}, labels[i % labels.size()]}; };
   data.label_costs = costs;
-  // What the four rows give, over and over; threads share the rows where there are many.
+  // The four rows repeated; threads share the rows if there are many.
   for (const std::uint32_t times : {1U, 3000U}) {
     data.size = times * labels.size();
     for (const unsigned threads : {1U, 3U}) {
@@ -133,7 +133,7 @@ TEST("batch solver: its stopping rule holds, with every loss") {
     BatchSolver solver;
     solver.solve(options, problem, targets, children, {}, 0, Progress());
     CHECK(solver.converged());
-    // At the optimum w is the sum of what every example pulls at it.
+    // At the optimum, w is the sum of the examples' gradients.
     std::vector<double> pull(solver.weights().size());
     for (std::size_t i = 0; i < problem.size(); ++i) {
       const Features x = problem[i];

@@ -38,7 +38,7 @@ MemoryArchive grown(Random& random, const TrainingSet& data, std::size_t trees, 
   for (std::size_t t = 0; t < trees; ++t) all.push_back(random_tree(random));
   Progress progress;
   const auto blocks = train_blocks(options_for(BatchLoss::squared_hinge), all, data, threads, progress);
-  CHECK(progress.share() > 0.8 && progress.share() <= 1.0);  // trees need not be alike
+  CHECK(progress.share() > 0.8 && progress.share() <= 1.0);  // trees need not have equal costs
   std::vector<const LabelTree*> views;
   for (const LabelTree& tree : all) views.push_back(&tree);
   MemoryArchive archive;
@@ -52,9 +52,9 @@ MemoryArchive saved(const CompactPlt& model) {
   return archive;
 }
 
-// --- the whole -------------------------------------------------------------------------------------------------------
+// --- whole models ----------------------------------------------------------------------------------------------------
 
-TEST("batch plt: the same for any number of threads, and as it was saved") {
+TEST("batch plt: the same for any number of threads, and after saving and loading") {
   Random random(5);
   const Stream stream = random_stream(random, 200, kLabels);
   const TrainingSet data = training_set(stream);
@@ -73,7 +73,7 @@ MemoryArchive archived(std::span<const CompactedBlock> blocks) {
   return archive;
 }
 
-TEST("batch plt: the children of a wide node, dealt out to threads") {
+TEST("batch plt: threads divide the children of a wide node") {
   constexpr LabelId kMany = 100;  // four tiles
   Random random(6);
   const Stream stream = random_stream(random, 150, kMany);
@@ -91,7 +91,7 @@ TEST("batch plt: the children of a wide node, dealt out to threads") {
   CHECK(alone == learnt(16));
 }
 
-// Memory after all; counts what lies there.
+// A room in memory that counts the bytes taken.
 class CountedRoom final : public Room {
  public:
   void* take(std::size_t bytes) override {
@@ -107,7 +107,7 @@ class CountedRoom final : public Room {
   std::size_t taken = 0;
 };
 
-TEST("batch plt: a node learns the same by itself, from its own examples, wherever they lie") {
+TEST("batch plt: a node trained alone, from its own examples and in any room, is the same") {
   Random random(8);
   const Stream stream = random_stream(random, 120, kLabels);
   const TrainingSet data = training_set(stream);
@@ -138,7 +138,7 @@ TEST("batch plt: a node learns the same by itself, from its own examples, wherev
   }
 }
 
-TEST("batch plt: learning ends soon when it is asked to, in any number of threads") {
+TEST("batch plt: training stops soon when told to, with any number of threads") {
   Random random(4);
   const Stream stream = random_stream(random, 60, kLabels);
   const std::vector<LabelTree> trees{random_tree(random)};
@@ -168,7 +168,7 @@ TEST("batch plt: removes labels from all trees or from none") {
   CHECK_EQ(found.size(), std::size_t{kLabels - 2});
 }
 
-TEST("grove search: many examples together, each as by itself") {
+TEST("grove search: examples searched together get the same results as alone") {
   Random random(9);
   const Stream stream = random_stream(random, 60, kLabels);
   const MemoryArchive archive = grown(random, training_set(stream), 3, 1);
@@ -182,7 +182,7 @@ TEST("grove search: many examples together, each as by itself") {
   for (const Example& x : stream.x) examples.push_back(x.view());
   for (const Query& query :
        {Query{Query::Kind::top_k, 4}, Query{Query::Kind::above_threshold}, Query{Query::Kind::beam, 4, 2}}) {
-    for (std::size_t n : {examples.size(), std::size_t{7}}) {  // fewer than before: what is left of them does not count
+    for (std::size_t n : {examples.size(), std::size_t{7}}) {  // fewer than before: leftovers must not matter
       const auto searches = together.find_together(query, std::span(examples).first(n));
       REQUIRE(searches.size() == n);
       for (std::size_t i = 0; i < n; ++i) {
@@ -200,7 +200,7 @@ TEST("grove search: many examples together, each as by itself") {
   }
 }
 
-TEST("grove search: the mean over all trees, however few are asked for") {
+TEST("grove search: finds the means over all trees, for any number of results") {
   Random random(8);
   const Stream stream = random_stream(random, 100, kLabels);
   const MemoryArchive archive = grown(random, training_set(stream), 3, 1);
@@ -232,7 +232,7 @@ TEST("grove search: the mean over all trees, however few are asked for") {
 
 // --- hostile arrays --------------------------------------------------------------------------------------------------
 
-TEST("batch plt: refuses arrays that do not hold together, and names them") {
+TEST("batch plt: refuses inconsistent arrays, and names them") {
   Random random(9);
   const Stream stream = random_stream(random, 60, kLabels);
   const MemoryArchive whole = grown(random, training_set(stream), 2, 1);

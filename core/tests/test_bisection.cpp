@@ -9,7 +9,7 @@
 namespace labelgrove::testing {
 namespace {
 
-TEST("bisection: two bundles of vectors come apart, from any two centres") {
+TEST("bisection: separates two bundles of vectors, from any two centres") {
   Vectors vectors;
   for (int i = 0; i < 10; ++i) {
     const float slant = 0.01F * static_cast<float>(i);
@@ -45,7 +45,7 @@ TEST("bisection: a crew finds what one thread finds") {
   }
 }
 
-TEST("bisection: a group of few features is cut as if they were all there were") {
+TEST("bisection: a group with few features is cut as if no others existed") {
   const Vectors narrow = random_vectors(40, 5, 0.5);
   Vectors wide;
   for (const auto& row : narrow.rows) {
@@ -66,7 +66,7 @@ TEST("bisection: a group of few features is cut as if they were all there were")
   }
 }
 
-TEST("bisection: Fano looks at frequencies alone") {
+TEST("bisection: Fano only uses frequencies") {
   const Vectors vectors = random_vectors(4, 5, 0.5);
   const std::vector<LabelId> group = vectors.all();
   const std::vector<double> scales = vectors.scales();

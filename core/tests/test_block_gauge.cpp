@@ -9,7 +9,7 @@
 namespace labelgrove::testing {
 namespace {
 
-// One label of `labels` an example, `run` examples of it one after another.
+// One of `labels` labels per example, each repeated `run` times in a row.
 void live(BlockGauge& gauge, LabelId labels, std::size_t run, std::size_t examples, std::uint64_t seed = 1) {
   Random random(seed);
   LabelId label = 0;
@@ -21,7 +21,7 @@ void live(BlockGauge& gauge, LabelId labels, std::size_t run, std::size_t exampl
 
 }  // namespace
 
-TEST("block gauge: mixed labels are none, and classes one after another are all of it") {
+TEST("block gauge: 0 for mixed labels, and 1 for one class after another") {
   for (const LabelId labels : {2U, 10U, 1000U}) {
     BlockGauge mixed;
     live(mixed, labels, 1, 2000);
@@ -32,7 +32,7 @@ TEST("block gauge: mixed labels are none, and classes one after another are all 
   }
 }
 
-TEST("block gauge: it follows a stream that changes its manner") {
+TEST("block gauge: follows a stream that changes from mixed to blocks") {
   BlockGauge gauge;
   live(gauge, 20, 50, 1000);
   CHECK(gauge.blocks() > 0.8);
@@ -42,7 +42,7 @@ TEST("block gauge: it follows a stream that changes its manner") {
   CHECK(gauge.blocks() > 0.8);
 }
 
-TEST("block gauge: a label that all have, or labels that never come again, are no blocks") {
+TEST("block gauge: a label of all examples, or labels that never recur, are not blocks") {
   BlockGauge same;
   for (int i = 0; i < 500; ++i) same.observe(std::vector<LabelId>{3});
   CHECK_EQ(same.blocks(), 0.0);
@@ -54,7 +54,7 @@ TEST("block gauge: a label that all have, or labels that never come again, are n
   CHECK_EQ(none.blocks(), 0.0);
 }
 
-TEST("block gauge: it counts the labels of all examples, those without any among them") {
+TEST("block gauge: the mean number of labels includes examples without labels") {
   BlockGauge gauge;
   CHECK_EQ(gauge.labels_per_example(), 0.0);
   gauge.observe(std::vector<LabelId>{0, 1, 2});
@@ -66,7 +66,7 @@ TEST("block gauge: it counts the labels of all examples, those without any among
   CHECK_EQ(BlockGauge(saved, 3, 2).labels_per_example(), 1.5);
 }
 
-TEST("block gauge: what is saved goes on alike, and what cannot be is refused") {
+TEST("block gauge: resumes unchanged after loading, and refuses impossible states") {
   BlockGauge gauge;
   live(gauge, 5, 7, 100);
   MemoryArchive saved;

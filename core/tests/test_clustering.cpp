@@ -9,7 +9,7 @@
 namespace labelgrove::testing {
 namespace {
 
-// What hangs below every node, and how many children it has.
+// The labels below every node, and its number of children.
 struct Shape {
   std::vector<std::uint32_t> labels;
   std::vector<std::uint32_t> children;
@@ -35,7 +35,7 @@ void check_tree(const ClusterTree& tree, std::uint32_t count) {
   for (LabelId label = 0; label < count; ++label) CHECK_EQ(labels[label], label);
 }
 
-TEST("clustering: every label has a leaf, and nodes have the arity that was asked for") {
+TEST("clustering: every label has a leaf, and nodes have the requested arity") {
   for (const std::uint32_t count : {1U, 2U, 3U, 7U, 64U, 200U}) {
     const Vectors vectors = random_vectors(count, 30, 0.2);
     for (const std::uint32_t arity : {2U, 3U, 5U, 16U}) {
@@ -52,7 +52,7 @@ TEST("clustering: every label has a leaf, and nodes have the arity that was aske
   }
 }
 
-TEST("clustering: threads change nothing, with weights or without") {
+TEST("clustering: the same for any number of threads, with and without weights") {
   const Vectors vectors = random_vectors(5000, 40, 0.4);  // 80 000 values: enough for all threads at once
   std::vector<double> often(5000);
   for (std::size_t i = 0; i < often.size(); ++i) often[i] = 1.0 / static_cast<double>(i + 1);
@@ -66,7 +66,7 @@ TEST("clustering: threads change nothing, with weights or without") {
   }
 }
 
-TEST("clustering: one heavy label leaves its parts of a wide node to the others") {
+TEST("clustering: one heavy label leaves its share of a wide node's parts to the others") {
   const Vectors vectors = random_vectors(60, 10, 0.4);
   std::vector<double> often(60, 1.0);
   often[17] = 1000.0;
@@ -79,7 +79,7 @@ TEST("clustering: one heavy label leaves its parts of a wide node to the others"
   CHECK_EQ(tree.labels[0], 17U);
 }
 
-TEST("clustering: no labels make a root alone") {
+TEST("clustering: without labels there is only a root") {
   const std::vector<std::int64_t> indptr{0};
   const ClusterTree tree = cluster_labels(RowView(indptr, {}, {}), 3, {}, {}, 2);
   CHECK(tree.parents == std::vector<std::int64_t>{-1});

@@ -20,7 +20,7 @@ struct Held {
   CompactRows rows;
 
   Held(const LinearBlock& block, const Compaction& how) : arrays(compacted(sparse(block), how)) {
-    arrays.rows.resize(arrays.rows.size() + kBytesBehind, 0xFF);  // what lies behind does not matter
+    arrays.rows.resize(arrays.rows.size() + kBytesBehind, 0xFF);  // the bytes behind do not matter
     rows = {block.children,
             how.type,
             arrays.multiplier,
@@ -36,8 +36,7 @@ struct Held {
   CompactBlock block(const LinearBlock& from) const { return {from.link, from.scale, rows, arrays.features, check()}; }
 };
 
-// Features among `width`; each weight is there with a probability of its row's own, so that every way to write one
-// occurs.
+// Features below `width`. Each row has its own density of weights, so that all forms of rows occur.
 LinearBlock random_block(Random& random, std::uint32_t children, std::uint32_t features, std::uint32_t width) {
   LinearBlock block;
   block.link = static_cast<Link>(random.below(3));
@@ -54,7 +53,7 @@ LinearBlock random_block(Random& random, std::uint32_t children, std::uint32_t f
   return block;
 }
 
-// What whole rows predict, as every other block computes it.
+// The predictions from dense rows, computed as in other blocks.
 std::vector<float> expected(const LinearBlock& block, const Features& x) {
   std::vector<const float*> rows{block.weights.data()};
   std::vector<float> values{1.0F};
@@ -81,7 +80,7 @@ std::vector<float> predicted(const NodeBlock& block, const Features& x) {
 
 constexpr std::uint32_t kWidths[] = {1, 2, 5, 16, 17, 33, 64, 100, 253, 254, 300};
 
-TEST("compact rows: whole floats predict the same bytes, whatever the index and the rows are like") {
+TEST("compact rows: floats give the same predictions to the last bit, for all forms of index and row") {
   for (std::uint64_t seed = 0; seed < 66; ++seed) {
     Random random(seed);
     const std::uint32_t width = seed % 2 == 0 ? 60 : 100'000;  // a bitmap, a table
@@ -105,7 +104,7 @@ TEST("compact rows: whole floats predict the same bytes, whatever the index and 
   }
 }
 
-TEST("compact rows: what is read back is what was written") {
+TEST("compact rows: reads back what was written") {
   for (const WeightType type : {WeightType::float32, WeightType::float16, WeightType::int8}) {
     for (std::uint64_t seed = 0; seed < 22; ++seed) {
       Random random(seed);
@@ -145,7 +144,7 @@ TEST("compact rows: what is read back is what was written") {
   }
 }
 
-TEST("compaction: the bytes that are foretold are those that it takes, and fall as the threshold rises") {
+TEST("compaction: the predicted number of bytes is exact, and falls as the threshold rises") {
   for (std::uint64_t seed = 0; seed < 30; ++seed) {
     Random random(seed);
     const LinearBlock linear = random_block(random, kWidths[seed % 11], 40, seed % 2 == 0 ? 90 : 1'000'000);
@@ -164,12 +163,12 @@ TEST("compaction: the bytes that are foretold are those that it takes, and fall 
   }
 }
 
-TEST("compaction: halves are the nearest ones") {
+TEST("compaction: rounds to the nearest half") {
   const float exact[] = {0.0F, 1.0F, -1.0F, 0.5F, 65504.0F, 0x1p-14F, 0x1p-24F, -0x1p-24F, 1.0009765625F, 0x1.ff8p-15F};
   const std::uint16_t bits[] = {0, 0x3C00, 0xBC00, 0x3800, 0x7BFF, 0x0400, 1, 0x8001, 0x3C01, 0x03FF};
   for (std::size_t i = 0; i < std::size(bits); ++i) CHECK_EQ(to_half(exact[i]), bits[i]);
-  CHECK_EQ(to_half(1.00048828125F), 0x3C00);  // half way: to the even one
-  CHECK_EQ(to_half(1.00146484375F), 0x3C02);  // likewise, upwards
+  CHECK_EQ(to_half(1.00048828125F), 0x3C00);  // half way: to even
+  CHECK_EQ(to_half(1.00146484375F), 0x3C02);  // half way, upwards
   CHECK_EQ(to_half(1e30F), 0x7BFF);
   CHECK_EQ(to_half(-std::numeric_limits<float>::infinity()), 0xFBFF);
   CHECK_EQ(to_half(std::numeric_limits<float>::quiet_NaN()), 0);
@@ -177,7 +176,7 @@ TEST("compaction: halves are the nearest ones") {
   CHECK_EQ(to_half(2047.9F), 0x6800);  // rounding up into the next power of two
 }
 
-TEST("compact rows: weights that are not finite are dropped where they are rounded, and whole ones refused") {
+TEST("compact rows: rounding drops weights that are not finite, and floats are refused") {
   LinearBlock linear;
   linear.children = 3;
   linear.features = {4};
@@ -191,7 +190,7 @@ TEST("compact rows: weights that are not finite are dropped where they are round
   CHECK_THROWS(std::invalid_argument, whole.check());
 }
 
-TEST("compact rows: what a hostile file may hold is refused") {
+TEST("compact rows: hostile files are refused") {
   for (std::uint64_t seed = 0; seed < 400; ++seed) {
     Random random(seed);
     const LinearBlock linear = random_block(random, kWidths[seed % 11], 12, seed % 2 == 0 ? 40 : 50'000);
@@ -212,7 +211,7 @@ TEST("compact rows: what a hostile file may hold is refused") {
       case 3:
         held.arrays.index[random.below(held.arrays.index.size())].first ^= 1U << random.below(32);
         break;
-      default:  // anywhere in the rows: refused, or values or columns that are as good as any
+      default:  // anywhere in the rows: refused, or accepted as other valid values or columns
         held.arrays.rows[random.below(bytes)] ^= static_cast<std::uint8_t>(1U << random.below(8));
     }
     try {
@@ -226,7 +225,7 @@ TEST("compact rows: what a hostile file may hold is refused") {
   }
 }
 
-TEST("compact rows: a table that has no end, or whose hash loses features, is refused") {
+TEST("compact rows: a table without an end, or whose hash cannot find features, is refused") {
   Random random(3);
   const LinearBlock linear = random_block(random, 5, 12, 50'000);
   Held held(linear, {});

@@ -12,10 +12,10 @@ namespace {
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
 
-// Whether they differ by no more than a few units in the last place.
+// Whether they differ by at most a few units in the last place.
 bool close(double found, double expected) { return std::fabs(found - expected) <= 1e-15 * std::fabs(expected); }
 
-TEST("elementary functions are those of the C library but for a few units in the last place") {
+TEST("elementary functions agree with the C library to a few units in the last place") {
   std::mt19937_64 bits(1);
   std::uniform_real_distribution<double> any(-1.0, 1.0);
   for (int i = 0; i < 100'000; ++i) {
@@ -38,7 +38,7 @@ TEST("elementary functions are exact where a model counts on it") {
   CHECK_EQ(fixed_pow(0.0, 0.5), 0.0);
 }
 
-TEST("elementary functions have the limits that they should") {
+TEST("elementary functions have the right limits") {
   CHECK_EQ(fixed_exp(-kInfinity), 0.0);
   CHECK_EQ(fixed_exp(kInfinity), kInfinity);
   CHECK_EQ(fixed_log(0.0), -kInfinity);

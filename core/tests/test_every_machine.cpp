@@ -1,5 +1,5 @@
-// Every model comes out the same on every machine, to the last bit: the numbers here were found on x86-64 with AVX-512,
-// and are those of its other kernels and of ARM. What changes a model on purpose changes its number.
+// Every model is the same on every machine, to the last bit. The hashes here were computed on x86-64 with AVX-512, and
+// agree with its other kernels and with ARM. A deliberate change of a model changes its hash.
 #include <algorithm>
 #include <cstdint>
 #include <vector>
@@ -29,7 +29,7 @@ const Stream& stream() {
   return stream;
 }
 
-// The first label of each, alone.
+// Only the first label of each example.
 const Stream& single() {
   static const Stream single = [] {
     Stream some;

@@ -67,9 +67,9 @@ TEST("example store: examples without gaps take no ids of their own") {
   check_holds(store, store.add(longer.view(), 1.0), longer);
   check_holds(store, store.add(gap.view(), 1.0), gap);
   check_holds(store, first, example);
-  CHECK(std::equal(example.ids.begin(), example.ids.end(), seen.ids));  // what was looked at has not moved
+  CHECK(std::equal(example.ids.begin(), example.ids.end(), seen.ids));  // the viewed example has not moved
 
-  ExampleStore other;  // what came before does not matter to what is counted
+  ExampleStore other;  // the count does not depend on the history
   other.add(longer.view(), 1.0);
   const std::uint64_t without = other.most_bytes();
   other.add(example.view(), 1.0);
@@ -86,7 +86,7 @@ TEST("example store: any history of adding, retaining and releasing") {
     };
     std::map<ExampleId, Held> held;
     std::size_t most = 0;
-    const std::size_t limit = seed == 4 ? 6000 : 50;  // more than one chunk once
+    const std::size_t limit = seed == 4 ? 6000 : 50;  // more than one chunk, in one case
     for (int i = 0; i < 15'000; ++i) {
       const double adding = held.size() < limit ? 0.6 : 0.2;
       if (held.empty() || random.chance(adding)) {
@@ -107,7 +107,7 @@ TEST("example store: any history of adding, retaining and releasing") {
       most = std::max(most, held.size());
     }
     for (const auto& [id, example] : held) check_holds(store, id, example.example);
-    CHECK(held.empty() || held.rbegin()->first <= 3 * most + 10);  // places are used again
+    CHECK(held.empty() || held.rbegin()->first <= 3 * most + 10);  // slots are reused
     std::size_t payload = 0;
     for (const auto& [id, example] : held) payload += example.example.ids.size() * sizeof(float);
     CHECK(store.bytes() >= payload);
@@ -119,8 +119,8 @@ TEST("example store: any history of adding, retaining and releasing") {
   }
 }
 
-// One thread adds, the others look at what it has handed to them and release it in the end: TSan watches.
-TEST("example store: what is counted is held, whichever examples came and went") {
+// One thread adds, others view what it passes to them and release it in the end; ThreadSanitizer checks them.
+TEST("example store: the count bounds the memory, whichever examples came and went") {
   const Example example{{1, 4, 9}, {0.5F, 1.0F, 2.0F}};
   ExampleStore store;
   std::vector<ExampleId> kept;

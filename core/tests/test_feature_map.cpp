@@ -12,7 +12,7 @@ namespace {
 
 constexpr FeatureId kLargest = 0x7ffffffeU;
 
-// The plain twin: rows in order of arrival.
+// A simple model of it: rows in order of arrival.
 class Reference {
  public:
   std::uint32_t find(FeatureId feature) const {
@@ -41,7 +41,7 @@ void check_same(const FeatureMap& map, const Reference& reference) {
   std::size_t wrong = 0;
   for (const FeatureId feature : reference.order()) {
     wrong += map.find(feature) != reference.find(feature) ? 1 : 0;
-    // Neighbours are what a direct index could mix up, and mostly not there.
+    // Neighbours, which a direct index might confuse; mostly absent.
     for (const FeatureId other : {feature - 1, feature + 1, feature ^ 0x40000000U}) {
       map.prefetch(other);
       wrong += map.find(other) != reference.find(other) ? 1 : 0;
@@ -96,7 +96,7 @@ TEST("feature map: many ids from the whole range") {
   std::vector<FeatureId> features(20'000);
   for (FeatureId& feature : features) feature = random.below(kLargest);
   const FeatureMap map = check_inserting(features);
-  CHECK(map.bytes() < 20'000 * (2 * 16 + 5));  // load of at least a half, and the keys once
+  CHECK(map.bytes() < 20'000 * (2 * 16 + 5));  // at least half full, and each key stored once
 }
 
 TEST("feature map: strides that are powers of two") {
@@ -113,11 +113,11 @@ TEST("feature map: a dense prefix in any order is indexed directly") {
     if (order == 1) std::ranges::reverse(features);
     if (order == 2) Random(2).shuffle(features);
     const FeatureMap map = check_inserting(features);
-    CHECK(map.bytes() < 5000 * (4 + 5 + 1));  // hashing takes 8 more for each slot
+    CHECK(map.bytes() < 5000 * (4 + 5 + 1));  // hashing takes 8 more bytes per slot
   }
 }
 
-TEST("feature map: one far id takes the direct index back to hashing, not to gigabytes") {
+TEST("feature map: one large id makes a direct index hash again, instead of taking gigabytes") {
   std::vector<FeatureId> features = counting(5000);
   features.push_back(kLargest);
   for (FeatureId feature = 5000; feature < 6000; ++feature) features.push_back(feature);
@@ -125,11 +125,11 @@ TEST("feature map: one far id takes the direct index back to hashing, not to gig
   CHECK(map.bytes() < 6000 * (5 + 2 * 16));
 }
 
-TEST("feature map: hashing becomes direct indexing when gaps fill up, and the other way round, again and again") {
+TEST("feature map: changes between hashing and direct indexing, again and again, as gaps fill up") {
   std::vector<FeatureId> features;
   FeatureId next = 0;
   for (FeatureId far = 1000; far < 60'000; far *= 3) {
-    features.push_back(far);                                    // far beyond the others: hashing
+    features.push_back(far);                                    // far beyond the others: hashed
     for (; next < far - 100; ++next) features.push_back(next);  // dense up to it: direct
   }
   const FeatureMap map = check_inserting(features);
@@ -167,7 +167,7 @@ TEST("feature map: features that were not chosen to collide all find a slot") {
   }
 }
 
-TEST("feature map: such ids among others") {
+TEST("feature map: colliding ids among others") {
   Random random(3);
   std::vector<FeatureId> features;
   for (std::uint32_t i = 0; i < 1000; ++i) {
@@ -179,7 +179,7 @@ TEST("feature map: such ids among others") {
   check_inserting(features);
 }
 
-TEST("feature map: room asked for beforehand changes nothing") {
+TEST("feature map: reserving room changes nothing") {
   Random random(4);
   FeatureMap plain;
   FeatureMap reserved;
@@ -191,8 +191,8 @@ TEST("feature map: room asked for beforehand changes nothing") {
   CHECK(std::ranges::equal(plain.features(), reserved.features()));
 }
 
-// Ids in a row are indexed directly, those behind them make a table of it, and in that some find no slot.
-TEST("feature map: rows that the caller chose stay, wherever the map moves them") {
+// Consecutive ids are indexed directly; larger ones turn the index into a table, in which some find no slot.
+TEST("feature map: keeps the rows chosen by the caller when it grows") {
   Random random(5);
   std::vector<FeatureId> features = counting(500);
   for (std::uint32_t i = 0; i < 500; ++i) features.push_back(i * kColliding);
@@ -211,7 +211,7 @@ TEST("feature map: rows that the caller chose stay, wherever the map moves them"
   CHECK(map.crowded_out() > 0);
 }
 
-TEST("feature map: a copy goes its own way") {
+TEST("feature map: a copy is independent") {
   FeatureMap map;
   for (FeatureId feature = 0; feature < 100; ++feature) map.find_or_insert(feature * 7);
   FeatureMap copy = map;

@@ -105,7 +105,7 @@ TEST("forest: the same bytes for any number of threads, trees and nodes in paral
   }
 }
 
-TEST("forest: saved and loaded, whole or for prediction, it answers as before") {
+TEST("forest: predicts the same after loading, whole or for prediction") {
   const Data data = some_data(2, 120);
   const Data others = some_data(3, 40);
   std::vector<ForestOptions> ways{fastxml_options(2)};
@@ -128,8 +128,8 @@ TEST("forest: saved and loaded, whole or for prediction, it answers as before") 
   }
 }
 
-// Every split sends one example to fewer children than the others, so it is kept, and separates nothing.
-TEST("forest: no tree grows deeper than the bound, and such trees are walked") {
+// Every split sends one example to fewer children than the others. It is therefore kept, although it separates nothing.
+TEST("forest: no tree grows deeper than the limit, and trees of that depth can be searched") {
   Data data;
   Random random(0);
   for (LabelId i = 0; i < 9; ++i) {
@@ -162,7 +162,7 @@ TEST("forest: no tree grows deeper than the bound, and such trees are walked") {
   }
 }
 
-TEST("forest: trained without any label, it loads what it saved") {
+TEST("forest: loads what it saved if trained without any label") {
   Data data = some_data(7, 20);
   for (auto& labels : data.labels) labels.clear();
   ForestOptions options = small_options(5, LearnerKind::adagrad, 2);
@@ -174,7 +174,7 @@ TEST("forest: trained without any label, it loads what it saved") {
   CHECK(saved(loaded) == saved(forest));
 }
 
-TEST("forest: answers do not depend on the batch") {
+TEST("forest: predictions do not depend on the batch") {
   const Data data = some_data(4, 200);
   for (const ForestOptions& options : {small_options(3, LearnerKind::adagrad, 3), fastxml_options(3)}) {
     Forest forest(options);
@@ -188,7 +188,7 @@ TEST("forest: answers do not depend on the batch") {
   }
 }
 
-TEST("forest: features beyond the table of the router are found one by one") {
+TEST("forest: features beyond the router's table are looked up one by one") {
   Data data = some_data(5, 80);
   for (Example& example : data.x) {
     example.ids.push_back(3'000'000);

@@ -7,7 +7,7 @@
 namespace labelgrove::testing {
 namespace {
 
-TEST("forest explain: steps lead from roots to the leaves that predictions are read from") {
+TEST("forest explain: steps lead from the roots to the leaves used by predictions") {
   Random random(3);
   std::vector<Example> x;
   std::vector<std::vector<LabelId>> labels;
@@ -20,7 +20,7 @@ TEST("forest explain: steps lead from roots to the leaves that predictions are r
   data.example = [&](std::size_t i) { return ForestExamples::Example{x[i].view(), labels[i]}; };
   data.label_count = 6;
   LdsmOptions ldsm;
-  ldsm.objective = {1.0, 0.5};  // examples go several ways
+  ldsm.objective = {1.0, 0.5};  // sends examples to several children
   ldsm.learner.kind = LearnerKind::adagrad;
   ldsm.learner.loss = Loss::squared;
   ldsm.learner.rate = 0.2F;

@@ -7,7 +7,7 @@
 
 namespace labelgrove::testing {
 
-TEST("few places: as a map would have them, and forgotten all at once") {
+TEST("few places: agrees with a map, and clears all places at once") {
   FewPlaces places;
   for (std::uint64_t round = 0; round < 50; ++round) {
     places.clear();

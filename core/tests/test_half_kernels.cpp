@@ -23,10 +23,10 @@ extern const HalfKernels half_kernels_avx512;
 namespace labelgrove::testing {
 namespace {
 
-constexpr std::size_t kMostColumns = 140;  // all widths of tile, and all their remainders
+constexpr std::size_t kMostColumns = 140;  // all tile widths and remainders
 constexpr float kUntouched = 12345.0F;
 
-// All that were compiled and that this machine runs.
+// All variants that were compiled and run on this machine.
 std::vector<const HalfKernels*> variants() {
   std::vector<const HalfKernels*> all{&half_kernels_baseline};
   [[maybe_unused]] const std::size_t runnable = available_kernels().size();
@@ -39,8 +39,8 @@ std::vector<const HalfKernels*> variants() {
   return all;
 }
 
-// Rows of weights and variances as a sibling block has them, each in an allocation of its own that ends where the row
-// ends, so that the sanitizers see a step too far, and at an address that is a multiple of 2 only.
+// Rows of weights and variances as in a sibling block. Each has an allocation of its own that ends with the row, so
+// that the sanitizers detect overruns, at an address that is only a multiple of 2.
 class Rows {
  public:
   Rows(Random& random, std::size_t n, std::size_t columns) : rows_(n, std::vector<std::uint8_t>(2 + 3 * columns)) {
@@ -74,7 +74,7 @@ std::vector<float> random_floats(Random& random, std::size_t n) {
   return numbers;
 }
 
-// So a column depends neither on its place nor on its neighbours, nor on the processor.
+// A column thus depends neither on its position or neighbours nor on the processor.
 TEST("half kernels: every variant sums and steps as plain loops do, to the last bit, at every width") {
   Random random(1);
   for (std::size_t columns = 0; columns <= kMostColumns; ++columns) {
@@ -88,8 +88,8 @@ TEST("half kernels: every variant sums and steps as plain loops do, to the last 
     std::vector<float> losses(columns);
     for (std::size_t c = 0; c < columns; ++c) {
       wanted[c] = random.chance(0.1) ? random.chance(0.5) ? -1.0F : 1.0F : 0.0F;
-      losses[c] = random.between(0.0F, random.chance(0.2) ? 1e8F : 3.0F);  // some of them for the trust region
-      float sums[2] = {0.0F, 0.0F};                                        // of even and of odd rows
+      losses[c] = random.between(0.0F, random.chance(0.2) ? 1e8F : 3.0F);  // some reach the trust region
+      float sums[2] = {0.0F, 0.0F};                                        // of even and odd rows
       float spreads[2] = {0.0F, 0.0F};
       for (std::size_t j = 0; j < n; ++j) {
         sums[j % 2] += x[j] * widened(rows.get()[j][c]);
@@ -149,7 +149,7 @@ TEST("half kernels: every variant fades as plain loops do, to the last bit, at e
     const std::size_t n = 1 + columns % 7;
     const Rows before(random, n, columns);
     std::vector<float> x = random_floats(random, n);
-    if (columns % 5 == 0) x[0] = 1e20F;  // whose square is no float
+    if (columns % 5 == 0) x[0] = 1e20F;  // its square overflows a float
     std::vector<float> shares(columns);
     for (float& share : shares) share = random.chance(0.5) ? 0.0F : random.between(0.0F, 3.0F);
     std::vector<std::uint32_t> noise(n);
@@ -198,7 +198,7 @@ TEST("variance: noise rounds to either neighbour, so that the mean of the roots 
   CHECK_EQ(rounded_variance(root * root, kToNearest).root, 99);
 }
 
-TEST("variance: what it can hold stays as it is, and none is 0") {
+TEST("variance: representable values are unchanged, and none is 0") {
   for (int root = 0; root < 256; ++root) {
     const Variance variance{static_cast<std::uint8_t>(root)};
     for (const std::uint32_t noise : {0U, kToNearest, 0xFFFFU}) {
@@ -209,7 +209,7 @@ TEST("variance: what it can hold stays as it is, and none is 0") {
   CHECK_EQ(widened(rounded_variance(0.0F, 0)), 0x1p-16F);
 }
 
-TEST("bfloat16: what it can hold stays as it is, and zero has no sign") {
+TEST("bfloat16: representable numbers are unchanged, and zero has no sign") {
   for (std::uint32_t bits = 0; bits < 0x7F80; ++bits) {
     for (const std::uint32_t sign : {0U, 0x8000U}) {
       const BFloat16 number{static_cast<std::uint16_t>(bits | sign)};

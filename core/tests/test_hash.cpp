@@ -8,12 +8,12 @@
 namespace labelgrove::testing {
 namespace {
 
-// The first outputs of SplitMix64 seeded with 0 and with 1234567, as published with it.
+// The first outputs of SplitMix64 for the seeds 0 and 1234567, as published with it.
 static_assert(mix(0) == 0xe220a8397b1dcdafULL);
 static_assert(mix(1234567) == 6457827717110365317ULL);
 static_assert(mix(1234567 + 0x9e3779b97f4a7c15ULL) == 3203168211198807973ULL);
 
-TEST("hash: seed, stream, counter and repetition all count") {
+TEST("hash: depends on seed, stream, counter and sub") {
   std::set<std::uint64_t> seen;
   std::size_t draws = 0;
   for (std::uint64_t seed = 0; seed < 8; ++seed) {
@@ -26,11 +26,9 @@ TEST("hash: seed, stream, counter and repetition all count") {
   CHECK_EQ(seen.size(), draws);
 }
 
-TEST("hash: what nobody mentions is repetition 0") {
-  CHECK_EQ(draw(7, Draw::replay, 11), draw(7, Draw::replay, 11, 0));
-}
+TEST("hash: sub defaults to 0") { CHECK_EQ(draw(7, Draw::replay, 11), draw(7, Draw::replay, 11, 0)); }
 
-// Chi-square of draws modulo a number that is no power of two, over neighbouring counters.
+// Chi-square of draws modulo a number that is not a power of two, over consecutive counters.
 TEST("hash: draws modulo n are uniform") {
   constexpr std::size_t kCells = 97;
   constexpr std::size_t kDraws = 97 * 1000;
@@ -39,11 +37,11 @@ TEST("hash: draws modulo n are uniform") {
     for (std::uint64_t i = 0; i < kDraws; ++i) count[draw(3, stream, i) % kCells] += 1.0;
     double chi_square = 0.0;
     for (const double c : count) chi_square += (c - 1000.0) * (c - 1000.0) / 1000.0;
-    CHECK(chi_square > 48.0 && chi_square < 158.0);  // 96 degrees of freedom: six sigma on either side, nearly
+    CHECK(chi_square > 48.0 && chi_square < 158.0);  // 96 degrees of freedom: almost six sigma on either side
   }
 }
 
-TEST("hash: one bit of the counter turns half of the draw's bits over") {
+TEST("hash: one bit of the counter flips half of the bits of the draw") {
   double turned = 0.0;
   constexpr int kTrials = 2000;
   for (int i = 0; i < kTrials; ++i) {

@@ -8,7 +8,7 @@
 namespace labelgrove::testing {
 namespace {
 
-TEST("hyperplanes: rows are found in the order of the example, wherever they lie") {
+TEST("hyperplanes: finds rows in the order of the example's features") {
   for (const std::uint32_t known : {0U, 1U, 2U, 7U, 64U, 100U}) {
     std::vector<FeatureId> features;
     std::vector<float> weights(2, -1.0F);
@@ -38,7 +38,7 @@ TEST("hyperplanes: rows are found in the order of the example, wherever they lie
   }
 }
 
-TEST("hyperplanes: keep what a block has learnt of numbered features") {
+TEST("hyperplanes: keep a block's weights of numbered features") {
   LearnerOptions options;
   options.kind = LearnerKind::adagrad;
   options.loss = Loss::squared;

@@ -62,22 +62,22 @@ TEST("interpolation: lambda 1 weighs by frequency, lambda 2 by the frequencies f
   }
 }
 
-TEST("interpolation: frequencies count within the group; where they are all zero others stand in") {
+TEST("interpolation: only frequencies of the group count; if all are zero, others replace them") {
   const std::array<LabelId, 2> middle{1, 3};
-  CHECK_EQ(weights_at(2.0, 0.0, true, middle).bonus[0], 1.0);  // no frequency for Fano: the plain ones
+  CHECK_EQ(weights_at(2.0, 0.0, true, middle).bonus[0], 1.0);  // no Fano frequencies: uses the plain ones
   const std::array<double, 4> none{};
   const SplitWeights weights = split_weights({none, none, 1.5, 0.0, true}, kAll);
   CHECK(weights.weight == std::vector<double>(4, 1.0));
 }
 
-TEST("sides: the share is filled from the largest key; who is cut goes to the front") {
+TEST("sides: fills the share by descending keys; the label that crosses the limit goes to the front") {
   CHECK(sides({0.4, 0.1, 0.2, 0.3}, {1, 1, 1, 1}, 0.5) == Sides{1, 0, 0, 1});
   CHECK(sides({0.4, 0.3, 0.2, 0.1}, {3, 4, 2, 1}, 0.5) == Sides{1, 1, 0, 0});
   CHECK(sides({0.4, 0.3, 0.2, 0.1}, {9, 1, 1, 1}, 0.5) == Sides{1, 0, 0, 0});
   CHECK(sides({0.1, 0.2, 0.3, 0.4}, {1, 1, 1, 9}, 0.5) == Sides{0, 0, 0, 1});
 }
 
-TEST("sides: a label in the middle goes by the sign of its key") {
+TEST("sides: the sign of the key decides about a label in the middle") {
   CHECK(sides({0.5, 0.1, -0.5}, {1, 1, 1}, 0.5) == Sides{1, 1, 0});
   CHECK(sides({0.5, -0.1, -0.5}, {1, 1, 1}, 0.5) == Sides{1, 0, 0});
   CHECK(sides({0.5, 0.0, -0.5}, {1, 1, 1}, 0.5) == Sides{1, 0, 0});
@@ -90,7 +90,7 @@ TEST("sides: none is empty, whatever the keys and weights") {
   CHECK(sides({0.3, 0.3, 0.3}, {0, 0, 0}, 0.5) == Sides{1, 0, 0});
 }
 
-TEST("sides: of equal keys the earlier label goes first") {
+TEST("sides: among equal keys the earlier label goes first") {
   CHECK(sides({0, 0, 0, 0}, {1, 1, 1, 1}, 0.5) == Sides{1, 1, 0, 0});
   CHECK(sides({0, 0, 0, 0}, {1, 1, 1, 1}, 0.25) == Sides{1, 0, 0, 0});
 }

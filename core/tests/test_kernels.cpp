@@ -21,10 +21,10 @@ extern const Kernels kernels_avx512;
 namespace labelgrove::testing {
 namespace {
 
-constexpr std::size_t kMostColumns = 140;  // all widths of tile, and all their remainders
+constexpr std::size_t kMostColumns = 140;  // all tile widths and remainders
 constexpr float kUntouched = 12345.0F;
 
-// All that were compiled and that this machine runs.
+// All variants that were compiled and run on this machine.
 std::vector<const Kernels*> variants() {
   std::vector<const Kernels*> all{&kernels_baseline};
 #if defined(LABELGROVE_HAVE_AVX2)
@@ -39,8 +39,8 @@ std::vector<const Kernels*> variants() {
   return all;
 }
 
-// Rows of weights and states as a sibling block has them, each in an allocation of its own that ends where the row
-// ends, so that the sanitizers see a step too far, and at an address that is a multiple of 4 only.
+// Rows of weights and states as in a sibling block. Each has an allocation of its own that ends with the row, so that
+// the sanitizers detect overruns, at an address that is only a multiple of 4.
 class Table {
  public:
   Table(std::size_t n, std::size_t columns) : columns_(columns), rows_(n, std::vector<float>(1 + 2 * columns)) {
@@ -60,7 +60,7 @@ class Table {
     }
     return table;
   }
-  // The same columns, some of them, in the order given.
+  // A selection of the columns, in the given order.
   Table select(std::span<const std::size_t> columns) const {
     Table chosen(rows_.size(), columns.size());
     for (std::size_t j = 0; j < rows_.size(); ++j) {
@@ -106,7 +106,7 @@ std::vector<float> negated(std::vector<float> numbers) {
   return numbers;
 }
 
-// A step for every column; half of them 0.
+// A step for every column; half of them are 0.
 std::vector<float> random_steps(Random& random, std::size_t n) {
   std::vector<float> steps = random_floats(random, n);
   for (float& step : steps) step = random.chance(0.5) ? 0.0F : step;
@@ -141,7 +141,7 @@ void apply(const Kernels& kernel, Update update, Table& table, const std::vector
 
 // --- values ---------------------------------------------------------------------------------------------------------
 
-TEST("kernels: margins are the sums that they say, at every width") {
+TEST("kernels: margins are correct sums, at every width") {
   Random random(1);
   for (const Kernels* kernel : variants()) {
     for (std::size_t columns = 0; columns <= kMostColumns; ++columns) {
@@ -162,7 +162,7 @@ TEST("kernels: margins are the sums that they say, at every width") {
   }
 }
 
-TEST("kernels: updates are what their formulas say, at every width") {
+TEST("kernels: updates follow their formulas, at every width") {
   Random random(2);
   for (const Kernels* kernel : variants()) {
     for (std::size_t columns = 0; columns <= kMostColumns; ++columns) {
@@ -195,7 +195,7 @@ TEST("kernels: updates are what their formulas say, at every width") {
   }
 }
 
-// What a kernel makes of random rows, by all of its functions.
+// The results of all of a kernel's functions for random rows.
 std::vector<float> everything(const Kernels& kernel, std::size_t columns) {
   Random random(columns);
   const std::size_t n = 1 + columns % 12;
@@ -252,7 +252,7 @@ TEST("kernels: a column's result depends neither on its place nor on its neighbo
       const Table all = Table::random(random, n, columns);
       const std::vector<float> x = random_floats(random, n);
       const std::vector<float> steps = random_steps(random, columns);
-      // Fewer columns, at other places.
+      // Fewer columns, in other positions.
       std::vector<std::size_t> chosen;
       for (std::size_t c = 0; c < columns; ++c) {
         if (random.chance(0.3)) chosen.push_back(c);
@@ -350,7 +350,7 @@ TEST("kernels: AdaGrad's step is exact to a few units in the last place over the
         for (std::size_t c = 0; c < columns; ++c) table.state(0, c) = static_cast<float>(std::pow(10.0, exponent));
         const double sum = table.state(0, 0);
         const float one = 1.0F;
-        const std::vector<float> gradient(columns, 1e-16F);  // too small to change the sum where that matters
+        const std::vector<float> gradient(columns, 1e-16F);  // too small to matter in the sum
         kernel->adagrad(table.rows(), &one, 1, columns, columns, gradient.data(), 1.0F, 1e-30F);
         const double g = gradient[0];
         const double expected = -g / std::sqrt(sum + g * g + 1e-30);
@@ -360,7 +360,7 @@ TEST("kernels: AdaGrad's step is exact to a few units in the last place over the
   }
 }
 
-TEST("kernels: AdaGrad's sums stop where nothing can overflow, and steps stay within the rate") {
+TEST("kernels: AdaGrad's sums stop before an overflow, and steps never exceed the rate") {
   for (const Kernels* kernel : variants()) {
     Table table(1, 1);
     table.state(0, 0) = 0.9F * kLargestSquareSum;
@@ -381,7 +381,7 @@ TEST("kernels: one column, its weights and states in runs, learns by the formula
   for (const Kernels* kernel : variants()) {
     for (std::size_t n = 0; n <= kMostColumns; ++n) {
       std::vector<float> x(n);
-      std::vector<float> run(2 * n);  // ends where the states end
+      std::vector<float> run(2 * n);  // ends with the states
       for (std::size_t j = 0; j < n; ++j) {
         x[j] = random.between(-1.0F, 1.0F);
         run[j] = random.between(-1.0F, 1.0F);
@@ -446,7 +446,7 @@ TEST("kernels: every variant moves dual variables as a plain loop does, to the l
   }
 }
 
-TEST("kernels: the sigmoid is right to seven digits, and keeps to that at every width") {
+TEST("kernels: the sigmoid is accurate to seven digits, at every width") {
   for (const Kernels* kernel : variants()) {
     std::vector<float> in;
     for (float z = -87.0F; z <= 87.0F; z += 0.00173F) in.push_back(z);
@@ -468,7 +468,7 @@ TEST("kernels: the sigmoid is right to seven digits, and keeps to that at every 
   }
 }
 
-TEST("kernels: the sigmoid at its ends") {
+TEST("kernels: the sigmoid of extreme arguments") {
   constexpr float kInfinity = std::numeric_limits<float>::infinity();
   for (const Kernels* kernel : variants()) {
     const std::vector<float> in{0.0F, -0.0F, 87.0F, 1e30F, kInfinity, -87.0F, -1e30F, -kInfinity};

@@ -51,7 +51,7 @@ std::vector<double> gradient(const Problem& problem, std::span<const double> wei
   return gradient;
 }
 
-TEST("l1 logistic: where it ends, no weight wants to move") {
+TEST("l1 logistic: the solution is optimal for every weight") {
   L1Logistic solver;
   for (const double cost : {0.1, 1.0, 20.0, 1e5}) {
     for (std::uint64_t seed = 0; seed < 5; ++seed) {
@@ -71,7 +71,7 @@ TEST("l1 logistic: where it ends, no weight wants to move") {
   }
 }
 
-TEST("l1 logistic: nothing to learn from, nothing learnt") {
+TEST("l1 logistic: learns nothing without data") {
   L1Logistic solver;
   solver.solve({}, {}, {}, 0.01, nullptr);
   CHECK(solver.weights().empty());

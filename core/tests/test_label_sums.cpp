@@ -19,7 +19,7 @@ struct Example {
 const Example kOne{{1, 4}, {0.6F, 0.8F}};
 const Example kOther{{0, 4, 9}, {0.48F, 0.6F, 0.64F}};
 
-TEST("label sums: the cosine is that to the sum of the label's examples") {
+TEST("label sums: the cosine is that between the example and the sum of the label's examples") {
   LabelSums sums(8);
   const std::vector<LabelId> both{0, 3};
   const std::vector<LabelId> second{3};
@@ -41,7 +41,7 @@ TEST("label sums: the cosine is that to the sum of the label's examples") {
   CHECK_EQ(sums.cosine(kOne.view(), 3), 0.0F);
 }
 
-TEST("label sums: beyond twice the budget the largest parts stay, the lower ids of equal ones") {
+TEST("label sums: beyond twice the budget the largest parts are kept, with lower ids first among equals") {
   LabelSums sums(2);
   const std::vector<LabelId> label{0};
   const Example wide{{0, 1, 2, 3}, {0.5F, -0.5F, 0.5F, 0.5F}};
@@ -57,7 +57,7 @@ TEST("label sums: beyond twice the budget the largest parts stay, the lower ids 
   CHECK(std::vector<FeatureId>(ids.begin(), ids.end()) == std::vector<FeatureId>({0, 7}));
 }
 
-TEST("label sums: what was saved goes on as if it had never been") {
+TEST("label sums: resumes unchanged after loading") {
   LabelSums sums(4);
   const std::vector<LabelId> label{2};
   sums.add(kOne.view(), label, 1.5F);
@@ -73,7 +73,7 @@ TEST("label sums: what was saved goes on as if it had never been") {
   CHECK_EQ(sums.cosine(kOne.view(), 2), again.cosine(kOne.view(), 2));
 }
 
-TEST("label sums: archives that cannot be are refused") {
+TEST("label sums: impossible archives are refused") {
   LabelSums sums(4);
   const std::vector<LabelId> label{0};
   sums.add(kOne.view(), label, 1.0F);
@@ -89,10 +89,10 @@ TEST("label sums: archives that cannot be are refused") {
     });
   };
   set("sum.counters", 0, std::uint64_t{0});  // no budget
-  set("sum.count", 0, std::uint64_t{2});     // more than there were
+  set("sum.count", 0, std::uint64_t{2});     // more than were added
   set("sum.features", 0, std::uint32_t{3});  // too short
   set("sum.features", 0, std::uint32_t{1});  // too long
-  set("sum.feature", 0, std::uint32_t{7});   // they fall
+  set("sum.feature", 0, std::uint32_t{7});   // not increasing
   set("sum.feature", 1, kNone);              // out of range
   set("sum.value", 0, std::numeric_limits<float>::quiet_NaN());
   refuses([](MemoryArchive& archive) { archive.arrays().erase("sum.count"); });

@@ -10,7 +10,7 @@
 namespace labelgrove::testing {
 namespace {
 
-// A tree as three arrays, which is how it is stored.
+// A tree as three arrays, the way it is stored.
 struct Arrays {
   std::vector<NodeId> parents;
   std::vector<LabelId> labels;
@@ -35,7 +35,7 @@ struct Below {
   std::uint32_t live = 0;
 };
 
-// Everything that a node knows, worked out again from its children alone.
+// Recomputes all properties of a node from its children.
 Below check_node(const LabelTree& tree, NodeId v, std::set<NodeId>& reached) {
   CHECK(reached.insert(v).second);
   const TreeNode& node = tree[v];
@@ -100,7 +100,7 @@ void check_same(const LabelTree& a, const LabelTree& b) {
   }
 }
 
-// A root over two leaves; over one of them a label has been removed.
+// A root with two leaves, one of which has a removed label.
 LabelTree small_tree() {
   LabelTree tree;
   tree.give_label(kRoot, 0);
@@ -120,7 +120,7 @@ TEST("label tree: a new one is a root without a label") {
   check_same(Arrays(tree).tree(), tree);
 }
 
-TEST("label tree: a leaf that is inserted under takes label and place over") {
+TEST("label tree: inserting a node at a leaf gives the new leaf its label") {
   LabelTree tree;
   tree.give_label(kRoot, 7);
   CHECK_EQ(tree.label_count(), 8U);
@@ -133,7 +133,7 @@ TEST("label tree: a leaf that is inserted under takes label and place over") {
   check_invariants(tree);
 }
 
-TEST("label tree: an inner node that is inserted under hands its children down, in order") {
+TEST("label tree: inserting a node at an inner node moves its children down, in order") {
   LabelTree tree = small_tree();
   const auto children = tree[kRoot].children;
   const NodeId below = tree.insert_node(kRoot);
@@ -159,7 +159,7 @@ TEST("label tree: a removed label leaves a silent leaf, which another label can 
   check_invariants(tree);
 }
 
-TEST("label tree: the last label can go, too") {
+TEST("label tree: the last label can be removed") {
   LabelTree tree;
   tree.give_label(kRoot, 0);
   tree.remove_label(0);
@@ -172,7 +172,7 @@ TEST("label tree: the last label can go, too") {
   CHECK_EQ(tree[kRoot].silent_children, 1U);
 }
 
-// One step of the kind that OPLT takes, wherever it is allowed.
+// A random step of a kind that OPLT takes, if it is allowed.
 void step(LabelTree& tree, Random& random, LabelId& next_label, std::vector<LabelId>& live) {
   const NodeId v = 1 + random.below(tree.size() - 1);
   if (!live.empty() && random.chance(0.2)) {
@@ -194,7 +194,7 @@ void step(LabelTree& tree, Random& random, LabelId& next_label, std::vector<Labe
   live.push_back(next_label++);
 }
 
-TEST("label tree: any history keeps every count true, and the arrays tell the whole tree") {
+TEST("label tree: counts are correct after any history, and the arrays describe the whole tree") {
   for (std::uint64_t seed = 0; seed < 60; ++seed) {
     Random random(seed);
     LabelTree tree;
@@ -214,8 +214,8 @@ TEST("label tree: any history keeps every count true, and the arrays tell the wh
   }
 }
 
-TEST("label tree: any numbering of a given tree will do, as long as the root is node 1") {
-  // 1 -> {5, 2}, 5 -> {3, 4}; children are in order of their numbers.
+TEST("label tree: a given tree may be numbered in any way, as long as the root is node 1") {
+  // 1 -> {5, 2}, 5 -> {3, 4}; children are ordered by number.
   const LabelTree tree = Arrays({kNone, 0, 1, 5, 5, 1}, {kNone, kNone, 2, 0, 1, kNone}, 4).tree();
   check_invariants(tree);
   CHECK(std::ranges::equal(tree[kRoot].children, std::vector<NodeId>{2, 5}));
@@ -224,7 +224,7 @@ TEST("label tree: any numbering of a given tree will do, as long as the root is 
   CHECK_EQ(tree.leaf_of(3), kNone);
 }
 
-TEST("label tree: what is no tree is refused") {
+TEST("label tree: arrays that are not a tree are refused") {
   const std::vector<NodeId> parents{kNone, 0, 1, 1};
   const std::vector<LabelId> labels{kNone, kNone, 0, 1};
   CHECK_EQ(Arrays(parents, labels, 2).tree().size(), 4U);
@@ -235,7 +235,7 @@ TEST("label tree: what is no tree is refused") {
   };
   refused(0, 0);      // its own parent
   refused(0, 1);      // a cycle with the root
-  refused(1, kNone);  // the root hangs nowhere
+  refused(1, kNone);  // the root is detached
   refused(1, 2);      // a cycle
   refused(2, 0);      // a second root
   refused(2, 2);      // its own parent
@@ -243,7 +243,7 @@ TEST("label tree: what is no tree is refused") {
   refused(2, 4);      // beyond the end
   refused(3, kNone);  // far beyond the end
   CHECK_THROWS(std::invalid_argument,
-               Arrays({kNone, 0, 3, 2}, {kNone, 0, kNone, kNone}, 2).tree());  // apart, in a circle
+               Arrays({kNone, 0, 3, 2}, {kNone, 0, kNone, kNone}, 2).tree());  // a detached cycle
 }
 
 TEST("label tree: labels that do not fit are refused") {
@@ -253,14 +253,14 @@ TEST("label tree: labels that do not fit are refused") {
     arrays.silent = std::move(silent);
     CHECK_THROWS(std::invalid_argument, arrays.tree());
   };
-  refused({kNone, kNone, 0, 0}, {0, 0, 0, 0}, 2);      // twice
-  refused({kNone, kNone, 0, 2}, {0, 0, 0, 0}, 2);      // never there
-  refused({kNone, kNone, 0, kNone}, {0, 0, 0, 0}, 2);  // a leaf without
-  refused({kNone, 1, 0, 1}, {0, 0, 0, 0}, 2);          // an inner node with
-  refused({0, kNone, 0, 1}, {0, 0, 0, 0}, 2);          // the node above the root with
-  refused({kNone, kNone, 0, 1}, {0, 1, 0, 0}, 2);      // an inner node silent
-  refused({kNone, kNone, 0, 2}, {0, 0, 0, 1}, 2);      // silent, never there
-  refused({kNone, kNone, 0}, {0, 0, 0, 0}, 2);         // too few
+  refused({kNone, kNone, 0, 0}, {0, 0, 0, 0}, 2);      // a label twice
+  refused({kNone, kNone, 0, 2}, {0, 0, 0, 0}, 2);      // a label out of range
+  refused({kNone, kNone, 0, kNone}, {0, 0, 0, 0}, 2);  // a leaf without a label
+  refused({kNone, 1, 0, 1}, {0, 0, 0, 0}, 2);          // an inner node with a label
+  refused({0, kNone, 0, 1}, {0, 0, 0, 0}, 2);          // the node above the root with a label
+  refused({kNone, kNone, 0, 1}, {0, 1, 0, 0}, 2);      // a silent inner node
+  refused({kNone, kNone, 0, 2}, {0, 0, 0, 1}, 2);      // a silent label out of range
+  refused({kNone, kNone, 0}, {0, 0, 0, 0}, 2);         // too few labels
   refused({kNone, kNone, 0, 1}, {0, 0, 0}, 2);
   CHECK_THROWS(std::invalid_argument, Arrays({kNone}, {kNone}, 0).tree());
   CHECK_THROWS(std::invalid_argument, Arrays({}, {}, 0).tree());
@@ -269,7 +269,7 @@ TEST("label tree: labels that do not fit are refused") {
   CHECK_THROWS(std::invalid_argument, silent_root.tree());
 }
 
-TEST("label tree: random arrays are a sound tree or refused") {
+TEST("label tree: random arrays are refused or make a consistent tree") {
   std::size_t accepted = 0;
   for (std::uint64_t seed = 0; seed < 20'000; ++seed) {
     Random random(seed);

@@ -17,7 +17,7 @@ TEST("label vectors: the direction of the sum of a label's rows, each of unit le
   rows.add({{5000, 0.0F}});
   rows.add({{0, 1.0F}});
   rows.add({{0, -5.0F}});
-  const std::vector<std::int64_t> ends{0, 2, 2, 3, 5};  // the rows 0 and 1; none; one of length 0; two that cancel out
+  const std::vector<std::int64_t> ends{0, 2, 2, 3, 5};  // rows 0 and 1; no rows; a zero row; two rows that cancel out
   const std::vector<std::uint32_t> examples{0, 1, 2, 3, 4};
   const LabelVectors vectors = label_vectors(rows.view(), 5001, ends, examples, 1);
   CHECK(vectors.indptr == std::vector<std::int64_t>({0, 3, 3, 3, 3}));
@@ -42,7 +42,7 @@ TEST("label vectors: the same for any number of threads") {
   CHECK(one.indptr == three.indptr && one.ids == three.ids && one.values == three.values);
 }
 
-TEST("label vectors: features and examples that are not there") {
+TEST("label vectors: features and examples out of range are refused") {
   Vectors rows;
   rows.add({{7, 1.0F}});
   const std::vector<std::int64_t> ends{0, 1};

@@ -20,7 +20,7 @@ LomTreeOptions options(LearnerKind learner = LearnerKind::arow, std::uint64_t ma
   return options;
 }
 
-// Every example of one class; what is frequent changes over time, so that nodes fall idle.
+// Every example has one class. Frequencies change over time, so that some nodes become idle.
 Stream classes(std::size_t n) {
   Random random(5);
   Stream stream;
@@ -89,7 +89,7 @@ TEST("the features and the bias add up to the margins on the route, which ends w
 
 }  // namespace
 
-TEST("LOMtree keeps its books") {
+TEST("LOMtree: its statistics are consistent") {
   const Stream stream = classes(900);
   LomTree tree(options());
   std::uint32_t swaps = 0;
@@ -184,7 +184,7 @@ TEST("LOMtree forgets labels that are removed") {
   }
 }
 
-TEST("LOMtree goes on as if it had never been saved") {
+TEST("LOMtree: resumes unchanged after loading") {
   const Stream stream = classes(700);
   for (const LearnerKind learner : kEveryLearner) {
     LomTree tree(options(learner));
@@ -209,7 +209,7 @@ TEST("LOMtree goes on as if it had never been saved") {
   }
 }
 
-TEST("LOMtree refuses what cannot be") {
+TEST("LOMtree: refuses impossible archives") {
   const Stream stream = classes(400);
   LomTree tree(options(LearnerKind::adagrad));
   learn(tree, stream, 0, 400);
@@ -230,8 +230,8 @@ TEST("LOMtree refuses what cannot be") {
     };
   };
   for (const char* name : {"node.left", "node.right"}) {
-    refused(name, set_first(0));    // itself
-    refused(name, set_first(3e9));  // nobody
+    refused(name, set_first(0));    // its own child
+    refused(name, set_first(3e9));  // does not exist
   }
   refused("node.left", set_first(double(tree.nodes()[0].right)));
   refused("node.smallest", set_first(1e9));
@@ -250,7 +250,7 @@ TEST("LOMtree refuses what cannot be") {
   CHECK_THROWS(std::invalid_argument, LomTree(options(LearnerKind::adagrad, 2), good, false));  // more nodes than T
 }
 
-TEST("lom tree: classes are as frequent as their examples weigh") {
+TEST("LOMtree: class frequencies are weighted") {
   LomTree tree(options(LearnerKind::arow, 1));
   const Example x{{0}, {1.0F}};
   tree.learn(x.view(), 0, 3.0F);

@@ -21,7 +21,7 @@ MemoryTreeOptions options(std::uint64_t max_examples = 0) {
   return options;
 }
 
-// One to three labels each, with a feature of the first one's own.
+// Examples with one to three labels, and a feature that identifies the first label.
 Stream sets(std::size_t n) {
   Random random(5);
   Stream stream;
@@ -57,7 +57,7 @@ std::vector<Scored> found_by(const MemoryTree& tree, const Example& x, std::size
 
 }  // namespace
 
-TEST("memory tree: every example stands at one leaf, and is counted above it") {
+TEST("memory tree: every example is at one leaf, and counted at all nodes above") {
   const Stream stream = sets(400);
   MemoryTree tree(options(150));
   for (std::size_t i = 0; i < stream.size(); ++i) {
@@ -77,7 +77,7 @@ TEST("memory tree: every example stands at one leaf, and is counted above it") {
   }
 }
 
-TEST("memory tree: what was saved goes on as if it had never stopped") {
+TEST("memory tree: resumes unchanged after loading") {
   const Stream stream = sets(300);
   for (const std::uint64_t most : {0U, 100U}) {
     MemoryTree whole(options(most));
@@ -101,7 +101,7 @@ TEST("memory tree: what was saved goes on as if it had never stopped") {
   }
 }
 
-TEST("memory tree: what speaks for a label adds up to its votes and its classifier's margin") {
+TEST("memory tree: the evidence for a label adds up to its votes and its classifier's margin") {
   const Stream stream = sets(200);
   MemoryTree tree(options());
   learn(tree, stream, 0, stream.size());
@@ -122,7 +122,7 @@ TEST("memory tree: what speaks for a label adds up to its votes and its classifi
   }
 }
 
-TEST("memory tree refuses what cannot be") {
+TEST("memory tree: refuses impossible archives") {
   const Stream stream = sets(200);
   MemoryTree tree(options(150));
   learn(tree, stream, 0, stream.size());
@@ -144,10 +144,10 @@ TEST("memory tree refuses what cannot be") {
     };
   };
   for (const char* name : {"node.left", "node.right"}) {
-    refused(name, set_first(0));    // itself
-    refused(name, set_first(3e9));  // nobody
+    refused(name, set_first(0));    // its own child
+    refused(name, set_first(3e9));  // does not exist
   }
-  refused("node.entries", set_first(1));  // of the root
+  refused("node.entries", set_first(1));  // of the root, an inner node
   refused("node.slope", set_first(0));
   refused("node.curvature", set_first(std::numeric_limits<double>::infinity()));
   refused("leaf.entry", set_first(150));
@@ -160,7 +160,7 @@ TEST("memory tree refuses what cannot be") {
   refused("counters", set_first(1e12));
   refused("weights.value", set_first(std::numeric_limits<double>::infinity()));
   refused("weights.state", set_first(-1));
-  CHECK_THROWS(std::invalid_argument, MemoryTree(options(), good, false));  // where all are remembered
+  CHECK_THROWS(std::invalid_argument, MemoryTree(options(), good, false));  // options that remember all examples
 }
 
 }  // namespace labelgrove::testing

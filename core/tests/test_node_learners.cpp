@@ -19,14 +19,14 @@ std::vector<float> weights_of(const RowBlock& block) {
   return weights;
 }
 
-// Forty examples for each of ten nodes with two children and theta; one of them gets a leaf on the way.
+// Forty examples for each of ten nodes with two children and theta; one node gets another leaf halfway.
 void live(NodeLearners& learners, unsigned threads) {
   Random random(4);
   for (NodeId v = 0; v < 10; ++v) learners.start(v, 2, true);
   int window = 0;
   learners.run(
       [&](const NodeLearners::Idle& idle) {
-        if (window == 0) CHECK_EQ(idle(), threads > 1);  // there is nothing yet for others to do
+        if (window == 0) CHECK_EQ(idle(), threads > 1);  // the other threads have nothing to do yet
         if (window == 4) return false;
         for (int i = 0; i < 10; ++i) {
           const Example x = random_example(random, 12, 0.4);
@@ -42,7 +42,7 @@ void live(NodeLearners& learners, unsigned threads) {
       threads);
 }
 
-TEST("node learners: the same for any number of threads, and what blocks would learn by themselves") {
+TEST("node learners: the same for any number of threads, and as blocks learn alone") {
   NodeLearners one({}, {.replay = 0, .replay_memory = 0}, kSeed);
   NodeLearners many({}, {.replay = 0, .replay_memory = 0}, kSeed);
   live(one, 1);
@@ -82,7 +82,7 @@ TEST("node learners: a node above remembers the same examples, and discarding re
   CHECK(learners.memory_bytes() < bytes);
 }
 
-TEST("node archive: what nodes know and remember comes back, also for prediction alone") {
+TEST("node archive: restores what nodes know and remember, also for prediction only") {
   const LearnerOptions learner;
   const ReplayOptions replay{.replay = 1, .replay_memory = 5};
   NodeLearners learners(learner, replay, kSeed);

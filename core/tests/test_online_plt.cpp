@@ -21,7 +21,7 @@ LabelTree copy_of(const LabelTree& tree) {
   return {parents, labels, std::vector<std::uint8_t>(parents.size()), tree.label_count()};
 }
 
-// The classifiers of v's children, without an auxiliary one: by feature, then by child.
+// The weights of v's children, without theta: by feature, then by child.
 std::vector<float> classifiers(const OnlinePlt& model, NodeId v) {
   const RowBlock& block = *model.block(v);
   std::vector<float> weights;
@@ -31,7 +31,7 @@ std::vector<float> classifiers(const OnlinePlt& model, NodeId v) {
   return weights;
 }
 
-// Every inner node has the same children and, to the last bit, the same classifiers for them.
+// Checks that inner nodes have the same children and, to the last bit, the same classifiers for them.
 void check_same_classifiers(const OnlinePlt& model, const OnlinePlt& other) {
   REQUIRE(model.tree().size() == other.tree().size());
   for (NodeId v = 0; v < model.tree().size(); ++v) {
@@ -42,7 +42,7 @@ void check_same_classifiers(const OnlinePlt& model, const OnlinePlt& other) {
   }
 }
 
-// --- properness: Definition 1 of the paper --------------------------------------------------------------------------
+// --- proper trees: Definition 1 of the paper -------------------------------------------------------------------------
 
 TEST("online plt: equals the incremental tree that had its final shape from the start, to the last bit") {
   for (const Policy policy : kGrowing) {
@@ -68,7 +68,7 @@ TEST("online plt: may grow from a given tree") {
   for (const Policy policy : kGrowing) {
     Random random(5);
     const Stream stream = random_stream(random, 200, 40);
-    // A root over a leaf and an inner node over two: mixed nodes do not arise by growing, but they may be given.
+    // The root has a leaf and an inner node with two leaves: such nodes never grow, but may be given.
     const LabelTree start({{kNone, 0, 1, 1, 3, 3}}, {{kNone, kNone, 0, kNone, 1, 2}}, std::vector<std::uint8_t>(6), 3);
     OnlinePltOptions options = small_options(policy, LearnerKind::arow, 1, 8);
     OnlinePlt grown(options, copy_of(start));
@@ -80,7 +80,7 @@ TEST("online plt: may grow from a given tree") {
   }
 }
 
-// --- one result, however the work is cut and shared -----------------------------------------------------------------
+// --- the same result, however the work is divided --------------------------------------------------------------------
 
 TEST("online plt: the same bytes from any number of threads") {
   std::size_t round = 0;
@@ -112,7 +112,7 @@ TEST("online plt: the same bytes wherever the stream is cut, with labels removed
       Stream spared = stream;
       std::set<LabelId> gone;
       for (std::size_t begin = 0; begin < stream.size();) {
-        // Labels go where the stream has come to 400 and 900, whatever the cuts.
+        // Labels are removed after 400 and 900 examples, whatever the cuts.
         std::size_t end = std::min(stream.size(), begin + 1 + cuts.below(700));
         for (const std::size_t stop : {std::size_t{400}, std::size_t{900}}) {
           if (begin < stop) end = std::min(end, stop);
@@ -135,7 +135,7 @@ TEST("online plt: the same bytes wherever the stream is cut, with labels removed
   }
 }
 
-TEST("online plt: another seed, another result, where chance is asked") {
+TEST("online plt: the seed matters if choices are random") {
   Random random(3);
   const Stream stream = random_stream(random, 300, 30);
   OnlinePltOptions options = small_options(Policy::random, LearnerKind::adagrad);
@@ -147,7 +147,7 @@ TEST("online plt: another seed, another result, where chance is asked") {
   CHECK(!(saved(one) == saved(other)));
 }
 
-TEST("online plt: examples are scaled to unit length, if that is wanted") {
+TEST("online plt: scales examples to unit length if asked to") {
   Random random(4);
   const Stream stream = random_stream(random, 200, 20);
   Stream longer = stream;
@@ -188,7 +188,7 @@ TEST("online plt: no node has more children than the policy allows") {
   }
 }
 
-TEST("online plt: towards the fewest leaves, depth stays logarithmic") {
+TEST("online plt: with the complete policy, depth is logarithmic") {
   Random random(8);
   Stream stream = random_stream(random, 256, 0, 4);
   for (LabelId label = 0; label < 256; ++label) stream.labels[label] = {label};
@@ -203,10 +203,10 @@ TEST("online plt: towards the fewest leaves, depth stays logarithmic") {
   CHECK(deepest <= 10);
 }
 
-TEST("online plt: the places of removed labels are taken again") {
+TEST("online plt: reuses the places of removed labels") {
   for (const Policy policy : {Policy::best_greedy, Policy::random, Policy::complete}) {
     OnlinePltOptions options = small_options(policy, LearnerKind::arow, 1, 10);
-    options.max_leaves = 100;  // one pre-leaf node for all: whoever comes finds every free place
+    options.max_leaves = 100;  // a single pre-leaf node, in which every vacant place is found
     OnlinePlt model(options);
     Stream stream;
     for (LabelId label = 0; label < 300; ++label) {
@@ -224,14 +224,14 @@ TEST("online plt: the places of removed labels are taken again") {
   }
 }
 
-// --- what it has learnt ---------------------------------------------------------------------------------------------
+// --- what was learnt -------------------------------------------------------------------------------------------------
 
 TEST("online plt: learns what there is to learn") {
   for (const Policy policy : kGrowing) {
     for (const LearnerKind learner : kEveryLearner) {
       Random random(9);
       Stream stream;
-      for (int i = 0; i < 3000; ++i) {  // a feature for every label, and one without any
+      for (int i = 0; i < 3000; ++i) {  // a feature for every label, and one of examples without labels
         const std::uint32_t which = random.below(11);
         stream.x.push_back({{which}, {1.0F}});
         stream.labels.emplace_back();
@@ -257,7 +257,7 @@ TEST("online plt: learns what there is to learn") {
       }
       const Example nothing{{10}, {1.0F}};
       searcher.top_k(nothing.view(), 1, found);
-      CHECK(found[0].probability < 0.3F);  // the root has learnt that there may be no label
+      CHECK(found[0].probability < 0.3F);  // the root has learnt that an example may have no label
     }
   }
 }
@@ -277,7 +277,7 @@ TEST("online plt: an empty stream, and an empty example") {
   CHECK_EQ(model.examples_seen(), 3U);
 }
 
-TEST("online plt: size says what is held") {
+TEST("online plt: size() is the memory held") {
   Random random(10);
   const Stream stream = random_stream(random, 300, 30);
   OnlinePlt forgetful(small_options(Policy::best_greedy, LearnerKind::arow));
@@ -299,7 +299,7 @@ TEST("online plt: size says what is held") {
 
 // --- weights --------------------------------------------------------------------------------------------------------
 
-// The stream without the examples of weight 0, whose labels must have been seen before.
+// The stream without examples of weight 0, whose labels must have occurred before.
 Stream without_weightless(const Stream& stream) {
   Stream left;
   for (std::size_t i = 0; i < stream.size(); ++i) {
@@ -311,7 +311,7 @@ Stream without_weightless(const Stream& stream) {
   return left;
 }
 
-TEST("online plt: with weights too it is proper, for any number of threads, and goes on from where it was saved") {
+TEST("online plt: with weights, too, it is proper, the same for any number of threads, and resumes unchanged") {
   for (const LearnerKind learner : kEveryLearner) {
     Random random(12);
     Stream stream = random_stream(random, 300, 40);
@@ -351,7 +351,7 @@ TEST("online plt: examples that all count once leave no weights in the archive")
   CHECK(saved(plain) == saved(weighted));
 }
 
-TEST("online plt: weights that cannot be are refused") {
+TEST("online plt: invalid weights are refused") {
   Random random(14);
   Stream stream = random_stream(random, 60, 10);
   weigh(stream, random);
@@ -368,9 +368,9 @@ TEST("online plt: weights that cannot be are refused") {
   CHECK_THROWS(std::invalid_argument, OnlinePlt(options, archive, false));
 }
 
-// --- what is refused ------------------------------------------------------------------------------------------------
+// --- refused input ---------------------------------------------------------------------------------------------------
 
-TEST("online plt: labels that are not there cannot be removed, and then none is") {
+TEST("online plt: removing an unknown label is refused, and removes none") {
   Random random(11);
   OnlinePlt model(small_options(Policy::best_greedy, LearnerKind::arow));
   learn(model, random_stream(random, 100, 10));

@@ -26,7 +26,7 @@ double least_below(const OnlineThresholds& thresholds, const LabelTree& tree, No
   return least;
 }
 
-TEST("online thresholds: the least below every node is exact, as labels come, go and are counted") {
+TEST("online thresholds: the minimum below every node is exact while labels are added, removed and counted") {
   for (const Policy policy : kGrowing) {
     Random random(static_cast<std::uint64_t>(policy));
     Stream stream = random_stream(random, 200, 40);
@@ -50,7 +50,7 @@ TEST("online thresholds: the least below every node is exact, as labels come, go
   }
 }
 
-TEST("online thresholds: the same with several threads, which others bring up to date for the search or not") {
+TEST("online thresholds: the same for any number of threads") {
   Random random(9);
   const Stream stream = random_stream(random, 6000, 60);
   OnlinePltOptions options = small_options(Policy::best_greedy, LearnerKind::arow, 1, 5);
@@ -62,7 +62,7 @@ TEST("online thresholds: the same with several threads, which others bring up to
   CHECK(saved(alone) == saved(shared));
 }
 
-TEST("online thresholds: half of the F-measure so far, above nu and at most a half") {
+TEST("online thresholds: half of the F-measure so far, above nu and at most 1/2") {
   LabelTree tree;
   tree.give_label(kRoot, 0);
   const OfoOptions start{1.0, 4.0};

@@ -13,20 +13,20 @@ namespace {
 TEST("parallel: every task runs once, whatever the number of threads") {
   for (const unsigned threads : {0U, 1U, 2U, 3U, 8U, 64U}) {
     for (const std::size_t count : {0U, 1U, 2U, 7U, 1000U}) {
-      std::vector<int> runs(count);  // a race here is TSan's to find
+      std::vector<int> runs(count);  // ThreadSanitizer would find a race here
       parallel_for(count, threads, [&](std::size_t i) { ++runs[i]; });
       CHECK(std::ranges::all_of(runs, [](int n) { return n == 1; }));
     }
   }
 }
 
-TEST("parallel: what the tasks wrote is there afterwards") {
+TEST("parallel: results of tasks are visible afterwards") {
   std::vector<std::size_t> squares(5000);
   parallel_for(squares.size(), 4, [&](std::size_t i) { squares[i] = i * i; });
   for (std::size_t i = 0; i < squares.size(); ++i) CHECK_EQ(squares[i], i * i);
 }
 
-TEST("parallel: an exception comes out, after all threads have ended, and no task begins after it") {
+TEST("parallel: an exception is rethrown after all threads have ended, and no task starts after it") {
   for (const unsigned threads : {1U, 2U, 8U}) {
     std::atomic<std::size_t> begun{0};
     std::string message;
@@ -44,7 +44,7 @@ TEST("parallel: an exception comes out, after all threads have ended, and no tas
   }
 }
 
-TEST("parallel: of many exceptions one comes out") {
+TEST("parallel: one of many exceptions is rethrown") {
   for (int round = 0; round < 20; ++round) {
     CHECK_THROWS(std::logic_error,
                  parallel_for(64, 8, [](std::size_t i) { throw std::logic_error(std::to_string(i)); }));
@@ -107,7 +107,7 @@ TEST("crew: a batch that failed does not spoil the next one") {
   }
 }
 
-TEST("crew: one that goes waits for what has begun and drops the rest") {
+TEST("crew: the destructor waits for running tasks and drops the rest") {
   for (int round = 0; round < 20; ++round) {
     std::vector<int> done(2000);  // outlives the crew; the tasks must not outlive it
     std::atomic<int> under_way{0};

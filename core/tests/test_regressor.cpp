@@ -21,8 +21,8 @@ bool near(float a, float b, float tolerance) { return std::abs(a - b) < toleranc
 
 float target(std::size_t i) { return i % 3 == 0 ? 1.0F : -1.0F; }
 
-// Many features, so that tables grow and are hashed; few, so that they are direct; those that are both in turn; and
-// those that collide.
+// Many features, so that tables grow and are hashed; few, so that they are direct; alternating between both; and
+// colliding features.
 std::vector<Stream> streams() {
   Random random(3);
   std::vector<Stream> all(4);
@@ -49,7 +49,7 @@ TEST("a regressor finds features that the hash sends to the same slot") {
   }
   const Regressor regressor(options, features, weights, {}, false);
   CHECK(regressor.crowded_out() > n / 2);
-  CHECK_EQ(regressor.size(), n - 1U);  // but for the weight that is 0
+  CHECK_EQ(regressor.size(), n - 1U);  // all but the weight that is 0
   Workspace work;
   std::size_t wrong = 0;
   for (std::uint32_t i = 0; i < n; ++i) {
@@ -59,8 +59,8 @@ TEST("a regressor finds features that the hash sends to the same slot") {
   CHECK_EQ(wrong, 0U);
 }
 
-// Each example undoes what the one before it has taught, by a feature that has the largest value and a weight that
-// grew.
+// Each example undoes the step of the previous one, through a feature with the largest value and a weight that has
+// grown.
 TEST("AROW's weights stay finite, whatever it learns from") {
   for (const float r : {3.0F, 0.01F, 1e-6F}) {
     LearnerOptions options;
@@ -85,8 +85,8 @@ TEST("AROW's weights stay finite, whatever it learns from") {
   }
 }
 
-// But for AROW, whose blocks round their numbers to 16 bits: PlainStep in test_sibling_block.cpp, and the twin of
-// LOMtree, know its step.
+// Except AROW, whose blocks round numbers to 16 bits. Its step is checked by PlainStep in test_sibling_block.cpp, and
+// by LOMtree's reference implementation in Python.
 TEST("a regressor learns what a sibling block of one column learns") {
   const std::vector<std::uint32_t> positive{0};
   for (const LearnerKind kind : {LearnerKind::adagrad, LearnerKind::sgd}) {
@@ -127,7 +127,7 @@ TEST("a regressor learns what a sibling block of one column learns") {
   }
 }
 
-TEST("a regressor that was stored goes on bit for bit") {
+TEST("a regressor resumes unchanged after loading") {
   for (const LearnerKind kind : kEveryLearner) {
     const LearnerOptions options = options_of(kind);
     for (const Stream& stream : streams()) {
@@ -166,7 +166,7 @@ TEST("a regressor that was stored goes on bit for bit") {
   }
 }
 
-TEST("a regressor takes no room for features whose weight has not moved") {
+TEST("a regressor takes no memory for features whose weight has not moved") {
   const LearnerOptions options = options_of(LearnerKind::arow);
   Regressor regressor;
   Workspace work;

@@ -26,7 +26,7 @@ double margin(const std::vector<float>& weights, const Features& x, std::uint32_
   return sum;
 }
 
-TEST("regressor block: a step goes towards the targets, and SGD's never beyond") {
+TEST("regressor block: steps move towards the targets, and SGD never overshoots") {
   for (const LearnerKind kind : {LearnerKind::sgd, LearnerKind::adagrad, LearnerKind::nag}) {
     Random random(1);
     Workspace work;
@@ -51,7 +51,7 @@ TEST("regressor block: a step goes towards the targets, and SGD's never beyond")
   }
 }
 
-TEST("regressor block: weights begin within the spread, by key") {
+TEST("regressor block: initial weights are within the spread, and depend on the key") {
   LearnerOptions options = options_for(LearnerKind::sgd);
   options.spread = 0.25F;
   const std::vector<float> one = RegressorBlock(options, kColumns, kFeatures, 1).weights();

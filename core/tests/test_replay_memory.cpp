@@ -12,7 +12,7 @@ namespace {
 
 using Children = std::vector<std::uint32_t>;
 
-// The plain twin: Algorithm R, and every entry with a list of its own.
+// A simple model of it: Algorithm R, with a separate list for every entry.
 struct Reference {
   struct Entry {
     ExampleId example;
@@ -91,8 +91,8 @@ TEST("replay memory: every reference is kept or given back, none twice") {
   CHECK_EQ(kept.size(), 64U);
 }
 
-// Every example of a stream of 60 is to be in a memory of 12 with probability 1/5, the first as the last.
-TEST("replay memory: what is remembered is a uniform sample of all that came") {
+// Each of 60 examples must be in a memory of 12 with probability 1/5, the first as well as the last.
+TEST("replay memory: remembers a uniform sample of all examples") {
   constexpr std::size_t kStream = 60;
   constexpr std::size_t kCapacity = 12;
   constexpr std::size_t kSeeds = 10'000;
@@ -107,7 +107,7 @@ TEST("replay memory: what is remembered is a uniform sample of all that came") {
   for (const double count : remembered) CHECK_NEAR(count, kSeeds * share, 4.5 * deviation);
 }
 
-TEST("replay memory: what is learnt again is drawn uniformly, and anew for every repetition") {
+TEST("replay memory: replays are drawn uniformly and independently") {
   ReplayMemory memory;
   std::vector<double> picked(7);
   for (ExampleId example = 0; example < 7; ++example) memory.offer(3, 7, example, {});
@@ -125,7 +125,7 @@ TEST("replay memory: what is learnt again is drawn uniformly, and anew for every
   CHECK_NEAR(equal, kOffers / 7.0, 5.0 * std::sqrt(kOffers / 7.0));
 }
 
-TEST("replay memory: nodes that the same examples reach remember the same ones and pick the same") {
+TEST("replay memory: nodes reached by the same examples remember and replay the same ones") {
   Random random(2);
   ReplayMemory one;
   ReplayMemory other;
@@ -137,7 +137,7 @@ TEST("replay memory: nodes that the same examples reach remember the same ones a
   for (std::size_t i = 0; i < one.size(); ++i) CHECK_EQ(one.example(i), other.example(i));
 }
 
-TEST("replay memory: that of a node inserted above is as if it had been there from the start") {
+TEST("replay memory: a node inserted above remembers as if it had been there from the start") {
   for (const std::uint64_t capacity : {std::uint64_t{0}, std::uint64_t{30}}) {
     Random random(3);
     ReplayMemory below;
@@ -160,7 +160,7 @@ TEST("replay memory: that of a node inserted above is as if it had been there fr
   }
 }
 
-TEST("replay memory: restored as it was saved, it goes on as if nothing had happened") {
+TEST("replay memory: resumes unchanged after loading") {
   Random random(5);
   ReplayMemory memory;
   for (ExampleId example = 0; example < 300; ++example) memory.offer(6, 25, example, random_subset(random, 5, 0.4));

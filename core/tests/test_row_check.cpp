@@ -63,12 +63,12 @@ TEST("row check: row pointers") {
        {std::int64_t{-1}, std::int64_t{2}, std::int64_t{6}, std::numeric_limits<std::int64_t>::min(),
         std::numeric_limits<std::int64_t>::max()}) {
     rows = three_rows();
-    rows.indptr[2] = wrong;  // where row 1 ends
+    rows.indptr[2] = wrong;  // the end of row 1
     check_fault(rows.check(10), RowFault::indptr, 1, 0);
   }
 
   rows = three_rows();
-  rows.indptr[3] = 4;  // numbers that belong to no row
+  rows.indptr[3] = 4;  // leaves numbers that belong to no row
   check_fault(rows.check(10), RowFault::indptr, 3, 0);
 
   rows = three_rows();
@@ -79,7 +79,7 @@ TEST("row check: row pointers") {
 TEST("row check: ids out of range") {
   check_fault(three_rows().check(9), RowFault::range, 0, 2);
   Rows rows = three_rows();
-  rows.ids[4] = kNone;  // -1 once
+  rows.ids[4] = kNone;  // -1 before the conversion
   check_fault(rows.check(std::uint64_t{1} << 31), RowFault::range, 2, 4);
   check_fault(rows.check(std::uint64_t{1} << 32), RowFault::none, 0, 0);
 }
@@ -92,7 +92,7 @@ TEST("row check: numbers that are not finite") {
   }
 }
 
-TEST("row check: ids that do not increase are told only where nothing else is wrong") {
+TEST("row check: ids that do not increase are reported only if nothing else is wrong") {
   Rows rows = three_rows();
   rows.ids[1] = 0;
   check_fault(rows.check(10), RowFault::order, 0, 1);
@@ -102,7 +102,7 @@ TEST("row check: ids that do not increase are told only where nothing else is wr
   check_fault(rows.check(10), RowFault::not_finite, 2, 4);
 }
 
-// One number of a random matrix is damaged; the plain reading of the contract must find the same place.
+// One number of a random matrix is damaged. A direct implementation of the contract must find the same position.
 TEST("row check: the first fault, wherever it is") {
   for (std::uint64_t seed = 0; seed < 2000; ++seed) {
     Random random(seed);

@@ -18,7 +18,7 @@ void count_on(float* data, std::size_t from, std::size_t to) {
   for (std::size_t i = from; i < to; ++i) data[i] = static_cast<float>(i);
 }
 
-TEST("row storage: empty until asked") {
+TEST("row storage: starts empty") {
   RowStorage storage;
   CHECK_EQ(storage.capacity(), 0U);
   CHECK(storage.data() == nullptr);
@@ -26,7 +26,7 @@ TEST("row storage: empty until asked") {
   CHECK_EQ(storage.capacity(), 0U);
 }
 
-// From a cache line over the heap to pages of its own, and far beyond.
+// From a cache line, through heap memory, to pages of its own and far beyond.
 TEST("row storage: growth keeps what was there, aligned to cache lines") {
   RowStorage storage;
   std::size_t written = 0;
@@ -35,13 +35,13 @@ TEST("row storage: growth keeps what was there, aligned to cache lines") {
     REQUIRE(storage.capacity() >= wanted);
     REQUIRE(reinterpret_cast<std::uintptr_t>(storage.data()) % 64 == 0);
     if (wanted < 100'000 || wanted > 2'000'000) CHECK(counts(storage.data(), written));
-    count_on(storage.data(), written, storage.capacity());  // all of it may be used
+    count_on(storage.data(), written, storage.capacity());  // all of it must be usable
     written = storage.capacity();
   }
   CHECK(counts(storage.data(), written));
 }
 
-TEST("row storage: less than there is changes nothing") {
+TEST("row storage: reserving less than the capacity changes nothing") {
   RowStorage storage(1000);
   const float* data = storage.data();
   const std::size_t capacity = storage.capacity();
@@ -51,14 +51,14 @@ TEST("row storage: less than there is changes nothing") {
   CHECK_EQ(storage.capacity(), capacity);
 }
 
-TEST("row storage: moving takes the floats along, on the heap and in pages") {
+TEST("row storage: a move transfers the floats, on the heap and in pages") {
   for (const std::size_t floats : {std::size_t{100}, std::size_t{100'000}}) {
     RowStorage source(floats);
     count_on(source.data(), 0, floats);
     RowStorage target(std::move(source));
     CHECK(source.data() == nullptr);
     CHECK_EQ(source.capacity(), 0U);
-    source.reserve(floats / 2);  // as good as new
+    source.reserve(floats / 2);  // a moved-from storage can be reused
     RowStorage assigned(7);
     assigned = std::move(target);
     CHECK(assigned.capacity() >= floats);

@@ -11,7 +11,7 @@ namespace {
 const std::vector<std::int64_t> kNoIndptr;
 const std::vector<FeatureId> kIds{0, 1, 2};
 
-TEST("row view: sparse rows have the features that their pointers say") {
+TEST("row view: sparse rows have the features given by their pointers") {
   const std::vector<std::int64_t> indptr{0, 2, 2, 3};
   const std::vector<float> values{1.0F, 2.0F, 3.0F};
   const RowView rows(indptr, kIds, values);

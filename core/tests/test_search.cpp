@@ -19,7 +19,7 @@ struct Forest {
   std::vector<const NodeBlock*> blocks;
   std::vector<LabelId> labels;  // those that can be predicted
 
-  // `spread` is how far weights lie from 0; with 0 all labels of a depth are equally probable.
+  // `spread` is the range of weights; with 0, all labels at the same depth are equally probable.
   Forest(Random& random, std::uint32_t leaves, float spread) {
     if (leaves > 0) tree.give_label(kRoot, 0);
     for (LabelId label = 1; label < leaves; ++label) {
@@ -50,9 +50,9 @@ struct Forest {
   }
 };
 
-// --- the plain twins -------------------------------------------------------------------------------------------------
+// --- reference implementations ---------------------------------------------------------------------------------------
 
-// The probability of every node: the product along its path (Eq. 2), a product that is no number counting as 0.
+// The probability of every node: the product along its path (Eq. 2); NaN counts as 0.
 std::vector<float> probabilities(const Forest& forest, const Features& x) {
   std::vector<float> all(forest.tree.size());
   std::vector<NodeId> open{kAboveRoot};
@@ -96,7 +96,7 @@ bool has_wanted(const Forest& forest, NodeId v, std::span<const LabelId> wanted)
   });
 }
 
-// The k best of what a beam reaches.
+// The k best leaves that a beam reaches.
 std::vector<Scored> plain_beam(const Forest& forest, std::span<const LabelId> wanted, std::span<const float> all,
                                std::size_t k, std::size_t width) {
   std::vector<Scored> found;
@@ -136,7 +136,7 @@ void on_many(Check&& check) {
     const Forest forest(random, random.below(25), spreads[seed % 4]);
     const bool restricted = random.chance(0.5);
     std::vector<LabelId> wanted = forest.labels;
-    if (restricted) {  // also labels that were removed, and such as never were
+    if (restricted) {  // including removed and unknown labels
       wanted = random_subset(random, forest.tree.label_count() + 3, 0.4);
       random.shuffle(wanted);
     }
@@ -150,12 +150,12 @@ void on_many(Check&& check) {
 
 // --- the searches ---------------------------------------------------------------------------------------------------
 
-TEST("search: the k best are the k best, in order, for any k") {
+TEST("search: finds the k best in order, for any k") {
   on_many([](const Forest& forest, const Scope& scope, const std::vector<LabelId>& wanted, const Features& x,
              const std::vector<float>& all, Random&) {
     Searcher searcher({forest.tree, forest.blocks}, scope);
     const std::vector<Scored> every = every_label(forest, wanted, all);
-    std::vector<Scored> found{{77, 0.5F}};  // what was there goes
+    std::vector<Scored> found{{77, 0.5F}};  // must be overwritten
     for (const std::size_t k : {0U, 1U, 2U, 3U, 5U, 1000U}) {
       searcher.top_k(x, k, found);
       check_same(found, std::span(every).first(std::min(k, every.size())));
@@ -163,8 +163,8 @@ TEST("search: the k best are the k best, in order, for any k") {
   });
 }
 
-// A search that opened fewer could not be sure: whatever it left closed might hide a label as probable as the last one.
-TEST("search: the k best are found by opening the nodes as probable as the last of them, and no other") {
+// A search that opened fewer nodes could not be exact: a closed node might hide a label as probable as the last one.
+TEST("search: opens exactly the nodes at least as probable as the k-th best label") {
   on_many([](const Forest& forest, const Scope& scope, const std::vector<LabelId>& wanted, const Features& x,
              const std::vector<float>& all, Random& random) {
     Searcher searcher({forest.tree, forest.blocks}, scope);
@@ -187,7 +187,7 @@ TEST("search: the k best are found by opening the nodes as probable as the last 
   });
 }
 
-TEST("search: many examples together find what each finds alone, at the same cost") {
+TEST("search: examples searched together get the same results, at the same cost, as alone") {
   for (std::uint64_t seed = 0; seed < 60; ++seed) {
     Random random(seed);
     const float spreads[] = {0.0F, 0.7F, 4.0F, 60.0F};
@@ -220,8 +220,8 @@ TEST("search: many examples together find what each finds alone, at the same cos
   }
 }
 
-TEST("search: a beam does not wait for the deepest path once nothing on it can be answered") {
-  // Every inner node has a leaf that is all but certain, and an improbable path further down.
+TEST("search: a beam stops once nothing left can be a result") {
+  // Every inner node has a leaf that is almost certain, and an improbable path further down.
   const std::vector<NodeId> parents{kNone, 0, 1, 1, 3, 3, 5, 5};
   const std::vector<LabelId> labels{kNone, kNone, 0, kNone, 1, kNone, 2, 3};
   const std::vector<std::uint8_t> silent(parents.size());
@@ -245,7 +245,7 @@ TEST("search: a beam does not wait for the deepest path once nothing on it can b
   CHECK_EQ(searcher.stats().blocks, 4U);
 }
 
-TEST("search: all that reach a threshold, and no classifier evaluated in vain") {
+TEST("search: finds all labels that reach a threshold, and evaluates no classifier in vain") {
   on_many([](const Forest& forest, Scope& scope, const std::vector<LabelId>& wanted, const Features& x,
              const std::vector<float>& all, Random& random) {
     const std::vector<Scored> every = every_label(forest, wanted, all);
@@ -274,7 +274,7 @@ TEST("search: a threshold for every label") {
   on_many([](const Forest& forest, Scope& scope, const std::vector<LabelId>& wanted, const Features& x,
              const std::vector<float>& all, Random& random) {
     std::vector<float> thresholds(forest.tree.label_count() + random.below(3));
-    if (thresholds.size() == 1) return;  // that is one for all
+    if (thresholds.size() == 1) return;  // would be one threshold for all labels
     for (float& threshold : thresholds) {
       threshold = random.chance(0.1) ? kNever : random.chance(0.1) ? -kNever : random.between(0.0F, 0.3F);
     }
@@ -285,7 +285,7 @@ TEST("search: a threshold for every label") {
     std::vector<Scored> found;
     searcher.above_threshold(x, found);
     check_same(found, expected);
-    // A node is opened only for a label below that it may still satisfy.
+    // A node is opened only for a label below it whose threshold it may still reach.
     std::uint32_t most = 0;
     for (NodeId v = 0; v < forest.tree.size(); ++v) {
       const bool hopeful = std::ranges::any_of(wanted, [&](LabelId label) {
@@ -317,7 +317,7 @@ TEST("search: a beam keeps the best of every level") {
   });
 }
 
-TEST("search: among equals the label that arrived first") {
+TEST("search: among equals the label that arrived first comes first") {
   Random random(1);
   const Forest forest(random, 40, 0.0F);  // every classifier says 0.5
   const Scope scope(forest.tree);
@@ -328,7 +328,7 @@ TEST("search: among equals the label that arrived first") {
   for (std::size_t i = 1; i < found.size(); ++i) CHECK(before(found[i - 1], found[i]));
 }
 
-TEST("search: nothing to be found") {
+TEST("search: finds nothing if there is nothing to find") {
   Random random(2);
   std::vector<Scored> found{{1, 1.0F}};
   const Forest empty(random, 0, 1.0F);
@@ -348,8 +348,8 @@ TEST("search: nothing to be found") {
   CHECK_EQ(other.stats().classifiers, 0U);
 }
 
-// A file that only predicts is not read before it is used: its weights may be anything.
-TEST("search: weights that are no numbers make a label improbable, not the search endless") {
+// A model file for prediction is not read before it is used, so its weights may be anything.
+TEST("search: with NaN weights a label is improbable, and the search ends") {
   constexpr float kBad[] = {std::numeric_limits<float>::quiet_NaN(), std::numeric_limits<float>::infinity(),
                             -std::numeric_limits<float>::infinity(), 3e38F};
   LabelTree tree;
@@ -368,7 +368,7 @@ TEST("search: weights that are no numbers make a label improbable, not the searc
   const float threshold = 0.0F;
   scope.set_thresholds(std::span(&threshold, 1));
   Searcher searcher({tree, blocks}, scope);
-  for (const float value : {1.0F, 0.0F, -1.0F}) {  // 0 * infinity is no number either
+  for (const float value : {1.0F, 0.0F, -1.0F}) {  // 0 * infinity is NaN, too
     const Example x{{0}, {value}};
     std::vector<Scored> found;
     searcher.top_k(x.view(), 4, found);

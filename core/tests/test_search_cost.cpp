@@ -43,7 +43,7 @@ TEST("search cost: a set of labels visits every node above them once") {
   CHECK(visits == std::vector<double>{11, 3, 10, 1, 3, 8, 0, 2});
 }
 
-TEST("search cost: blocks that cost much are put together, blocks that cost nothing stay") {
+TEST("search cost: expensive blocks are merged, free blocks remain") {
   const Singles even({1, 1, 1, 1, 1});
   const std::vector<double> visits = visits_of(two_groups(), even.sets());
   CHECK(cheapest_reduction(two_groups(), visits, 0.0).parents == two_groups().parents);
@@ -52,7 +52,7 @@ TEST("search cost: blocks that cost much are put together, blocks that cost noth
   CHECK(flat.labels == std::vector<LabelId>{0, 1, 2, 3, 4});
 }
 
-TEST("search cost: what is rarely looked for stays in a block of its own") {
+TEST("search cost: rarely searched labels keep a block of their own") {
   const Singles mostly_two({10, 10, 1, 1, 1});
   const std::vector<double> visits = visits_of(two_groups(), mostly_two.sets());
   const ClusterTree tree = cheapest_reduction(two_groups(), visits, 2.0);
@@ -60,7 +60,7 @@ TEST("search cost: what is rarely looked for stays in a block of its own") {
   CHECK(tree.labels == std::vector<LabelId>{0, 1, 2, 3, 4});
 }
 
-TEST("search cost: a root alone and a root of one leaf stay what they are") {
+TEST("search cost: a single root, and a root with one leaf, are unchanged") {
   for (const ClusterTree& tree : {ClusterTree{{-1}, {}}, ClusterTree{{-1}, {0}}, ClusterTree{{-1, 0}, {0}}}) {
     const std::vector<double> visits(tree.parents.size(), 1.0);
     const ClusterTree reduced = cheapest_reduction(tree, visits, 5.0);
@@ -69,10 +69,12 @@ TEST("search cost: a root alone and a root of one leaf stay what they are") {
   }
 }
 
-TEST("search cost: the reduction is no dearer than the whole, the flat tree, or that at another price") {
+TEST(
+    "search cost: the reduction is no more expensive than the full tree, the flat tree, or the reduction for another "
+    "block cost") {
   Random random(4);
   for (int trial = 0; trial < 40; ++trial) {
-    // A random tree, its nodes by level: each level's parents ascend.
+    // A random tree, numbered level by level: the parents of each level ascend.
     ClusterTree tree{{-1}, {}};
     std::vector<std::int64_t> level{0};
     while (tree.parents.size() < 60) {

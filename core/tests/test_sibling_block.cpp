@@ -24,7 +24,7 @@ LearnerOptions options_for(LearnerKind kind) {
   return options;
 }
 
-// All that a block knows, as it is stored.
+// The complete state of a block, in stored form.
 struct Contents {
   std::uint32_t children = 0;
   bool theta = false;
@@ -35,7 +35,7 @@ struct Contents {
   std::uint32_t rows_held;
   std::vector<float> weights;  // (rows held, columns)
   std::vector<float> state;
-  std::vector<BFloat16> half_weights;  // the same, where rows are made of them
+  std::vector<BFloat16> half_weights;  // the same, if rows are stored as bfloat16
   std::vector<Variance> variances;
 
   Contents(const RowBlock& block, bool with_state)
@@ -63,7 +63,7 @@ struct Contents {
 
   std::uint32_t columns() const { return children + (theta ? 1 : 0); }
   std::size_t rows() const { return features.size() + 1; }
-  // Of the bias, which is row 0, and of feature number row - 1.
+  // Row 0 is the bias; row r belongs to feature number r - 1.
   Place place(std::size_t row) const {
     if (row == 0 || places.empty()) return {.row = static_cast<std::uint32_t>(row)};
     return {places[row - 1] & ~kSharedRow, (places[row - 1] & kSharedRow) != 0, shares[row - 1]};
@@ -84,7 +84,7 @@ struct Contents {
 
 Contents contents(const SiblingBlock& block, const LearnerOptions& options) { return {block, options.has_state()}; }
 
-// Column `a` of one equals column `b` of the other, or its negation, state included.
+// Whether column `a` of one equals column `b` of the other, or its negation, including state.
 bool same_column(const Contents& one, std::uint32_t a, const Contents& other, std::uint32_t b, bool negated = false) {
   if (one.features != other.features || one.state.empty() != other.state.empty()) return false;
   if (one.places != other.places || !same_bits(one.shares, other.shares)) return false;
@@ -111,7 +111,7 @@ Evidence evidence_of(Random& random, bool fresh) {
   return random.chance(0.5) ? Evidence::by_loss : Evidence::full;
 }
 
-// The learners as their papers have them, in double precision and one number at a time, for one step from `before` on.
+// The learners as defined in their papers, in double precision and number by number, for one step starting at `before`.
 class PlainStep {
  public:
   PlainStep(const LearnerOptions& options, const Contents& before, const Features& x, bool fresh)
@@ -128,8 +128,8 @@ class PlainStep {
     if (options.kind == LearnerKind::arow) share(x, fresh);
   }
 
-  // docs/decisions/first-comers.md: features that the block meets for the first time, together, are one direction, and
-  // one that it meets again in a fresh example leaves it.
+  // docs/decisions/first-comers.md: features that the block meets together for the first time form one direction. A
+  // feature that occurs in another new example leaves it.
   void share(const Features& x, bool fresh) {
     std::vector<std::uint32_t> newcomers;
     double square = 0.0;
@@ -180,7 +180,7 @@ class PlainStep {
         });
         break;
       case LearnerKind::sgd: {
-        // What is stored is Pi_{t-1} w, before the t-th step.
+        // Pi_{t-1} w is stored before the t-th step.
         const double rate = double{options_.rate} / (1.0 + decay() * static_cast<double>(updates_ + 1));
         each(x, [&](std::uint64_t key, double value) {
           weights_[{key, column}] -= scale(updates_) * rate * gradient * value;
@@ -188,7 +188,7 @@ class PlainStep {
         break;
       }
       case LearnerKind::nag:
-        break;  // LdSM's alone
+        break;  // only used by LdSM
       case LearnerKind::arow: {
         const double r = double{options_.r} / weight * (is_new(evidence) ? 1.0 : 2.0);  // docs/decisions/arow.md
         double variance = 0.0;
@@ -226,7 +226,7 @@ class PlainStep {
       CHECK_EQ(after.place(row).shared, key >= kShared && key != kBias);
       for (std::uint32_t c = 0; c < columns_; ++c) {
         const double expected = weights_[{key, c}] * share;
-        // AROW's numbers are rounded to one of two neighbours; to the last bit they are held to the twin in Python.
+        // AROW's numbers are rounded to one of two neighbours. The reference implementation in Python checks every bit.
         const bool rounds = !after.half_weights.empty();
         CHECK_NEAR(after.weight(row, c), expected, (rounds ? 0x1p-6 : 2e-5) * (1.0 + std::abs(expected)));
         if (after.state.empty()) continue;
@@ -236,7 +236,7 @@ class PlainStep {
   }
 
  private:
-  static constexpr std::uint64_t kShared = std::uint64_t{1} << 40;  // and the row; alone, what is new in this step
+  static constexpr std::uint64_t kShared = std::uint64_t{1} << 40;  // plus the row; by itself: new in this step
   static constexpr std::uint64_t kBias = std::uint64_t{1} << 50;
   using Weight = std::pair<std::uint64_t, std::uint32_t>;
 
@@ -254,7 +254,7 @@ class PlainStep {
     for (const auto& [direction, value] : values) visit(direction, value);
   }
   double decay() const { return double{options_.l2} * double{options_.rate}; }
-  // Pi_t, the product of all (1 + lambda gamma_s), s <= t: it telescopes to this.
+  // Pi_t, the product of all (1 + lambda gamma_s), s <= t, which telescopes to this.
   double scale(std::uint64_t t) const { return (1.0 + decay() * static_cast<double>(t + 1)) / (1.0 + decay()); }
   double& state(std::uint64_t key, std::uint32_t column) {
     const double initial = options_.kind == LearnerKind::arow ? 1.0 : 0.0;
@@ -264,7 +264,7 @@ class PlainStep {
   LearnerOptions options_;
   std::uint32_t columns_;
   std::uint64_t updates_;
-  std::map<FeatureId, std::pair<std::uint64_t, double>> directions_;  // and the feature's share of it
+  std::map<FeatureId, std::pair<std::uint64_t, double>> directions_;  // with the feature's share of the direction
   std::map<Weight, double> weights_;
   std::map<Weight, double> states_;
 };
@@ -284,7 +284,7 @@ TEST("sibling block: a new one is a bias row of zeros") {
   }
 }
 
-TEST("sibling block: every step is the learner's, for all columns at once") {
+TEST("sibling block: every step is that of the learner, for all columns at once") {
   Workspace work;
   for (const LearnerKind kind : kLearners) {
     const LearnerOptions options = options_for(kind);
@@ -297,9 +297,9 @@ TEST("sibling block: every step is the learner's, for all columns at once") {
         std::uint64_t updates = 0;
         for (int step = 0; step < 16; ++step) {
           if (step % 4 == 3 &&
-              kind == LearnerKind::arow) {  // as if it had learnt so much already: weights fade the more
+              kind == LearnerKind::arow) {  // pretends that it has learnt more, so that weights fade more strongly
             Contents later = contents(block, options);
-            later.updates = updates += 4000;  // past where it is in full
+            later.updates = updates += 4000;  // up to full strength and beyond
             block = SiblingBlock(options, later.view());
           }
           const bool fresh = learnt.empty() || random.chance(0.7);
@@ -329,8 +329,8 @@ TEST("sibling block: every step is the learner's, for all columns at once") {
   }
 }
 
-// Jasinska et al. 2016, Appendix B, without its trick: every weight decays at every step.
-TEST("sibling block: SGD's lazy regularisation is the regularisation") {
+// Jasinska et al. 2016, Appendix B, without lazy regularisation: every weight decays in every step.
+TEST("sibling block: SGD's lazy regularisation equals plain regularisation") {
   LearnerOptions options = options_for(LearnerKind::sgd);
   options.l2 = 0.3F;
   const double gamma = options.rate;
@@ -382,7 +382,7 @@ TEST("sibling block: predicting changes nothing, and features never learnt count
   }
 }
 
-TEST("sibling block: features that are there with the value 0 do no harm") {
+TEST("sibling block: features with the value 0 do no harm") {
   Workspace work;
   for (const LearnerKind kind : kLearners) {
     const LearnerOptions options = options_for(kind);
@@ -397,8 +397,8 @@ TEST("sibling block: features that are there with the value 0 do no harm") {
   }
 }
 
-// Every row contradicts the last one, in a feature that is certain by now, and so must move one that is not: AROW alone
-// would multiply the weights by any factor, at every step.
+// Every row contradicts the previous one in a feature that is certain by now, and so must move an uncertain one. Plain
+// AROW would multiply the weights by any factor in every step.
 TEST("sibling block: no chain of examples drives the weights out of range") {
   Workspace work;
   for (const LearnerKind kind : kLearners) {
@@ -420,7 +420,7 @@ TEST("sibling block: no chain of examples drives the weights out of range") {
           x = {{f - 1, f}, {1e9F, 1e9F * std::sqrt(state)}};
         }
         const Contents found = contents(block, options);
-        for (const float w : found.weights) CHECK(std::abs(w) <= 1e25F);  // what an archive takes
+        for (const float w : found.weights) CHECK(std::abs(w) <= 1e25F);  // the limit of archives
         for (const float s : found.state) CHECK(s >= 0.0F && s <= 1e32F);
         for (std::size_t row = 0; row < found.rows(); ++row) CHECK(std::isfinite(found.weight(row, 1)));
       }
@@ -451,7 +451,7 @@ void teach(SiblingBlock& block, std::span<const Lesson> all, Workspace& work) {
   for (const Lesson& lesson : all) block.learn(lesson.x.view(), lesson.positives, lesson.weight, lesson.evidence, work);
 }
 
-TEST("sibling block: a leaf that is added is as if it had been there, negative, from the start") {
+TEST("sibling block: an added leaf is as if it had been negative from the start") {
   Workspace work;
   for (const LearnerKind kind : kLearners) {
     const LearnerOptions options = options_for(kind);
@@ -473,7 +473,7 @@ TEST("sibling block: a leaf that is added is as if it had been there, negative, 
   }
 }
 
-TEST("sibling block: a child that starts again is as if it had never been positive") {
+TEST("sibling block: a reset child is as if it had never been positive") {
   Workspace work;
   for (const LearnerKind kind : kLearners) {
     const LearnerOptions options = options_for(kind);
@@ -522,11 +522,11 @@ TEST("sibling block: the block of a node inserted above is as if it had been the
   }
 }
 
-TEST("sibling block: without theta the children go on as with it") {
+TEST("sibling block: the children learn the same with and without theta") {
   Workspace work;
   for (const LearnerKind kind : kLearners) {
     const LearnerOptions options = options_for(kind);
-    for (const std::uint32_t children : {1U, 2U, 4U, 8U, 16U, 40U}) {  // 2, 4, …: theta has made the rows wider
+    for (const std::uint32_t children : {1U, 2U, 4U, 8U, 16U, 40U}) {  // 2, 4, …: theta makes the rows wider
       Random random(children);
       SiblingBlock with(options, children, true);
       SiblingBlock without(options, children, true);
@@ -547,9 +547,9 @@ TEST("sibling block: without theta the children go on as with it") {
   }
 }
 
-// Whatever became of the rows on the way (how wide they are, what lies beyond the last column), a block goes on as one
-// that was just loaded from what it would have saved.
-TEST("sibling block: any history of columns leaves rows as good as new") {
+// Whatever has happened to its rows (their width, the columns beyond the last), a block continues like one that was
+// just loaded from its saved state.
+TEST("sibling block: rows are consistent after any history of columns") {
   Workspace work;
   for (const LearnerKind kind : kLearners) {
     const LearnerOptions options = options_for(kind);
@@ -602,7 +602,7 @@ TEST("sibling block: any history of columns leaves rows as good as new") {
   }
 }
 
-TEST("sibling block: many rows, so that they move to pages of their own, and back when they become narrow") {
+TEST("sibling block: many rows move to pages of their own, and back when they become narrow") {
   Workspace work;
   const LearnerOptions options = options_for(LearnerKind::arow);
   Random random(3);
@@ -629,7 +629,7 @@ TEST("sibling block: many rows, so that they move to pages of their own, and bac
   CHECK(same(contents(block, options), contents(wide, options)));
 }
 
-TEST("sibling block: features that leave a shared row give up their places to those that come") {
+TEST("sibling block: new features reuse the places of features that left a shared row") {
   Workspace work;
   SiblingBlock block(options_for(LearnerKind::arow), 1, true);
   for (FeatureId first = 0; first < 2000; first += 20) {
@@ -643,7 +643,7 @@ TEST("sibling block: features that leave a shared row give up their places to th
   CHECK(block.bytes() <= block.features().bytes() + rows + members + sizeof(SiblingBlock) + 1024);
 }
 
-TEST("sibling block: weights that are read where they lie predict the same") {
+TEST("sibling block: weights read in place predict the same") {
   Workspace work;
   Random random(4);
   for (const LearnerKind kind : kLearners) {
@@ -667,7 +667,7 @@ TEST("sibling block: weights that are read where they lie predict the same") {
   }
 }
 
-TEST("sibling block: what it inherits and has not learnt yet is as if it had rows for it from the start") {
+TEST("sibling block: inherited features are as if they had rows from the start") {
   for (const LearnerKind kind : {LearnerKind::arow, LearnerKind::adagrad}) {
     Random random(5);
     const LearnerOptions options = options_for(kind);
@@ -746,7 +746,7 @@ TEST("sibling block: what it inherits and has not learnt yet is as if it had row
   }
 }
 
-TEST("sibling block: what is counted is held, and grows as it was announced") {
+TEST("sibling block: the count bounds the memory, and grows no more than announced") {
   for (const LearnerKind kind : kLearners) {
     SiblingBlock block(options_for(kind), 60, true);
     Workspace work;
@@ -759,7 +759,7 @@ TEST("sibling block: what is counted is held, and grows as it was announced") {
       const Example example = random_example(random, 1'000, 0.004);
       block.learn(example.view(), {}, 1.0F, Evidence::full, work);
       const std::uint64_t newcomers = block.features().size() - known;
-      // Rows that features shared are taken apart, too.
+      // Takes shared rows apart, too.
       const std::uint64_t most = std::max<std::uint64_t>(newcomers, example.ids.size());
       CHECK(block.most_bytes() <= before + most * block.growth(61));
       CHECK(block.bytes() <= block.most_bytes());
@@ -770,19 +770,19 @@ TEST("sibling block: what is counted is held, and grows as it was announced") {
   }
 }
 
-TEST("sibling block: learners of other losses are refused") {
+TEST("sibling block: learners with other losses are refused") {
   CHECK_THROWS(std::invalid_argument, SiblingBlock(options_for(LearnerKind::nag), 2, false));
   LearnerOptions squared = options_for(LearnerKind::sgd);
   squared.loss = Loss::squared;
   CHECK_THROWS(std::invalid_argument, SiblingBlock(squared, 2, false));
 }
 
-TEST("sibling block: a feature that is stored twice shows in the number of rows") {
+TEST("sibling block: a feature stored twice shows in the number of features") {
   const LearnerOptions options = options_for(LearnerKind::sgd);
   const std::vector<FeatureId> features{4, 9, 4};
   const std::vector<float> weights(4);
   const StoredBlock block(options, {1, false, 0, features, weights.data(), {}});
-  CHECK_EQ(block.features().size(), 2U);  // which is how a damaged file is found
+  CHECK_EQ(block.features().size(), 2U);  // this is how a damaged file is detected
 }
 
 }  // namespace

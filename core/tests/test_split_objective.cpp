@@ -11,7 +11,7 @@
 namespace labelgrove::testing {
 namespace {
 
-// Eq. 1 from the sums themselves.
+// Eq. 1 computed directly from the sums.
 double plain_objective(const std::vector<std::vector<double>>& sent, const std::vector<double>& counts,
                        ObjectiveWeights weights) {
   const std::size_t arity = sent[0].size();
@@ -71,7 +71,7 @@ TEST("split objective: the directions chosen are those of an exhaustive search")
   }
 }
 
-TEST("split objective: a balanced and pure split has the least value, and beta and alpha are 0") {
+TEST("split objective: a balanced and pure split has the smallest value, and beta and alpha are 0") {
   SplitObjective objective(3, {1.5, 2.0});
   objective.start(3);
   for (std::uint32_t label = 0; label < 3; ++label) {
@@ -98,7 +98,7 @@ TEST("split objective: everything to one child is as uneven as can be, everythin
   CHECK_NEAR(all.value(), 1.0, 1e-12);
 }
 
-TEST("split objective: nothing seen has the value 0") {
+TEST("split objective: the initial value is 0") {
   SplitObjective objective(4, {});
   objective.start(2);
   CHECK_EQ(objective.value(), 0.0);

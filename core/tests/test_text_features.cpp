@@ -18,7 +18,7 @@ std::vector<std::string> words_of(std::string_view text) {
   return found;
 }
 
-TEST("text: words are runs of letters, digits and their marks, as they stand in the text") {
+TEST("text: words are runs of letters, digits and their marks, in the order of the text") {
   CHECK(words_of("Two words, 3x!") == std::vector<std::string>({"Two", "words", "3x"}));
   CHECK(words_of("soft\u00adhyphen e\u0301t\u0301") ==
         std::vector<std::string>({"soft\u00adhyphen", "e\u0301t\u0301"}));
@@ -26,7 +26,7 @@ TEST("text: words are runs of letters, digits and their marks, as they stand in 
   CHECK_EQ(words_of(std::string(1000, 'x')).size(), 1000 / kLongestWord + 1);
 }
 
-TEST("text: bytes that are no UTF-8 part words, and none is read behind the end") {
+TEST("text: invalid UTF-8 separates words, and nothing is read beyond the end") {
   for (const std::string_view bad :
        {"\xff", "\xc0\x80", "\xed\xa0\x80", "\xf4\x90\x80\x80", "\xe2\x82", "\xf0\x9f\x98"}) {
     const std::string text = std::string{'a'}.append(bad);
@@ -35,7 +35,7 @@ TEST("text: bytes that are no UTF-8 part words, and none is read behind the end"
   }
 }
 
-TEST("text: documents are counted as they are learnt, whatever the threads and cuts") {
+TEST("text: document frequencies do not depend on threads or calls") {
   const std::vector<std::string_view> texts{"one text", "another text", "", "one more text of one"};
   TextOptions options;
   options.columns = 1U << 10;
@@ -80,7 +80,7 @@ TEST("text: options outside their domains are refused") {
   CHECK(refused([](TextOptions& o) { o.piece_weight = 0.0F; }));
 }
 
-TEST("unicode: characters become what they are in lower case, taken apart") {
+TEST("unicode: characters are decomposed and case-folded") {
   const Unicode& unicode = Unicode::tables();
   const auto becomes = [&](std::uint32_t point) {
     const auto mapped = unicode.mapped(unicode.entry(point));

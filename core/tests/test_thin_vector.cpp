@@ -9,7 +9,7 @@
 namespace labelgrove::testing {
 namespace {
 
-TEST("thin vector: holds what a vector does, in one pointer") {
+TEST("thin vector: works like a vector, in one pointer") {
   CHECK_EQ(sizeof(ThinVector<std::uint64_t>), sizeof(void*));
   ThinVector<std::uint64_t> thin;
   std::vector<std::uint64_t> plain;
@@ -33,7 +33,7 @@ TEST("thin vector: holds what a vector does, in one pointer") {
   CHECK_EQ(thin.bytes(), 0U);
 }
 
-TEST("thin vector: copies are their own, moved ones are empty") {
+TEST("thin vector: copies are independent, and moved-from vectors are empty") {
   ThinVector<std::uint32_t> first;
   first.resize(3, 5);
   ThinVector<std::uint32_t> copy = first;
@@ -49,7 +49,7 @@ TEST("thin vector: copies are their own, moved ones are empty") {
   CHECK(first.empty());
 }
 
-TEST("thin vector: what is rare is copied whole") {
+TEST("thin vector: a Rare value is copied deeply") {
   Rare<std::string> one;
   CHECK(one.get() == nullptr);
   one.make() = "here";

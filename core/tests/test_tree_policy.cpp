@@ -21,7 +21,7 @@ TreePolicy policy_of(Policy policy, double alpha = 0.5) {
 
 std::span<const float> none(NodeId) { return {}; }
 
-TEST("tree policy: complete goes where there are fewest leaves") {
+TEST("tree policy: complete descends to the fewest leaves") {
   const LabelTree tree = two_pre_leaves();
   TreePolicy policy = policy_of(Policy::complete);
   CHECK_EQ(policy.select(tree, kNone, none), 3U);
@@ -41,7 +41,7 @@ TEST("tree policy: best-greedy weighs fit against balance") {
   CHECK_EQ(fit.past().draws + balance.past().draws, 0U);
 }
 
-TEST("tree policy: random choices are counted, and go on from where they were") {
+TEST("tree policy: random choices are counted, and resume after loading") {
   const LabelTree tree = two_pre_leaves();
   TreePolicy one = policy_of(Policy::random);
   std::vector<NodeId> chosen;
@@ -54,7 +54,7 @@ TEST("tree policy: random choices are counted, and go on from where they were") 
   for (std::size_t i = 20; i < 40; ++i) CHECK_EQ(other.select(tree, kNone, none), chosen[i]);
 }
 
-TEST("tree policy: the root is wide where examples have five features or more") {
+TEST("tree policy: the root is wide if examples have five or more features") {
   const LabelTree flat(std::vector<NodeId>{kNone, 0, 1, 1, 1}, std::vector<LabelId>{kNone, kNone, 0, 1, 2},
                        std::vector<std::uint8_t>(5), 3);
   TreePolicy policy({.arity = 2, .max_leaves = 3, .first_leaves = 4}, 0);
@@ -68,7 +68,7 @@ TEST("tree policy: the root is wide where examples have five features or more") 
   CHECK(on.must_insert(two_pre_leaves(), 2));
 }
 
-TEST("tree policy: auxiliary classifiers are kept where a label may still go") {
+TEST("tree policy: keeps auxiliary classifiers of nodes that may still be selected") {
   const LabelTree tree = two_pre_leaves();
   const auto kept = [&](Policy policy) {
     std::vector<NodeId> nodes;

@@ -17,7 +17,7 @@ std::vector<float> random_vector(Random& random, std::size_t n) {
   return values;
 }
 
-// To the last bit: eight sums, of even and odd groups of eight apart.
+// To the last bit: eight lanes, with even and odd groups of eight summed separately.
 float plain_dot(const std::vector<float>& a, const std::vector<float>& b) {
   std::array<std::array<float, kVectorLanes>, 2> sums{};
   for (std::size_t i = 0; i < a.size(); ++i) {
@@ -28,7 +28,7 @@ float plain_dot(const std::vector<float>& a, const std::vector<float>& b) {
   return ((s[0] + s[4]) + (s[2] + s[6])) + ((s[1] + s[5]) + (s[3] + s[7]));
 }
 
-TEST("vector kernels: every width gives what plain loops give, to the last bit") {
+TEST("vector kernels: the same as plain loops, to the last bit, at every width") {
   Random random(1);
   for (std::size_t n = kVectorLanes; n <= 30 * kVectorLanes; n += kVectorLanes) {
     const std::vector<float> x = random_vector(random, n);
@@ -62,7 +62,7 @@ TEST("vector kernels: every width gives what plain loops give, to the last bit")
   }
 }
 
-// Numbers of that type between -2 and 2, in bytes, and what they are.
+// Numbers of this type between -2 and 2: their bytes and their values.
 template <typename Number, typename Make, typename Value>
 void check_stored(WeightType type, Make&& make, Value&& value_of) {
   Random random(2);
@@ -93,7 +93,7 @@ void check_stored(WeightType type, Make&& make, Value&& value_of) {
   }
 }
 
-TEST("vector kernels: numbers of every type that compact models have are those that they stand for") {
+TEST("vector kernels: decode every number type of compact models") {
   check_stored<float>(WeightType::float32, [](float x) { return x; }, [](float x) { return x; });
   check_stored<std::uint16_t>(WeightType::float16, to_half, [](std::uint16_t bits) {
     const float size = std::ldexp(static_cast<float>((bits & 0x3FF) | 0x400), ((bits & 0x7FFF) >> 10) - 25);

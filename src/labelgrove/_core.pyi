@@ -73,7 +73,7 @@ class RowFault(enum.Enum):
 
 class PreparedThresholds:
     """
-    Thresholds of one engine with what a search derives from them; void once it changes.
+    Thresholds prepared for searching one engine; invalid once the engine changes.
     """
 
 class StreamedPieces:
@@ -84,7 +84,9 @@ class StreamedPieces:
     def __next__(self) -> object: ...
 
 class StreamedArray:
-    """A one-dimensional array, made piece by piece: iterate over it."""
+    """
+    A one-dimensional array that is produced piece by piece while iterating over it.
+    """
 
     @property
     def dtype(self) -> object: ...
@@ -110,12 +112,12 @@ class LomTree:
     @staticmethod
     def load(options: dict, arrays: dict, for_prediction: bool, let_go: object | None = None, check_only: bool = False) -> LomTree:
         """
-        What `save` gave. `let_go` is called, now and then, when what was read so far may go. To check only, the arrays are gone through, and what is returned need not hold them.
+        Load what `save` returned. `let_go` is called now and then, when the memory of what was read so far may be released. With `check_only` the arrays are only checked, and the result need not keep them.
         """
 
     def save(self, for_prediction: bool, streamed: bool = False) -> dict:
         """
-        Arrays by name; `streamed`, large ones are made while they are written, which the engine must outlast unchanged.
+        Arrays by name. With `streamed`, large arrays are produced while they are written, and the engine must not change until then.
         """
 
     def size(self) -> dict: ...
@@ -146,7 +148,7 @@ class LomTree:
     def can_learn(self) -> bool: ...
 
     def nodes(self) -> dict:
-        """The tree and its statistics, as they are saved."""
+        """The saved arrays of the tree and its statistics."""
 
 class MemoryTree:
     """Contextual memory tree; see core/include/labelgrove/memory_tree.hpp."""
@@ -156,12 +158,12 @@ class MemoryTree:
     @staticmethod
     def load(options: dict, arrays: dict, for_prediction: bool, let_go: object | None = None, check_only: bool = False) -> MemoryTree:
         """
-        What `save` gave. `let_go` is called, now and then, when what was read so far may go. To check only, the arrays are gone through, and what is returned need not hold them.
+        Load what `save` returned. `let_go` is called now and then, when the memory of what was read so far may be released. With `check_only` the arrays are only checked, and the result need not keep them.
         """
 
     def save(self, for_prediction: bool, streamed: bool = False) -> dict:
         """
-        Arrays by name; `streamed`, large ones are made while they are written, which the engine must outlast unchanged.
+        Arrays by name. With `streamed`, large arrays are produced while they are written, and the engine must not change until then.
         """
 
     def size(self) -> dict: ...
@@ -199,18 +201,18 @@ class Forest:
     @staticmethod
     def load(options: dict, arrays: dict, for_prediction: bool, let_go: object | None = None, check_only: bool = False) -> Forest:
         """
-        What `save` gave. `let_go` is called, now and then, when what was read so far may go. To check only, the arrays are gone through, and what is returned need not hold them.
+        Load what `save` returned. `let_go` is called now and then, when the memory of what was read so far may be released. With `check_only` the arrays are only checked, and the result need not keep them.
         """
 
     def save(self, for_prediction: bool, streamed: bool = False) -> dict:
         """
-        Arrays by name; `streamed`, large ones are made while they are written, which the engine must outlast unchanged.
+        Arrays by name. With `streamed`, large arrays are produced while they are written, and the engine must not change until then.
         """
 
     def size(self) -> dict: ...
 
     def nodes(self) -> dict:
-        """The trees and how their nodes were split, as they are saved."""
+        """The saved arrays of the trees and of the statistics of their splits."""
 
     def grow(self, indptr: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], ids: Annotated[NDArray[numpy.uint32], dict(shape=(None,), order='C', device='cpu', writable=False)], values: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu', writable=False)], label_indptr: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], labels: Annotated[NDArray[numpy.uint32], dict(shape=(None,), order='C', device='cpu', writable=False)], weights: object | None, gains: object | None, label_count: int, threads: int, progress: Progress) -> None: ...
 
@@ -276,18 +278,18 @@ class OnlinePlt:
 
     def compact_threshold(self, dtype: int, most_bytes: int, threads: int) -> float:
         """
-        The least threshold with which all that one can drop takes at most so many bytes; infinity where nothing may stay.
+        The smallest threshold at which the weights that may be dropped take at most `most_bytes`; infinity if none may stay.
         """
 
     @staticmethod
     def load(options: dict, arrays: dict, for_prediction: bool, let_go: object | None = None, check_only: bool = False) -> OnlinePlt:
         """
-        What `save` gave. `let_go` is called, now and then, when what was read so far may go. To check only, the arrays are gone through, and what is returned need not hold them.
+        Load what `save` returned. `let_go` is called now and then, when the memory of what was read so far may be released. With `check_only` the arrays are only checked, and the result need not keep them.
         """
 
     def save(self, for_prediction: bool, streamed: bool = False) -> dict:
         """
-        Arrays by name; `streamed`, large ones are made while they are written, which the engine must outlast unchanged.
+        Arrays by name. With `streamed`, large arrays are produced while they are written, and the engine must not change until then.
         """
 
     def size(self) -> dict: ...
@@ -295,12 +297,12 @@ class OnlinePlt:
     @staticmethod
     def on_trees(options: dict, trees: list, label_count: int) -> OnlinePlt:
         """
-        On given trees with the same labels: parents and labels, by node, of each.
+        Start from given trees with the same labels: (parents, labels) by node for each tree.
         """
 
     @staticmethod
     def from_batch(options: dict, batch: dict, label_counts: object | None) -> OnlinePlt:
-        """What goes on from a batch model whose arrays these are."""
+        """Resume learning from a batch model, given its arrays."""
 
     def restore_inherited(self) -> None: ...
 
@@ -329,16 +331,16 @@ class Progress:
 
 def train_batch_plt(options: dict, trees: list, label_count: int, indptr: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], ids: Annotated[NDArray[numpy.uint32], dict(shape=(None,), order='C', device='cpu', writable=False)], values: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu', writable=False)], label_indptr: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], labels: Annotated[NDArray[numpy.uint32], dict(shape=(None,), order='C', device='cpu', writable=False)], example_costs: object | None, label_costs: object | None, threads: int, progress: Progress) -> dict:
     """
-    What CompactPlt loads: trees learnt in batch; see core/include/labelgrove/batch_trainer.hpp.
+    Train trees in batch, and return the arrays that CompactPlt loads; see core/include/labelgrove/batch_trainer.hpp.
     """
 
 def train_batch_nodes(options: dict, tree: tuple, nodes: Annotated[NDArray[numpy.uint32], dict(shape=(None,), order='C', device='cpu', writable=False)], label_count: int, indptr: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], ids: Annotated[NDArray[numpy.uint32], dict(shape=(None,), order='C', device='cpu', writable=False)], values: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu', writable=False)], label_indptr: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], labels: Annotated[NDArray[numpy.uint32], dict(shape=(None,), order='C', device='cpu', writable=False)], label_costs: object | None, threads: int, progress: Progress, make_room: object | None) -> dict:
     """
-    The blocks of some inner nodes of a tree, in the arrays of `train_batch_plt`. Where there is a `make_room`, what is large lies in the arrays of uint8 that it makes, given a number of bytes.
+    The blocks of some inner nodes of a tree, in the form of `train_batch_plt`. `make_room(bytes)`, if given, returns the arrays of uint8 in which large buffers are stored.
     """
 
 class CompactPlt:
-    """Label trees in few bytes; see core/include/labelgrove/compact_plt.hpp."""
+    """Compact label trees; see core/include/labelgrove/compact_plt.hpp."""
 
     def top_k(self, indptr: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], ids: Annotated[NDArray[numpy.uint32], dict(shape=(None,), order='C', device='cpu', writable=False)], values: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu', writable=False)], k: int, beam_width: int, allowed: object | None, threads: int) -> tuple: ...
 
@@ -368,25 +370,25 @@ class CompactPlt:
 
     def compact_threshold(self, dtype: int, most_bytes: int, threads: int) -> float:
         """
-        The least threshold with which all that one can drop takes at most so many bytes; infinity where nothing may stay.
+        The smallest threshold at which the weights that may be dropped take at most `most_bytes`; infinity if none may stay.
         """
 
     @staticmethod
     def load(options: dict, arrays: dict, for_prediction: bool, let_go: object | None = None, check_only: bool = False) -> CompactPlt:
         """
-        What `save` gave. `let_go` is called, now and then, when what was read so far may go. To check only, the arrays are gone through, and what is returned need not hold them.
+        Load what `save` returned. `let_go` is called now and then, when the memory of what was read so far may be released. With `check_only` the arrays are only checked, and the result need not keep them.
         """
 
     def save(self, for_prediction: bool, streamed: bool = False) -> dict:
         """
-        Arrays by name; `streamed`, large ones are made while they are written, which the engine must outlast unchanged.
+        Arrays by name. With `streamed`, large arrays are produced while they are written, and the engine must not change until then.
         """
 
     def size(self) -> dict: ...
 
     def weights_of(self, node: int) -> tuple:
         """
-        Features, and (features + 1, children) weights end to end, the bias first, of an inner node of the first tree.
+        The features of an inner node of the first tree, and its (features + 1, children) weights as a flat array, the bias first.
         """
 
     @property
@@ -428,18 +430,18 @@ class EmbeddingPlt:
 
     def compact_threshold(self, dtype: int, most_bytes: int, threads: int) -> float:
         """
-        The least threshold with which all that one can drop takes at most so many bytes; infinity where nothing may stay.
+        The smallest threshold at which the weights that may be dropped take at most `most_bytes`; infinity if none may stay.
         """
 
     @staticmethod
     def load(options: dict, arrays: dict, for_prediction: bool, let_go: object | None = None, check_only: bool = False) -> EmbeddingPlt:
         """
-        What `save` gave. `let_go` is called, now and then, when what was read so far may go. To check only, the arrays are gone through, and what is returned need not hold them.
+        Load what `save` returned. `let_go` is called now and then, when the memory of what was read so far may be released. With `check_only` the arrays are only checked, and the result need not keep them.
         """
 
     def save(self, for_prediction: bool, streamed: bool = False) -> dict:
         """
-        Arrays by name; `streamed`, large ones are made while they are written, which the engine must outlast unchanged.
+        Arrays by name. With `streamed`, large arrays are produced while they are written, and the engine must not change until then.
         """
 
     def size(self) -> dict: ...
@@ -458,7 +460,7 @@ class EmbeddingPlt:
 
 class CompactEmbedding:
     """
-    The same in few bytes; see core/include/labelgrove/compact_embedding.hpp.
+    Compact vectors under a label tree; see core/include/labelgrove/compact_embedding.hpp.
     """
 
     def top_k(self, indptr: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], ids: Annotated[NDArray[numpy.uint32], dict(shape=(None,), order='C', device='cpu', writable=False)], values: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu', writable=False)], k: int, beam_width: int, allowed: object | None, threads: int) -> tuple: ...
@@ -489,18 +491,18 @@ class CompactEmbedding:
 
     def compact_threshold(self, dtype: int, most_bytes: int, threads: int) -> float:
         """
-        The least threshold with which all that one can drop takes at most so many bytes; infinity where nothing may stay.
+        The smallest threshold at which the weights that may be dropped take at most `most_bytes`; infinity if none may stay.
         """
 
     @staticmethod
     def load(options: dict, arrays: dict, for_prediction: bool, let_go: object | None = None, check_only: bool = False) -> CompactEmbedding:
         """
-        What `save` gave. `let_go` is called, now and then, when what was read so far may go. To check only, the arrays are gone through, and what is returned need not hold them.
+        Load what `save` returned. `let_go` is called now and then, when the memory of what was read so far may be released. With `check_only` the arrays are only checked, and the result need not keep them.
         """
 
     def save(self, for_prediction: bool, streamed: bool = False) -> dict:
         """
-        Arrays by name; `streamed`, large ones are made while they are written, which the engine must outlast unchanged.
+        Arrays by name. With `streamed`, large arrays are produced while they are written, and the engine must not change until then.
         """
 
     def size(self) -> dict: ...
@@ -530,7 +532,7 @@ class LabelSums:
     def cosines(self, indptr: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], ids: Annotated[NDArray[numpy.uint32], dict(shape=(None,), order='C', device='cpu', writable=False)], values: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu', writable=False)], candidates: Annotated[NDArray[numpy.uint32], dict(shape=(None,), order='C', device='cpu', writable=False)], threads: int) -> NDArray[numpy.float32]: ...
 
     def counts(self, labels: Annotated[NDArray[numpy.uint32], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> NDArray[numpy.int64]:
-        """How many examples had each of the labels."""
+        """The number of examples that had each of the labels."""
 
     @property
     def examples(self) -> int: ...
@@ -539,7 +541,7 @@ class LabelSums:
     def bytes(self) -> int: ...
 
 class TextFeatures:
-    """Texts into rows; see core/include/labelgrove/text_features.hpp."""
+    """Turns texts into rows; see core/include/labelgrove/text_features.hpp."""
 
     def __init__(self, options: dict) -> None: ...
 
@@ -560,47 +562,47 @@ class TextFeatures:
 
     def weighted(self, counts: list, as_next: bool, threads: int) -> tuple:
         """
-        Rows of counts, all parts below one another, as documents counted already or as the next.
+        Weighted rows of counts, all parts concatenated, as documents already counted or as the next ones.
         """
 
     def learn(self, indptr: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], ids: Annotated[NDArray[numpy.uint32], dict(shape=(None,), order='C', device='cpu', writable=False)], values: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu', writable=False)], threads: int) -> tuple: ...
 
 def words_of(text: str) -> NDArray[numpy.uint64]:
-    """Where the words of a text begin and end, in bytes of UTF-8."""
+    """The beginning and end of each word of a text, in bytes of UTF-8."""
 
 def label_vectors(indptr: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], ids: Annotated[NDArray[numpy.uint32], dict(shape=(None,), order='C', device='cpu', writable=False)], values: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu', writable=False)], dimension: int, ends: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], examples: Annotated[NDArray[numpy.uint32], dict(shape=(None,), order='C', device='cpu', writable=False)], threads: int) -> tuple:
     """
-    (indptr, ids, values): for each label the direction of the sum of its examples, which are scaled to unit length.
+    (indptr, ids, values): for each label, the direction of the sum of its examples, each scaled to unit length.
     """
 
 def cluster_labels(indptr: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], ids: Annotated[NDArray[numpy.uint32], dict(shape=(None,), order='C', device='cpu', writable=False)], values: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu', writable=False)], dimension: int, frequencies: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], fano_frequencies: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], options: dict, threads: int, fixed: bool) -> tuple:
     """
-    (parents, labels): a tree over the rows, numbered by level; the labels of its leaves in ascending order. Without frequencies all labels weigh the same. Rows that are `fixed`, which nobody can change, are not copied.
+    (parents, labels): a tree over the rows, numbered level by level, and the labels of its leaves in ascending order of nodes. Without frequencies all labels have the same weight. `fixed` rows, which nothing can change, are not copied.
     """
 
 def visits(parents: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], labels: Annotated[NDArray[numpy.uint32], dict(shape=(None,), order='C', device='cpu', writable=False)], indptr: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], sets: Annotated[NDArray[numpy.uint32], dict(shape=(None,), order='C', device='cpu', writable=False)], frequencies: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> NDArray[numpy.float64]:
-    """For every node the frequencies of all sets with a label below it."""
+    """For every node, the total frequency of the sets with a label below it."""
 
 def cheapest_reduction(parents: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], labels: Annotated[NDArray[numpy.uint32], dict(shape=(None,), order='C', device='cpu', writable=False)], visits: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], block_cost: float) -> tuple:
     """
-    (parents, labels) of the cheapest tree that arises when inner nodes are left out.
+    (parents, labels) of the cheapest tree that results from removing inner nodes.
     """
 
 def report_leaks(on: bool) -> None:
     """
-    Whether what is still alive when the interpreter has ended is reported; for tests.
+    Turn the report of objects that outlive the interpreter on or off; for tests.
     """
 
 def kernel_variant() -> str:
     """The instruction set that the kernels in use were compiled for."""
 
 def available_kernels() -> list:
-    """The variants that this processor runs, the best one last."""
+    """The variants that run on this processor, best last."""
 
 def compiler() -> str:
-    """What the engine was compiled with."""
+    """The compiler that built the engine."""
 
 def draw(seed: int, stream: int, counter: int, sub: int = 0) -> int:
     """
-    The hash behind every random choice: streams are 1 policy, 2 replay, 3 reservoir, 4 shuffle, 5 clustering, 6 weights, 7 places, 8 tree, 9 solver, 10 label.
+    The hash behind every random choice: streams are 1 policy, 2 replay, 3 reservoir, 4 shuffle, 5 clustering, 6 weights, 7 places, 8 tree, 9 solver, 10 label, 11 rounding, 12 reward, 13 asking.
     """

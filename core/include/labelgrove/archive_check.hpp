@@ -1,4 +1,4 @@
-// What every archive checks on its way in.
+// Checks that are shared by everything that loads from an archive.
 #pragma once
 
 #include <algorithm>
@@ -18,10 +18,10 @@
 
 namespace labelgrove {
 
-// More than anybody will ever learn from, and too few for counters to overflow.
+// More examples than anyone will ever learn from, and few enough that no counter overflows.
 inline constexpr std::uint64_t kMostExamples = std::uint64_t{1} << 40;
 
-// Throws unless it holds; what it says otherwise, texts and numbers in a row, is put together only then.
+// Throws std::invalid_argument unless `holds`. The message is the concatenation of `otherwise`, built only if needed.
 template <typename... Parts>
 void require(bool holds, const Parts&... otherwise) {
   if (holds) return;
@@ -32,14 +32,15 @@ void require(bool holds, const Parts&... otherwise) {
   throw std::invalid_argument((text(otherwise) + ...));
 }
 
-// As errors name it.
+// A node's name in error messages.
 inline std::string node_name(NodeId v) { return "node " + std::to_string(v); }
 
-// Beyond what learning can reach, whatever the options and the examples, and still too small for a step to overflow.
+// Larger than any weight that can be learnt, whatever the options and examples, and small enough that no step
+// overflows.
 inline constexpr float kLargestWeight = 1e25F;
 
-// Whether all numbers lie from -most to most; NaN does not. Without a branch per number, so that compilers vectorise
-// it: large files are mapped, and this reads all of their weights.
+// Whether all numbers are in [-most, most]; NaN is not. There is no branch for each number, so that compilers vectorise
+// the loop: it reads all weights of large mapped files.
 template <typename Number>
 bool all_within(std::span<const Number> values, float most) {
   std::uint32_t bad = 0;
@@ -48,18 +49,18 @@ bool all_within(std::span<const Number> values, float most) {
 }
 inline bool all_finite(std::span<const float> values) { return all_within(values, std::numeric_limits<float>::max()); }
 
-// Throws unless learning can go on from these weights and their state.
+// Throws std::invalid_argument unless learning can resume from these weights and their state.
 template <typename Number, typename State>
 void require_learnable(const LearnerOptions& learner, std::span<const Number> weights, std::span<const State> state,
                        const std::string& where) {
   require(all_within(weights, kLargestWeight), where,
-          ": a weight is not a finite number, or larger than any that can be learnt");
+          ": a weight is not finite, or is larger than any that can be learnt");
   const float most = learner.kind == LearnerKind::arow ? 1.0F : kLargestSquareSum;
   require(std::ranges::all_of(state, [most](State value) { return widened(value) >= 0.0F && widened(value) <= most; }),
-          where, ": the state of a weight is not a finite number in its range");
+          where, ": the state of a weight is not finite, or is out of range");
 }
 
-// Hands out one array piece by piece, and checks that it is used up in the end.
+// Hands out an array piece by piece, and checks that all of it is used.
 template <typename T>
 class Pieces {
  public:
@@ -79,7 +80,7 @@ class Pieces {
   std::size_t at_ = 0;
 };
 
-// Lets go of what was read, every few megabytes.
+// Calls let_go() once every few megabytes read.
 class Reading {
  public:
   explicit Reading(const ArrayReader& saved) : saved_(saved) {}

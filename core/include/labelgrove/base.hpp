@@ -1,4 +1,4 @@
-// Views and small values shared by the whole core.
+// Views and small types shared by the whole core.
 #pragma once
 
 #include <cmath>
@@ -15,8 +15,8 @@ using NodeId = std::uint32_t;
 
 inline constexpr std::uint32_t kNone = std::numeric_limits<std::uint32_t>::max();
 
-// One example's features, ids strictly increasing. The constant bias feature is not among them: it is
-// row 0 of every sibling block.
+// One example's features, with strictly increasing ids. Does not own its arrays. The constant bias feature is not
+// included: it is row 0 of every sibling block.
 struct Features {
   const FeatureId* ids = nullptr;
   const float* values = nullptr;
@@ -25,7 +25,7 @@ struct Features {
 
 inline float scaled(float value, double scale) { return static_cast<float>(static_cast<double>(value) * scale); }
 
-// Whether the ids are 0, 1, 2, … without a gap.
+// Whether the ids are 0, 1, 2, … without gaps.
 inline bool is_dense(const Features& x) { return x.size > 0 && x.ids[x.size - 1] == x.size - 1; }
 
 inline double squared_length(const float* values, std::size_t n) {
@@ -34,8 +34,8 @@ inline double squared_length(const float* values, std::size_t n) {
   return square;
 }
 
-// The factor that scales the example to unit length, 1 if all its values are 0; for tiny values it exceeds a float's
-// range.
+// The factor that scales the example to unit length; 1 if all values are 0. A double, since it may exceed a float's
+// range for tiny values.
 inline double unit_scale(const Features& x) {
   const double square = squared_length(x.values, x.size);
   return square > 0.0 ? 1.0 / std::sqrt(square) : 1.0;

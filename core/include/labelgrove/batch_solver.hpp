@@ -1,12 +1,12 @@
-// The classifiers of siblings, learnt together from all examples of their node: L2-regularised linear models
+// Trains the classifiers of siblings together, from all examples of their node, as L2-regularised linear models
 //
 //   min over w:  1/2 |w|^2 + sum_i C_i loss(w; x_i, y_i)
 //
-// where C_i is C times what the example costs, and less for a child that very many examples have: see `plenty`.
+// where C_i is C times the example's cost, reduced for children with very many examples (see `plenty`).
 //
-// by stochastic dual coordinate ascent (Hsieh et al. 2008; Shalev-Shwartz & Zhang 2013): it keeps w = sum_i y_i a_i
-// x_i and goes through the examples, moving the dual variables a_i of one example, one for each sibling, at a time.
-// One walk over an example's features serves all siblings.
+// The solver is stochastic dual coordinate ascent (Hsieh et al. 2008; Shalev-Shwartz & Zhang 2013). It maintains
+// w = sum_i y_i a_i x_i and visits one example at a time, updating its dual variables a_i, one for each sibling. One
+// pass over an example's features serves all siblings.
 #pragma once
 
 #include <cstdint>
@@ -24,43 +24,46 @@ namespace labelgrove {
 enum class BatchLoss : std::uint8_t {
   squared_hinge = 0,  // max(0, 1 - y m)^2
   log = 1,            // log(1 + exp(-y m))
-  softmax = 2,        // -log of the right child's share: siblings compete
+  softmax = 2,        // -log of the true child's probability: siblings compete
 };
 
 struct SolverOptions {
   BatchLoss loss = BatchLoss::squared_hinge;
-  float cost = 1.0F;       // C
-  float plenty = 0.0F;     // where more examples, n, have a child, C is C sqrt(plenty / n); 0: never; not softmax
-  float bias = 1.0F;       // the value of the constant feature; 0 for none
-  float tolerance = 0.1F;  // how far a dual variable's derivative, over C for log and softmax, may be from optimal
+  float cost = 1.0F;  // C
+  float plenty =
+      0.0F;  // for a child with n > plenty examples, C becomes C sqrt(plenty / n); 0 disables this; ignored by softmax
+  float bias = 1.0F;  // value of the constant feature; 0 for none
+  float tolerance =
+      0.1F;  // stop when every dual derivative (divided by C for log and softmax) is within this of optimal
   std::uint32_t max_passes = 20;
   std::uint64_t seed = 0;
 };
 
-// The margin m >= 0 of examples that are all alike and cost `cost` in all, if only the bias is learnt from them.
+// The margin m >= 0 learnt from the bias alone if all examples are alike and their total cost is `cost`.
 double constant_margin(const SolverOptions& options, double cost);
 
-// Keeps its memory from one node to the next.
+// Reuses its memory from one node to the next. Not thread-safe: use one for each thread.
 class BatchSolver {
  public:
-  // The dual variables lie in the given room.
+  // The dual variables are stored in `room`, if given.
   explicit BatchSolver(Room* room = nullptr) : duals_(RoomAllocator<float>(room)) {}
 
-  // Learns the given children of a node. `stream` tells one node's random choices from another's. REQUIRES: softmax
-  // needs all children at once, and exactly one positive for every example. Throws Stopped if asked to.
+  // Trains the given children of a node. `stream` distinguishes the random choices of different nodes. REQUIRES:
+  // softmax trains all children at once, and every example has exactly one positive. Throws Stopped if `progress` is
+  // told to stop.
   void solve(const SolverOptions& options, const NodeProblem& problem, const NodeExamples& targets,
              std::span<const std::uint32_t> children, std::span<const float> example_costs, std::uint64_t stream,
              const Progress& progress);
 
-  // weights()[row * stride() + c]: what was learnt for children[c].
+  // weights()[row * stride() + c] is the weight of children[c].
   std::span<const float> weights() const { return weights_; }
   std::uint32_t stride() const { return stride_; }
-  // How often a classifier's derivative was looked at, and whether that was enough.
+  // The number of derivatives evaluated, and whether the tolerance was reached.
   std::uint64_t visits() const { return visits_; }
   bool converged() const { return converged_; }
 
  private:
-  // When an example is to be looked at again: in pass `due`, having slept for `nap` passes.
+  // When to visit an example again: in pass `due`, after a nap of `nap` passes.
   struct Turn {
     std::uint32_t due = 0;
     std::uint32_t nap = 0;
@@ -84,20 +87,20 @@ class BatchSolver {
   std::uint32_t stride_ = 0;
   std::uint64_t visits_ = 0;
   bool converged_ = false;
-  std::vector<std::uint32_t> column_of_;  // by child; kNone for those that are not learnt now
+  std::vector<std::uint32_t> column_of_;  // by child; kNone if it is not being trained
   std::vector<float> weights_;            // (rows of the node's table, stride)
   RoomVector<float> duals_;               // (examples, stride): a_i; with softmax y_i a_i
-  std::vector<float> shares_;             // by column, of C
+  std::vector<float> shares_;             // by column: the factor of C
   std::vector<Turn> turns_;               // by example
   std::vector<std::uint32_t> order_;
-  // Of the example visited, by column; between visits those of an example without positives stand there.
+  // The example being visited, by column; between visits the values of an example without positives.
   std::vector<float> margins_;
   std::vector<float> targets_;
   std::vector<float> costs_;
   std::vector<float> softness_;  // 1 / (2 C)
   std::vector<float> changes_;   // of dual variables
   std::vector<float> steps_;     // of weights, for a feature of value 1
-  float cost_ = 0.0F;            // of columns that are not positive
+  float cost_ = 0.0F;            // of non-positive columns
 };
 
 }  // namespace labelgrove

@@ -1,8 +1,8 @@
-// The upper half of a float: its sign, its exponent and 8 bits of its mantissa.
+// The upper half of a float: sign, exponent and 8 bits of mantissa.
 //
-// What learns in small steps must not be rounded to the nearest such number, since steps below half a unit would be
-// lost. Stochastic rounding adds noise, drawn from 0 to 2^16 - 1, to the half that is cut off: then the mean of what
-// is kept is what there was. The same noise rounds w and -w to opposite numbers. Zero has no sign.
+// A weight learnt in small steps must not be rounded to nearest, which would lose all steps below half a unit.
+// Stochastic rounding adds noise, drawn from 0 to 2^16 - 1, before the lower half is cut off, so that the mean is
+// unchanged. The same noise rounds w and -w to opposite numbers. Zero has no sign.
 #pragma once
 
 #include <bit>
@@ -11,13 +11,13 @@
 
 namespace labelgrove {
 
-// Files hold its bits, where they may lie as numbers of 16 bits.
+// Model files store these bits; in a mapped file they may be accessed as 16-bit numbers.
 struct [[gnu::may_alias]] BFloat16 {
   std::uint16_t bits;
   friend bool operator==(BFloat16, BFloat16) = default;
 };
 
-// The noise that rounds to the nearest.
+// The noise that rounds to nearest.
 inline constexpr std::uint32_t kToNearest = 0x8000;
 
 inline float widened(float number) { return number; }
@@ -28,7 +28,7 @@ inline BFloat16 rounded(float number, std::uint32_t noise) {
   return {(bits & 0x7FFFU) == 0 ? std::uint16_t{0} : bits};
 }
 
-// Numbers somewhere: floats, or those of a type that takes less room.
+// A pointer to numbers: floats, or a smaller type.
 template <typename Small>
 struct Numbers {
   Numbers() = default;

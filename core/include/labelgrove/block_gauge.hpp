@@ -1,8 +1,10 @@
-// Do labels come in blocks, one class after another, or mixed? And one an example, or several? Read off a stream's labels
-// alone: all nodes, whatever the tree is and becomes, agree about it, so what they do by it leaves OPLT proper.
+// Measures whether labels come in blocks, one class after another, or mixed, and how many an example has. It looks at
+// the labels of the stream alone, so all nodes agree on it whatever the tree, and decisions based on it keep OPLT
+// equivalent to IPLT.
 //
-// A label that comes in blocks mostly comes right after itself; in a mixed stream it does so as often as it comes at all. The
-// gauge is how many labels repeat beyond that, out of those that could, over the last hundred examples or so.
+// In blocks, a label mostly follows itself; in a mixed stream it follows itself only as often as it occurs at all. The
+// gauge is the number of repetitions in excess of chance, relative to the largest possible excess, over about the last
+// hundred examples.
 #pragma once
 
 #include <cstdint>
@@ -17,27 +19,26 @@ namespace labelgrove {
 class BlockGauge {
  public:
   BlockGauge() = default;
-  // What save() wrote. Throws std::invalid_argument, naming what does not hold, unless it can be what a stream of that many
-  // examples with labels below `n_labels` has left.
+  // Loads what save() wrote. Throws std::invalid_argument, naming the first invariant that does not hold, unless a
+  // stream of `examples_seen` examples with labels below `n_labels` can have led to it.
   BlockGauge(const ArrayReader& saved, LabelId n_labels, std::uint64_t examples_seen);
 
   void save(ArrayWriter& out) const;
 
-  // Takes in the labels of one more example; they are distinct.
+  // Counts the labels of the next example. REQUIRES: they are distinct.
   void observe(std::span<const LabelId> labels);
-  // From 0, mixed, to 1, one class after another.
+  // From 0 (mixed) to 1 (one class after another).
   double blocks() const;
-  // Labels that an example has had on average, before the first one 0.
+  // The mean number of labels per example; 0 before the first.
   double labels_per_example() const;
 
  private:
-  std::vector<std::uint64_t> counts_;  // by label: examples that had it
-  std::vector<LabelId> last_;          // labels of the last example
+  std::vector<std::uint64_t> counts_;  // by label: the number of examples that had it
+  std::vector<LabelId> last_;          // labels of the previous example
   std::uint64_t examples_ = 0;
   std::uint64_t labels_ = 0;  // the sum of the counts
-  double repeated_ =
-      0.0;  // running mean: the share of an example's labels that repeat, beyond those that would by chance
-  double possible_ = 0.0;  // running mean: the most that this could have been
+  double repeated_ = 0.0;     // running mean: the share of an example's labels that repeat, in excess of chance
+  double possible_ = 0.0;     // running mean: the largest possible value of that
 };
 
 }  // namespace labelgrove

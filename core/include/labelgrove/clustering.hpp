@@ -1,4 +1,4 @@
-// Label trees from the top downwards, by clustering: every group of labels is cut into parts until it is small enough.
+// Builds label trees top down by clustering: every group of labels is split until it is small enough.
 #pragma once
 
 #include <cstdint>
@@ -17,18 +17,17 @@ struct ClusteringOptions {
   std::uint64_t seed = 0;
 };
 
-// A tree, its nodes numbered by level.
+// A tree whose nodes are numbered level by level.
 struct ClusterTree {
   std::vector<std::int64_t> parents;  // -1 for the root, node 0
-  std::vector<LabelId> labels;        // of the leaves in ascending order
+  std::vector<LabelId> labels;        // of the leaves, in ascending order of nodes
 };
 
-// A group of at most max(max_leaf_size, arity) labels becomes a node with a leaf for each. A larger one is cut into
-// `arity` parts by cutting it in two again and again, each time in proportion to the parts that either side is still to
-// have; only the direction of vectors counts. So with equal weights the sizes of parts differ by 1 at most, and arity 2
-// is balanced 2-means. Where weights leave a side with fewer labels than parts, the other side gets the parts that are
-// left over. The tree does not depend on the number of threads.
-// REQUIRES: arity >= 2, max_leaf_size >= 1.
+// A group of at most max(max_leaf_size, arity) labels becomes a node with one leaf for each label. A larger group is
+// divided into `arity` parts by repeated bisection, each in proportion to the number of parts still to be made on
+// either side. Only the directions of vectors matter. With equal weights, parts therefore differ in size by 1 at most,
+// and arity 2 is balanced 2-means. If the weights leave one side with fewer labels than parts, the other side gets the
+// remaining parts. The tree does not depend on the number of threads. REQUIRES: arity >= 2, max_leaf_size >= 1.
 ClusterTree cluster_labels(const RowView& vectors, std::uint32_t dimension, const Interpolation& interpolation,
                            const ClusteringOptions& options, unsigned threads);
 

@@ -1,4 +1,4 @@
-// The classifiers of a node's children, read from where a compact model keeps them.
+// The classifiers of a node's children, read in place from the arrays of a compact model.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +14,8 @@ namespace labelgrove {
 
 class CompactBlock final : public NodeBlock {
  public:
-  // The arrays of `rows` must outlive the block. REQUIRES: check_compact_rows() has passed them and counted `weights`.
+  // The arrays of `rows` must outlive the block. REQUIRES: check_compact_rows() has accepted them and returned
+  // `weights`.
   CompactBlock(Link link, float scale, const CompactRows& rows, std::uint32_t features, std::uint64_t weights)
       : link_(link), scale_(scale), rows_(rows), features_(features), weights_(weights) {}
 
@@ -25,13 +26,13 @@ class CompactBlock final : public NodeBlock {
   void predict_located(const Features& x, Workspace& work, float* probabilities) const override;
   float contributions(const Features& x, std::uint32_t child, float* added) const override;
   LinearBlock linear() const override;
-  // The weights of a feature that has a row; false, and nothing else, if it has none.
+  // The weights of a feature that has a row; returns false, and writes nothing, if it has none.
   bool row(FeatureId feature, std::vector<float>& sums, float* weights) const;
-  // Those that have one.
+  // The features that have a row.
   std::vector<FeatureId> features() const;
   std::uint32_t feature_count() const { return features_; }
   const float* bias() const { return rows_.bias; }
-  // Stored ones, and biases.
+  // The number of stored weights, biases included.
   std::uint64_t weights() const { return weights_ + rows_.columns; }
 
  private:
@@ -42,9 +43,9 @@ class CompactBlock final : public NodeBlock {
   std::uint64_t weights_;
 };
 
-// Throws std::invalid_argument unless reading any row stays within `bytes` of rows, the columns of a row are distinct
-// and exist, and the index leads to every one of the `features` rows, one behind the other. Returns how many weights
-// they hold.
+// Throws std::invalid_argument unless reading any row stays within `bytes` bytes of rows, the columns of a row are
+// distinct and exist, and the index leads to every one of the `features` rows, which follow each other without gaps.
+// Returns the number of weights in the rows.
 std::uint64_t check_compact_rows(const CompactRows& block, std::uint32_t features, std::uint64_t bytes,
                                  const std::string& where);
 

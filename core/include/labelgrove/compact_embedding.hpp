@@ -1,5 +1,5 @@
-// Learnt vectors for prediction alone, in as few bytes as they need: every vector stays where it lies, in a mapped file
-// that many processes share.
+// Learnt vectors for prediction only, in as few bytes as possible. All vectors stay where they are, for example in a
+// mapped file shared by many processes.
 #pragma once
 
 #include <cstddef>
@@ -18,7 +18,7 @@
 
 namespace labelgrove {
 
-// Bytes of a packed vector's numbers, and of all that belongs to it.
+// The bytes of a packed vector's numbers, and of everything that belongs to it.
 constexpr std::size_t packed_numbers(std::uint32_t dimension, WeightType type) {
   return padded(dimension) * value_bytes(type);
 }
@@ -30,7 +30,7 @@ constexpr std::size_t packed_bytes(std::uint32_t dimension, WeightType type) {
 class VectorPacker {
  public:
   VectorPacker(ArrayWriter& out, const std::string& name, std::size_t n, std::uint32_t dimension, WeightType type);
-  // REQUIRES: `dimension` numbers, and not more than n times.
+  // REQUIRES: `vector` has `dimension` numbers; at most n calls.
   void append(std::span<const float> vector);
 
  private:
@@ -40,21 +40,21 @@ class VectorPacker {
   float* next_scale_;
 };
 
-// Vectors as they were packed: rows of padded(dimension) numbers.
+// Packed vectors: rows of padded(dimension) numbers.
 struct PackedVectors {
   WeightType type = WeightType::float32;
   std::uint32_t dimension = 0;
   std::span<const std::uint8_t> numbers;
-  std::span<const float> scale;  // of each, what its numbers are multiplied by; empty unless they are int8
+  std::span<const float> scale;  // by vector: the factor of its numbers; empty unless they are int8
 
   std::size_t size() const { return numbers.size() / packed_numbers(dimension, type); }
-  // Of the row and `hidden`, which has padded(dimension) numbers.
+  // The dot product of a row and `hidden`, which has padded(dimension) numbers.
   float dot(std::size_t row, const float* hidden) const;
-  // out = sum_j shares[j] row rows[j], padded(dimension) numbers.
+  // out = sum_j shares[j] * row rows[j]; padded(dimension) numbers.
   void combine(std::span<const std::uint32_t> rows, const float* shares, float* out) const;
 };
 
-// The children of a node, in packed vectors from `begin` on.
+// A node's children, whose packed vectors start at `begin`.
 class PackedBlock final : public NodeVectors {
  public:
   PackedBlock(std::uint32_t children, bool softmax, const PackedVectors& vectors, std::size_t begin, const float* bias)
@@ -75,11 +75,11 @@ class CompactEmbedding final : public Embedding {
   struct Options {
     std::uint32_t dimension;
     bool softmax;
-    bool normalize = false;  // examples are weighted means, whatever their length
+    bool normalize = false;  // no effect: the weighted mean does not depend on an example's length
   };
 
-  // What write_compact() or save() wrote. The arrays stay where they are and must outlive the model. Throws
-  // std::invalid_argument, naming what does not hold, unless every invariant does.
+  // Loads what write_compact() or save() wrote. The arrays stay where they are and must outlive the model. Throws
+  // std::invalid_argument, naming the first invariant that does not hold.
   CompactEmbedding(const Options& options, const ArrayReader& saved);
 
   void save(ArrayWriter& out) const;

@@ -1,5 +1,5 @@
-// Label trees for prediction alone, in as few bytes as they need: every weight stays where it lies, in a mapped file
-// that many processes share.
+// Label trees for prediction only, in as few bytes as possible. All weights stay where they are, for example in a
+// mapped file shared by many processes.
 #pragma once
 
 #include <cstdint>
@@ -16,8 +16,8 @@
 
 namespace labelgrove {
 
-// Writes a model: its trees, and the blocks of all their inner nodes, in the order of trees and nodes. REQUIRES: all
-// trees have the same labels, and all blocks that type of weights.
+// Writes a model: its trees, and the blocks of all their inner nodes in the order of trees and nodes. REQUIRES: all
+// trees have the same labels, and all blocks have weights of this type.
 void write_blocks(std::span<const LabelTree* const> trees, std::uint64_t examples_seen, WeightType type,
                   std::span<const CompactedBlock> blocks, ArrayWriter& out);
 // The same without the trees.
@@ -25,13 +25,14 @@ void write_blocks(std::span<const CompactedBlock> blocks, ArrayWriter& out);
 // Writes the compact copy of a model. REQUIRES: all trees have the same labels.
 void write_compact(std::span<const TreeView> trees, std::uint64_t examples_seen, const Compaction& how,
                    ArrayWriter& out);
-// The smallest threshold (to 12 binary digits) at which the blocks of such a copy fit into `most_bytes`, biases and
-// scales excluded; infinity if no weight fits.
+// The smallest threshold (to 12 binary digits) at which the blocks of such a copy fit into `most_bytes`, not counting
+// biases and scales; infinity if no weight fits.
 float threshold_for(std::span<const TreeView> trees, WeightType type, std::uint64_t most_bytes, unsigned threads);
 
 class CompactTree {
  public:
-  // REQUIRES: a block for every inner node, with as many children; null elsewhere.
+  // REQUIRES: `blocks` has a block for every inner node, with as many children as the node, and null for all other
+  // nodes.
   CompactTree(LabelTree tree, std::vector<std::unique_ptr<CompactBlock>> blocks);
 
   const LabelTree& tree() const { return tree_; }
@@ -48,8 +49,8 @@ class CompactTree {
 
 class CompactPlt {
  public:
-  // What write_compact() or save() wrote. The arrays stay where they are and must outlive the model. Throws
-  // std::invalid_argument, naming what does not hold, unless every invariant does.
+  // Loads what write_compact() or save() wrote. The arrays stay where they are and must outlive the model. Throws
+  // std::invalid_argument, naming the first invariant that does not hold.
   CompactPlt(bool normalize, const ArrayReader& saved);
   CompactPlt(const CompactPlt&) = delete;
   CompactPlt& operator=(const CompactPlt&) = delete;
@@ -60,7 +61,7 @@ class CompactPlt {
     bool normalize;  // scale examples to unit length
   };
   Options options() const { return {normalize_}; }
-  // Of the first tree.
+  // The first tree's.
   const LabelTree& tree() const { return trees_.front().tree(); }
   std::span<const NodeBlock* const> blocks() const { return trees_.front().blocks(); }
   std::span<const CompactTree> trees() const { return trees_; }
@@ -70,8 +71,8 @@ class CompactPlt {
   void remove_labels(std::span<const LabelId> labels);
 
   struct Size {
-    std::uint64_t weights = 0;      // stored, biases included
-    std::uint64_t model_bytes = 0;  // where the weights lie, and of the structure
+    std::uint64_t weights = 0;      // stored, including biases
+    std::uint64_t model_bytes = 0;  // of the weights' arrays and the structure
   };
   Size size() const;
 

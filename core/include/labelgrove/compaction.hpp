@@ -1,5 +1,5 @@
-// Makes compact rows of a block's weights: drops the small ones, rounds the others, and chooses the smaller of two
-// ways to write each row and each index.
+// Turns a block's weights into compact rows: drops small weights, rounds the others, and chooses the smallest form for
+// each row and for the index.
 #pragma once
 
 #include <cstdint>
@@ -12,16 +12,16 @@ namespace labelgrove {
 
 struct Compaction {
   WeightType type = WeightType::float32;
-  // A weight is dropped if what it adds to the linear score of a feature of value 1 is smaller; a bias never is.
+  // Drops weights that contribute less than this to the linear score of a feature of value 1; never drops a bias.
   float threshold = 0.0F;
 
-  // Nothing is dropped or rounded: predictions stay what they are, to the last bit.
+  // Whether nothing is dropped or rounded: predictions stay the same to the last bit.
   bool lossless() const { return type == WeightType::float32 && threshold == 0.0F; }
 };
 
 struct CompactedBlock {
   Link link = Link::logistic;
-  float link_scale = 1.0F;  // what scores are multiplied by before they become probabilities
+  float link_scale = 1.0F;  // the factor of scores before the link
   std::uint32_t features = 0;
   std::uint32_t multiplier = kBitmap;
   std::vector<CompactRows::Pair> index;
@@ -31,24 +31,25 @@ struct CompactedBlock {
   std::vector<float> scale;
 };
 
-// A LinearBlock without the weights that are 0.
+// A LinearBlock without zero weights.
 struct SparseBlock {
   Link link = Link::logistic;
   float scale = 1.0F;
   std::vector<float> bias;              // by child
-  std::vector<FeatureId> features;      // of rows 0, 1, …
-  std::vector<std::uint64_t> ends{0};   // the i-th row has the weights from ends[i] to ends[i + 1]
-  std::vector<std::uint32_t> children;  // of the weights, increasing within a row
+  std::vector<FeatureId> features;      // their rows are 0, 1, …
+  std::vector<std::uint64_t> ends{0};   // row i has the weights from ends[i] to ends[i + 1]
+  std::vector<std::uint32_t> children;  // by weight, increasing within a row
   std::vector<float> weights;
 };
 SparseBlock sparse(const LinearBlock& block);
 
-// Throws std::length_error if the rows would take 4 GiB.
+// Throws std::length_error if the rows would take 4 GiB or more.
 CompactedBlock compacted(const SparseBlock& block, const Compaction& how);
-// The most bytes that such a block's arrays take, without biases and scales, of which none is dropped.
+// An upper bound on the bytes of such a block's arrays, except biases and scales, which are never dropped.
 std::uint64_t compacted_bytes(const SparseBlock& block, const Compaction& how);
 
-// Rounds to IEEE half precision, ties to even; what is too large becomes the largest finite number, and NaN becomes 0.
+// Rounds to IEEE half precision, ties to even; values that are too large become the largest finite number, NaN becomes
+// 0.
 std::uint16_t to_half(float value);
 
 }  // namespace labelgrove

@@ -1,5 +1,5 @@
-// Exponentials and logarithms by operations that IEEE 754 rounds alike on every machine: those of C libraries differ in
-// the last bits, and so would the models.
+// Exponentials and logarithms made of operations that IEEE 754 rounds identically on every machine. C libraries differ
+// in the last bits, and so would the models.
 #pragma once
 
 #include <bit>
@@ -16,7 +16,7 @@ inline constexpr double kLog2 = 0.693147180559945309417;
 
 // exp(x), to a few units in the last place; 0 below -708, infinity above 709.
 inline double fixed_exp(double x) {
-  constexpr double kLog2High = 0x1.62e42fee00000p-1;  // so many zeros behind it that k times it is exact
+  constexpr double kLog2High = 0x1.62e42fee00000p-1;  // ends in so many zeros that k times it is exact
   constexpr double kLog2Low = 0x1.a39ef35793c76p-33;
   if (x < -708.0) return 0.0;
   if (x > 709.0) return std::numeric_limits<double>::infinity();
@@ -36,7 +36,7 @@ inline double fixed_log(double x) {
   }
   int exponent = 0;
   double mantissa = std::frexp(x, &exponent);
-  if (mantissa < 0x1.6a09e667f3bcdp-1) {  // the root of a half
+  if (mantissa < 0x1.6a09e667f3bcdp-1) {  // sqrt(1/2)
     mantissa *= 2.0;
     --exponent;
   }
@@ -47,13 +47,13 @@ inline double fixed_log(double x) {
   return exponent * kLog2 + 2.0 * s * sum;
 }
 
-// log(1 + x) of a finite x >= 0, however small.
+// log(1 + x) for finite x >= 0, accurate for tiny x.
 inline double fixed_log1p(double x) {
   const double above = 1.0 + x;
   return above == 1.0 ? x : fixed_log(above) * (x / (above - 1.0));
 }
 
-// x to the power of y, x >= 0.
+// x to the power of y. REQUIRES: x >= 0.
 inline double fixed_pow(double x, double y) { return y == 0.0 ? 1.0 : fixed_exp(y * fixed_log(x)); }
 
 }  // namespace labelgrove

@@ -2,11 +2,11 @@
 // values, and every node of the tree scores it by a vector of its own (hierarchical softmax: Baharav et al. 2021,
 // section 5.2, after Joulin et al. 2016; one loss for every child: extreme fastText, Wydmuch et al. 2018).
 //
-// Two things may change at the same time without changing each other's outcome: nodes, and vectors of features. fit()
-// learns in small batches, within which the vectors of features stand still: first all examples become means, then the
-// nodes learn, each from its examples in their order, and then the vectors of features move, each by its examples in
-// their order. So threads share the nodes out among themselves, and then the features, and the result is the same to
-// the last bit for any number of them. It is the same on every processor, too: see vector_kernels.hpp.
+// Nodes can be updated independently of each other, and so can the vectors of features. fit() learns in small batches,
+// during which the vectors of features do not change: first all examples become means, then the nodes learn, each from
+// its examples in order, and then the vectors of features are updated, each from its examples in order. Threads divide
+// first the nodes and then the features among themselves, and the result is the same to the last bit for any number of
+// them. It is also the same on every processor: see vector_kernels.hpp.
 #pragma once
 
 #include <cstdint>
@@ -32,19 +32,19 @@ namespace labelgrove {
 struct EmbeddingOptions : GrowthOptions {
   LearnerOptions learner;  // AdaGrad with one sum for each vector, or SGD
   std::uint32_t dimension = 100;
-  bool softmax = false;    // siblings compete, and of several labels one is drawn
-  bool normalize = false;  // examples are weighted means, whatever their length
+  bool softmax = false;    // siblings compete, and one of an example's labels is drawn
+  bool normalize = false;  // no effect: the weighted mean does not depend on an example's length
   std::uint64_t seed = 0;
-  std::uint32_t replay = 0;         // how many earlier examples learn() learns again after each
-  std::uint64_t replay_memory = 0;  // of how many at most, a fair sample of all; 0 for all
+  std::uint32_t replay = 0;         // earlier examples that learn() repeats after each new one
+  std::uint64_t replay_memory = 0;  // size of the random sample they come from; 0: all
 };
 
 class EmbeddingPlt final : public Embedding {
  public:
-  // On a tree, which grows for labels that it does not have.
+  // Starts from a tree, which grows for labels that it does not have.
   EmbeddingPlt(const EmbeddingOptions& options, LabelTree tree) : EmbeddingPlt(options, std::move(tree), true) {}
-  // What save() wrote. Throws std::invalid_argument, naming what does not hold, unless every invariant does.
-  // `check_only` goes through all of it and keeps no vectors: nothing may be asked of such a model.
+  // Loads what save() wrote. Throws std::invalid_argument, naming the first invariant that does not hold. With
+  // `check_only` everything is checked but no vectors are kept, and the model must not be used.
   EmbeddingPlt(const EmbeddingOptions& options, const ArrayReader& saved, bool for_prediction, bool check_only = false);
 
   void save(ArrayWriter& out, bool for_prediction) const;
@@ -52,17 +52,17 @@ class EmbeddingPlt final : public Embedding {
   struct Example {
     Features x;
     std::span<const LabelId> labels;
-    float weight = 1.0F;  // how many times it counts
+    float weight = 1.0F;  // the number of times that it counts
   };
   using Examples = std::function<Example(std::size_t)>;
-  // The vectors that features begin with, (features, dimension); all others are drawn. REQUIRES: nothing was learnt.
+  // Sets the initial vectors of features, (features, dimension); all others are drawn. REQUIRES: nothing was learnt.
   void start_with(std::span<const FeatureId> features, std::span<const float> vectors);
-  // Passes over n examples, in an order drawn for each, at a rate that falls to 0. REQUIRES: as for learn(), and every
-  // label has a leaf.
+  // Makes `epochs` passes over n examples, each in an order of its own, with a learning rate that falls to 0. REQUIRES:
+  // as for learn(), and every label has a leaf.
   void fit(const Examples& examples, std::size_t n, std::uint32_t epochs, unsigned threads, Progress& progress);
-  // Learns from examples [begin, end) of a stream, one after another, at the full rate, and after each from earlier ones
-  // again, those of fit() among them. A label without a leaf is new.
-  // REQUIRES: can_learn(); ids increase, values are finite; labels are distinct.
+  // Learns from examples [begin, end) of a stream, one after another, at the full rate, and after each repeats earlier
+  // ones, including those of fit(). A label without a leaf is new. REQUIRES: can_learn(); ids increase, values are
+  // finite; labels are distinct.
   void learn(const Examples& examples, std::size_t begin, std::size_t end);
 
   bool can_learn() const { return can_learn_; }
@@ -77,7 +77,7 @@ class EmbeddingPlt final : public Embedding {
 
  private:
   class Batches;
-  // Nodes that an example teaches, and which of their children are positive: slots[first], …, slots[end - 1].
+  // The nodes that an example teaches; their positive children are slots[first], …, slots[end - 1].
   struct Visit {
     NodeId node;
     std::uint32_t first;
@@ -86,7 +86,7 @@ class EmbeddingPlt final : public Embedding {
   struct Visits {
     std::vector<Visit> all;
     std::vector<std::uint32_t> slots;
-    std::vector<std::uint64_t> reached;  // of the example at hand: nodes, and the slot of a positive child
+    std::vector<std::uint64_t> reached;  // of the current example: nodes, and slots of their positive children
 
     void take(std::size_t labels);
     void clear() {
@@ -94,7 +94,7 @@ class EmbeddingPlt final : public Embedding {
       slots.clear();
     }
   };
-  // What learning one example of a stream needs, for all of them.
+  // Scratch space for learning the examples of a stream.
   struct Scratch {
     std::vector<std::uint32_t> rows;
     std::vector<float> shares;
@@ -107,7 +107,7 @@ class EmbeddingPlt final : public Embedding {
   };
 
   EmbeddingPlt(const EmbeddingOptions& options, LabelTree tree, bool with_blocks);
-  // In the block of a node: in a softmax the first child has none.
+  // The number of vectors in a node's block: in a softmax the first child has none.
   std::uint32_t vectors_of(NodeId v) const {
     const auto children = static_cast<std::uint32_t>(tree_[v].children.size());
     return children > 0 && options_.softmax ? children - 1 : children;
@@ -135,12 +135,12 @@ class EmbeddingPlt final : public Embedding {
 
   EmbeddingOptions options_;
   TreePolicy policy_;
-  std::vector<float> vectors_;  // by row of features_, of stride_ numbers each
+  std::vector<float> vectors_;  // by row of features_, stride_ numbers each
   std::vector<float> squares_;  // by row: the sum of the mean squares of its gradients
   std::vector<std::unique_ptr<VectorBlock>> blocks_;
-  std::vector<std::uint64_t> reached_;  // by node: examples that had a label at or below it
+  std::vector<std::uint64_t> reached_;  // by node: the number of examples with a label at or below it
   ExampleStore examples_;
-  ReplayMemory memory_;  // of examples_, and their labels
+  ReplayMemory memory_;  // of examples_, with their labels
   bool can_learn_ = true;
   bool usable_ = true;
 };

@@ -1,7 +1,7 @@
-// The examples that are still needed: those of the run being learnt, and those that nodes remember for replay. Each is
-// held once, however many nodes refer to it.
+// Reference-counted examples: those being learnt, and those that nodes remember for replay. Each is stored once,
+// however many nodes refer to it.
 //
-// One thread adds while others view, retain and release: nothing that they look at ever moves.
+// Threads: one thread may add while others view, retain and release. Stored examples never move.
 #pragma once
 
 #include <array>
@@ -19,9 +19,9 @@ using ExampleId = std::uint32_t;
 
 class ExampleStore {
  public:
-  // Copies the example, its values times `scale`, and holds one reference to it for the caller. It counts `weight`
-  // times. Where its features have no gaps it is stored without ids, wherever it comes from: what it takes depends on it
-  // alone.
+  // Stores a copy of the example with its values times `scale`, and one reference for the caller. The example counts
+  // `weight` times. Ids 0, 1, 2, … without gaps are not stored; this depends on the example alone, so that its size
+  // does, too.
   ExampleId add(const Features& x, double scale, float weight = 1.0F);
   // Valid until the last reference is released.
   Features view(ExampleId id) const;
@@ -29,7 +29,7 @@ class ExampleStore {
   void retain(ExampleId id) { slot(id).references.fetch_add(1, std::memory_order_relaxed); }
   void release(ExampleId id);
 
-  // At most what is held for the examples that are needed, of which each is a part, whichever came and went before.
+  // An upper bound on the memory held, as a sum over the referenced examples that does not depend on the history.
   std::uint64_t most_bytes() const {
     return bytes_.load(std::memory_order_relaxed) + kBytesOfSlot * live_.load(std::memory_order_relaxed);
   }
@@ -41,16 +41,17 @@ class ExampleStore {
 
  private:
   struct Slot {
-    std::unique_ptr<float[]> values;  // and the ids behind them, unless these are 0, 1, 2, …
+    std::unique_ptr<float[]> values;  // followed by the ids, unless these are 0, 1, 2, …
     std::uint32_t size = 0;
     float weight = 1.0F;
     std::atomic<std::uint32_t> references{0};
     bool has_ids = false;
     std::atomic<bool> vacant{false};
   };
-  // The last chunk may be empty but for one slot, and an eighth of the slots in use vacant; an array has a header.
+  // The last chunk may be empty but for one slot, an eighth of the slots in use may be vacant, and an array has a
+  // header.
   static constexpr std::uint64_t kBytesOfSlot = sizeof(Slot) * 3 / 2 + 16;
-  // Slots from 2^(kFirstBits + k) - 2^kFirstBits on are in four chunks of 2^(kFirstBits + k - 2) each.
+  // The slots from 2^(kFirstBits + k) - 2^kFirstBits on are in four chunks of 2^(kFirstBits + k - 2) each.
   static constexpr unsigned kFirstBits = 10;
 
   static std::size_t payload(const Slot& slot) {
@@ -59,11 +60,11 @@ class ExampleStore {
   struct Position {
     std::size_t chunk;
     std::size_t place;
-    std::size_t slots;  // of the chunk
+    std::size_t slots;  // in the chunk
   };
   static Position position(ExampleId id) {
     const std::uint64_t shifted = id + (std::uint64_t{1} << kFirstBits);
-    const auto quarter = static_cast<unsigned>(std::bit_width(shifted)) - 3;  // bits of a place in its chunk
+    const auto quarter = static_cast<unsigned>(std::bit_width(shifted)) - 3;  // bits of an index within the chunk
     const std::uint64_t chunk = 4 * (quarter + 2 - kFirstBits) + (shifted >> quarter) % 4;
     const std::uint64_t slots = std::uint64_t{1} << quarter;
     return {chunk, shifted % slots, slots};
@@ -73,20 +74,21 @@ class ExampleStore {
     return chunks_[at.chunk][at.place];
   }
   ExampleId vacant_slot();
-  // The list of ids that examples without gaps share becomes as long as this.
+  // Extends the shared list of ids to at least this length.
   void count_to(std::uint32_t features);
 
   std::array<std::unique_ptr<Slot[]>, 4 * (33 - kFirstBits)> chunks_;
   std::size_t size_ = 0;   // slots that were ever used
   std::size_t slots_ = 0;  // slots in chunks
   std::vector<ExampleId> free_;
-  std::atomic<const FeatureId*> counting_{nullptr};         // 0, 1, 2, …, for the longest example without gaps so far
-  std::vector<std::unique_ptr<FeatureId[]>> counting_all_;  // that, and shorter ones that somebody may be looking at
-  std::uint32_t counted_ = 0;                               // numbers in counting_
+  std::atomic<const FeatureId*> counting_{nullptr};  // 0, 1, 2, …: the ids of examples without gaps
+  std::vector<std::unique_ptr<FeatureId[]>>
+      counting_all_;           // the same list and shorter ones, which other threads may still read
+  std::uint32_t counted_ = 0;  // length of counting_
   std::size_t counting_bytes_ = 0;
   std::atomic<std::size_t> bytes_{0};
   std::atomic<std::size_t> live_{0};      // examples with references
-  std::atomic<std::size_t> released_{0};  // vacant slots that are not in free_ yet
+  std::atomic<std::size_t> released_{0};  // vacant slots that are not yet in free_
 };
 
 }  // namespace labelgrove

@@ -1,5 +1,5 @@
-// Why a label has the probability that it has: the node classifiers on the path to its leaf, and what each feature of
-// the example says there.
+// Explains a label's probability: the node classifiers on the path to its leaf, and the contribution of each feature of
+// the example to their scores.
 #pragma once
 
 #include <span>
@@ -11,19 +11,21 @@
 
 namespace labelgrove {
 
-// The path to one leaf, the root first.
+// The path to a leaf, starting at the root.
 struct LabelPath {
   std::vector<NodeId> nodes;
-  std::vector<float> probabilities;  // P(node | parent, x); their product, in this order, is what a search finds
-  std::vector<float> bias;           // the linear score without any feature
-  std::vector<float> contributions;  // (nodes, features of x): what each feature adds to the score
+  std::vector<float>
+      probabilities;        // P(node | parent, x); their product, in this order, is the probability that a search finds
+  std::vector<float> bias;  // the linear score of an example without features
+  std::vector<float> contributions;  // (nodes, features of x): each feature's contribution to the score
 };
 
 // The path to the label's leaf. REQUIRES: the label has one; every inner node has a block.
 LabelPath explain_label(const LabelTree& tree, std::span<const NodeBlock* const> blocks, const Features& x,
                         LabelId label);
 
-// Appends P(node | parent, x) of every node on the path to the label's leaf, the root first; nothing if it has none.
+// Appends P(node | parent, x) for every node on the path to the label's leaf, starting at the root; nothing if there is
+// no leaf.
 void append_path(const LabelTree& tree, std::span<const NodeBlock* const> blocks, const Features& x, LabelId label,
                  Workspace& work, std::vector<float>& probabilities);
 

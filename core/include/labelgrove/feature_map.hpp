@@ -1,13 +1,14 @@
-// Which row of a block belongs to a feature. Features are numbered in order of arrival, and so are their rows unless the
-// caller says otherwise.
+// Maps features to rows of a block. Features are numbered in order of arrival, and so are their rows unless the caller
+// chooses them.
 //
-// An open-addressing hash table with Robin Hood displacement (Celis et al. 1985), as the OPLT paper uses it, or,
-// whenever that is smaller, a plain array over all features up to the largest. So the blocks near the root, which know
-// most features, and the blocks of dense examples look a feature up without hashing it. A few features are looked
-// through.
+// The map is a hash table with open addressing and Robin Hood displacement (Celis et al. 1985), as in the OPLT paper;
+// or, whenever that is smaller, a plain array over all features up to the largest. Blocks near the root, which know
+// most features, and blocks of dense examples therefore find features without hashing. A few features are searched
+// linearly.
 //
-// The hash is fixed and public, so collisions can be chosen. They cost little: no probe goes farther than
-// kFarthestProbe, and features that find no slot within reach are kept in a balanced tree (docs/decisions/hashing.md).
+// The hash function is fixed and public, so an attacker can choose colliding features. They cost little: no probe goes
+// farther than kFarthestProbe, and features without a slot within reach are kept in a balanced tree
+// (docs/decisions/hashing.md).
 #pragma once
 
 #include <algorithm>
@@ -29,21 +30,21 @@ class FeatureMap {
     return row != nullptr ? *row : kNone;
   }
 
-  // The row of `feature`, which is size() if the feature is new.
+  // The row of `feature`; a new feature gets row size().
   std::uint32_t find_or_insert(FeatureId feature) {
     const std::uint32_t found = find(feature);
     if (found == kNone) insert(feature, size());
     return found != kNone ? found : size() - 1;
   }
 
-  // Sets the row of `feature`, which may be new. REQUIRES: row != kNone.
+  // Sets the row of a new or known feature. REQUIRES: row != kNone.
   void put(FeatureId feature, std::uint32_t row) {
     std::uint32_t* place = entry(*this, feature);
     if (place != nullptr && *place != kNone) *place = row;
     else insert(feature, row);
   }
 
-  // Asks the CPU to fetch what find(feature) will read.
+  // Prefetches what find(feature) will read.
   void prefetch(FeatureId feature) const {
     if (form_ == Form::hashed) __builtin_prefetch(&slots_[home(feature)]);
     else if (form_ == Form::few) __builtin_prefetch(features_.data());
@@ -54,7 +55,7 @@ class FeatureMap {
 
   std::uint32_t size() const { return static_cast<std::uint32_t>(features_.size()); }
   std::span<const FeatureId> features() const { return features_; }  // in order of arrival
-  // Those that found no slot within reach of their home.
+  // The number of features without a slot within reach of their home.
   std::size_t crowded_out() const { return crowded_out_.get() != nullptr ? crowded_out_.get()->size() : 0; }
   std::size_t bytes() const;
 
@@ -65,7 +66,7 @@ class FeatureMap {
   };
 
   std::uint32_t home(FeatureId feature) const { return scattered(feature) >> shift_; }
-  // Where `map`, const or not, keeps the row of `feature`, or null.
+  // A pointer to the row of `feature` in `map`, const or not; null if it has none.
   template <typename Map>
   static auto entry(Map& map, FeatureId feature) -> decltype(map.rows_.data()) {
     if (map.form_ == Form::direct) return feature <= map.largest_ ? &map.rows_[feature] : nullptr;
@@ -94,15 +95,15 @@ class FeatureMap {
   void index_directly(FeatureId largest);
   void hash_into(std::size_t slots);
   void place(Slot slot);
-  // visit(slot) for every feature that has a row.
+  // Calls visit(slot) for every feature that has a row.
   template <typename Visit>
   void each(Visit&& visit) const;
 
   enum class Form : std::uint8_t { few, direct, hashed };
 
   ThinVector<FeatureId> features_;
-  ThinVector<std::uint32_t> rows_;  // of few, in order of arrival; if direct, by feature
-  ThinVector<Slot> slots_;          // if hashed, a power of two of them
+  ThinVector<std::uint32_t> rows_;  // few: in order of arrival; direct: by feature
+  ThinVector<Slot> slots_;          // hashed: a power of two of them
   Rare<std::map<FeatureId, std::uint32_t>> crowded_out_;
   FeatureId largest_ = 0;
   std::uint32_t mask_ = 0;

@@ -1,6 +1,8 @@
-// An ensemble of multi-label decision trees: LdSM (Majzoubi & Choromanska 2020) or FastXML (Prabhu & Varma 2014). The
-// score of a label is the mean of its shares in all leaves that the example reaches, in all trees; or with tail_weight
-// w > 0 that to the power of 1 - w, times the nearness of the label's centroid to the power of w.
+// An ensemble of multi-label decision trees: LdSM (Majzoubi & Choromanska 2020) or FastXML (Prabhu & Varma 2014). A
+// label's score is its mean share s of the leaves that the example reaches, over all trees. With tail_weight w > 0 it
+// is s^(1 - w) times the similarity to the label's centroid to the power of w.
+//
+// Threads: any number may predict at once, each with its own ForestFinder, while none changes the forest.
 #pragma once
 
 #include <cstdint>
@@ -20,28 +22,28 @@ namespace labelgrove {
 class Forest {
  public:
   explicit Forest(const ForestOptions& options) : options_(options) {}
-  // What save() wrote. Throws std::invalid_argument, naming what does not hold, unless every invariant does. With
-  // `borrow` the weights stay where they lie, and nothing is known about how the trees grew. `check_only` goes through
-  // all of it, and nothing may be asked of such a forest.
+  // Loads what save() wrote. Throws std::invalid_argument, naming the first invariant that does not hold. With `borrow`
+  // the weights stay where they are, and statistics of growth are not loaded. With `check_only` everything is checked,
+  // and the forest must not be used.
   Forest(const ForestOptions& options, const ArrayReader& saved, bool borrow, bool check_only = false);
   Forest(const Forest&) = delete;
   Forest& operator=(const Forest&) = delete;
 
   void save(ArrayWriter& out, bool for_prediction) const;
-  // Parts of it: the nodes, and how they were split. REQUIRES of the second: can_learn().
+  // Parts of save(): the nodes, and the statistics of their splits. save_statistics() REQUIRES: can_learn().
   void save_structure(ArrayWriter& out) const;
   void save_statistics(ArrayWriter& out) const;
 
-  // Grows all trees. The same for any number of threads. REQUIRES: nothing has been grown.
+  // Grows all trees. The result does not depend on the number of threads. REQUIRES: the forest is empty.
   void grow(const ForestExamples& data, unsigned threads);
-  // Never finds these labels again.
+  // Excludes these labels from all later results.
   void remove_labels(std::span<const LabelId> labels);
 
   bool can_learn() const { return !borrowed_; }
   bool usable() const { return true; }
   const ForestOptions& options() const { return options_; }
   std::uint64_t examples_seen() const { return examples_seen_; }
-  // All labels are below.
+  // All labels are below it.
   LabelId label_count() const { return static_cast<LabelId>(known_.size()); }
   bool knows(LabelId label) const { return label < known_.size() && known_[label] != 0; }
   std::span<const ForestTree> trees() const { return trees_; }
@@ -59,45 +61,45 @@ class Forest {
 
   ForestOptions options_;
   std::vector<ForestTree> trees_;
-  LabelCentroids centroids_;         // of all labels if they count, else none
-  std::vector<std::uint8_t> known_;  // by label: whether an example had it, and it was not removed
+  LabelCentroids centroids_;         // of all labels, if tail_weight > 0
+  std::vector<std::uint8_t> known_;  // by label: whether an example had it and it was not removed
   std::uint64_t examples_seen_ = 0;
   bool borrowed_ = false;
 };
 
-// Finds labels for the examples of a batch (LdSM's Algorithm 5). Not thread-safe: each thread has its own.
-//
-// Labels that are in none of the leaves have the score 0.
+// Finds labels for the examples of a batch (LdSM's Algorithm 5). Labels in none of the leaves have a score of 0. Not
+// thread-safe: use one for each thread.
 class ForestFinder {
  public:
-  // With `allowed`, by label, no other labels are returned; empty for all.
+  // `allowed`, by label, restricts the results; empty allows all.
   ForestFinder(const Forest& forest, std::span<const std::uint8_t> allowed);
 
-  // Routes the examples, which the other methods refer to by number. The examples must outlive the batch.
+  // Routes a batch of examples, which the other methods refer to by index. The examples must outlive the batch.
   void start(std::span<const Features> batch);
 
   void top_k(std::size_t i, std::size_t k, std::vector<Scored>& found);
-  // All labels with a score above 0 that is at least their threshold; `thresholds` holds one for all, or one by label.
+  // All labels with a positive score that reaches their threshold; `thresholds` holds one for all labels, or one by
+  // label.
   void above_threshold(std::size_t i, std::span<const float> thresholds, std::vector<Scored>& found);
 
-  // The hyperplanes asked in all trees, and the depth of the deepest leaf.
+  // The number of hyperplanes evaluated in all trees, and the depth of the deepest leaf.
   SearchStats stats(std::size_t i) const { return {router_.classifiers(i), router_.ways(i).depth}; }
 
  private:
   bool open(LabelId label) const { return forest_.knows(label) && (allowed_.empty() || allowed_[label] != 0); }
-  // Calls take(label, score) for the labels in the leaves of the i-th example, in any order; take returns the least
+  // Calls take(label, score) for the labels in the leaves of the i-th example, in any order; take returns the smallest
   // score that is still of interest.
   template <typename Take>
   void score(std::size_t i, Take&& take);
-  // With the nearness of the label's centroid.
+  // Combines the share with the similarity to the label's centroid.
   float mixed(std::size_t i, LabelId label, float share) const;
 
   const Forest& forest_;
   std::span<const std::uint8_t> allowed_;
   std::span<const Features> batch_;
   ForestRouter router_;
-  std::vector<double> squares_;  // by example: |x|^2, if centroids count
-  std::vector<float> sums_;      // by label: its shares; 0 between two examples
+  std::vector<double> squares_;  // by example: |x|^2, if there are centroids
+  std::vector<float> sums_;      // by label: its shares; 0 between examples
 };
 
 }  // namespace labelgrove

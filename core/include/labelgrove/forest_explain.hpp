@@ -1,4 +1,4 @@
-// Why a forest gives a label its score: the ways of an example to its leaves, and what each feature says on them.
+// Explains a forest's scores: an example's paths to its leaves, and the contribution of each feature at every step.
 #pragma once
 
 #include <cstdint>
@@ -13,21 +13,21 @@ struct ForestRoutes {
   struct Step {
     std::uint32_t tree;
     NodeId node;
-    std::uint32_t child;   // which one, from 0 on
-    std::uint32_t before;  // the step that led to the node; kNone from a root
+    std::uint32_t child;   // its index
+    std::uint32_t before;  // the step that led to the node; kNone for a root
   };
   struct Leaf {
     std::uint32_t tree;
     NodeId node;
-    std::uint32_t step;  // that led there; kNone to a root
+    std::uint32_t step;  // the step that led there; kNone for a root
   };
-  std::vector<Step> steps;           // each after the one before it
-  std::vector<Leaf> leaves;          // in the order of the trees
-  std::vector<float> bias;           // by step: what speaks for the child without any feature
-  std::vector<float> contributions;  // (steps, features of x): what each feature adds to it
+  std::vector<Step> steps;           // each after the one before it on its path
+  std::vector<Leaf> leaves;          // in the order of trees
+  std::vector<float> bias;           // by step: the child's score without any feature
+  std::vector<float> contributions;  // (steps, features of x): each feature's contribution to the score
 };
 
-// The ways that predictions go.
+// The same paths that predictions follow.
 ForestRoutes explain_forest(const Forest& forest, const Features& x);
 
 }  // namespace labelgrove

@@ -1,6 +1,7 @@
-// One tree of a forest: inner nodes send an example to one or several of their children, leaves hold the shares of the
-// labels of the examples that ended there. How a node is split is the forest's growth: LdSM's (Majzoubi & Choromanska
-// 2020), into M children by as many regressors, or FastXML's (Prabhu & Varma 2014), into two by one hyperplane.
+// One tree of a forest. Inner nodes send an example to one or several of their children; leaves hold the label
+// frequencies of the examples that ended there. The forest's growth options decide how nodes are split: LdSM (Majzoubi
+// & Choromanska 2020) into M children with as many regressors, or FastXML (Prabhu & Varma 2014) into two with one
+// hyperplane.
 #pragma once
 
 #include <cstdint>
@@ -19,49 +20,49 @@
 
 namespace labelgrove {
 
-// Nodes at this depth are not split, and no file may hold deeper ones; useful trees stay far above it.
+// Nodes at this depth are not split, and files with deeper ones are rejected. Useful trees are far shallower.
 inline constexpr std::uint32_t kMostDepth = 1000;
 
-// What a leaf's histogram is divided by.
+// The divisor of a leaf's histogram.
 enum class LeafShare : std::uint8_t {
-  examples = 0,  // the examples that ended there: estimates of P(label | x)
+  examples = 0,  // the number of examples that ended there: estimates of P(label | x)
   labels = 1,    // the sum of its entries, as in the paper
 };
 
 struct LdsmOptions {
   std::uint32_t epochs = 10;    // E
-  std::uint32_t min_count = 2;  // a feature that fewer of the examples that train a node have does not count there
+  std::uint32_t min_count = 2;  // at each node, features in fewer of its training examples are ignored
   ObjectiveWeights objective;
   LearnerOptions learner;
-  bool shuffle = true;  // every epoch takes the examples in an order of its own
+  bool shuffle = true;  // each epoch has an order of its own
 };
 
 struct FastxmlOptions {
   double cost = 1.0;       // C_delta: of an example on the wrong side of the hyperplane
-  double gain_cost = 1.0;  // C_r: of nDCG that is missed
-  float bias = 1.0F;       // the value of the constant feature; 0 for none
+  double gain_cost = 1.0;  // C_r: of missed nDCG
+  float bias = 1.0F;       // value of the constant feature; 0 for none
   double tolerance = 0.01;
-  std::uint32_t max_rounds = 1;  // how often a node's hyperplane is learnt, each time towards other sides
+  std::uint32_t max_rounds = 1;  // times that a node's hyperplane is learnt, each time for new sides
 };
 
 struct ForestOptions {
   std::uint32_t children = 4;  // of an inner node; M
   std::uint32_t trees = 50;
   std::uint32_t max_nodes = kNone;  // T_max
-  std::uint32_t min_examples = 2;   // a node that fewer have reached is not split
+  std::uint32_t min_examples = 2;   // a node reached by fewer is not split
   std::variant<LdsmOptions, FastxmlOptions> growth;
   LeafShare share = LeafShare::examples;
-  double tail_weight = 0.0;  // of the label centroids in the scores; 0: none are kept
+  double tail_weight = 0.0;  // of the label centroids in the scores; 0: no centroids
   double tail_gamma = 30.0;
   bool normalize = true;  // scale examples to unit length
   std::uint64_t seed = 0;
 
   const LdsmOptions* ldsm() const { return std::get_if<LdsmOptions>(&growth); }
-  // Of an inner node.
+  // Per inner node.
   std::uint32_t hyperplanes() const { return ldsm() != nullptr ? children : 1; }
 };
 
-// What a forest learns from, as the core's caller holds it. Any number of threads may ask for examples.
+// The training data of a forest. Does not own anything. `example` may be called by any number of threads.
 struct ForestExamples {
   struct Example {
     Features x;
@@ -69,10 +70,10 @@ struct ForestExamples {
   };
   std::size_t size = 0;
   std::function<Example(std::size_t)> example;
-  std::span<const float> weights;  // how much each counts; empty: 1
-  LabelId label_count = 0;         // all labels are below
-  std::span<const double> gains;   // FastXML: what a label is worth in a ranking; empty: 1
-  Progress* progress = nullptr;    // advances tree by tree, and may stop them all; null: nobody watches
+  std::span<const float> weights;  // of examples; empty: all 1
+  LabelId label_count = 0;         // all labels are below it
+  std::span<const double> gains;   // FastXML: gain of each label in a ranking; empty: all 1
+  Progress* progress = nullptr;    // advances tree by tree and may stop the growth; null: none
 
   double weight(std::size_t i) const { return weights.empty() ? 1.0 : static_cast<double>(weights[i]); }
 };
@@ -81,14 +82,14 @@ struct LabelCount {
   LabelId label;
   double count;
 };
-// Labels increase.
+// In ascending order of labels.
 using LabelHistogram = std::vector<LabelCount>;
 
-// How the split of an inner node came out.
+// Statistics of an inner node's split.
 struct SplitFigures {
-  float objective =
-      0.0F;  // LdSM: J of the examples as they were sent; FastXML: the mean nDCG of the sides they were on
-  // LdSM alone:
+  // LdSM: J of the examples as they were sent; FastXML: the mean nDCG of the examples on their sides.
+  float objective = 0.0F;
+  // LdSM only:
   std::vector<float> course;  // J after every epoch
   float balance = 0.0F;       // beta, Definition 1
   float purity = 0.0F;        // alpha, Definition 2
@@ -96,11 +97,11 @@ struct SplitFigures {
 
 struct ForestTree {
   struct Node {
-    NodeId first_child = kNone;  // the others follow it; kNone of a leaf
+    NodeId first_child = kNone;  // the others follow it; kNone for a leaf
     std::uint32_t depth = 0;
-    std::uint32_t examples = 0;         // that reached it in training
+    std::uint32_t examples = 0;         // training examples that reached it
     std::optional<Hyperplanes> planes;  // of an inner node
-    std::size_t begin = 0;              // of a leaf's entries in labels and shares
+    std::size_t begin = 0;              // of a leaf: its entries in labels and shares
     std::size_t end = 0;
     SplitFigures split;  // of an inner node
 
@@ -111,9 +112,9 @@ struct ForestTree {
   std::vector<float> shares;
 };
 
-// The children that an example with these margins goes to, a bit each: those above 0.5, or else the one with the
-// highest (LdSM's Algorithm 4); where there is a single margin, the second child above 0, else the first. Branchless,
-// since directions are unpredictable.
+// The children that an example with these margins goes to, one bit each: those above 0.5, or else the one with the
+// highest margin (LdSM's Algorithm 4). With a single margin: the second child if it is above 0, else the first.
+// Branchless, since directions are unpredictable.
 inline std::uint32_t directions_of(std::span<const float> margins) {
   if (margins.size() == 1) return margins[0] > 0.0F ? 2U : 1U;
   std::uint32_t above = 0;
@@ -125,15 +126,15 @@ inline std::uint32_t directions_of(std::span<const float> margins) {
   return above != 0 ? above : 1U << best;
 }
 
-// What is worked out about the examples once, for all trees.
+// Facts about the examples that are computed once for all trees. Thread-safe.
 class ForestTrainingSet {
  public:
   ForestTrainingSet(const ForestExamples& examples, bool normalize);
 
   const ForestExamples& examples() const { return examples_; }
-  // What the values of example i are multiplied by.
+  // The factor of the values of example i.
   double scale(std::size_t i) const { return scales_[i]; }
-  // Numbers that keep the order of features, all below feature_numbers(). Of a feature that no example had: any.
+  // Numbers below feature_numbers() in the same order as features. Arbitrary for a feature that no example had.
   std::uint32_t number_of(FeatureId feature) const {
     const std::uint32_t number = direct_ ? feature : map_.find(feature);
     return number < feature_numbers_ ? number : 0;
@@ -144,12 +145,12 @@ class ForestTrainingSet {
  private:
   ForestExamples examples_;
   std::vector<double> scales_;
-  bool direct_ = true;  // features are their own numbers
-  FeatureMap map_;      // if not
+  bool direct_ = true;  // features are their own numbers; otherwise see map_
+  FeatureMap map_;
   std::uint32_t feature_numbers_ = 0;
 };
 
-// Tree number `tree` of the forest. The same for any number of threads.
+// Grows tree number `tree` of the forest. The result does not depend on the number of threads.
 ForestTree grow_tree(const ForestOptions& options, const ForestTrainingSet& data, std::uint32_t tree, unsigned threads);
 
 }  // namespace labelgrove

@@ -1,10 +1,10 @@
-// Prediction with several label trees over the same labels, whose probabilities are averaged (as Parabel does),
-// exactly: by the threshold algorithm (Fagin et al. 2003). Every tree hands out labels by falling probability; a label
-// that one of them names is looked up in all others, no further than is needed to see that it is not wanted; and no label
-// that is still to come can be better than the mean of what the trees would hand out next, nor one below a node better
-// than the mean of that node and what the other trees would hand out next.
+// Exact prediction with the mean of several label trees over the same labels (as in Parabel), by the threshold
+// algorithm (Fagin et al. 2003). Every tree yields labels by descending probability. A label yielded by one tree is
+// looked up in all others, but only until it can no longer be a result. No label still to come can exceed the mean of
+// the trees' next probabilities, and no label below a node can exceed the mean of that node's probability and the other
+// trees' next ones.
 //
-// Order of results as with one tree: higher probability first, among equals the label that arrived first.
+// Results are ordered as for one tree: by descending probability, then by ascending label id.
 #pragma once
 
 #include <cstdint>
@@ -18,23 +18,23 @@
 
 namespace labelgrove {
 
-// The places of a few ids, 0, 1, … as they come; forgets all of them at once.
+// Maps a few ids to places 0, 1, …, in order of insertion; clear() takes constant time.
 class FewPlaces {
  public:
   void clear();
   // kNone if the id has no place.
   std::uint32_t find(std::uint32_t id) const;
-  // The next place is the id's. REQUIRES: it has none.
+  // Gives the id the next place. REQUIRES: it has none.
   std::uint32_t add(std::uint32_t id);
 
  private:
   struct Slot {
     std::uint32_t id = 0;
     std::uint32_t place = 0;
-    std::uint64_t round = 0;  // another one than round_: vacant
+    std::uint64_t round = 0;  // vacant unless it equals round_
   };
 
-  std::size_t slot_of(std::uint32_t id) const;  // where it is, or where it belongs
+  std::size_t slot_of(std::uint32_t id) const;  // of the id, or of the slot where it belongs
 
   std::vector<Slot> slots_ = std::vector<Slot>(std::size_t{1} << kLeastBits);
   std::uint32_t bits_ = kLeastBits;
@@ -44,21 +44,21 @@ class FewPlaces {
   static constexpr std::uint32_t kLeastBits = 6;
 };
 
-// For every tree, which labels can be returned from below each node.
+// For every tree, which labels below each node may be returned.
 class GroveScope {
  public:
   // All labels of the trees.
   explicit GroveScope(std::span<const TreeView> trees);
   // Only the labels given.
   GroveScope(std::span<const TreeView> trees, std::span<const LabelId> allowed);
-  // One threshold for all labels, or one for each. REQUIRES: there is one.
+  // Sets thresholds, one for all labels or one by label. REQUIRES: there is at least one.
   void set_thresholds(std::span<const float> by_label);
 
   const Scope& of_tree(std::size_t t) const { return scopes_[t]; }
   float threshold(LabelId label) const { return thresholds_.size() == 1 ? thresholds_[0] : thresholds_[label]; }
   float lowest_threshold() const { return lowest_; }
   std::span<const float> thresholds() const { return thresholds_; }
-  // Whether this is those trees', which have not grown since.
+  // Whether the scope was made for these trees, and they have not grown since.
   bool fits(std::span<const TreeView> trees) const;
 
  private:
@@ -73,7 +73,7 @@ class GroveSearch {
   GroveSearch(std::span<const TreeView> trees, const GroveScope& scope);
 
   void start(const Query& query);
-  // The inner node to be opened next; none once all is found.
+  // The inner node to open next; kNone once the search has finished.
   Opening next();
   void take(const float* probabilities, std::uint64_t bytes);
 
@@ -81,7 +81,8 @@ class GroveSearch {
   const SearchStats& stats() const { return stats_; }
 
  private:
-  // A child of an open node. That it may be returned, and is wanted, is seen when it is taken: most never are.
+  // A child of an open node. Whether it may be returned and can be a result is checked when it is taken: most never
+  // are.
   struct Item {
     float probability;
     std::uint32_t place;  // of its parent; kNone for the node above the root
@@ -91,52 +92,52 @@ class GroveSearch {
                                               : std::tie(place, slot) > std::tie(other.place, other.slot);
     }
   };
-  // An open node. Its children wait here until the most probable of those left is taken into the queue: most never are.
+  // An open node. Its children wait here until the best remaining one is moved to the queue: most never are.
   struct Open {
     NodeId node;
     const NodeId* children;
     std::uint32_t depth;              // of the children
-    std::uint32_t begin;              // of the children's products
-    std::uint32_t size;               // how many they are
-    std::uint32_t taken;              // how many of them were
-    bool done;                        // no child that is left is wanted
-    std::vector<std::uint64_t> left;  // a heap once many were taken: a product's bits, and its place from behind
+    std::uint32_t begin;              // index of the children's products
+    std::uint32_t size;               // number of children
+    std::uint32_t taken;              // number of children already taken
+    bool done;                        // none of the remaining children can be a result
+    std::vector<std::uint64_t> left;  // a heap, once many were taken: a product's bits, and its index in reverse order
   };
-  // What is known about one tree and the example at hand.
+  // The state of the search in one tree.
   struct Front {
-    std::vector<Item> queue;  // a heap, the best on top
-    FewPlaces places;         // of the open nodes
-    std::vector<Open> open;   // of which so many count as have places
-    // Of the probabilities along the path, by open node and child; negative of those that were taken.
+    std::vector<Item> queue;  // a heap, best on top
+    FewPlaces places;         // of open nodes
+    std::vector<Open> open;   // only the first entries, as many as there are places, are valid
+    // Products of probabilities along the path, by open node and child; negative once taken.
     std::vector<float> products;
   };
-  // What is known about a label in one tree: the product of the probabilities along the path, as far as it is open.
+  // The state of a label's look-up in one tree: the product of probabilities along the part of its path that is open.
   struct Descent {
-    std::vector<NodeId> left;  // of the path, the next one last; the leaf is the first
+    std::vector<NodeId> left;  // the rest of the path, from the leaf up; the next node is the last
     float product = 1.0F;
   };
 
   const LabelTree& tree(std::size_t t) const { return trees_[t].tree(); }
   float product(std::size_t t, std::uint32_t place, NodeId child) const;
-  // The mean that a label below the node must have to be wanted.
+  // The mean that a label below the node needs to be a result.
   float wanted(std::size_t t, NodeId v) const;
-  // The sum of what all trees but t would hand out next.
+  // The sum of the next probabilities of all trees but t.
   float bound_of_others(std::size_t t) const;
-  // Whether a label is to come that may be wanted: none can be better than the mean of what every tree would hand out next.
+  // Whether a label still to come can be a result: none can exceed the mean of the trees' next probabilities.
   bool more() const;
-  // Takes the best node of the tree that has most to give: an inner one is expanded, or to be opened; a leaf's label, if it
-  // is new, is looked up.
+  // Takes the best node of the tree with the highest next probability. An inner node is expanded, or opened first; a
+  // leaf's label is looked up if it is new.
   Opening advance();
-  // Whether no label at or below the node, of that probability, can be wanted.
+  // Whether no label at or below the node, which has this probability, can be a result.
   bool unwanted(std::size_t t, float probability, NodeId v) const;
-  // Queues the best child of an open node that is left, unless it is not wanted.
+  // Queues the best remaining child of an open node, unless it cannot be a result.
   void queue_next(std::size_t t, std::uint32_t place);
-  // The most probable child that is left, of equals the first; its product is negative if there is none.
+  // The most probable remaining child, the first among equals; its product is negative if there is none.
   static std::pair<float, std::uint32_t> take_best(Front& front, Open& from);
   Opening next_of_beams();
-  // Unless that has been done.
+  // Starts looking up the label, unless that has been done.
   void look_up(LabelId label);
-  // The next node to be opened for the label that is looked up; none once it is known, or known not to be wanted.
+  // The next node to open for the label being looked up; kNone once its mean is known, or known to be too low.
   Opening look_further();
   void keep(const Scored& label);
 
@@ -147,13 +148,13 @@ class GroveSearch {
   std::vector<Scored> found_;
   std::vector<float> best_;  // the k best means, as a heap with the worst on top
   std::vector<Front> fronts_;
-  FewPlaces named_;  // labels that have been handed out
+  FewPlaces named_;  // labels yielded so far
   LabelId looked_up_ = kNone;
-  std::vector<Descent> descents_;  // by tree: of that label
+  std::vector<Descent> descents_;  // by tree: of looked_up_
   Opening opened_;
   std::vector<Search> beams_;     // by tree
-  std::size_t beam_ = 0;          // the one under way
-  std::vector<LabelId> reached_;  // by beams, and not looked up yet
+  std::size_t beam_ = 0;          // the current one
+  std::vector<LabelId> reached_;  // by beams, and not yet looked up
 };
 
 using GroveSearcher = BasicSearcher<std::span<const TreeView>, GroveSearch, GroveScope>;

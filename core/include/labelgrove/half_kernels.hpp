@@ -1,4 +1,4 @@
-// Loops over rows of weights in bfloat16 numbers, with the same bits for every CPU, as those of kernels.hpp.
+// Loops over rows of bfloat16 weights, with the same bits on every CPU, like those of kernels.hpp.
 #pragma once
 
 #include <cstddef>
@@ -8,28 +8,28 @@
 
 namespace labelgrove {
 
-// Rows are as for Kernels, of bfloat16 numbers; behind `state` of them stand the variances S, a column each.
+// Rows are as for Kernels, in bfloat16: after `state` weights follow the variances S, one for each column.
 struct HalfKernels {
   // out[c] = sum_j x[j] * rows[j][c] for c < columns.
   void (*margins)(const BFloat16* const* rows, const float* x, std::size_t n, std::size_t columns, float* out);
 
-  // steps[c] *= arow_step(losses[c], sum_j x[j]^2 * S[j][c], r) where steps[c] is not 0.
+  // steps[c] *= arow_step(losses[c], sum_j x[j]^2 * S[j][c], r) if steps[c] is not 0.
   void (*arow_steps)(const BFloat16* const* rows, const float* x, std::size_t n, std::size_t columns, std::size_t state,
                      const float* losses, float r, float* steps);
 
-  // AROW (Crammer et al. 2009), diagonal: with S the state, w += step[c] * x[j] * S; S /= 1 + S * x[j]^2 * evidence[c],
-  // or S as it is if evidence is null. The lower half of noise[j] rounds the weights of row j, the upper half its
-  // variances. Columns whose step is 0 stay as they are.
+  // AROW (Crammer et al. 2009), diagonal, with S the state: w += step[c] * x[j] * S; S /= 1 + S * x[j]^2 * evidence[c],
+  // or S unchanged if evidence is null. The lower half of noise[j] rounds the weights of row j, the upper half its
+  // variances. Columns whose step is 0 are not changed.
   void (*arow)(BFloat16* const* rows, const float* x, const std::uint32_t* noise, std::size_t n, std::size_t columns,
                std::size_t state, const float* step, const float* evidence);
 
-  // w -= w * min(1/2, share[c] * (x[j] * S)^2 / (1 - S)) where share[c] is not 0, with 1 - S taken as at least 1/256;
+  // w -= w * min(1/2, share[c] * (x[j] * S)^2 / (1 - S)) if share[c] is not 0, with 1 - S raised to at least 1/256;
   // rounded as above.
   void (*fade)(BFloat16* const* rows, const float* x, const std::uint32_t* noise, std::size_t n, std::size_t columns,
                std::size_t state, const float* share);
 };
 
-// The variant that goes with kernels().
+// The variant that belongs to kernels().
 const HalfKernels& half_kernels();
 
 }  // namespace labelgrove

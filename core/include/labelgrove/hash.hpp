@@ -1,12 +1,13 @@
-// Deterministic hashing: every "random" choice of the core is a function of the seed and a counter, so that it
-// depends neither on the number of threads nor on where a stream was cut into calls.
+// Deterministic hashing. Every "random" choice of the core is a function of the seed and a counter, so it depends
+// neither on the number of threads nor on how a stream is divided into calls. Changing anything here changes every
+// model learnt.
 #pragma once
 
 #include <cstdint>
 
 namespace labelgrove {
 
-// Streams of choices that must not be correlated with one another.
+// Uncorrelated streams of choices.
 enum class Draw : std::uint64_t {
   policy = 1,
   replay = 2,
@@ -39,11 +40,11 @@ constexpr std::uint64_t draw(std::uint64_t seed, Draw stream, std::uint64_t coun
   return mix(draws_at(seed, stream, counter) ^ sub);
 }
 
-// A key as a hash table wants it: every bit of the key counts in its high bits (Knuth's multiplicative hashing).
+// The key multiplied so that all its bits affect the high bits (Knuth's multiplicative hashing).
 constexpr std::uint32_t scattered(std::uint32_t key) { return key * 0x9e3779b1U; }
 
-// No entry of a hash table lies farther from its home than this. Keys that were not chosen to collide never get there:
-// with 7 of 8 slots in use, the chance falls by a quarter with every step.
+// The largest distance of a hash table entry from its home. Keys that were not chosen to collide never get there: with
+// 7 of 8 slots in use, the probability falls by a quarter with every step.
 inline constexpr std::uint32_t kFarthestProbe = 128;
 
 }  // namespace labelgrove

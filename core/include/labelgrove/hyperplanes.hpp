@@ -1,6 +1,5 @@
-// The hyperplanes by which an inner node of a forest sends examples on, once they are learnt: LdSM's M regressors, or
-// FastXML's one. One row of weights a feature, in increasing order of the features, so that rows are read one behind the
-// other.
+// The learnt hyperplanes by which an inner node of a forest routes examples: LdSM's M regressors or FastXML's one.
+// There is one row of weights per feature, in ascending order of features, so that rows are read sequentially.
 #pragma once
 
 #include <algorithm>
@@ -16,25 +15,25 @@ namespace labelgrove {
 
 class Hyperplanes {
  public:
-  // Row 0 of `weights` belongs to the bias, row r to the feature before it. REQUIRES: features increase.
+  // Row 0 of `weights` belongs to the bias, row r to features[r - 1]. REQUIRES: features increase.
   Hyperplanes(std::uint32_t count, std::span<const FeatureId> features, std::vector<float> weights);
-  // With `borrow` both are read where they lie and must outlive this.
+  // With `borrow` both arrays stay where they are and must outlive the hyperplanes.
   Hyperplanes(std::uint32_t count, std::span<const FeatureId> features, std::span<const float> weights, bool borrow);
   Hyperplanes(Hyperplanes&&) = default;
   Hyperplanes& operator=(Hyperplanes&&) = default;
 
   std::uint32_t count() const { return count_; }
   std::span<const FeatureId> features() const { return features_; }
-  // With the bias.
+  // Includes the bias.
   std::span<const float> weights() const { return weights_; }
   const float* bias() const { return weights_.data(); }
-  // Of the feature at that place.
+  // The row of features()[place].
   const float* row(std::size_t place) const { return weights_.data() + (place + 1) * count_; }
 
   bool is_finite() const;
-  // out[m] = w . x where x.ids are places of features, not features.
+  // out[m] = w . x, where x.ids are positions in features().
   void margins_by_place(const Features& x, Workspace& work, float* out) const;
-  // Calls take(j, row) for every feature x.ids[j], in their order; row is null where it has no weights.
+  // Calls take(j, row) for every feature x.ids[j] in order; row is null if it has no weights.
   template <typename Take>
   void for_each_row(const Features& x, Take&& take) const;
   std::size_t bytes() const {
@@ -53,8 +52,7 @@ template <typename Take>
 void Hyperplanes::for_each_row(const Features& x, Take&& take) const {
   std::size_t at = 0;
   for (std::uint32_t j = 0; j < x.size; ++j) {
-    // Steps that double, then halves: what is looked for is near in a node that knows few features, or far in one that
-    // knows many.
+    // Galloping search: the next feature is near in a node that knows few features, and far in one that knows many.
     std::size_t step = 1;
     while (at + step < features_.size() && features_[at + step] <= x.ids[j]) step *= 2;
     const auto from = features_.begin() + static_cast<std::ptrdiff_t>(at + step / 2);

@@ -1,4 +1,4 @@
-// Which labels a model has seen, and which of them may be found.
+// The labels that a model has seen, and those that it may return.
 #pragma once
 
 #include <cstdint>
@@ -13,22 +13,22 @@ namespace labelgrove {
 class KnownLabels {
  public:
   KnownLabels() = default;
-  // What save() wrote for `count` labels. Throws std::invalid_argument.
+  // Loads what save() wrote for `count` labels. Throws std::invalid_argument if it is damaged.
   KnownLabels(const ArrayReader& saved, std::uint64_t count);
   void save(ArrayWriter& out) const;
 
-  // Makes the label known, even if it had been removed.
+  // Makes the label known, even if it was removed.
   void see(LabelId label);
   // Removes the labels for good. Throws std::invalid_argument, and removes none, if one was never seen, was removed
   // before, or is given twice.
   void remove(std::span<const LabelId> labels);
 
-  // All labels that were ever seen are below.
+  // All labels ever seen are below it.
   LabelId count() const { return static_cast<LabelId>(states_.size()); }
   bool has(LabelId label) const { return label < states_.size() && states_[label] == State::there; }
-  // Whether it was ever seen.
+  // Whether the label was ever seen, removed or not.
   bool knows(LabelId label) const { return label < states_.size() && states_[label] != State::unknown; }
-  // All that were seen and not removed, increasing.
+  // All labels that were seen and not removed, in ascending order.
   std::vector<LabelId> there() const;
 
  private:
@@ -37,13 +37,13 @@ class KnownLabels {
   std::vector<State> states_;  // by label
 };
 
-// Which labels may be found, and from which probability on.
+// The labels that may be returned, and their thresholds.
 class LabelScope {
  public:
   explicit LabelScope(const KnownLabels& known) : known_(known) {}
   // Only the labels given.
   LabelScope(const KnownLabels& known, std::span<const LabelId> allowed);
-  // One for all, or one by label; where they are too few, the label is never above its threshold.
+  // One threshold for all labels, or one by label; a label without a threshold is never returned.
   void set_thresholds(std::span<const float> thresholds);
 
   bool open(LabelId label) const { return known_.has(label) && (!restricted_ || allowed_[label] != 0); }

@@ -2,7 +2,7 @@
 //
 //   min over w:  |w|_1 + sum_i C_i log(1 + exp(-y_i w . x_i))
 //
-// by coordinate descent on quadratic models of the loss (newGLMNET: Yuan, Ho & Lin 2012). Nothing is drawn.
+// by coordinate descent on quadratic models of the loss (newGLMNET: Yuan, Ho & Lin 2012). Deterministic.
 #pragma once
 
 #include <cstddef>
@@ -14,7 +14,7 @@
 
 namespace labelgrove {
 
-// A matrix by columns: the j-th has entries begin[j] to begin[j + 1].
+// A matrix by columns: column j has the entries from begin[j] to begin[j + 1].
 struct SparseColumns {
   std::vector<std::size_t> begin{0};
   std::vector<std::uint32_t> rows;
@@ -23,11 +23,11 @@ struct SparseColumns {
   std::uint32_t size() const { return static_cast<std::uint32_t>(begin.size() - 1); }
 };
 
-// Keeps its memory from one problem to the next.
+// Reuses its memory from one problem to the next. Not thread-safe: use one for each thread.
 class L1Logistic {
  public:
-  // Learns until the subgradient's L1 norm is at most `tolerance` of what it was at w = 0. `sides` holds y_i, 1 or -1.
-  // Throws Stopped if asked to; `progress` may be null.
+  // Stops when the subgradient's L1 norm is at most `tolerance` times its value at w = 0. `sides` holds y_i, 1 or -1.
+  // Throws Stopped if `progress`, which may be null, is told to stop.
   void solve(const SparseColumns& x, std::span<const std::int8_t> sides, std::span<const double> costs,
              double tolerance, const Progress* progress);
 
@@ -43,15 +43,15 @@ class L1Logistic {
 
   std::vector<double> weights_;
   std::vector<double> margins_;
-  // The quadratic model at the weights, and the step d from there:
-  std::vector<double> slopes_;       // by example: the loss's derivative by its margin
-  std::vector<double> curvatures_;   // by example: the second one
+  // The quadratic model at the current weights, and the step d:
+  std::vector<double> slopes_;       // by example: first derivative of the loss by its margin
+  std::vector<double> curvatures_;   // by example: second derivative
   std::vector<double> moves_;        // by example: d . x_i
-  std::vector<std::uint32_t> free_;  // columns that may move: w is not 0, or would not stay so
+  std::vector<std::uint32_t> free_;  // columns that may change: w is not 0, or would not remain 0
   std::vector<double> gradient_;     // by free column, of the loss
   std::vector<double> hessian_;      // its diagonal
   std::vector<double> steps_;        // d
-  double inner_ = 1.0;               // how exactly the next model is to be solved
+  double inner_ = 1.0;               // the relative accuracy to which the next model is solved
 };
 
 }  // namespace labelgrove

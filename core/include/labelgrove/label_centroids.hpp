@@ -1,5 +1,5 @@
-// Classifiers for labels that few examples have (PfastreXML: Jain, Prabhu & Varma 2016, section 5): how near an example
-// is to the mean of those that have the label.
+// Classifiers for rare labels (PfastreXML: Jain, Prabhu & Varma 2016, section 5): the similarity of an example to the
+// mean of the label's examples.
 #pragma once
 
 #include <cstdint>
@@ -14,25 +14,26 @@ namespace labelgrove {
 
 class LabelCentroids {
  public:
-  // None.
+  // No centroids.
   LabelCentroids() = default;
-  // What save() wrote. Throws std::invalid_argument unless it holds one centroid for every label.
+  // Loads what save() wrote. Throws std::invalid_argument unless there is one valid centroid for every label.
   LabelCentroids(const ArrayReader& saved, LabelId labels, bool check_only = false);
   void save(ArrayWriter& out) const;
 
-  // Adds the centroid of the next label, from 0 on. each(take) calls take(x, weight) for every example that has it.
+  // Appends the centroid of the next label, starting at 0. each(take) calls take(x, weight) for every example of the
+  // label.
   using Take = std::function<void(const Features& x, double weight)>;
   void append(const std::function<void(const Take& take)>& each);
 
   bool empty() const { return ends_.size() == 1; }
   std::size_t bytes() const;
-  // 2 / (1 + exp(gamma / 2 |x - mu|^2)): 1 where x is the label's centroid, and less the farther it is. `square` is
+  // 2 / (1 + exp(gamma / 2 |x - mu|^2)): 1 at the label's centroid mu, and less with growing distance. `square` is
   // |x|^2.
   double nearness(const Features& x, double square, LabelId label, double gamma) const;
 
  private:
   std::vector<std::uint64_t> ends_{0};
-  std::vector<FeatureId> ids_;  // increasing for every label
+  std::vector<FeatureId> ids_;  // increasing within a label
   std::vector<float> values_;
   std::vector<double> squares_;  // |mu|^2
 };

@@ -1,5 +1,5 @@
-// What the examples of every label look like: the sum of them, each scaled to unit length, of which the cosine to an
-// example is how near that example is to the label's centroid.
+// For every label the sum of its examples, each scaled to unit length. The cosine between this sum and an example
+// measures the example's similarity to the label's centroid.
 #pragma once
 
 #include <cstdint>
@@ -13,24 +13,23 @@ namespace labelgrove {
 
 class LabelSums {
  public:
-  // A sum that comes to more than twice as many features as `budget` is cut to the largest `budget` of them. Where all
-  // of them would take more than `max_bytes`, unless it is 0, the budget becomes smaller, and all are cut to it, down to
-  // one feature a label.
+  // A sum with more than twice `budget` features is cut to its `budget` largest. If all sums together would take more
+  // than `max_bytes` (0 is unbounded), the budget shrinks, down to one feature per label, and all sums are cut to it.
   explicit LabelSums(std::uint32_t budget, std::uint64_t max_bytes = 0) : budget_(budget), max_bytes_(max_bytes) {}
-  // What save() wrote. Throws std::invalid_argument if anything does not hold that must.
+  // Loads what save() wrote. Throws std::invalid_argument if it is damaged.
   explicit LabelSums(const ArrayReader& saved, std::uint64_t max_bytes = 0);
   void save(ArrayWriter& out) const;
 
-  // Adds an example of unit length, with the labels that it has; labels without examples come into being.
+  // Adds an example of unit length to its labels; new labels are created.
   void add(const Features& x, std::span<const LabelId> labels, float weight);
-  // Forgets what the label's examples looked like, and how many there were.
+  // Removes the label's sum and count.
   void forget(LabelId label);
 
-  // Of an example of unit length; 0 where the label has no examples.
+  // The cosine with an example of unit length; 0 if the label has no examples.
   float cosine(const Features& x, LabelId label) const;
-  // Examples that had the label.
+  // The number of examples that had the label.
   std::uint64_t count(LabelId label) const { return label < sums_.size() ? sums_[label].count : 0; }
-  // Examples that were added.
+  // The number of examples added.
   std::uint64_t examples() const { return examples_; }
   std::size_t bytes() const;
 
@@ -41,10 +40,10 @@ class LabelSums {
   };
   struct Sum {
     std::vector<Part> parts;  // ids increase
-    double square = 0.0;      // of the length
+    double square = 0.0;      // squared length
     std::uint64_t count = 0;
   };
-  // At most what is held for so many labels and parts: the list of sums has an eighth to spare.
+  // An upper bound on the memory for so many labels and parts: the list of sums has an eighth to spare.
   std::uint64_t most_bytes(std::size_t labels, std::uint64_t parts) const {
     return (labels + labels / 8 + 1) * sizeof(Sum) + parts * sizeof(Part);
   }
@@ -58,7 +57,7 @@ class LabelSums {
   std::uint64_t examples_ = 0;
   std::uint64_t parts_ = 0;   // of all sums
   std::vector<Sum> sums_;     // by label
-  std::vector<Part> merged_;  // room to work in
+  std::vector<Part> merged_;  // scratch space
 };
 
 }  // namespace labelgrove

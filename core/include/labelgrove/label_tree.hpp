@@ -1,7 +1,7 @@
 // The structure of a label tree without its classifiers: parents, children, and the label of every leaf.
 //
-// Node 0 stands above the root: its only child is the root, node 1. So the root's own classifier, P(any label | x), is
-// a child column like every other and needs no special case anywhere.
+// Node 0 stands above the root and has the root, node 1, as its only child. The root's own classifier, P(any label |
+// x), is therefore a child column like any other and needs no special case.
 #pragma once
 
 #include <cstdint>
@@ -18,11 +18,11 @@ inline constexpr NodeId kRoot = 1;
 
 struct TreeNode {
   NodeId parent = kNone;
-  std::uint32_t slot = 0;    // its place among its siblings, hence its column in the parent's block
-  LabelId label = kNone;     // of a leaf; kNone for inner nodes and for the root before its first label
-  bool silent = false;       // a leaf whose label was removed: it keeps its place, nothing more
-  std::uint32_t leaves = 1;  // leaves at or below, silent ones included: |L_v| of the paper
-  std::uint32_t live = 0;    // labels at or below that may be predicted
+  std::uint32_t slot = 0;    // index among its siblings, and so its column in the parent's block
+  LabelId label = kNone;     // kNone for inner nodes, and for the root before its first label
+  bool silent = false;       // a leaf whose label was removed: it keeps its place but is never predicted
+  std::uint32_t leaves = 1;  // leaves at or below this node, silent ones included: the paper's |L_v|
+  std::uint32_t live = 0;    // labels at or below this node that may be predicted
   std::uint32_t leaf_children = 0;
   std::uint32_t silent_children = 0;
   ThinVector<NodeId> children;
@@ -32,7 +32,7 @@ struct TreeNode {
   bool is_pre_leaf() const { return !children.empty() && leaf_children == children.size(); }
 };
 
-// How many children a node has, and how many of these are leaves.
+// A node's number of children, and how many of them are leaves.
 struct NodeShape {
   std::uint32_t children = 0;
   std::uint32_t leaf_children = 0;
@@ -41,13 +41,13 @@ struct NodeShape {
   bool is_pre_leaf() const { return children > 0 && leaf_children == children; }
 };
 
-// A tree as arrays, that has been found to be one, in a few bytes a node.
+// A tree in the form of arrays, checked for consistency, in a few bytes per node.
 class TreeOutline {
  public:
-  // parents[v] < v for v >= 1 is not required, any numbering is; parents[0] = kNone, and node 0's only child is node 1.
-  // labels[v] is kNone for inner nodes, else below `label_count`, the number of labels that were ever there. Arrays must
-  // outlive the outline. Throws std::invalid_argument, naming the node, if it is no tree, if a label occurs twice, or if
-  // an inner node has one.
+  // Node numbers may be in any order, except that parents[0] = kNone and node 1 is node 0's only child. labels[v] is
+  // kNone for inner nodes, else below `label_count`, the number of labels that ever existed. The arrays must outlive
+  // the outline. Throws std::invalid_argument, naming the node, if they do not form a tree, if a label occurs twice, or
+  // if an inner node has a label.
   TreeOutline(std::span<const NodeId> parents, std::span<const LabelId> labels, std::span<const std::uint8_t> silent,
               LabelId label_count);
 
@@ -56,7 +56,7 @@ class TreeOutline {
   LabelId label(NodeId v) const { return labels_[v]; }
   bool silent(NodeId v) const { return silent_[v] != 0; }
   const NodeShape& shape(NodeId v) const { return shapes_[v]; }
-  // By label, the leaf that has it; kNone if none has.
+  // By label, its leaf; kNone if it has none.
   const std::vector<NodeId>& leaves() const { return leaf_of_; }
 
  private:
@@ -77,10 +77,10 @@ class LabelTree {
   LabelTree(std::span<const NodeId> parents, std::span<const LabelId> labels, std::span<const std::uint8_t> silent,
             LabelId label_count)
       : LabelTree(TreeOutline(parents, labels, silent, label_count)) {}
-  // What tells which labels are there, and nothing else.
+  // A tree that only knows which labels exist.
   static LabelTree of_labels_only(const TreeOutline& outline);
 
-  // What an outline is made of; each span has room for all nodes.
+  // Writes the arrays of an outline; each span has room for all nodes.
   void store(std::span<NodeId> parents, std::span<LabelId> labels, std::span<std::uint8_t> silent) const;
 
   const TreeNode& operator[](NodeId v) const { return nodes_[v]; }
@@ -89,22 +89,22 @@ class LabelTree {
   NodeShape shape(NodeId v) const {
     return {static_cast<std::uint32_t>(nodes_[v].children.size()), nodes_[v].leaf_children};
   }
-  // The leaf of a label, or kNone if it has none, or no longer has one.
+  // The leaf of a label; kNone if it has none, or was removed.
   NodeId leaf_of(LabelId label) const { return label < leaf_of_.size() ? leaf_of_[label] : kNone; }
   // One more than the largest label that was ever in the tree.
   LabelId label_count() const { return static_cast<LabelId>(leaf_of_.size()); }
   std::uint32_t depth_of(NodeId v) const;  // the root has depth 0. REQUIRES: v != kAboveRoot
 
-  // INSERTNODE (Algorithm 5): a new node between v and everything below it or, if v is a leaf, a new leaf that takes over
-  // v's label. Returns it.
+  // INSERTNODE (Algorithm 5): inserts a node between v and its children. If v is a leaf, the new node is a leaf that
+  // takes over v's label. Returns the new node.
   NodeId insert_node(NodeId v);
-  // ADDLEAF (Algorithm 6): a new last child of v. Returns it. REQUIRES: v is an inner node.
+  // ADDLEAF (Algorithm 6): appends a child to v and returns it. REQUIRES: v is an inner node.
   NodeId add_leaf(NodeId v, LabelId label);
-  // Gives a label to a leaf that has none, or to a silent one.
+  // Gives a label to a leaf that has none, or to a silent leaf.
   void give_label(NodeId leaf, LabelId label);
   // Silences the label's leaf. REQUIRES: it has one.
   void remove_label(LabelId label);
-  // The labels in ascending order. Throws std::invalid_argument if one has no leaf or is given twice.
+  // Returns the labels in ascending order. Throws std::invalid_argument if one has no leaf or is given twice.
   std::vector<LabelId> removable(std::span<const LabelId> labels) const;
 
  private:

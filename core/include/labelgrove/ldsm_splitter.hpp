@@ -1,5 +1,5 @@
-// Splits a node as LdSM does (Majzoubi & Choromanska 2020, Algorithm 2): M regressors learn, example by example, to send
-// examples where the node's objective would be least.
+// Splits a node as LdSM does (Majzoubi & Choromanska 2020, Algorithm 2): M regressors learn, example by example, to
+// send examples to the children that minimise the node's objective.
 #pragma once
 
 #include <cstdint>
@@ -21,7 +21,7 @@ class LdsmSplitter final : public NodeSplitter {
 
   const LdsmOptions& ldsm_;
   SplitObjective objective_;
-  std::vector<std::uint32_t> order_;  // the node's examples, as the epoch takes them
+  std::vector<std::uint32_t> order_;  // the node's examples, in the order of the epoch
   std::vector<float> targets_;
   std::vector<float> margins_;
 };

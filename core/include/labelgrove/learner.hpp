@@ -1,8 +1,8 @@
-// The online learners of node classifiers, behind one interface.
+// The options of the online learners of node classifiers, and the arithmetic of their steps.
 //
-// Every learner sees a margin m and a target y in {-1, +1} and is symmetric: learning (x, -y) with weights -w gives
-// the exact negation of learning (x, y) with weights w. So the "inverse classifier" of OPLT (Algorithm 6) is a negated
-// copy.
+// Every learner sees a margin m and a target y in {-1, +1} and is symmetric: learning (x, -y) from weights -w gives the
+// exact negation of learning (x, y) from weights w. The "inverse classifier" of OPLT (Algorithm 6) is therefore a
+// negated copy.
 #pragma once
 
 #include <algorithm>
@@ -15,7 +15,8 @@ namespace labelgrove {
 
 enum class LearnerKind : std::uint8_t { adagrad = 0, sgd = 1, arow = 2, nag = 3 };
 
-// Of AdaGrad and SGD; AROW has its squared hinge. Squared: of the target and the margin, which is clipped to [-1, 1].
+// For AdaGrad and SGD; AROW always uses its squared hinge. `squared` is the squared difference between target and
+// margin, with the margin clipped to [-1, 1].
 enum class Loss : std::uint8_t { logistic = 0, squared = 1 };
 
 struct LearnerOptions {
@@ -25,23 +26,23 @@ struct LearnerOptions {
   float l2 = 0.0F;        // SGD: lambda.
   float r = 1.0F;         // AROW: r.
   Loss loss = Loss::logistic;
-  float spread = 0.0F;     // Weights begin between -spread and +spread, drawn for each.
-  std::uint64_t seed = 0;  // AROW: of what rounds rows of bfloat16 numbers.
+  float spread = 0.0F;     // Initial weights are drawn uniformly from [-spread, +spread].
+  std::uint64_t seed = 0;  // AROW: seed of the stochastic rounding to bfloat16.
 
-  // Optimiser state stands beside each weight for all but SGD.
+  // All learners but SGD keep optimiser state alongside each weight.
   bool has_state() const { return kind != LearnerKind::sgd; }
-  // What the state of a weight is before it has learnt: AdaGrad sums from 0, AROW's variance shrinks from 1.
+  // The state of a weight before it has learnt: AdaGrad's sum starts at 0, AROW's variance at 1.
   float initial_state() const { return kind == LearnerKind::arow ? 1.0F : 0.0F; }
 };
 
-// The largest learning rate there is, and the farthest that one example moves a weight of AdaGrad or AROW, whatever the
-// example counts for.
+// The largest learning rate, and the largest distance that one example moves a weight of AdaGrad or AROW, whatever its
+// weight.
 inline constexpr float kLargestStep = 1e6F;
-// The most that one example counts for.
+// The largest weight of an example.
 inline constexpr float kMostWeight = 1e6F;
 
-// How far SGD goes for an example of that squared length which counts `weight` times. Steps in squared loss never
-// overshoot (Karampatziakis & Langford 2011): each is the limit of many small ones.
+// SGD's step for an example of the given squared length and weight. Steps in squared loss never overshoot
+// (Karampatziakis & Langford 2011): each is the limit of many small ones.
 inline double sgd_step(const LearnerOptions& options, double square, double weight) {
   const double eta = static_cast<double>(options.rate);
   const double rate = std::min(eta * weight, static_cast<double>(kLargestStep));
@@ -49,22 +50,22 @@ inline double sgd_step(const LearnerOptions& options, double square, double weig
   return (1.0 - fixed_exp(-rate * square)) / square;
 }
 
-// What an example is to AROW: by how much variances shrink, and whether weights fade (docs/decisions/arow.md).
+// How much an example tells AROW: by how much variances shrink, and whether weights fade (docs/decisions/arow.md).
 enum class Evidence : std::uint8_t {
-  none,     // it is learnt again: replay
-  fading,   // likewise, and where there is nothing to learn, weights fade
-  by_loss,  // new, in a mixed stream of single labels: one half of it is evidence as far as there is a loss
+  none,     // learnt again (replay)
+  fading,   // learnt again; columns with no loss fade their weights
+  by_loss,  // new, in a mixed stream of single labels: half of it counts as evidence in proportion to the loss
   full,     // new
 };
 
 inline bool is_new(Evidence evidence) { return evidence == Evidence::by_loss || evidence == Evidence::full; }
 
-// AROW's beta for an example of that loss, variance v = sum S x^2 and noise r: weights move by beta S x.
+// AROW's beta for an example with the given loss, variance v = sum S x^2 and noise r: weights move by beta S x.
 //
-// An example makes the weights that it moves more certain, so a later one that contradicts it must move others, which
-// may have tiny values: a chain of such examples would let weights grow without bound, by any factor a step. Hence a
-// trust region: no weight moves by more than kLargestStep, since S <= 1 and so |S x| <= sqrt(v). Data that are not
-// made for the purpose never get there: for r = 1 the loss would have to exceed two million.
+// An example makes the weights that it moves more certain, so a later one that contradicts it must move other weights,
+// possibly through tiny values. A chain of such examples could make weights grow without bound, by any factor per step.
+// Hence a trust region: no weight moves by more than kLargestStep, since S <= 1 and so |S x| <= sqrt(v). Data not
+// made for the purpose never reach it: with r = 1 the loss would have to exceed two million.
 inline float arow_step(float loss, float variance, float r) {
   const float step = loss / (variance + r);
   if (step * step * variance <= kLargestStep * kLargestStep) return step;

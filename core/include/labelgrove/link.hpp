@@ -1,4 +1,4 @@
-// How margins become probabilities.
+// Converts margins to probabilities.
 #pragma once
 
 #include <cstdint>
@@ -12,10 +12,10 @@ enum class Link : std::uint8_t {
   cubic_hinge = 3,    // exp(-max(0, 1 - m)^3)  (PECOS: Yu et al. 2022)
 };
 
-// In place: the shares of n competing siblings, from their margins. REQUIRES: n > 0.
+// In place: the softmax of n siblings' margins. REQUIRES: n > 0.
 void softmax(float* margins, std::uint32_t n);
 
-// The probabilities of n siblings; margins are overwritten.
+// Computes the probabilities of n siblings; overwrites the margins.
 void apply_link(Link link, float* margins, std::uint32_t n, float* probabilities);
 
 }  // namespace labelgrove

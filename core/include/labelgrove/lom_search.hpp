@@ -1,17 +1,14 @@
-// Prediction with a LOMtree: the class frequencies of the leaf that an example reaches, or of its most probable
-// leaves.
+// Prediction with a LOMtree: the class frequencies of the leaf that an example reaches, or of its most probable leaves.
 //
-// Along the paper's one path an example goes right where the margin m is above 0. Where several leaves are wanted, it
-// goes right with probability sigma(slope m), the node's slope having been learnt with it, and the most probable
-// leaves are found by best-first search, which goes down to a leaf before it turns to the best of what it has left
-// aside, and asks no more nodes than a multiple of the logarithm of their number; leaves count by their probabilities,
-// which are scaled to sum to 1.
+// On the paper's single path an example goes right if the margin m is above 0. For several leaves, it goes right with
+// probability sigma(slope m), where each node has learnt its own slope. The most probable leaves are found by a
+// best-first search that goes down to a leaf before it returns to the best node left aside, and visits no more nodes
+// than a multiple of the logarithm of their number. Leaves are weighted by their probabilities, scaled to sum to 1.
 //
-// Frequencies are smoothed: at every node half an example more is counted, which is shared out among the classes by
-// their smoothed frequencies at the parent. So every class has a probability, and those that a leaf has seen come
-// first.
+// Frequencies are smoothed: every node counts another half example, divided among the classes according to their
+// smoothed frequencies at the parent. Every class therefore has a probability, and classes seen at a leaf come first.
 //
-// Order of results: higher probability first, and among equal probabilities the label with the lower id.
+// Results are ordered by descending probability, then by ascending label id.
 #pragma once
 
 #include <cstdint>
@@ -25,28 +22,28 @@
 
 namespace labelgrove {
 
-// Finds classes for one example after another. Not thread-safe: each thread has its own.
+// Finds classes for one example after another. Not thread-safe: use one for each thread.
 class LomSearcher {
  public:
-  // `leaves`: how many of the most probable leaves count; 1 is the paper's one path. REQUIRES: leaves > 0.
+  // `leaves`: the number of most probable leaves to use; 1 is the paper's single path. REQUIRES: leaves > 0.
   LomSearcher(const LomTree& tree, const LabelScope& scope, std::size_t leaves)
       : tree_(tree), scope_(scope), search_(tree, leaves) {}
 
-  // The k most probable classes. Exact.
+  // The k most probable classes, exactly.
   void top_k(const Features& x, std::size_t k, std::vector<Scored>& found);
-  // All classes whose probability is at least their threshold. Exact. REQUIRES: scope has thresholds.
+  // All classes whose probability reaches their threshold, exactly. REQUIRES: scope has thresholds.
   void above_threshold(const Features& x, std::vector<Scored>& found);
 
-  // Regressors asked, and the depth of the deepest node looked at.
+  // Regressors evaluated, and the depth of the deepest node visited.
   const SearchStats& stats() const { return search_.stats(); }
 
  private:
-  // A leaf that counts, and how far its smoothing has been followed upwards.
+  // A leaf in use, and how far up its smoothing has been followed.
   struct Reached {
     NodeId leaf;
     double weight;
     NodeId next;  // kNone above the root
-    double mass;  // what is left for the nodes from `next` on
+    double mass;  // the part left for `next` and the nodes above it
   };
   struct Part {
     LabelId label;
@@ -61,8 +58,8 @@ class LomSearcher {
   const LabelScope& scope_;
   LeafSearch<LomTree> search_;
   Workspace work_;
-  std::vector<Reached> reached_;  // the most probable first
-  std::vector<Part> parts_;       // by label: what the nodes climbed so far add to its probability
+  std::vector<Reached> reached_;  // most probable first
+  std::vector<Part> parts_;       // by label: the part of its probability from the nodes climbed so far
   std::vector<double> scores_;    // of parts_
 };
 

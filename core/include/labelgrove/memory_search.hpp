@@ -1,10 +1,11 @@
-// Prediction with a memory tree: the examples remembered at the most probable leaves vote for their labels, each
-// weighted by how near it is, and those labels' own classifiers are asked.
+// Prediction with a memory tree: the examples remembered at the most probable leaves vote for their labels, weighted by
+// their nearness, and these labels' own classifiers are evaluated.
 //
-// P(y) is the geometric mean of y's share of the votes and of its classifier's probability. Half an example's vote goes to
-// all labels in proportion to their frequency, so that every label has a probability and the near ones come first.
+// P(y) is the geometric mean of y's share of the votes and the probability from its classifier. Another half vote is
+// divided among all labels according to their frequency, so that every label has a probability and near ones come
+// first.
 //
-// Order of results: higher probability first, and among equal probabilities the label with the lower id.
+// Results are ordered by descending probability, then by ascending label id.
 #pragma once
 
 #include <cstdint>
@@ -18,19 +19,19 @@
 
 namespace labelgrove {
 
-// The evidence for a label: the votes of the remembered examples that have it, and its classifier.
+// The evidence for a label: the votes of remembered examples that have it, and its classifier.
 struct MemoryEvidence {
   double share = 0.0;                // of the votes
-  float near_bias = 0.0F;            // of the similarity; all 0 if no near example has the label
-  std::vector<float> near;           // what each feature of x adds to their nearness, averaged by votes
+  float near_bias = 0.0F;            // bias of the similarity; 0, like `near`, if no near example has the label
+  std::vector<float> near;           // each feature's contribution to their similarity, averaged by votes
   float bias = 0.0F;                 // the classifier's
-  std::vector<float> contributions;  // what each feature adds to its margin; empty without a classifier
+  std::vector<float> contributions;  // each feature's contribution to the margin; empty without a classifier
 };
 
-// Finds labels for one example after another. Not thread-safe: each thread has its own.
+// Finds labels for one example after another. Not thread-safe: use one for each thread.
 class MemorySearcher {
  public:
-  // `leaves`: how many of the most probable leaves to look at; the paper's single path is 1. REQUIRES: leaves > 0.
+  // `leaves`: the number of most probable leaves to search; 1 is the paper's single path. REQUIRES: leaves > 0.
   MemorySearcher(const MemoryTree& tree, const LabelScope& scope, std::size_t leaves)
       : tree_(tree), scope_(scope), search_(tree, leaves) {}
 
@@ -68,9 +69,9 @@ class MemorySearcher {
   Workspace work_;
   Nearness nearness_;
   std::vector<Vote> votes_;
-  double rest_ = 1.0;         // the part shared out by frequency
-  std::vector<Part> parts_;   // of the labels that have votes, by label
-  std::vector<Scored> near_;  // the same, the most probable first
+  double rest_ = 1.0;         // the part divided by frequency
+  std::vector<Part> parts_;   // by label: those that have votes
+  std::vector<Scored> near_;  // the same, most probable first
 };
 
 }  // namespace labelgrove

@@ -1,11 +1,13 @@
 // Contextual memory tree (Sun, Beygelzimer, Daume, Langford & Mineiro 2019): an online tree whose leaves remember
-// examples. Every inner node holds a linear regressor, its router, that sends an example left or right; what is near to
-// an example, by a similarity that is learnt, is looked for at the leaf that it reaches. Learning and predicting cost
-// one router a level and a look at one leaf's examples.
+// examples. Every inner node has a linear regressor, its router, that sends an example left or right. The examples
+// nearest to another one, by a learnt similarity, are looked up at the leaf that it reaches. Learning and prediction
+// cost one router per level and a scan of one leaf's examples.
 //
-// Routers learn to balance and to agree with themselves (Insert), and which side holds what answers an example rightly
-// (Update); examples that are remembered go down anew now and then (Reroute). How we read what the paper leaves open
-// stands in docs/papers/memory-tree.md.
+// Routers learn to balance and to agree with their own predictions (Insert), and which side holds the better answer for
+// an example (Update). Remembered examples are occasionally routed anew (Reroute). docs/papers/memory-tree.md explains
+// our reading of what the paper leaves open.
+//
+// Threads: any number may predict at once while none changes the tree.
 #pragma once
 
 #include <algorithm>
@@ -28,22 +30,23 @@
 namespace labelgrove {
 
 struct MemoryTreeOptions {
-  LearnerOptions learner;             // of routers, of the similarity, and of the labels' classifiers
-  float alpha = 0.1F;                 // what a router's own prediction, or the reward, weighs against balance
-  std::uint32_t leaf_multiplier = 4;  // c: a leaf holds up to c times the bits of the number of nodes
-  std::uint32_t reroutes = 1;         // d: remembered examples that go down anew with every new one
-  std::uint64_t max_examples = 0;     // the most that are remembered; 0: all
-  std::uint64_t max_bytes = 0;        // that all of it may take; 0 is no bound
-  std::uint32_t leaves = 8;           // the most probable leaves that prediction goes by; 1 is the paper's
-  bool classifiers = true;            // one against some: whether labels have classifiers
+  LearnerOptions learner;             // of routers, the similarity and the labels' classifiers
+  float alpha = 0.1F;                 // weight of a router's own prediction, or of the reward, against balance
+  std::uint32_t leaf_multiplier = 4;  // c: a leaf holds up to c times the bit width of the number of nodes
+  std::uint32_t reroutes = 1;         // d: remembered examples routed anew after each new one
+  std::uint64_t max_examples = 0;     // maximum number of remembered examples; 0: unbounded
+  std::uint64_t max_bytes = 0;        // memory budget of the whole model; 0 is unbounded
+  std::uint32_t leaves = 8;           // the number of most probable leaves used for prediction; the paper's is 1
+  bool classifiers = true;            // one against some: labels have classifiers
   bool normalize = true;              // scale examples to unit length
   std::uint64_t seed = 0;
 };
 
-// How near remembered examples are to one: f(x, z) = cos(x, z) + sum_j w_j x_j z_j + bias, both of unit length.
+// The similarity of remembered examples z to an example x: f(x, z) = cos(x, z) + sum_j w_j x_j z_j + bias, with both of
+// unit length.
 class Nearness {
  public:
-  // What is asked of from here on; x stays where it is. `similarity` learns no more meanwhile.
+  // Sets x, which must outlive the queries. `similarity` must not learn meanwhile.
   void ask(const Regressor& similarity, const Features& x);
   float of(const Features& z) const;
   // The features that x and z have in common, with the products of their values.
@@ -57,10 +60,10 @@ class Nearness {
   std::uint32_t place(FeatureId feature) const;
 
   Features x_;
-  double scale_ = 1.0;  // to unit length
+  double scale_ = 1.0;  // scales x to unit length
   float bias_ = 0.0F;
   std::vector<float> weights_;  // (1 + w_j) x_j
-  std::vector<Slot> slots_;     // a power of two of them
+  std::vector<Slot> slots_;     // a hash table whose size is a power of two
   std::uint32_t shift_ = 31;
   std::vector<FeatureId> ids_;
   std::vector<float> products_;
@@ -72,10 +75,10 @@ class MemoryTree {
 
   struct Node {
     NodeId parent = kNone;
-    NodeId left = kNone;  // kNone, like `right`, of a leaf
+    NodeId left = kNone;  // kNone for a leaf, like `right`
     NodeId right = kNone;
     std::uint32_t remembered = 0;        // examples at or below it
-    std::vector<std::uint32_t> entries;  // of a leaf: those that it remembers
+    std::vector<std::uint32_t> entries;  // of a leaf: the entries that it remembers
     Side side;
     Regressor regressor;  // the router of an inner node
 
@@ -83,9 +86,9 @@ class MemoryTree {
   };
 
   explicit MemoryTree(const MemoryTreeOptions& options);
-  // What save() wrote. Throws std::invalid_argument, naming what does not hold, unless every invariant does. With
-  // `for_prediction` there are weights alone, and the model cannot learn. `check_only` goes through all of it and keeps
-  // neither examples nor regressors: nothing may be asked of such a model.
+  // Loads what save() wrote. Throws std::invalid_argument, naming the first invariant that does not hold. With
+  // `for_prediction` regressors are loaded without optimiser state, and the model cannot learn. With `check_only`
+  // everything is checked but neither examples nor regressors are kept, and the model must not be used.
   MemoryTree(const MemoryTreeOptions& options, const ArrayReader& saved, bool for_prediction, bool check_only = false);
 
   MemoryTree(const MemoryTree&) = delete;
@@ -93,11 +96,11 @@ class MemoryTree {
 
   void save(ArrayWriter& out, bool for_prediction) const;
 
-  // Learns from one example with its labels, which counts `weight` times. One of weight 0 counts as seen, and changes
-  // nothing else.
-  // REQUIRES: can_learn(); ids increase, values are finite; labels are distinct and below kNone / 2; weight is at most
-  // kMostWeight. Should memory run out, the model is broken, usable() says so, and nothing else may be asked of it.
-  // Throws BudgetExceeded, and has learnt nothing of the example, if it cannot fit.
+  // Learns from one example with its labels, which counts `weight` times. An example of weight 0 is counted as seen and
+  // changes nothing else. REQUIRES: can_learn(); ids increase, values are finite; labels are distinct and below kNone /
+  // 2; weight is at most kMostWeight. Throws BudgetExceeded, without learning anything of the example, if it does not
+  // fit. If it throws anything else, such as std::bad_alloc, the model is broken: usable() is false, and no other
+  // method may be called.
   void learn(const Features& x, std::span<const LabelId> labels, float weight = 1.0F);
 
   const KnownLabels& known() const { return known_; }
@@ -109,26 +112,26 @@ class MemoryTree {
   std::uint64_t examples_seen() const { return remembered_.reached() + passed_over_; }
   std::span<const Node> nodes() const { return nodes_; }
 
-  // The margin of an inner node: the example goes right where it is above 0. REQUIRES: x is scaled.
+  // The margin of an inner node: the example goes right if it is above 0. REQUIRES: x is scaled.
   float margin(NodeId v, const Features& x, Workspace& work) const { return nodes_[v].regressor.margin(x, work); }
-  // How likely what is near to it stands on the right: certainly not where nothing does.
+  // The probability that what is near the example is on the right; 0 or 1 if one side remembers nothing.
   double goes_right(NodeId v, float margin) const;
 
-  // What a leaf remembers and a search looks at: all, unless the leaf could not be split.
+  // The entries of a leaf that a search scans: all, or the last ones if the leaf could not be split.
   std::span<const std::uint32_t> looked_at(NodeId leaf) const;
   Features example(std::uint32_t entry) const { return examples_.view(remembered_.example(entry)); }
   float weight(std::uint32_t entry) const { return examples_.weight(remembered_.example(entry)); }
   std::span<const LabelId> labels(std::uint32_t entry) const { return remembered_.positives(entry); }
   const Regressor& similarity() const { return similarity_; }
-  // Of a label that was seen, if labels have classifiers; kUnlikely is added to its margin.
+  // The classifier of a label that was seen; kUnlikely is added to its margin. REQUIRES: labels have classifiers.
   const Regressor& classifier(LabelId label) const { return classifiers_[label]; }
-  // What a classifier says that has not learnt: it meets few examples without its label, and must not shout for all
-  // that it has not met.
+  // The margin of an untrained classifier. It is negative because a classifier meets few examples without its label,
+  // and must not predict the label for everything it has not met.
   static constexpr float kUnlikely = -1.0F;
-  // What the examples weigh that had the label, of those learnt from; and all examples.
+  // The total weight of the examples learnt that had the label, and of all examples learnt.
   double seen(LabelId label) const { return seen_[label]; }
   double all_seen() const { return all_seen_; }
-  // Labels that were seen, the most frequent first: what their examples weigh, negated, and the label.
+  // The labels seen, most frequent first: their total weight, negated, and the label.
   const std::set<std::pair<double, LabelId>>& by_frequency() const { return by_frequency_; }
 
   struct Size {
@@ -141,12 +144,13 @@ class MemoryTree {
  private:
   struct Place {
     NodeId leaf = kNone;
-    std::uint32_t at = 0;  // in its entries
+    std::uint32_t at = 0;  // index among its entries
   };
 
   std::uint64_t count_memory() const;
   std::uint64_t count() const;
-  // For an example and for labels that are new; what the example takes of it. Throws BudgetExceeded if there is none.
+  // Makes room for an example and its new labels, and returns the bytes that the example takes of it. Throws
+  // BudgetExceeded if there is not enough.
   std::uint64_t make_room_for(const Features& x, std::span<const LabelId> labels);
   void forget_examples(std::uint64_t most);
   auto regressors();
@@ -166,8 +170,8 @@ class MemoryTree {
   void save_leaves(ArrayWriter& out) const;
   void load_seen(const ArrayReader& saved, std::uint64_t examples);
   void load_leaves(const ArrayReader& saved, std::uint64_t reached, bool check_only);
-  // Routers, in the order of their nodes; the similarity; and the classifiers, in the order of their labels. Each with
-  // what gives its name.
+  // Visits the routers in the order of their nodes, the similarity, and the classifiers in the order of their labels.
+  // The second argument of `visit` returns the regressor's name.
   template <typename Tree, typename Visit>
   static void for_each_regressor(Tree& tree, Visit&& visit) {
     for (NodeId v = 0; v < tree.nodes_.size(); ++v) {
@@ -183,7 +187,7 @@ class MemoryTree {
   std::vector<Node> nodes_;
   ExampleStore examples_;
   ReplayMemory remembered_;         // each with its labels
-  std::uint64_t max_examples_ = 0;  // as in the options, or fewer by now
+  std::uint64_t max_examples_ = 0;  // as in the options, or reduced to fit the budget
   RegressorBudget budget_;
   std::vector<Place> places_;  // by entry
   Regressor similarity_;
@@ -201,7 +205,7 @@ class MemoryTree {
   std::vector<LabelId> candidates_;
 };
 
-// visit(i, j) for every feature that is the i-th of x and the j-th of z.
+// Calls visit(i, j) for every feature that is the i-th of x and the j-th of z.
 template <typename Visit>
 void for_each_common(const Features& x, const Features& z, Visit&& visit) {
   for (std::uint32_t i = 0, j = 0; i < x.size && j < z.size;) {
@@ -212,7 +216,7 @@ void for_each_common(const Features& x, const Features& z, Visit&& visit) {
   }
 }
 
-// How alike two sets of labels are: F1, and 1 for two empty ones.
+// The similarity of two sets of labels: F1, or 1 if both are empty.
 double f1_of(std::span<const LabelId> a, std::span<const LabelId> b);
 
 }  // namespace labelgrove

@@ -1,4 +1,4 @@
-// The nodes of an online tree as arrays, and back: docs/format.md names every one.
+// Converts the nodes of an online tree to arrays and back. docs/format.md documents every array.
 #pragma once
 
 #include <cstdint>
@@ -17,35 +17,38 @@
 
 namespace labelgrove {
 
-// What a tree that grows online has counted: examples learnt from, and random choices of its policy.
+// The counters of a tree that grows online: examples learnt, and random choices of its policy.
 struct TreeCounters {
   std::uint64_t examples = 0;
   std::uint64_t draws = 0;
 };
 void save_tree(ArrayWriter& out, const LabelTree& tree, const TreeCounters& counters);
-// What save_tree wrote; all throw std::invalid_argument, naming what does not hold.
+// Load what save_tree() wrote. All functions throw std::invalid_argument, naming the first invariant that does not
+// hold.
 TreeOutline saved_outline(const ArrayReader& saved);
 inline LabelTree saved_tree(const ArrayReader& saved) { return LabelTree(saved_outline(saved)); }
 TreeCounters saved_counters(const ArrayReader& saved);
 
-// The blocks of these nodes. For prediction: without auxiliary classifiers and state.
+// Saves the blocks of these nodes; for prediction without auxiliary classifiers and state.
 void save_blocks(ArrayWriter& out, std::span<const NodeId> nodes, std::span<const RowBlock* const> blocks,
                  const LearnerOptions& learner, bool for_prediction);
 
-// How a block that was read is taken over: returns how many different features it holds.
+// Receives a block that was read; returns the number of distinct features in it.
 using TakeBlock = std::function<std::uint32_t(NodeId, const BlockView&)>;
-// Reads what save_blocks wrote, in order of nodes. `has_theta` says which nodes must have an auxiliary classifier, and
-// `batch` is what blocks inherit from, if they do: its nodes must outlive them.
-// Throws std::invalid_argument, naming what does not hold, unless blocks fit the tree and learning can go on from them.
+// Reads what save_blocks() wrote, in the order of nodes. `has_theta` says which nodes must have an auxiliary
+// classifier. `batch` is the tree that blocks inherit from, or null; it must outlive them. Throws
+// std::invalid_argument, naming the first invariant that does not hold, unless the blocks fit the tree and learning can
+// resume from them.
 void load_blocks(const ArrayReader& saved, const TreeOutline& tree, const LearnerOptions& learner, bool for_prediction,
                  const std::function<bool(NodeId)>& has_theta, const CompactTree* batch, const TakeBlock& take);
 
-// Remembered examples, in this order.
+// Saves remembered examples in this order.
 void save_examples(ArrayWriter& out, std::shared_ptr<const std::vector<ExampleId>> ids, const ExampleStore& examples);
-// Their number; `take` is given each, with its weight. Throws std::invalid_argument, naming what does not hold.
+// Calls `take` with each example and its weight, and returns their number. Throws std::invalid_argument, naming the
+// first invariant that does not hold.
 std::size_t load_examples(const ArrayReader& saved, const std::function<void(const Features&, float)>& take);
 
-// What these nodes remember; each example is stored once. Without learners it is checked only.
+// Save and load what these nodes remember; each example is stored once. Without `learners`, loading only checks.
 void save_memories(ArrayWriter& out, std::span<const NodeId> nodes, const NodeLearners& learners);
 void load_memories(const ArrayReader& saved, std::span<const NodeId> nodes, const TreeOutline& tree,
                    const ReplayOptions& options, NodeLearners* learners);

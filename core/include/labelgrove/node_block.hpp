@@ -1,4 +1,4 @@
-// The classifiers of one tree node's children, as prediction sees them: whoever learnt them and however they are held.
+// The classifiers of one tree node's children as prediction sees them, however they were learnt and are stored.
 #pragma once
 
 #include <cstddef>
@@ -11,7 +11,7 @@
 
 namespace labelgrove {
 
-// Scratch space of one thread.
+// Scratch space of one thread, reused from call to call.
 struct Workspace {
   std::vector<std::uint32_t> found;
   std::vector<float*> rows;
@@ -25,14 +25,14 @@ struct Workspace {
   std::vector<float> steps;
   std::vector<float> targets;
   std::vector<const std::uint8_t*> compact_rows;
-  std::size_t located = 0;  // of them
+  std::size_t located = 0;  // the number of compact_rows found by locate()
   std::vector<float> sums;
   std::vector<float> inherited;
   std::vector<BFloat16> half_inherited;
-  std::uint64_t bytes = 0;  // of weights that were read for predictions
+  std::uint64_t bytes = 0;  // bytes of weights read for predictions so far
 };
 
-// The rows of an example's features, and their values, where row 0 is the bias and feature f has row f + 1.
+// Lists the rows of an example's features and their values, if row 0 is the bias and feature f has row f + 1.
 inline void find_numbered_rows(const Features& x, Workspace& work) {
   const std::size_t n = x.size + std::size_t{1};
   work.found.resize(n);
@@ -45,16 +45,16 @@ inline void find_numbered_rows(const Features& x, Workspace& work) {
   }
 }
 
-// What a block's predictions are made of: P(child | node, x) = link(scale * (w . x + bias)).
+// The parameters of a block's predictions: P(child | node, x) = link(scale * (w . x + bias)).
 struct LinearBlock {
   Link link = Link::logistic;
   float scale = 1.0F;
   std::uint32_t children = 0;
-  std::vector<FeatureId> features;  // of rows 1, 2, …
+  std::vector<FeatureId> features;  // their rows are 1, 2, …
   std::vector<float> weights;       // (features + 1, children), the bias first
 };
 
-// Any number of threads may predict at once, each with a workspace of its own.
+// Thread-safe for prediction, as long as each thread has its own workspace and none of them changes the block.
 class NodeBlock {
  public:
   virtual ~NodeBlock() = default;
@@ -62,16 +62,17 @@ class NodeBlock {
   virtual std::uint32_t children() const = 0;
   // probabilities[c] = eta(x, child c) for all children.
   virtual void predict(const Features& x, Workspace& work, float* probabilities) const = 0;
-  // predict() in three steps, between which memory has time to answer: each asks for what the next one reads.
+  // predict() in three steps. Each prefetches what the next one reads; interleaving several examples hides the latency
+  // of memory.
   virtual void prefetch(const Features&) const {}
   virtual void locate(const Features&, Workspace&) const {}
   virtual void predict_located(const Features& x, Workspace& work, float* probabilities) const {
     predict(x, work, probabilities);
   }
-  // added[j] = what feature j of x adds to the linear score that a child's probability is made of; returns what the
-  // score is without any feature. Where the probability is a sigmoid, the score is its argument.
+  // added[j] = the contribution of feature j of x to the linear score behind the child's probability; returns the score
+  // of an example without features. If the link is a sigmoid, the score is its argument.
   virtual float contributions(const Features& x, std::uint32_t child, float* added) const = 0;
-  // All weights, for conversion into another form.
+  // All weights, for conversion to another representation.
   virtual LinearBlock linear() const = 0;
 
  protected:

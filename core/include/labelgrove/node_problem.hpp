@@ -1,5 +1,5 @@
-// The examples that one tree node learns from in batch, its features renumbered from 0 so that the weights of all
-// siblings lie close together while they are learnt.
+// The examples from which one tree node learns in batch. Features are renumbered from 0, so that the weights of all
+// siblings are close together in memory during training.
 #pragma once
 
 #include <cstdint>
@@ -15,10 +15,10 @@ namespace labelgrove {
 
 class NodeProblem {
  public:
-  // The examples lie in the given room.
+  // The examples are stored in `room`, if given.
   explicit NodeProblem(Room* room = nullptr) : ids_(RoomAllocator<FeatureId>(room)), values_(ids_.get_allocator()) {}
 
-  // Takes in the given examples; what was there before is forgotten. `bias` is the value of the constant feature.
+  // Replaces the contents by the given examples. `bias` is the value of the constant feature.
   void build(const TrainingSet& data, std::span<const std::uint32_t> examples, float bias);
 
   std::size_t size() const { return ends_.size() - 1; }
@@ -27,14 +27,14 @@ class NodeProblem {
     const std::size_t begin = ends_[i];
     return {ids_.data() + begin, values_.data() + begin, static_cast<std::uint32_t>(ends_[i + 1] - begin)};
   }
-  // Asks the CPU to fetch the beginning of an example, from where it goes on by itself.
+  // Prefetches the beginning of an example; hardware prefetching does the rest.
   void prefetch(std::size_t i) const {
     __builtin_prefetch(ids_.data() + ends_[i]);
     __builtin_prefetch(values_.data() + ends_[i]);
   }
   // The squared length of the i-th example, bias included.
   float square(std::size_t i) const { return squares_[i]; }
-  // How many rows the node's table has: the bias, and one for every feature that occurs.
+  // The number of rows of the node's table: the bias, and one for every feature that occurs.
   std::uint32_t table_rows() const { return static_cast<std::uint32_t>(features_.size()) + 1; }
   // The features of rows 1, 2, …
   std::span<const FeatureId> features() const { return features_; }
@@ -47,8 +47,8 @@ class NodeProblem {
   RoomVector<float> values_;
   std::vector<float> squares_;
   std::vector<FeatureId> features_;
-  std::vector<std::uint32_t> number_;  // by feature: its place in features_, if that agrees
-  FeatureMap far_;                     // for features beyond number_, their places there
+  std::vector<std::uint32_t> number_;  // by feature: its index in features_, if that entry is this feature
+  FeatureMap far_;                     // for features beyond number_: their indices in far_places_
   std::vector<std::uint32_t> far_places_;
 };
 

@@ -1,6 +1,8 @@
-// One online label tree, or several over the same labels that learn the same stream. What they predict is averaged
-// (GroveSearch); they differ in what they draw, and all but the first place new labels at random where the first one
-// places them greedily.
+// One online label tree, or several over the same labels that learn the same stream. Predictions are averaged
+// (GroveSearch). The trees have different seeds, and if the first one places new labels greedily, the others place them
+// at random.
+//
+// The memory budget is shared evenly by the trees.
 #pragma once
 
 #include <cstddef>
@@ -30,26 +32,28 @@ struct OnlineGroveOptions : OnlinePltOptions {
 class OnlineGrove {
  public:
   explicit OnlineGrove(const OnlineGroveOptions& options);
-  // On given trees, as OnlinePlt has it. REQUIRES, here and below: options.trees of them, all with the same labels.
+  // Starts from given trees (see OnlinePlt). REQUIRES, here and below: there are options.trees of them, all with the
+  // same labels.
   OnlineGrove(const OnlineGroveOptions& options, std::span<const LabelTree> trees);
-  // The batch model's arrays must outlive this one, as long as it inherits(). The examples that it has learnt from are
-  // those of the past.
+  // Resumes from a batch model, whose arrays must outlive this model as long as it inherits(). `of_labels`: see
+  // OnlinePlt::Past.
   OnlineGrove(const OnlineGroveOptions& options, const ArrayReader& batch,
               const std::optional<std::span<const std::uint64_t>>& of_labels);
-  // As OnlinePlt has it.
+  // Loads what save() wrote (see OnlinePlt).
   OnlineGrove(const OnlineGroveOptions& options, const ArrayReader& saved, bool borrow, bool check_only = false);
   OnlineGrove(const OnlineGrove&) = delete;
   OnlineGrove& operator=(const OnlineGrove&) = delete;
 
   void save(ArrayWriter& out, bool for_prediction) const;
 
-  // As OnlinePlt has them. `examples` is called from several threads.
+  // See OnlinePlt. `examples` is called from several threads. With several trees, BudgetExceeded breaks the model, too:
+  // the trees may have learnt different numbers of examples.
   void learn(const std::function<OnlinePlt::Example(std::size_t)>& examples, std::size_t begin, std::size_t end,
              unsigned threads, const Questions& questions = {});
   void remove_labels(std::span<const LabelId> labels);
   void restore_inherited();
 
-  // Whether it goes on from a batch model, whose arrays it reads where they are.
+  // Whether the model still reads weights from the batch model's arrays.
   bool inherits() const { return batch_ != nullptr; }
   bool can_learn() const { return first().can_learn(); }
   bool usable() const { return usable_; }
@@ -57,10 +61,10 @@ class OnlineGrove {
   std::uint64_t examples_seen() const { return first().examples_seen(); }
   const OnlineThresholds* thresholds() const { return first().thresholds(); }
   const std::deque<OnlinePlt>& trees() const { return trees_; }
-  // Of the first tree.
+  // The first tree's.
   const LabelTree& tree() const { return first().tree(); }
   std::span<const NodeBlock* const> blocks() const { return first().blocks(); }
-  // Of all trees.
+  // Summed over all trees.
   OnlinePlt::Size size() const;
 
  private:

@@ -1,8 +1,11 @@
 // Online probabilistic label trees (Jasinska-Kobus et al. 2021): OPLT, and IPLT on a given tree.
 //
-// Examples are taken in in stream order: the tree grows for new labels (TreePolicy), and the example is queued at
-// every node that it reaches (NodeLearners). With several threads the stream is cut into windows: while one thread
-// takes the next window in, the others work off the queues that the last one left.
+// Examples are taken in in stream order: the tree grows for new labels (TreePolicy), and the example is queued at every
+// node that it reaches (NodeLearners). With several threads the stream is cut into windows: while one thread takes in
+// the next window, the others drain the queues left by the last one. The model is the same to the last bit for any
+// number of threads and any cut of the stream into calls.
+//
+// Threads: any number may predict at once while none changes the model.
 #pragma once
 
 #include <cstdint>
@@ -30,57 +33,61 @@ namespace labelgrove {
 struct OnlinePltOptions : GrowthOptions, ReplayOptions {
   LearnerOptions learner;
   bool normalize = true;          // scale examples to unit length
-  std::optional<OfoOptions> ofo;  // tune thresholds meanwhile, from predictions made before each update
-  std::uint64_t seed = 0;         // of the learner's draws, too
+  std::optional<OfoOptions> ofo;  // tune thresholds online, from predictions made before each update
+  std::uint64_t seed = 0;         // also seeds the learner's draws
 };
 
-// Examples that are asked about just before they are learnt: what are the k most probable labels, by all that came before?
+// Predictions made during learning: the k most probable labels of some examples, each predicted just before it is
+// learnt.
 struct Questions {
-  std::span<const std::uint64_t> examples = {};  // their numbers, increasing
+  std::span<const std::uint64_t> examples = {};  // their positions in the stream, increasing
   std::size_t k = 0;
-  std::function<void(std::size_t i, const std::vector<Scored>& found)> answer = {};  // to the i-th of them
+  std::function<void(std::size_t i, const std::vector<Scored>& found)> answer =
+      {};  // receives the answer for the i-th of them
 };
 
 class OnlinePlt {
  public:
   explicit OnlinePlt(const OnlinePltOptions& options);
-  // On a given tree: IPLT if the policy is `fixed`, else OPLT that starts from this tree.
+  // Starts from a given tree: IPLT if the policy is `fixed`, else OPLT that grows this tree.
   OnlinePlt(const OnlinePltOptions& options, LabelTree tree);
-  // Goes on from the weights of a batch model (section 5.4), whose one tree this is, and which must outlive this one.
-  // `past`: the examples that it has learnt from, by which the optimiser's state is guessed; without, the state is as if
-  // nothing had been learnt.
+  // Resumes from the weights of one tree of a batch model (section 5.4), which must outlive this model. `past`
+  // describes the examples that the batch model has learnt from; the optimiser's state is estimated from it. Without
+  // `past` the state is that of an untrained model.
   struct Past {
     std::uint64_t examples = 0;
-    std::span<const std::uint64_t> of_labels;  // examples that had each label
+    std::span<const std::uint64_t> of_labels;  // by label: the number of examples that had it
   };
   OnlinePlt(const OnlinePltOptions& options, const CompactTree& batch, const std::optional<Past>& past);
-  // What save() wrote. Throws std::invalid_argument, naming what does not hold, unless every invariant does. With
-  // `borrow` the weights stay where they lie and the model can only predict. With `check_only` they are checked and not
-  // taken in: the model knows which labels there are, and is of no use but that. `batch`: the tree that it goes on from, if any.
+  // Loads what save() wrote. Throws std::invalid_argument, naming the first invariant that does not hold. With `borrow`
+  // the weights stay where they are and the model can only predict. With `check_only` the weights are checked but not
+  // loaded: the model only knows its labels, and nothing else may be asked of it. `batch` is the tree that the model
+  // resumed from, if any.
   OnlinePlt(const OnlinePltOptions& options, const ArrayReader& saved, bool borrow, bool check_only = false,
             const CompactTree* batch = nullptr);
 
   void save(ArrayWriter& out, bool for_prediction) const;
 
-  // Learns from examples [begin, end) of a stream, in order; `examples(i)` gives the i-th. A label without a leaf is
-  // new. An example of weight 0 counts as seen, and changes nothing else. REQUIRES: can_learn(); ids increase, values
-  // are finite; labels are distinct, below kNone - 1, none was removed, and none is new if the policy is `fixed`;
-  // weights are at most kMostWeight; only these examples are asked about. Should memory run out, the model is broken,
-  // usable() says so, and nothing else may be asked of it.
+  // Learns from examples [begin, end) of a stream, in order; `examples(i)` returns the i-th. A label without a leaf is
+  // new. An example of weight 0 is counted as seen and changes nothing else. REQUIRES: can_learn(); ids increase,
+  // values are finite; labels are distinct and below kNone - 1, none was removed, and none is new if the policy is
+  // `fixed`; weights are at most kMostWeight; `questions` name examples in [begin, end) only. Throws BudgetExceeded if
+  // an example does not fit; all earlier ones are learnt, and the model stays usable. If it throws anything else, such
+  // as std::bad_alloc, the model is broken: usable() is false, and no other method may be called.
   struct Example {
     Features x;
     std::span<const LabelId> labels;
-    float weight = 1.0F;  // how many times it counts
+    float weight = 1.0F;  // the number of times that it counts
   };
   void learn(const std::function<Example(std::size_t)>& examples, std::size_t begin, std::size_t end, unsigned threads,
              const Questions& questions = {});
-  // learn() in steps, for trees that tune their thresholds together. An example is held, unless it has no weight (kNone),
-  // perhaps asked about in every tree, then taught to all of them; settle() works off what has been taught since.
+  // learn() in steps, for trees that tune their thresholds together. hold() stores an example (kNone if its weight is
+  // 0), every tree may be asked to predict it, then teach() teaches it to each tree. settle() drains the queues.
   ExampleId hold(const Example& example);
-  // Whether thresholds learn from the next example. All trees go by the first one's word.
+  // Whether thresholds are tuned on the next example. In a grove the first tree decides for all.
   bool asks() const;
-  // Labels that this tree alone would predict, and how probable it finds one, by all that was taught so far.
-  // REQUIRES: thresholds are tuned; candidates() comes first.
+  // The labels that this tree alone would predict, and its probability of one label, from all that was taught so far.
+  // REQUIRES: thresholds are tuned; candidates() is called first.
   void candidates(ExampleId example, std::vector<LabelId>& found);
   float probability(ExampleId example, LabelId label);
   void teach(ExampleId example, std::span<const LabelId> labels,
@@ -88,9 +95,9 @@ class OnlinePlt {
   void settle();
   // Throws std::invalid_argument, and removes none, if one has no leaf or is given twice.
   void remove_labels(std::span<const LabelId> labels);
-  // The classifiers of labels and inner nodes have the weights of the batch model again that it goes on from, which is
-  // not needed from here on. What was learnt since remains in the optimiser's state, in auxiliary classifiers and in
-  // what nodes remember. REQUIRES: no label has come since.
+  // Restores the batch model's weights in the classifiers of labels and inner nodes; the batch model is no longer
+  // needed afterwards. The optimiser's state, auxiliary classifiers and remembered examples keep what was learnt since.
+  // REQUIRES: no label has been added since.
   void restore_inherited();
 
   bool can_learn() const { return can_learn_; }
@@ -98,7 +105,7 @@ class OnlinePlt {
   const OnlinePltOptions& options() const { return options_; }
   const LabelTree& tree() const { return tree_; }
   std::uint64_t examples_seen() const { return examples_seen_; }
-  // Those tuned while learning; null without, or if loaded for prediction.
+  // The thresholds tuned while learning; null if they are not tuned, or if the model was loaded for prediction.
   const OnlineThresholds* thresholds() const { return thresholds_ ? &*thresholds_ : nullptr; }
   // By node: the classifiers of its children; null if it has neither children nor an auxiliary classifier.
   std::span<const NodeBlock* const> blocks() const {
@@ -107,7 +114,7 @@ class OnlinePlt {
   const RowBlock* block(NodeId v) const;
 
   struct Size {
-    std::uint64_t weights = 0;       // held in blocks, auxiliary classifiers included
+    std::uint64_t weights = 0;       // in blocks, including auxiliary classifiers
     std::uint64_t model_bytes = 0;   // rows, keys, tables, structure
     std::uint64_t memory_bytes = 0;  // remembered examples
   };
@@ -132,16 +139,16 @@ class OnlinePlt {
   LabelTree tree_;
   TreePolicy policy_;
   NodeLearners learners_;
-  std::vector<std::unique_ptr<StoredBlock>> stored_;  // by node, where the model can only predict
+  std::vector<std::unique_ptr<StoredBlock>> stored_;  // by node, if the model can only predict
   std::vector<const NodeBlock*> stored_blocks_;
   std::optional<OnlineThresholds> thresholds_;
-  std::optional<BlockGauge> gauge_;  // where the number of replays depends on it
+  std::optional<BlockGauge> gauge_;  // if the number of replays depends on it
   std::uint64_t examples_seen_ = 0;
   bool can_learn_ = true;
   bool usable_ = true;
 
-  // Of the example being taken in:
-  std::vector<std::uint64_t> visited_;  // by node: the last example that was positive there
+  // The example being taken in:
+  std::vector<std::uint64_t> visited_;  // by node: the last visit in which it was positive
   std::uint64_t visit_ = 0;
   std::vector<NodeId> path_;
   std::vector<std::pair<NodeId, std::uint32_t>> reached_;  // (parent, slot) of every positive node
@@ -149,10 +156,11 @@ class OnlinePlt {
   Workspace work_;
   std::vector<float> probabilities_;
   std::vector<LabelId> predicted_;
-  // Of the nodes that the search for thresholds has opened:
-  std::vector<std::pair<NodeId, float>> to_open_;              // with their probability
-  std::vector<std::pair<std::uint64_t, std::size_t>> opened_;  // by node: for which search, where in products_
-  std::vector<float> products_;                                // P(child | x) of their children
+  // The nodes opened by the search for thresholds:
+  std::vector<std::pair<NodeId, float>> to_open_;  // with their probabilities
+  std::vector<std::pair<std::uint64_t, std::size_t>>
+      opened_;                   // by node: the search that opened it, and its index in products_
+  std::vector<float> products_;  // P(child | x) of the children of opened nodes
   std::uint64_t search_ = 0;
 };
 

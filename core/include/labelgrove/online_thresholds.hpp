@@ -1,8 +1,8 @@
-// Thresholds that maximise every label's F-measure, tuned along a stream: OFO (Jasinska et al. 2016, Algorithm 2).
+// Thresholds that maximise the F-measure of every label, tuned along a stream: OFO (Jasinska et al. 2016, Algorithm 2).
 //
-// A label's threshold is tau = a / b, half of the F-measure of what has been predicted for it so far, kept in
-// (nu, 1/2] with nu = pi / (pi + 1) and pi the share of the examples that had the label. For a search the least tau
-// below every node of the tree is kept as well, as tau and the tree change.
+// A label's threshold is tau = a / b, half of the F-measure of its predictions so far, limited to (nu, 1/2] with
+// nu = pi / (pi + 1), where pi is the share of examples that had the label. For searching, the minimum tau below every
+// node of the tree is maintained as well, as tau and the tree change.
 #pragma once
 
 #include <cstdint>
@@ -14,8 +14,8 @@
 
 namespace labelgrove {
 
-// What a and b begin with, for every label, and of how many examples one is predicted, drawn at random. REQUIRES:
-// 0 <= a <= b, b > 0, every > 0.
+// The initial a and b of every label. One in `every` examples, drawn at random, is predicted. REQUIRES: 0 <= a <= b, b
+// > 0, every > 0.
 struct OfoOptions {
   double a = 5.0;
   double b = 50.0;
@@ -24,7 +24,7 @@ struct OfoOptions {
 
 class OnlineThresholds {
  public:
-  // How often a label was true and predicted, true, and predicted: a and b without what they begin with.
+  // The number of times that a label was true and predicted, true, and predicted: a and b without their initial values.
   struct Counts {
     std::uint64_t hits = 0;
     std::uint64_t positives = 0;
@@ -32,25 +32,25 @@ class OnlineThresholds {
   };
 
   OnlineThresholds(OfoOptions options, const LabelTree& tree) : OnlineThresholds(options, tree, {}, 0) {}
-  // Thresholds whose counts stood like this after so many examples.
+  // Resumes from these counts after `examples` examples.
   OnlineThresholds(OfoOptions options, const LabelTree& tree, std::vector<Counts> counts, std::uint64_t examples);
 
-  // The probability from which on the label is predicted.
+  // The label is predicted if its probability is at least this.
   double threshold(LabelId label) const;
   bool predicts(LabelId label, float probability) const {
     return probability > 0.0F && static_cast<double>(probability) >= threshold(label);
   }
-  // No label below v has a lower threshold. Infinite where there is no label.
+  // A lower bound on the thresholds of labels below v; infinite if there are none.
   double least_below(NodeId v) const { return least_[v]; }
-  // Of all labels that were ever true or predicted, perhaps of others.
+  // By label: of at least all labels that were ever true or predicted.
   std::span<const Counts> counts() const { return counts_; }
   std::uint64_t examples() const { return examples_; }
 
-  // One example. REQUIRES: distinct labels; those predicted are in the tree.
+  // Counts one example. REQUIRES: distinct labels; those predicted are in the tree.
   void count(const LabelTree& tree, std::span<const LabelId> truth, std::span<const LabelId> predicted);
-  // A node was inserted: `below` has taken over what hung below v.
+  // A node was inserted: `below` has taken over the children of v.
   void inserted(NodeId v, NodeId below);
-  // A leaf came, or its label changed.
+  // A leaf was added, or its label changed.
   void renew(const LabelTree& tree, NodeId leaf);
 
  private:

@@ -1,5 +1,5 @@
-// Threads for independent tasks. They live as long as their Crew, which is never longer than one call into the core:
-// nothing survives into a forked process.
+// Threads for independent tasks. They live as long as their Crew, and no Crew outlives a call into the core, so a
+// forked process never inherits threads.
 #pragma once
 
 #include <algorithm>
@@ -18,16 +18,17 @@
 
 namespace labelgrove {
 
-// Works on one batch of tasks at a time, while its owner does something else.
+// Runs one batch of tasks at a time, while its owner does something else. Only the owner may call its methods.
 class Crew {
  public:
-  // A system that has fewer threads, or too little memory, gives fewer helpers.
+  // Starts as many helpers as the system allows, perhaps fewer than asked for, or none.
   explicit Crew(std::size_t helpers) {
     if (helpers == 0) return;
     std::unique_lock lock(mutex_);
     try {
-      // A thread's first exception needs memory, and where there is none the C library aborts. So helpers take it as
-      // they begin: it is set aside while they are started, and they wait for the lock.
+      // A thread's first exception needs memory, and the C library aborts if there is none. Helpers therefore allocate
+      // it as they start. Some memory is set aside while they are created and freed before they run; they wait for the
+      // lock.
       const auto aside = std::make_unique<std::byte[]>(helpers * kAside);
       threads_.reserve(helpers);
       while (threads_.size() < helpers) threads_.emplace_back([this] { help(); });
@@ -38,7 +39,7 @@ class Crew {
   }
   Crew(const Crew&) = delete;
   Crew& operator=(const Crew&) = delete;
-  // Waits for tasks that have begun; tasks that have not are dropped.
+  // Waits for tasks that have started, and drops the others.
   ~Crew() {
     {
       const std::lock_guard lock(mutex_);
@@ -49,12 +50,12 @@ class Crew {
     for (auto& thread : threads_) thread.join();
   }
 
-  // Begins task(0), …, task(count - 1), handed out in this order; they must not touch common state. REQUIRES: the batch
-  // before is finished.
+  // Starts task(0), …, task(count - 1), handed out in this order. Tasks must not share mutable state. REQUIRES: the
+  // previous batch is finished.
   void start(std::size_t count, std::function<void(std::size_t)> task) {
     {
       std::unique_lock lock(mutex_);
-      rested_.wait(lock, [this] { return busy_ == 0; });  // a helper may have woken too late for the batch before
+      rested_.wait(lock, [this] { return busy_ == 0; });  // a helper may have woken too late for the previous batch
       task_ = std::move(task);
       count_ = count;
       next_ = 0;
@@ -63,7 +64,7 @@ class Crew {
     begun_.notify_all();
   }
 
-  // Helps until no task is left, waits for those under way, and throws the first exception that one of them threw.
+  // Helps until no task is left, waits for those still running, and rethrows the first exception thrown by a task.
   void finish() {
     work();
     std::unique_lock lock(mutex_);
@@ -77,7 +78,7 @@ class Crew {
 
   void help() {
     std::unique_lock lock(mutex_);
-    static_cast<void>(std::uncaught_exceptions());  // takes the memory
+    static_cast<void>(std::uncaught_exceptions());  // allocates the memory
     ++ready_;
     rested_.notify_all();
     for (std::uint64_t seen = 0;;) {
@@ -111,15 +112,15 @@ class Crew {
   std::size_t count_ = 0;
   std::atomic<std::size_t> next_{0};
   std::uint64_t batch_ = 0;
-  std::size_t ready_ = 0;  // helpers that can work
-  std::size_t busy_ = 0;   // helpers at work
+  std::size_t ready_ = 0;  // helpers that have started
+  std::size_t busy_ = 0;   // helpers that are working
   bool closing_ = false;
   std::exception_ptr failure_;
   std::vector<std::thread> threads_;
 };
 
-// Calls task(i) once for every i in [0, count), in `threads` threads, the caller being one of them. Throws the first
-// exception that a task threw, after all that had begun have ended.
+// Calls task(i) once for every i in [0, count), in `threads` threads including the caller's. After an exception no more
+// tasks start; once all running ones have ended, the first exception is rethrown.
 template <typename Task>
 void parallel_for(std::size_t count, unsigned threads, Task&& task) {
   if (threads <= 1 || count <= 1) {
@@ -131,8 +132,8 @@ void parallel_for(std::size_t count, unsigned threads, Task&& task) {
   crew.finish();
 }
 
-// As parallel_for, but calls task(worker, i); every thread makes a worker of its own, by make(). Not thread_local
-// variables: where there is no memory for them, the C library aborts.
+// As above, but calls task(worker, i), where each thread creates its own worker with make(). This replaces thread_local
+// variables: if there is no memory for those, the C library aborts.
 template <typename Make, typename Task>
 void parallel_for(std::size_t count, unsigned threads, Make&& make, Task&& task) {
   const std::size_t workers = std::min<std::size_t>(std::max(threads, 1U), count);
@@ -142,7 +143,7 @@ void parallel_for(std::size_t count, unsigned threads, Make&& make, Task&& task)
       auto worker = make();
       for (std::size_t i = next++; i < count; i = next++) task(worker, i);
     } catch (...) {
-      next = count;  // the others end with the task at hand
+      next = count;  // the other threads stop after their current task
       throw;
     }
   });

@@ -1,4 +1,4 @@
-// How far a long computation has come, for another thread that watches it and may stop it.
+// The progress of a long computation, for another thread that watches it and may stop it. Thread-safe.
 #pragma once
 
 #include <atomic>
@@ -7,14 +7,14 @@
 
 namespace labelgrove {
 
-// Thrown by a computation that was asked to stop.
+// Thrown by a computation that was told to stop.
 struct Stopped : std::exception {
   const char* what() const noexcept override { return "stopped"; }
 };
 
 class Progress {
  public:
-  // How much work there is in all; may be said again when more is known.
+  // Sets the total amount of work; may be corrected later.
   void expect(std::uint64_t total) { total_ = total; }
   void advance(std::uint64_t work) { done_ += work; }
   // Throws Stopped after stop().
@@ -24,7 +24,7 @@ class Progress {
 
   void stop() { stopped_ = true; }
   std::uint64_t done() const { return done_; }
-  // From 0, where nothing is known yet, to 1.
+  // From 0 to 1; 0 while the total is unknown.
   double share() const {
     const std::uint64_t total = total_;
     return total == 0 ? 0.0 : static_cast<double>(done_) / static_cast<double>(total);

@@ -1,4 +1,4 @@
-// A row of regressors as arrays, and back: docs/format.md names every one.
+// Converts a list of regressors to arrays and back. docs/format.md documents every array.
 #pragma once
 
 #include <functional>
@@ -13,8 +13,8 @@ namespace labelgrove {
 
 void save_regressors(ArrayWriter& out, std::span<const Regressor* const> regressors, const LearnerOptions& learner,
                      bool for_prediction);
-// Loads as many as were saved; those given as null are only checked. Throws std::invalid_argument that names the first
-// damaged one by name(i).
+// Loads as many regressors as were saved; null ones are only checked. Throws std::invalid_argument, naming the first
+// damaged one with name(i).
 void load_regressors(const ArrayReader& saved, std::span<Regressor* const> regressors, const LearnerOptions& learner,
                      bool for_prediction, const std::function<std::string(std::size_t)>& name);
 

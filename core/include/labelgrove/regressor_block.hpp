@@ -1,4 +1,4 @@
-// Linear regressors side by side over the features 0, 1, …, n - 1, learnt in squared loss: those of an LdSM node.
+// Linear regressors side by side over the features 0, 1, …, n - 1, trained in squared loss: those of an LdSM node.
 //
 //   row of a feature:  [ w(0) … w(C-1) | state(0) … state(C-1) ]
 //
@@ -19,17 +19,17 @@ namespace labelgrove {
 
 class RegressorBlock {
  public:
-  // Weights begin between -spread and +spread; `key` keeps its random draws apart from every other block's. Throws
-  // std::invalid_argument if the learner is AROW, which has another loss.
+  // Initial weights are in [-spread, +spread]; `key` seeds their draws. Throws std::invalid_argument if the learner is
+  // AROW, which has a different loss.
   RegressorBlock(const LearnerOptions& options, std::uint32_t columns, std::uint32_t features, std::uint64_t key);
 
   std::uint32_t columns() const { return columns_; }
   std::uint32_t rows() const { return rows_; }
 
-  // One step of every column towards its target, in half the squared loss, from an example that counts `weight` times.
-  // margins[c] is w . x after the step.
+  // One step of every column towards its target, in half the squared loss. The example counts `weight` times. On
+  // return, margins[c] is w . x after the step.
   void learn(const Features& x, std::span<const float> targets, float weight, Workspace& work, float* margins);
-  // (rows, columns): the weights as they apply to features as they are.
+  // (rows, columns): the weights for unscaled features.
   std::vector<float> weights() const;
 
  private:
@@ -43,9 +43,9 @@ class RegressorBlock {
   std::uint32_t stride_;
   std::size_t row_floats_;
   RowStorage storage_;
-  std::vector<float> scales_;   // NAG: by row, the largest |x| so far; weights are stored times that
-  double norm_ = 0.0;           // NAG: N, the sum of all squares of x over their scales
-  std::uint64_t examples_ = 0;  // learnt from
+  std::vector<float> scales_;   // NAG: by row, the largest |x| so far; stored weights are multiplied by it
+  double norm_ = 0.0;           // NAG: N, the sum of squares of all x divided by their scales
+  std::uint64_t examples_ = 0;  // learnt so far
 };
 
 }  // namespace labelgrove

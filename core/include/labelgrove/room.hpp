@@ -1,4 +1,4 @@
-// Where a computation's largest arrays lie: in memory, or where its caller finds room for them, such as in a file.
+// Where a computation's largest arrays are stored: in memory, or in space that the caller provides, such as a file.
 #pragma once
 
 #include <cstddef>
@@ -11,18 +11,18 @@ namespace labelgrove {
 class Room {
  public:
   virtual ~Room() = default;
-  // Room for `bytes` bytes, aligned to a cache line. Thread-safe.
+  // Returns `bytes` bytes, aligned to a cache line. Thread-safe.
   virtual void* take(std::size_t bytes) = 0;
   virtual void give_back(void* begin, std::size_t bytes) noexcept = 0;
 };
 
-// Default-initialised numbers are left uninitialised, so that memory that lies in a file is written only once.
+// Leaves default-initialised numbers uninitialised, so that space in a file is written only once.
 template <typename T>
 class RoomAllocator {
  public:
   using value_type = T;
 
-  // Without a room, in memory.
+  // Without a room, allocates memory.
   explicit RoomAllocator(Room* room = nullptr) : room_(room) {}
   template <typename Other>
   RoomAllocator(const RoomAllocator<Other>& other) : room_(other.room()) {}

@@ -1,6 +1,6 @@
-// Trees that route examples: every inner node has a linear regressor, and an example goes right where its margin is
-// above 0. A node has a parent, a left and a right child, a side and is_leaf(); a tree has nodes(), kRoot,
-// margin(node, x, work), goes_right(node, margin), the probability, and regressor(node).
+// Trees that route examples: every inner node has a linear regressor, and an example goes right if its margin is above
+// 0. The templates here require that a node has a parent, a left and a right child, a side and is_leaf(); and that a
+// tree has nodes(), kRoot, margin(node, x, work), regressor(node) and the probability goes_right(node, margin).
 #pragma once
 
 #include <algorithm>
@@ -21,11 +21,11 @@
 
 namespace labelgrove {
 
-// How likely an example belongs to the right, from a node's margin m: sigma(slope m). The slope is learnt online,
-// before the regressor has seen the example, by Newton steps on the logistic loss.
+// The probability that an example belongs to the right, given a node's margin m: sigma(slope m). The slope is learnt
+// online by Newton steps on the logistic loss, before the regressor learns from the example.
 class Side {
  public:
-  // A margin that overflowed into NaN says nothing.
+  // NaN, the result of an overflow, is treated as unknown.
   double probability(float margin) const {
     return std::isnan(margin) ? 0.5 : 1.0 / (1.0 + fixed_exp(-slope_ * static_cast<double>(margin)));
   }
@@ -44,12 +44,11 @@ class Side {
   double curvature_ = 4.0;  // of the loss, summed
 };
 
-// What a tree of regressors holds, counted from shapes at any time: room is made before something is taken, by
-// forgetting features of regressors, all of which are worth as little (docs/decisions/budget.md). `for_each(visit)`
-// visits all regressors that there are.
+// The memory budget of a tree of regressors, counted from shapes. Room is made before memory is taken, by forgetting
+// the features of least worth in all regressors (docs/decisions/budget.md). `for_each(visit)` visits all regressors.
 class RegressorBudget {
  public:
-  explicit RegressorBudget(std::uint64_t most) : most_(most) {}  // 0 is no bound: nothing is counted then
+  explicit RegressorBudget(std::uint64_t most) : most_(most) {}  // 0 is unbounded, and nothing is counted
 
   bool bounded() const { return most_ > 0; }
   std::uint64_t most() const { return most_; }
@@ -57,7 +56,7 @@ class RegressorBudget {
   void takes(std::uint64_t bytes) { held_ += bytes; }
   void gives_back(std::uint64_t bytes) { held_ -= bytes; }
 
-  // False, if there is none for so many bytes.
+  // Makes room for `bytes` bytes; returns false if that is impossible.
   template <typename ForEach>
   bool make_room(std::uint64_t bytes, ForEach&& for_each) {
     if (!bounded() || held_ + bytes <= most_) return true;
@@ -67,13 +66,13 @@ class RegressorBudget {
     for_each([this](const Regressor& regressor) { held_ += regressor.most_bytes(); });
     return held_ + bytes <= most_;
   }
-  // As make_room, or throws BudgetExceeded; takes them.
+  // Makes room for `bytes` bytes and takes them, or throws BudgetExceeded.
   template <typename ForEach>
   void take_or_throw(std::uint64_t bytes, ForEach&& for_each) {
     if (!make_room(bytes, for_each)) throw BudgetExceeded(most_, held_ + bytes);
     held_ += bytes;
   }
-  // A step; one that there is no room for is left out.
+  // One step of a regressor; skipped if there is no room for it.
   template <typename ForEach>
   Regressor::Margins teach(Regressor& regressor, const LearnerOptions& learner, const Features& x, float target,
                            float weight, float offset, Workspace& work, ForEach&& for_each) {
@@ -93,20 +92,20 @@ class RegressorBudget {
   std::uint64_t held_ = 0;
 };
 
-// Finds the most probable leaves of an example, where it goes to a side with the node's probability: by best-first
-// search, which goes down to a leaf before it turns to the best of what it has left aside, and asks no more nodes than
-// a multiple of the logarithm of their number.
+// Finds an example's most probable leaves, where each node gives the probabilities of its sides. A best-first search
+// goes down to a leaf before it returns to the best node left aside, and visits no more nodes than a multiple of the
+// logarithm of their number. Not thread-safe: use one for each thread.
 template <typename Tree>
 class LeafSearch {
  public:
   struct Reached {
     NodeId leaf;
-    double weight;  // its probability; once all are found, they sum to 1
+    double weight;  // its probability, scaled so that those of all leaves found sum to 1
   };
 
   LeafSearch(const Tree& tree, std::size_t leaves) : tree_(tree), leaves_(leaves) {}
 
-  // The most probable first.
+  // Most probable first. Valid until the next call.
   std::span<const Reached> find(const Features& x, Workspace& work) {
     stats_ = SearchStats();
     reached_.clear();
@@ -120,19 +119,19 @@ class LeafSearch {
     }
     double sum = 0.0;
     for (const Reached& reached : reached_) sum += reached.weight;
-    // Along a path of thousands of nodes the product underflows to 0.
+    // On a path of thousands of nodes the product may underflow to 0.
     const double even = 1.0 / static_cast<double>(reached_.size());
     for (Reached& reached : reached_) reached.weight = sum > 0.0 ? reached.weight / sum : even;
     return reached_;
   }
 
-  // Regressors asked, and the depth of the deepest node looked at.
+  // Regressors evaluated, and the depth of the deepest node visited.
   const SearchStats& stats() const { return stats_; }
 
  private:
-  // Where neither side is much more probable than the other, finding the most probable leaves for certain would mean
-  // asking nearly all nodes. So the search stops after this many times (leaves wanted) x (depth of a balanced tree)
-  // nodes.
+  // If the sides of nodes have similar probabilities, finding the most probable leaves with certainty would mean
+  // visiting nearly all nodes. The search therefore stops after this many times (leaves wanted) x (depth of a balanced
+  // tree) nodes.
   static constexpr std::size_t kBreadth = 2;
 
   struct Item {
@@ -145,12 +144,13 @@ class LeafSearch {
     return a.probability != b.probability ? a.probability < b.probability : a.node > b.node;
   }
 
-  // Whether no leaf below can be among the most probable.
+  // Whether no leaf below can be among the most probable ones.
   bool hopeless(const Item& item) const {
     return reached_.size() == leaves_ && item.probability <= reached_.back().weight;
   }
 
-  // Descends to a leaf by the more probable side, queueing the other sides; stops early once no leaf below can count.
+  // Descends to a leaf along the more probable sides, queueing the other sides; stops early once no leaf below can be a
+  // result.
   void follow(Item item, const Features& x, Workspace& work) {
     for (;;) {
       const auto& node = tree_.nodes()[item.node];
@@ -183,11 +183,11 @@ class LeafSearch {
   std::vector<Reached> reached_;
 };
 
-// The one path of an example, and what each of its features says at the inner nodes.
+// An example's single path, and each feature's contribution at its inner nodes.
 struct Route {
-  std::vector<NodeId> nodes;         // the leaf is the last one
-  std::vector<float> bias;           // of inner nodes: the margin without any feature
-  std::vector<float> contributions;  // (inner nodes, features of x): what each feature adds to the margin
+  std::vector<NodeId> nodes;         // the leaf is the last
+  std::vector<float> bias;           // of inner nodes: the margin of an example without features
+  std::vector<float> contributions;  // (inner nodes, features of x): each feature's contribution to the margin
 };
 
 template <typename Tree>
@@ -207,9 +207,9 @@ Route explain_route(const Tree& tree, const Features& x) {
   return route;
 }
 
-// --- files: docs/format.md names every array ------------------------------------------------------------------------
+// --- files: docs/format.md documents every array ---------------------------------------------------------------------
 
-// The children of nodes, and their slopes.
+// Saves the children and slopes of all nodes.
 template <typename Node>
 void save_routes(ArrayWriter& out, std::span<const Node> nodes) {
   auto left = out.u32("node.left", nodes.size());
@@ -222,7 +222,7 @@ void save_routes(ArrayWriter& out, std::span<const Node> nodes) {
   }
 }
 
-// Throws std::invalid_argument unless they are a binary tree with all nodes below the first.
+// Throws std::invalid_argument unless the nodes form a binary tree with the first one as its root.
 template <typename Node>
 std::vector<Node> saved_routes(const ArrayReader& saved) {
   const auto left = saved.u32("node.left");

@@ -1,9 +1,9 @@
-// A node's classifiers whose weights lie in rows: how they predict, wherever the rows are.
+// A node's classifiers whose weights are stored in rows: how they predict, wherever the rows are kept.
 //
-// Row 0 belongs to the bias, whose value is 1 in every example. A feature has a row of its own, or a share in a row
-// that several have in common (docs/decisions/first-comers.md): its weights are that share of the row's. The weights
-// of the children come first in a row. They are bfloat16 numbers, those of AROW, with variances of 8 bits behind them, or
-// floats.
+// Row 0 belongs to the bias, whose value is 1 in every example. A feature has either a row of its own or a share of a
+// row that several features have in common (docs/decisions/first-comers.md): then its weights are the row's weights
+// times its share. The weights of the children come first in a row. AROW stores weights as bfloat16, followed by 8-bit
+// variances; the other learners store floats.
 #pragma once
 
 #include <algorithm>
@@ -23,36 +23,39 @@
 
 namespace labelgrove {
 
-// Where the weights of a feature are.
+// Where a feature's weights are.
 struct Place {
   std::uint32_t row = 0;
   bool shared = false;
-  float share = 1.0F;  // of that row
+  float share = 1.0F;  // of the row's weights
 };
 
-// As a number: the row, and this bit where it is shared.
+// A place is stored as one number: the row, with this bit set if the row is shared.
 inline constexpr std::uint32_t kSharedRow = std::uint32_t{1} << 31;
 
-// What a block has from a batch model that it goes on from: the weights of the features that it has not learnt from
-// since. These have no row of its own yet. What came after the batch model's children has no part in it: weights of 0.
+// What a block inherits from the batch model that it resumes from: the weights of all features that it has not learnt
+// from since. These features have no rows of their own yet. Children added after the batch model's have inherited
+// weights of 0.
 struct Inherited {
-  const CompactBlock* block = nullptr;       // must outlive the heir
-  NodeId node = kNone;                       // of the batch model
-  float state = 0.0F;                        // of all columns
-  std::vector<std::uint32_t> replaced = {};  // increasing: children of that node that have weights of 0 as well
+  const CompactBlock* block = nullptr;  // must outlive the block that inherits from it
+  NodeId node = kNone;                  // in the batch model
+  float state = 0.0F;                   // of every column
+  std::vector<std::uint32_t> replaced =
+      {};  // in increasing order: children of that node whose inherited weights are 0, too
 };
 
-// A block as it is stored: rows without slack, row 0 first.
+// A block as it is stored in a model file: rows without slack, row 0 first. Changing what it holds changes the model
+// file format (docs/format.md).
 struct BlockView {
   std::uint32_t children = 0;
   bool theta = false;
   std::uint64_t updates = 0;
   std::span<const FeatureId> features;
   Numbers<BFloat16> weights;                   // (rows, columns)
-  Numbers<Variance> state;                     // likewise; none where the learner has none or only prediction is wanted
-  std::span<const std::uint32_t> places = {};  // by feature, as numbers; none if the features' rows are 1, 2, …
+  Numbers<Variance> state;                     // likewise; none if the learner has none or the block only predicts
+  std::span<const std::uint32_t> places = {};  // by feature; none if the features' rows are 1, 2, …
   std::span<const float> shares = {};          // likewise
-  std::uint32_t shared_rows = 0;               // the rows in all, if there are places
+  std::uint32_t shared_rows = 0;               // the total number of rows, if there are places
   Inherited inherited = {};
 
   std::uint32_t rows() const { return places.empty() ? static_cast<std::uint32_t>(features.size() + 1) : shared_rows; }
@@ -67,20 +70,20 @@ class RowBlock : public NodeBlock {
   const FeatureMap& features() const { return map_; }
   // REQUIRES: the block knows the feature.
   Place place(FeatureId feature) const { return found(map_.find(feature)); }
-  // Whether features may share rows; if not, their rows are 1, 2, … as they arrived.
+  // Whether features may share rows; if not, their rows are 1, 2, … in order of arrival.
   bool shares_rows() const { return shares_rows_ && map_.size() > 0; }
-  // Null, if from nobody.
+  // Null if the block inherits nothing.
   const Inherited* inherited() const { return inherited_.get(); }
-  // How often every column has learnt.
+  // The number of learning steps that every column has taken.
   std::uint64_t updates() const { return updates_; }
-  // What weights are.
+  // Whether weights are stored as bfloat16 rather than float.
   bool has_halves() const { return halves_; }
-  // The weights of row r, one for each column. REQUIRES: they are such numbers.
+  // The weights of row r, one per column. REQUIRES: weights are stored as Number.
   template <typename Number>
   const Number* weights(std::uint32_t r) const {
     return reinterpret_cast<const Number*>(rows_ + r * row_bytes_);
   }
-  // Row r's optimiser state likewise, of which there must be some.
+  // The optimiser state of row r, one value per column. REQUIRES: as above, and the learner has state.
   template <typename Number>
   const StateOf<Number>* state(std::uint32_t r) const {
     return reinterpret_cast<const StateOf<Number>*>(weights<Number>(r) + stride_);
@@ -91,7 +94,7 @@ class RowBlock : public NodeBlock {
   float state(std::uint32_t r, std::uint32_t column) const {
     return halves_ ? widened(state<BFloat16>(r)[column]) : state<float>(r)[column];
   }
-  // Bytes held.
+  // Memory held, in bytes.
   virtual std::size_t bytes() const = 0;
 
   // out[c] = w . x for all children.
@@ -104,8 +107,8 @@ class RowBlock : public NodeBlock {
   RowBlock(const LearnerOptions& options, std::uint32_t children, bool theta, std::uint64_t updates, bool halves)
       : options_(options), updates_(updates), columns_(children + (theta ? 1 : 0)), theta_(theta), halves_(halves) {}
 
-  // Of a feature, by what the map has for it: its row, if that is its own, so that nothing else need be looked up, or else
-  // where its place and share are, with kSharedRow.
+  // Decodes the map's entry for a feature. A feature with a row of its own has the row number as its entry, which saves
+  // a second look-up; otherwise the entry is an index into places_ and shares_, with kSharedRow set.
   Place found(std::uint32_t in_map) const {
     if ((in_map & kSharedRow) == 0) return {.row = in_map};
     const std::uint32_t at = in_map & ~kSharedRow;
@@ -115,12 +118,12 @@ class RowBlock : public NodeBlock {
   std::size_t number_bytes() const { return halves_ ? sizeof(BFloat16) : sizeof(float); }
   std::size_t state_bytes() const { return halves_ ? sizeof(Variance) : sizeof(float); }
 
-  // What w . x is multiplied by before the sigmoid.
+  // The factor applied to w . x before the sigmoid.
   float margin_scale() const;
-  // SGD: what the weights are divided by (see sibling_block.cpp).
+  // SGD: the divisor of the stored weights (see SiblingBlock::descend).
   float inverse_scale() const;
-  // The inherited weights of the children for a feature that has no row of its own; false if there are none. `weights` is
-  // room for inherited_width() of them.
+  // Writes the children's inherited weights for a feature without a row of its own; returns false if there are none.
+  // `weights` has room for inherited_width() numbers.
   bool inherited_row(FeatureId feature, std::vector<float>& sums, float* weights) const;
   std::size_t inherited_width() const { return std::max(children(), inherited()->block->children()); }
 
@@ -132,18 +135,18 @@ class RowBlock : public NodeBlock {
   bool shares_rows_ = false;
   bool halves_;
   std::uint32_t row_count_ = 1;
-  const std::uint32_t* places_ = nullptr;  // of features that share rows, and perhaps others
+  const std::uint32_t* places_ = nullptr;  // by index in the map: features that share rows, and perhaps vacant entries
   const float* shares_ = nullptr;
   const std::byte* rows_ = nullptr;
-  std::uint32_t stride_ = 0;   // columns that a row has room for; state begins behind them
-  std::size_t row_bytes_ = 0;  // from one row to the next
+  std::uint32_t stride_ = 0;   // columns that a row has room for; state follows
+  std::size_t row_bytes_ = 0;  // distance from one row to the next
   Rare<Inherited> inherited_;
 };
 
-// For prediction alone, from weights where they lie, in a mapped file perhaps. They must outlive the block.
+// Only predicts, from weights that stay where they are, for example in a mapped file. They must outlive the block.
 class StoredBlock final : public RowBlock {
  public:
-  // REQUIRES: without theta; the features are distinct.
+  // REQUIRES: no theta; the features are distinct.
   StoredBlock(const LearnerOptions& options, const BlockView& stored);
 
   std::size_t bytes() const override { return map_.bytes() + sizeof(StoredBlock); }

@@ -1,4 +1,4 @@
-// The last look at examples before they enter the core: what Python promises is verified here, in one pass.
+// The last check of examples before they enter the core: verifies in one pass what Python guarantees.
 #pragma once
 
 #include <cmath>
@@ -14,11 +14,12 @@ enum class RowFault : std::uint8_t { none = 0, indptr = 1, range = 2, order = 3,
 struct RowCheck {
   RowFault fault = RowFault::none;
   std::size_t row = 0;
-  std::size_t position = 0;  // in ids and values
+  std::size_t position = 0;  // index into ids and values
 };
 
-// The first fault of compressed sparse rows: row pointers that do not increase from 0 to ids.size(), an id that is not
-// below `columns`, a value that is not finite, or, if all else is well, ids that do not strictly increase in their row.
+// Finds the first fault of compressed sparse rows: row pointers that do not increase from 0 to ids.size(), an id that
+// is not below `columns`, a value that is not finite, or, if all of these are right, ids that do not strictly increase
+// within a row.
 inline RowCheck check_rows(std::span<const std::int64_t> indptr, std::span<const FeatureId> ids,
                            std::span<const float> values, std::uint64_t columns) {
   const auto n = static_cast<std::int64_t>(ids.size());

@@ -1,5 +1,5 @@
-// One growing run of floats, aligned to cache lines. Growth moves no data where the operating system can move pages
-// instead (Linux), and there pages that were never written take no memory: slack costs address space only.
+// A growing array of floats, aligned to cache lines. On Linux, a large array grows by moving pages instead of copying
+// data, and pages that were never written take no memory, so slack only costs address space.
 #pragma once
 
 #include <cstddef>
@@ -18,11 +18,11 @@ class RowStorage {
   const float* data() const { return data_; }
   std::size_t capacity() const { return capacity_; }
 
-  // Makes room for at least `floats`; what was there stays, what is new is undefined.
+  // Makes room for at least `floats` floats, keeping the contents; new ones are uninitialised.
   void reserve(std::size_t floats);
-  // All beyond the first `floats` is not needed any more.
+  // Releases what is not needed for the first `floats` floats.
   void give_back(std::size_t floats);
-  // Memory held when the first `used` floats have been written.
+  // Memory held if only the first `used` floats have ever been written.
   std::size_t bytes(std::size_t used) const;
 
  private:
@@ -30,7 +30,7 @@ class RowStorage {
 
   float* data_ = nullptr;
   std::size_t capacity_ = 0;  // in floats
-  bool mapped_ = false;       // pages of its own, or the heap's
+  bool mapped_ = false;       // whether it has pages of its own, rather than heap memory
 };
 
 }  // namespace labelgrove

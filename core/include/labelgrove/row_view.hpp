@@ -1,4 +1,4 @@
-// Rows of features, sparse or dense, as Python has validated them; the arrays are borrowed.
+// Rows of features, sparse or dense, validated by Python. Does not own its arrays.
 #pragma once
 
 #include <cstddef>
@@ -10,7 +10,7 @@
 
 namespace labelgrove {
 
-// Compressed sparse rows; or dense rows when indptr is empty, each with the features 0, 1, 2, … of `ids`.
+// Compressed sparse rows; or, if indptr is empty, dense rows with the features 0, 1, 2, … of `ids`.
 struct RowView {
   std::span<const std::int64_t> indptr;
   std::span<const FeatureId> ids;

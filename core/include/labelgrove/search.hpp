@@ -1,8 +1,11 @@
 // Prediction with a probabilistic label tree: eta_v(x) is the product of the classifiers on the path to v (Eq. 2).
 //
-// Order of results, everywhere: higher probability first, and among equal probabilities the label that arrived first.
-// Silent leaves, and with an allow-list all labels that are not on it, are never returned, and subtrees without any
-// label that could be are never entered.
+// Results are always ordered by descending probability, and by ascending label id (order of arrival) among equals.
+// Silent leaves are never returned, nor are labels missing from an allow-list, and subtrees without any label that may
+// be returned are never entered.
+//
+// Probabilities are products of floats in the order of the path, so results are the same to the last bit however many
+// examples are searched at once.
 #pragma once
 
 #include <algorithm>
@@ -21,7 +24,7 @@ struct Scored {
   float probability;
 };
 
-// The order of answers: the more probable first, and of two that are equally probable the one with the smaller id.
+// The order of results.
 inline bool better(const Scored& a, const Scored& b) {
   return a.probability != b.probability ? a.probability > b.probability : a.label < b.label;
 }
@@ -29,23 +32,24 @@ inline bool better(const Scored& a, const Scored& b) {
 struct SearchStats {
   std::uint32_t classifiers = 0;  // evaluated
   std::uint32_t depth = 0;        // of the deepest node entered; the root has depth 0
-  std::uint32_t blocks = 0;       // opened: nodes whose children were evaluated
+  std::uint32_t blocks = 0;       // nodes whose children were evaluated
   std::uint64_t bytes = 0;        // of weights read
 };
 
-// What can be returned from where: for each node how much hope there is below it.
+// The labels that may be returned, and for each node whether any of them is below it. REQUIRES: outlived by the tree,
+// which must not grow while the scope is used (see fits()).
 class Scope {
  public:
   // All labels of the tree.
   explicit Scope(const LabelTree& tree) : tree_(tree) {}
   // Only the labels given.
   Scope(const LabelTree& tree, std::span<const LabelId> allowed);
-  // Also prepares thresholds: by label, pushed up the tree as the minimum below each node.
+  // Sets thresholds, one for all labels or one by label. A node's threshold is the minimum of those below it.
   void set_thresholds(std::span<const float> by_label);
 
   bool open(NodeId v) const { return restricted_ ? open_[v] != 0 : tree_[v].live > 0; }
   float threshold(NodeId v) const { return thresholds_.size() == 1 ? thresholds_[0] : thresholds_[v]; }
-  // Whether this is that tree's, which has not grown since.
+  // Whether the scope was made for this tree, and the tree has not grown since.
   bool fits(const LabelTree& tree) const {
     return &tree == &tree_ && (!restricted_ || open_.size() == tree.size()) &&
            (thresholds_.size() <= 1 || thresholds_.size() == tree.size());
@@ -58,7 +62,7 @@ class Scope {
   std::vector<float> thresholds_;
 };
 
-// A label tree and, by node, the classifiers of the children. Whoever owns them outlives it.
+// A label tree and, by node, the classifiers of its children. Does not own them; they must outlive the view.
 class TreeView {
  public:
   TreeView(const LabelTree& tree, std::span<const NodeBlock* const> blocks) : tree_(&tree), blocks_(blocks) {}
@@ -70,7 +74,7 @@ class TreeView {
   std::span<const NodeBlock* const> blocks_;
 };
 
-// Of a model of one tree, or of several.
+// The trees of a model of one tree, or of several.
 template <typename Engine>
 std::vector<TreeView> views_of(const Engine& engine) {
   std::vector<TreeView> views;
@@ -82,36 +86,36 @@ std::vector<TreeView> views_of(const Engine& engine) {
   return views;
 }
 
-// What is asked for.
+// The kind of search.
 struct Query {
   enum class Kind : std::uint8_t {
-    top_k,            // the k most probable labels: uniform-cost search (Algorithm 10). Exact.
-    above_threshold,  // all labels whose probability reaches their threshold. Exact.
-    beam,             // the k best of all leaves that a beam reaches: level by level, the `width` most probable inner
-                      // nodes are opened, among equals the older node. Leaves take no place in the beam.
+    top_k,            // the k most probable labels, exactly: uniform-cost search (Algorithm 10)
+    above_threshold,  // all labels whose probability reaches their threshold, exactly
+    beam,             // the k best leaves that a beam reaches: on each level it opens the `width` most probable inner
+                      // nodes, older nodes first among equals. Leaves take no place in the beam.
   };
   Kind kind = Kind::top_k;
   std::size_t k = 0;
   std::size_t width = 0;
 };
 
-// A node that is to be opened; kNone where there is none.
+// The next node to open; kNone if there is none.
 struct Opening {
   std::uint32_t tree = 0;
   NodeId node = kNone;
 };
 
-// The search for one example, as a state machine: it says which node to open next and is given what the node's classifiers
-// return. So the rules are the same, to the last bit, whether examples are searched one by one or many together.
+// The search for one example, as a state machine: next() names the node to open, take() receives what its classifiers
+// return. The same rules therefore hold, to the last bit, for one example at a time and for many together.
 class Search {
  public:
-  // REQUIRES: the scope has thresholds if they are asked for.
+  // REQUIRES: the scope has thresholds if the query is above_threshold.
   Search(const TreeView& one, const Scope& scope) : tree_(&one.tree()), scope_(&scope) {}
 
   void start(const Query& query);
-  // The inner node to be opened next; none once all is found.
+  // The inner node to open next; kNone once the search has finished.
   Opening next();
-  // What the classifiers of the children of that node say, and how many bytes of weights it took.
+  // Takes the probabilities of that node's children, and the bytes of weights read for them.
   void take(const float* probabilities, std::uint64_t bytes);
 
   const std::vector<Scored>& found() const { return found_; }
@@ -138,18 +142,20 @@ class Search {
   Query query_;
   SearchStats stats_;
   Inner opened_{};
-  std::vector<Scored> found_;  // above thresholds: all; otherwise the k best so far, until the end a heap, worst on top
-  std::vector<Inner> queue_;  // best first: a heap; above thresholds: a stack; beam: the level being opened, best first
-  std::vector<Inner> next_;   // beam: the level below
-  std::size_t at_ = 0;        // beam: how much of the level has been opened
+  std::vector<Scored>
+      found_;  // above_threshold: all; else the k best so far, as a heap with the worst on top until the end
+  std::vector<Inner>
+      queue_;  // top_k: a heap, best first; above_threshold: a stack; beam: the level being opened, best first
+  std::vector<Inner> next_;  // beam: the next level
+  std::size_t at_ = 0;       // beam: nodes of the level opened so far
 };
 
-// Opens the nodes that searches ask for. Not thread-safe: each thread has its own.
+// Opens the nodes that searches ask for. Not thread-safe: use one for each thread.
 class Traversal {
  public:
-  // Takes searches, which have been started, through the trees at the same time: those that want a node meet there, and
-  // while one is evaluated, memory fetches what the next two will read. What is found, and what it costs, is the same as
-  // one by one. REQUIRES: at most kMostTogether examples, and as many trees.
+  // Runs started searches through the trees together: examples that need the same node are evaluated one after the
+  // other, and while one is evaluated, the weights of the next two are prefetched. Results and costs are the same as
+  // one by one. REQUIRES: at most kMostTogether examples and kMostTogether trees.
   template <typename Search>
   void finish(std::span<const TreeView> trees, std::span<Search> searches, std::span<const Features> examples) {
     const auto want = [&](std::size_t example) {
@@ -187,14 +193,13 @@ class Traversal {
     search.take(probabilities_.data(), work.bytes - before);
   }
 
-  std::vector<std::uint64_t> wanted_;  // tree, node, example
+  std::vector<std::uint64_t> wanted_;  // tree, node and example, packed so that they sort in this order
   std::vector<std::uint64_t> wanted_next_;
   Workspace works_[2];
   std::vector<float> probabilities_;
 };
 
-// Finds labels for examples, one after another or many together, by searches of one kind. Not thread-safe: each thread
-// has its own.
+// Finds labels for examples, singly or together. Not thread-safe: use one for each thread.
 template <typename Trees, typename OneSearch, typename OneScope>
 class BasicSearcher {
  public:
@@ -203,20 +208,20 @@ class BasicSearcher {
   void find(const Query& query, const Features& x, std::vector<Scored>& found) {
     found = find_together(query, {&x, 1}).front().found();
   }
-  // Exactly the k most probable.
+  // The k most probable labels, exactly.
   void top_k(const Features& x, std::size_t k, std::vector<Scored>& found) { find({Query::Kind::top_k, k}, x, found); }
-  // All that reach their thresholds. REQUIRES: the scope has thresholds.
+  // All labels that reach their thresholds. REQUIRES: the scope has thresholds.
   void above_threshold(const Features& x, std::vector<Scored>& found) {
     find({Query::Kind::above_threshold}, x, found);
   }
-  // The k most probable of those that a beam of that width reaches in any of the trees.
+  // The k most probable of the labels that a beam of the given width reaches in any of the trees.
   void beam(const Features& x, std::size_t k, std::size_t width, std::vector<Scored>& found) {
     find({Query::Kind::beam, k, width}, x, found);
   }
   // Of the last find(). REQUIRES: there was one.
   const SearchStats& stats() const { return searches_.front().stats(); }
 
-  // See Traversal. Returns the search of every example, to be read before the next call.
+  // See Traversal. Returns one search per example, valid until the next call.
   std::span<const OneSearch> find_together(const Query& query, std::span<const Features> examples) {
     while (searches_.size() < examples.size()) searches_.emplace_back(trees_, scope_);
     const std::span<OneSearch> searches = std::span(searches_).first(examples.size());

@@ -1,16 +1,23 @@
-// The linear classifiers of all children of one tree node, side by side, while they learn (docs: "sibling block").
+// The linear classifiers of all children of one tree node, stored side by side while they learn ("sibling block" in the
+// docs).
 //
 //   row of a feature:  [ w(child 0) … w(child C-1) w(theta) | state(child 0) … state(theta) ]
 //
 // The children of a node learn from the same examples, those for which the node is positive, and so does the node's
-// auxiliary classifier theta (OPLT, Algorithm 7): they share one feature map, and one look-up a feature serves all.
-// A block that goes on from a batch model's begins without rows: a feature of that model gets one when the block first
-// learns from it (Inherited).
-// AROW lets the features that one example alone has brought share a row (docs/decisions/first-comers.md), and keeps its
-// weights in 16 bits and its variances in 8, rounded stochastically (docs/decisions/sixteen-bits.md): by the same noise for a whole row, drawn
-// for the feature (the first in the example of those that share it), for how many steps were taken and the seed.
-// Rows have room for `stride` columns; what lies beyond the last one is as it is before learning, always.
-// Theta, where there is one, is the last column.
+// auxiliary classifier theta (OPLT, Algorithm 7). They share one feature map, so one look-up per feature serves all of
+// them. Theta, if the node has one, is the last column.
+//
+// A block that resumes from a batch model starts without rows: a feature of that model gets a row when the block first
+// learns from it (see Inherited).
+//
+// With AROW, features that have occurred in only one example share a row (docs/decisions/first-comers.md), and weights
+// are stored in 16 bits and variances in 8, rounded stochastically (docs/decisions/sixteen-bits.md). All columns of a
+// row are rounded with the same noise, drawn from the seed, the number of steps so far and the feature; a shared row
+// uses the first of its features in the example.
+//
+// Rows have room for `stride` columns. Invariant: the columns beyond the last one always keep their initial values.
+//
+// Any number of threads may predict at once; all else needs exclusive access.
 #pragma once
 
 #include <cstdint>
@@ -26,51 +33,51 @@
 
 namespace labelgrove {
 
-// Columns that a row has room for, so that kernels see whole vectors: 2, or a multiple of 4. (Multiples of 8 are
-// faster by 2 % and hold 1 to 4 % more.)
+// The number of columns that a row has room for, so that kernels see whole vectors: 2, or a multiple of 4. (Multiples
+// of 8 are 2 % faster but take 1 to 4 % more memory.)
 inline std::uint32_t room_for(std::uint32_t columns) { return columns <= 2 ? 2 : (columns + 3) / 4 * 4; }
 
 class SiblingBlock final : public RowBlock {
  public:
-  // Throws std::invalid_argument unless the learner is AROW, or AdaGrad or SGD in logistic loss.
+  // Throws std::invalid_argument unless the learner is AROW, or AdaGrad or SGD with logistic loss.
   SiblingBlock(const LearnerOptions& options, std::uint32_t children, bool theta);
-  // A stored block. REQUIRES: the features are distinct.
+  // Loads a stored block. REQUIRES: the features are distinct.
   SiblingBlock(const LearnerOptions& options, const BlockView& stored);
 
   std::size_t bytes() const override;
 
   // --- columns -------------------------------------------------------------------------------------------------------
-  // ADDLEAF (Algorithm 6): a new last child, the negated copy of theta. REQUIRES: has_theta().
+  // ADDLEAF (Algorithm 6): appends a child whose classifier is the negated copy of theta. REQUIRES: has_theta().
   void add_leaf();
-  // The child starts again as if it had never been positive. REQUIRES: has_theta().
+  // Resets the child to the classifier of one that has never been positive. REQUIRES: has_theta().
   void reset_child(std::uint32_t child);
   void drop_theta();
-  // INSERTNODE (Algorithm 5): the block of the node above; its only child, eta(v') = theta(v), and its theta are copies
-  // of this block's theta. REQUIRES: has_theta().
+  // INSERTNODE (Algorithm 5): returns the block of a node inserted above this one. Its only child and its theta are
+  // both copies of this block's theta: eta(v') = theta(v). REQUIRES: has_theta().
   SiblingBlock parent_block() const;
-  // Gives the children all that they inherited again, and weights of 0 for all other features. Theta and all state stay.
-  // From here on the block has all rows itself, and inherits nothing.
+  // Gives the children all their inherited weights again, and weights of 0 for every other feature. Theta and the
+  // optimiser state stay. Afterwards the block owns all its rows and inherits nothing.
   void restore_inherited();
 
-  // --- forgetting, where there is a bound to what is held
-  // At most what is held by a block of this shape, however it came to be so; it grows with every feature by no more than
-  // growth(), in a block that then has so many columns.
+  // --- forgetting, within a memory budget
+  // An upper bound on the memory of any block of this shape, whatever its history. Each new feature adds at most
+  // growth(columns), where `columns` is the block's number of columns at that time.
   std::uint64_t most_bytes() const { return most_bytes(map_.size(), rows(), row_bytes(columns_)); }
   std::uint64_t growth(std::size_t columns) const;
-  // What add_leaf() and parent_block() need, likewise.
+  // The same for add_leaf() and parent_block().
   std::uint64_t growth_by_leaf() const;
   std::uint64_t most_bytes_of_parent() const { return most_bytes(map_.size(), rows(), row_bytes(2)); }
-  // worth[number] += the bytes of every row but the bias that is worth so much, a number below kWorths: the more, the
-  // better it is kept.
+  // Adds the bytes of every row, except the bias, to worth[the row's worth], an index below kWorths. Rows with a higher
+  // worth are kept longer.
   void add_worths(std::span<std::uint64_t> worth) const;
-  // Forgets all rows that are worth at most so much: their features are as if they had never come.
+  // Forgets all rows with a worth of at most `at_most`, as if their features had never occurred.
   void forget(std::uint32_t at_most);
 
   // --- learning ------------------------------------------------------------------------------------------------------
-  // One step of every column; AdaGrad and SGD descend the logistic loss. The children in `positives` have y = +1, the
-  // others y = -1, theta has y = +1. The example counts `weight` times; one that is learnt again is no evidence, and
-  // AROW takes it more lightly. REQUIRES: 0 < weight <= kMostWeight; what is no evidence has been learnt before, when
-  // it was.
+  // One learning step of every column; AdaGrad and SGD descend the logistic loss. The children in `positives` have
+  // y = +1, all others y = -1; theta has y = +1. The example counts `weight` times. If it is learnt again, it is no new
+  // evidence, and AROW takes a smaller step. REQUIRES: 0 < weight <= kMostWeight; an example that is learnt again has
+  // been learnt before as new evidence.
   void learn(const Features& x, std::span<const std::uint32_t> positives, float weight, Evidence evidence,
              Workspace& work);
 
@@ -88,7 +95,7 @@ class SiblingBlock final : public RowBlock {
     for (std::size_t at = 0; at < row_bytes_; at += 64) __builtin_prefetch(row + at);
   }
   std::size_t floats_of(std::size_t rows) const { return (rows * row_bytes_ + sizeof(float) - 1) / sizeof(float); }
-  // visit(a number of the type that weights are).
+  // Calls visit with a value of the type in which weights are stored.
   template <typename Visit>
   void by_type(Visit&& visit) const {
     if (halves_) visit(BFloat16());
@@ -111,18 +118,18 @@ class SiblingBlock final : public RowBlock {
   std::uint64_t row_bytes(std::size_t columns) const;
   std::uint64_t most_bytes(std::uint64_t features, std::uint64_t rows, std::uint64_t row_bytes) const;
   std::uint32_t worth(std::uint32_t row) const;
-  // How many features have the row: 1, unless they share it.
+  // The number of features that have the row: 1 unless they share it.
   std::uint32_t sharing(std::uint32_t row) const { return row < members_.size() ? std::max(members_[row], 1U) : 1; }
   void learn_by_arow(const Features& x, float weight, Evidence evidence, std::uint32_t columns, Workspace& work);
   void descend(const Features& x, float weight, std::uint32_t columns, Workspace& work);
 
-  bool state_;  // each row holds the optimiser's state behind the weights
-  // What places_ and shares_ show, of features that share a row alone. Those that are vacant form a list: this is the
-  // first one, and the place of each is the next one.
+  bool state_;  // each row holds optimiser state after the weights
+  // The storage behind places_ and shares_, for features that share a row. Vacant entries form a list: vacant_ is its
+  // head, and each vacant entry of own_places_ holds the index of the next.
   ThinVector<std::uint32_t> own_places_;
   ThinVector<float> own_shares_;
   std::uint32_t vacant_ = kNone;
-  ThinVector<std::uint32_t> members_;  // by row: how many features share it
+  ThinVector<std::uint32_t> members_;  // by row: the number of features that share it
   RowStorage storage_;
 };
 

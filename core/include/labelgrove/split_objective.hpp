@@ -1,11 +1,11 @@
-// What the regressors of an LdSM node optimise (Majzoubi & Choromanska 2020, Eq. 1), and which targets they learn
-// from.
+// The objective of the regressors of an LdSM node (Majzoubi & Choromanska 2020, Eq. 1), and the targets that follow
+// from it.
 //
 //   J = sum_{j<l} |P_j - P_l|  -  lambda1 sum_i pi_i sum_{j<l} |P_j^i - P_l^i|  +  lambda2 |sum_j P_j - 1|
 //
-// P_j is the share of labels that goes to child j, P_j^i that of label i, pi_i label i's share of all. The first term
-// is small when the children are balanced, the second large when a label's examples stay together, and the third keeps
-// examples from going everywhere.
+// P_j is the share of labels that goes to child j, P_j^i the same for label i alone, and pi_i label i's share of all
+// labels. The first term is small if the children are balanced, the second large if a label's examples stay together,
+// and the third keeps examples from going to all children.
 #pragma once
 
 #include <array>
@@ -22,24 +22,25 @@ struct ObjectiveWeights {
   double lambda2 = 1.0;
 };
 
-// Labels are numbered within the node. All sums are kept times C_v, the labels seen so far.
+// Labels are numbered within the node. All sums are stored multiplied by C_v, the number of labels seen so far.
 class SplitObjective {
  public:
   SplitObjective(std::uint32_t arity, ObjectiveWeights weights) : arity_(arity), weights_(weights) {}
 
-  // Starts over, for `labels` labels.
+  // Starts again with `labels` labels.
   void start(std::size_t labels);
-  // Counts the labels of an example and returns the set of directions, one bit each, that would make J smallest if the
-  // example were sent there (Algorithm 3). Ties go to the set with fewer directions, then to the lower one.
+  // Counts the labels of an example, and returns the set of directions, one bit each, that would minimise J if the
+  // example were sent there (Algorithm 3). Ties go to the set with fewer directions, then to the lower set.
   std::uint32_t choose(std::span<const std::uint32_t> labels, double weight);
-  // The regressors now send the example there, with these margins clamped to [0, 1] (the end of Algorithm 2).
+  // Records that the regressors now send the example in these directions: their margins, clamped to [0, 1] (the end of
+  // Algorithm 2).
   void record(std::span<const std::uint32_t> labels, double weight, std::span<const float> margins);
 
   // Adds `count` occurrences of a label, sent[j] of which go to child j.
   void add(std::uint32_t label, double count, std::span<const double> sent);
-  // J; 0 before anything was seen.
+  // J; 0 before the first example.
   double value() const;
-  // Definition 1: how far the most uneven P_j is from the mean of all.
+  // Definition 1: the largest deviation of a P_j from their mean.
   double balance() const;
   // Definition 2: 0 if no label's examples go to more than one child.
   double purity() const;

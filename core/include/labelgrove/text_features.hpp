@@ -1,5 +1,5 @@
-// Texts into rows of features: words, runs of words and pieces of words, hashed into columns, weighted by how rare they are
-// among the documents so far.
+// Turns texts into rows of features: words, runs of words and pieces of words, hashed into columns and weighted by
+// their rarity in the documents so far.
 #pragma once
 
 #include <cstddef>
@@ -15,21 +15,21 @@
 namespace labelgrove {
 
 struct TextOptions {
-  // Runs of so many words, and pieces of so many letters, the boundaries of a word being two of them, are features; there
-  // are no words or no pieces where the longest is 0.
+  // Features are runs of words (n-grams) and pieces of words (n-grams of letters, with a boundary before and after each
+  // word) of these lengths. A longest length of 0 disables words or pieces.
   std::uint32_t shortest_run = 1;
   std::uint32_t longest_run = 1;
   std::uint32_t shortest_piece = 0;
   std::uint32_t longest_piece = 0;
-  bool beginnings = false;  // only pieces at the beginning of a word, and not to its end
-  // Lengths of the two parts of a row.
+  bool beginnings = false;  // only pieces at the beginning of a word, without its end boundary
+  // Lengths to which the two parts of a row are scaled.
   float word_weight = 1.0F;
   float piece_weight = 1.0F;
-  std::uint32_t most_features = kNone;  // of a part: those that weigh most, of equal ones the first
-  std::uint32_t columns = 1U << 22;     // less than 2^31; if there are words and pieces they have half of them each
-  std::uint32_t least_documents = 2;    // a feature counts from so many documents on
-  std::uint32_t first_documents = 0;    // but from its first one in so many documents at the beginning
-  bool rare_count_more = true;          // weights by document frequency
+  std::uint32_t most_features = kNone;  // limit for each part: the heaviest are kept, the first among equals
+  std::uint32_t columns = 1U << 22;     // less than 2^31; half each if there are both words and pieces
+  std::uint32_t least_documents = 2;    // features in fewer documents have no weight,
+  std::uint32_t first_documents = 0;    // except while there are at most this many documents
+  bool rare_count_more = true;          // weight by inverse document frequency
   bool fold_accents = false;
 };
 
@@ -42,59 +42,62 @@ struct TextRows {
   RowView view() const { return {indptr, ids, values}; }
 };
 
-// How often a feature of a text weighs more for being rare, and by which columns a text is known.
+// The document frequencies of features, and the rows that follow from them.
 //
-// A row is made in two steps. `count` finds the features of texts and how often each occurs, which depends on nothing but
-// the text. Then they are weighted: a feature that occurs c times in a text, and in d of n documents, gets
-// (1 + log c)·(1 + log((1 + n)/(1 + d))), and each part of the row is scaled to its length.
+// A row is made in two steps. count() finds the features of a text and their number of occurrences, which depend on the
+// text alone. Then they are weighted: a feature that occurs c times in the text, and in d of n documents, gets (1 + log
+// c)·(1 + log((1 + n)/(1 + d))), and each part of the row is scaled to its length.
+//
+// Threads: const methods may run at once; add() and learn() need exclusive access. Models depend on all of this:
+// changing how texts become columns or weights makes saved models useless.
 class TextFeatures {
  public:
   // Throws std::invalid_argument for options outside their domains.
   explicit TextFeatures(const TextOptions& options);
-  // REQUIRES: `in` was written by save.
+  // REQUIRES: `in` was written by save() with the same options. Throws std::invalid_argument if it is damaged.
   TextFeatures(const TextOptions& options, const ArrayReader& in);
 
   std::uint64_t documents() const { return n_documents_; }
   const TextOptions& options() const { return options_; }
 
-  // Raw counts, in increasing columns. Changes nothing; the same for any number of threads.
+  // Raw counts, in ascending order of columns. The result does not depend on the number of threads.
   TextRows count(std::span<const std::string_view> texts, unsigned threads) const;
-  // Rows of texts as they would be if each were learnt next.
+  // The row of each text, as if that text were the next to be learnt.
   TextRows transform(std::span<const std::string_view> texts, unsigned threads) const;
-  // The same of texts whose features were counted, all parts below one another; or, unless `as_next`, rows of documents
-  // that are among those counted. Throws std::invalid_argument if a column is out of range.
+  // The same for texts counted earlier, concatenating all of `counts`. Unless `as_next`, the rows are those of
+  // documents that have already been added. Throws std::invalid_argument if a column is out of range.
   TextRows weighted(std::span<const RowView> counts, bool as_next, unsigned threads) const;
 
-  // Counts documents whose features were counted.
+  // Adds counted documents to the document frequencies.
   void add(const RowView& counts, unsigned threads);
-  // One document after another: each is counted, then weighted as things stand. Any cut into calls and any number of
-  // threads give the same.
+  // For one document after another: adds it, then weights it with the frequencies at that point. The result depends
+  // neither on the number of threads nor on how documents are divided into calls.
   TextRows learn(const RowView& counts, unsigned threads);
 
   void save(ArrayWriter& out) const;
 
  private:
-  // A feature's weight in one document, if so many hold it of as many as `Moment` tells.
+  // The number of documents at the time a feature is weighted.
   struct Moment {
     std::uint64_t documents;
-    double logarithm;  // of one more
+    double logarithm;  // log(1 + documents)
   };
   static Moment moment(std::uint64_t documents);
   float weight(float times, std::uint32_t documents, const Moment& of) const;
-  // Weights rows by the documents that there are, or that there will be with some more that have all the features.
+  // Weights rows by the current document frequencies, or as if every feature were in `more` additional documents.
   void weigh(TextRows& rows, std::uint32_t more, unsigned threads) const;
-  // Calls use(row, place) for every feature, one document after another for each column.
+  // Calls use(row, position) for every feature; for each column, in the order of documents.
   template <typename Use>
   void each_share(const RowView& counts, unsigned threads, Use&& use) const;
-  // Scales the parts of a row to their lengths, and leaves out what weighs nothing, or least of too many features; gives the
-  // number that is left.
+  // Scales the parts of a row to their lengths, after dropping features without weight and the lightest beyond
+  // most_features. Returns the number of features left.
   std::size_t finish(std::span<FeatureId> ids, std::span<float> values) const;
   void finish(TextRows& rows, unsigned threads) const;
 
   TextOptions options_;
-  std::uint32_t first_piece_;  // column from which on there are pieces
+  std::uint32_t first_piece_;  // first column of pieces
   std::uint64_t n_documents_ = 0;
-  std::vector<std::uint32_t> documents_;  // by column, in how many documents it occurred
+  std::vector<std::uint32_t> documents_;  // by column: its document frequency; empty if it is not needed
 };
 
 }  // namespace labelgrove

@@ -1,4 +1,4 @@
-// Text into words: what stands between separators, in lower case, whatever way its characters were encoded.
+// Splits text into words at separators, and normalises them to lower case and one encoding of each character.
 #pragma once
 
 #include <array>
@@ -12,31 +12,30 @@
 
 namespace labelgrove {
 
-// A letter with its marks: the letter's code point, or with marks a number that stands for all of them.
+// A letter with its marks: the letter's code point, or a hash if it has marks.
 using Unit = std::uint32_t;
 
-inline constexpr std::size_t kLongestWord = 64;  // in units; a longer one is cut
-inline constexpr std::size_t kMostMarks = 30;    // of a letter; the others are left out
-inline constexpr Unit kBoundary = 0x20;          // before and after a word; no word holds it
+inline constexpr std::size_t kLongestWord = 64;  // in units; longer words are cut
+inline constexpr std::size_t kMostMarks = 30;    // of a letter; further ones are dropped
+inline constexpr Unit kBoundary = 0x20;          // before and after a word; never part of one
 
 constexpr Unit with_mark(Unit unit, std::uint32_t mark) { return ((unit ^ mark) * 0x01000193U) | 0x80000000U; }
 
-// A word, and where it stands in the text: bytes from `begin` to `end`.
+// A word, and its position in the text: bytes [begin, end).
 struct Word {
   std::span<const Unit> units;
   std::size_t begin;
   std::size_t end;
-  bool unspaced;  // a run of letters of a script without spaces
+  bool unspaced;  // a sequence of letters in a script without spaces
 };
 
-// Finds the words of one text after another.
+// Finds the words of one text after another. Not thread-safe: use one for each thread.
 class WordReader {
  public:
-  // With `fold_accents` marks above, below and through a letter count for nothing, if Unicode knows the letter without
-  // them.
+  // `fold_accents` drops marks above, below and through a letter, if Unicode defines the letter without them.
   explicit WordReader(bool fold_accents);
 
-  // Calls use(word) for every word, in order. Its units are valid during the call only.
+  // Calls use(word) for every word, in order. Its units are only valid during the call.
   template <typename Use>
   void read(std::string_view text, Use&& use) {
     size_ = 0;
@@ -44,7 +43,7 @@ class WordReader {
     run_ = CharacterKind::separator;
     const char* const start = text.data();
     const auto at = [&] { return static_cast<std::size_t>(text.data() - start); };
-    std::size_t begin = 0;  // of the character at hand
+    std::size_t begin = 0;  // of the current character
     std::size_t first = 0;  // of the word
     std::size_t last = 0;
     const auto end_word = [&] {
@@ -109,7 +108,7 @@ class WordReader {
     std::uint32_t point;
   };
 
-  // Adds the marks that have been read to the letter that they belong to, in canonical order.
+  // Adds the marks read so far to their letter, in canonical order.
   void end_letter() {
     if (!marks_.empty()) add_marks();
   }
@@ -119,7 +118,7 @@ class WordReader {
 
   const Unicode* unicode_;
   bool fold_accents_;
-  std::array<std::uint8_t, 128> plain_{};  // what an ASCII letter or digit becomes; 0 for all else
+  std::array<std::uint8_t, 128> plain_{};  // by ASCII character: the unit of a letter or digit; 0 for all others
   CharacterKind run_ = CharacterKind::separator;
   std::array<Unit, kLongestWord> units_{};
   std::size_t size_ = 0;

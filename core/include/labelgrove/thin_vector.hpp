@@ -1,5 +1,5 @@
-// What is there by the hundred thousand and mostly short or empty: a vector that takes one pointer, and a value that is
-// rarely there. Both copy what they hold.
+// Types for members that exist by the hundred thousand and are mostly empty: a vector in the size of one pointer, and
+// an optional value likewise. Both copy deeply.
 #pragma once
 
 #include <algorithm>
@@ -15,7 +15,7 @@
 
 namespace labelgrove {
 
-// Of plain numbers or the like, fewer than 2^32. Without room it is a null pointer, and what it grows by is an eighth.
+// A vector of fewer than 2^32 trivial values. It is a null pointer while it has no capacity, and grows by an eighth.
 template <typename T>
 class ThinVector {
   static_assert(std::is_trivially_copyable_v<T> && alignof(T) <= 8);
@@ -45,7 +45,7 @@ class ThinVector {
   const T* end() const { return begin_ + size(); }
   T& operator[](std::size_t i) { return begin_[i]; }
   const T& operator[](std::size_t i) const { return begin_[i]; }
-  // Bytes held.
+  // Memory held, in bytes.
   std::size_t bytes() const { return begin_ != nullptr ? sizeof(Head) + capacity() * sizeof(T) : 0; }
 
   void push_back(T value) {
@@ -57,7 +57,7 @@ class ThinVector {
   void reserve(std::size_t n) {
     if (n > capacity()) set_capacity(n);
   }
-  // New ones are such.
+  // New elements are copies of `value`.
   void resize(std::size_t n, T value = T()) {
     reserve(n);
     if (begin_ == nullptr) return;
@@ -68,7 +68,7 @@ class ThinVector {
     if (empty()) release();
     else if (size() < capacity()) set_capacity(size());
   }
-  // Gives all room back.
+  // Frees all memory.
   void release() {
     if (begin_ != nullptr) std::free(&head());
     begin_ = nullptr;
@@ -113,7 +113,7 @@ class Rare {
   }
   ~Rare() = default;
 
-  // Null, if it is not there.
+  // Null if there is no value.
   T* get() { return value_.get(); }
   const T* get() const { return value_.get(); }
   T& make() {

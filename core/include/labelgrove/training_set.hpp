@@ -1,4 +1,4 @@
-// What a batch model learns from, as the core's caller holds it, and which part of it every node of a tree sees.
+// The training data of a batch model, and the part of it that each node of a tree sees.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +11,7 @@
 
 namespace labelgrove {
 
-// Any number of threads may ask for examples.
+// Does not own anything. `example` may be called by any number of threads.
 struct TrainingSet {
   struct Example {
     Features x;
@@ -20,25 +20,25 @@ struct TrainingSet {
   std::size_t size = 0;
   std::function<Example(std::size_t)> example;
   bool normalize = true;                 // scale examples to unit length
-  std::span<const float> example_costs;  // what mistakes on an example cost; empty: all 1
-  std::span<const float> label_costs;    // what it costs to miss a label, by label; empty: all 1
+  std::span<const float> example_costs;  // cost of mistakes, by example; empty: all 1
+  std::span<const float> label_costs;    // cost of missing a label, by label; empty: all 1
 };
 
 // The examples of one node and their targets.
 struct NodeExamples {
-  std::span<const std::uint32_t> examples;   // for which the node is positive, increasing
-  std::span<const std::uint64_t> ends;       // the i-th has the positives from ends[i] to ends[i + 1]
-  const std::uint32_t* positives = nullptr;  // children, by their place, increasing within an example
-  const float* costs = nullptr;              // of the positives: that of the dearest label below; null: all 1
+  std::span<const std::uint32_t> examples;   // those for which the node is positive, increasing
+  std::span<const std::uint64_t> ends;       // example i has the positives from ends[i] to ends[i + 1]
+  const std::uint32_t* positives = nullptr;  // slots of children, increasing within an example
+  const float* costs = nullptr;              // by positive: the highest cost of a label below it; null: all 1
 
   std::size_t size() const { return examples.size(); }
 };
 
 // ASSIGNTONODES (Jasinska-Kobus et al. 2021, Algorithm 9) for a whole data set: a node learns from the examples for
-// which it is positive, that is those that have a label below it ("teacher forcing"); node 0 from all of them.
+// which it is positive, that is, those with a label below it ("teacher forcing"). Node 0 learns from all examples.
 class Assignment {
  public:
-  // For the given nodes alone; threads share the rows. REQUIRES: every label has a leaf in the tree.
+  // Only for the given nodes; threads divide the rows. REQUIRES: every label has a leaf in the tree.
   Assignment(const LabelTree& tree, std::span<const NodeId> nodes, const TrainingSet& data, unsigned threads);
 
   NodeExamples operator[](NodeId v) const;
@@ -46,7 +46,7 @@ class Assignment {
  private:
   std::vector<std::uint64_t> begin_;  // by node: its first entry
   std::vector<std::uint32_t> examples_;
-  std::vector<std::uint64_t> ends_;  // one more than entries: where each entry's positives begin
+  std::vector<std::uint64_t> ends_;  // one more than entries: the beginning of each entry's positives
   std::vector<std::uint32_t> positives_;
   std::vector<float> costs_;
 };

@@ -1,5 +1,6 @@
-// What is known of each character: its kind, its place among combining marks, and what it becomes when it is decomposed
-// (NFKD) and its case is folded. From tables of our own, so that the same text gives the same features on any machine.
+// The properties of characters: their kind, combining class, and result after decomposition (NFKD) and case folding.
+// The tables are our own, so that a text gives the same features on every machine. Changing them makes saved text
+// models useless.
 #pragma once
 
 #include <cstdint>
@@ -12,26 +13,26 @@ namespace labelgrove {
 enum class CharacterKind : std::uint8_t {
   separator = 0,
   letter = 1,     // or a digit
-  unspaced = 2,   // a letter of a script that puts no spaces between words
+  unspaced = 2,   // a letter of a script that does not separate words with spaces
   mark = 3,       // belongs to the letter before it
-  ignorable = 4,  // as if it were not there
+  ignorable = 4,  // skipped
 };
 
 class Unicode {
  public:
-  // Built when it is first asked for, in about a millisecond.
+  // Built by the first call, in about a millisecond. Thread-safe.
   static const Unicode& tables();
 
   static CharacterKind kind(std::uint32_t entry) { return static_cast<CharacterKind>(entry & 7U); }
   // The canonical combining class.
   static std::uint8_t order(std::uint32_t entry) { return static_cast<std::uint8_t>(entry >> 3); }
 
-  // What is known of a code point, for the functions beside this one.
+  // A code point's entry, the argument of the other functions.
   std::uint32_t entry(std::uint32_t point) const {
     if (point < entries_.size()) return entries_[point];
     return point >> 12 == 0xe0U ? static_cast<std::uint32_t>(CharacterKind::ignorable) : 0U;
   }
-  // What the character becomes; empty where it stays as it is.
+  // The characters that replace it; empty if it stays as it is.
   std::span<const std::uint32_t> mapped(std::uint32_t entry) const {
     const std::uint32_t at = entry >> 11;
     return at == 0 ? std::span<const std::uint32_t>{} : std::span(targets_).subspan(at + 1, targets_[at]);
@@ -40,13 +41,13 @@ class Unicode {
  private:
   Unicode();
 
-  std::vector<std::uint32_t> entries_;  // kind: 3 bits, order: 8, place in targets_: 21
-  std::vector<std::uint32_t> targets_;  // a number, and so many code points
+  std::vector<std::uint32_t> entries_;  // kind: 3 bits, order: 8, index into targets_: 21
+  std::vector<std::uint32_t> targets_;  // a count, followed by that many code points
 };
 
-inline constexpr std::uint32_t kReplacement = 0xfffd;  // stands for bytes that are no UTF-8, and parts words
+inline constexpr std::uint32_t kReplacement = 0xfffd;  // stands for bytes that are not UTF-8, and separates words
 
-// Takes the next code point off the front of a text that is not empty.
+// Removes the first code point from a text that is not empty, and returns it.
 inline std::uint32_t next_point(std::string_view& text) {
   const auto byte = [&](std::size_t i) { return static_cast<std::uint32_t>(static_cast<unsigned char>(text[i])); };
   const std::uint32_t first = byte(0);

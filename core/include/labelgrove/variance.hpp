@@ -1,7 +1,7 @@
-// AROW's variance S of a weight, which shrinks from 1, in 8 bits: its root, in 256ths from 1 to 256.
+// AROW's variance S of a weight, which shrinks from 1, in 8 bits: its square root, in 256ths from 1 to 256.
 //
-// Most features are rare, and their variances close to 1, where neighbours differ by 1/128; a hundredth is known to an
-// eighth, and 2^-16 is the least. Rounding is stochastic, as that of weights: see bfloat16.hpp.
+// Most features are rare and have variances close to 1, where neighbouring values differ by 1/128. At 1/100 they differ
+// by an eighth, and the smallest is 2^-16. Rounding is stochastic, as for weights: see bfloat16.hpp.
 #pragma once
 
 #include <algorithm>
@@ -13,9 +13,9 @@
 
 namespace labelgrove {
 
-// Files hold it, where it is a number of 8 bits.
+// Model files store it as an 8-bit number.
 struct Variance {
-  std::uint8_t root;  // less 1, so that 1 is 255
+  std::uint8_t root;  // minus 1, so that a variance of 1 is 255
   friend bool operator==(Variance, Variance) = default;
 };
 
@@ -24,8 +24,8 @@ inline float widened(Variance variance) {
   return root * root;
 }
 
-// What is added to a root, in 256ths, before it is cut to whole ones, for noise below 2^16. Only 15 bits of it count: then
-// 256 and they are a float.
+// The part of noise below 2^16 that is added to a root, in 256ths, before truncation. Only 15 bits of it are used:
+// together with 256 they fit into a float.
 inline float rounding_up(std::uint32_t noise) { return static_cast<float>(noise >> 1) * 0x1p-15F; }
 
 // REQUIRES: variance <= 1.
@@ -34,7 +34,7 @@ inline Variance rounded_variance(float variance, std::uint32_t noise) {
   return {static_cast<std::uint8_t>(std::max(root, 1) - 1)};
 }
 
-// What stands behind weights of this type: AROW's variances, or AdaGrad's sums.
+// The type of the optimiser state that goes with weights of this type: AROW's variances, or AdaGrad's sums.
 template <typename Weight>
 using StateOf = std::conditional_t<std::is_same_v<Weight, BFloat16>, Variance, float>;
 

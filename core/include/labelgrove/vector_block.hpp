@@ -1,4 +1,4 @@
-// The children of a node, each scored by a vector of its own and a bias, of examples that are vectors themselves.
+// A node's children, each with a vector and a bias of its own that score examples, which are vectors themselves.
 #pragma once
 
 #include <cstddef>
@@ -12,25 +12,25 @@
 
 namespace labelgrove {
 
-// How far one learning step goes.
+// The step size of a learning step.
 struct VectorStep {
   const LearnerOptions* learner;
-  float rate;  // what is left of the learner's rate by now
-  // For a vector whose gradient has this mean square; `sum` accumulates over all its gradients.
+  float rate;  // the learner's rate after decay
+  // For a vector whose gradient has this mean square; `sum` accumulates the mean squares of all its gradients.
   float size(float mean_square, float& sum) const;
 };
 
-// A node's children as prediction sees them, wherever their vectors are. In a softmax the first child has none: its
-// score is 0.
+// A node's children as prediction sees them, wherever their vectors are stored. In a softmax the first child has no
+// vector: its score is 0.
 class NodeVectors : public NodeBlock {
  public:
   std::uint32_t children() const final { return children_; }
-  // `hidden` is an example as Embedding::embed() gives it, here and below.
+  // Here and below, `hidden` is an example as returned by Embedding::embed().
   void predict(const Features& hidden, Workspace& work, float* probabilities) const final;
   float contributions(const Features& hidden, std::uint32_t child, float* added) const final;
   LinearBlock linear() const final;
   std::uint32_t vectors() const { return children_ - first_; }
-  // The i-th vector, and its bias behind it.
+  // Copies the i-th vector, followed by its bias.
   virtual void copy(std::uint32_t i, float* vector) const = 0;
 
  protected:
@@ -39,23 +39,24 @@ class NodeVectors : public NodeBlock {
 
   std::uint32_t children_;
   std::uint32_t dimension_;
-  std::uint32_t first_;  // children without a vector
+  std::uint32_t first_;  // children without a vector: 1 in a softmax, else 0
 
  private:
-  // The scores of the children that have vectors; returns how many bytes were read.
+  // Computes the scores of the children that have vectors; returns the bytes read.
   virtual std::size_t score(const float* hidden, float* scores) const = 0;
 };
 
-// Those that learn, the bias behind each vector.
+// Children that learn; each vector is followed by its bias.
 class VectorBlock final : public NodeVectors {
  public:
   VectorBlock(std::uint32_t children, std::uint32_t dimension, bool softmax);
 
   void copy(std::uint32_t i, float* vector) const override;
-  // The example is positive for these children, and counts `weight` times; its gradient is added to `gradient`.
+  // Learns an example that is positive for these children and counts `weight` times; adds its gradient to `gradient`.
   void learn(const float* hidden, float mean_square, std::span<const std::uint32_t> positives, float weight,
              const VectorStep& step, std::vector<float>& scores, float* gradient);
-  // A new last child, which has been missing in `reached` examples so far: 1 in reached + 2 is its share of this one.
+  // Appends a child that was missing in `reached` examples so far; its initial probability for this example is 1 /
+  // (reached + 2).
   void add_child(const float* hidden, std::uint64_t reached);
   // Resets a child as if it had just been added.
   void reset_child(std::uint32_t child, const float* hidden, std::uint64_t reached);

@@ -1,4 +1,4 @@
-// Loops over whole vectors, with the same bits for every CPU, as those of kernels.hpp: sums run over eight lanes in an
+// Loops over whole vectors, with the same bits on every CPU, like those of kernels.hpp: sums use eight lanes in an
 // order fixed by the source.
 #pragma once
 
@@ -18,7 +18,7 @@ inline void prefetch_vector(const float* vector, std::size_t n) {
   for (std::size_t i = 0; i < n; i += kLineFloats) __builtin_prefetch(vector + i);
 }
 
-// Coordinates are clamped to this, whatever the steps, so that no product of two vectors overflows.
+// Coordinates are clamped to this, so that no product of two vectors overflows, whatever the steps.
 inline constexpr float kLargestCoordinate = 1e6F;
 
 // REQUIRES: n is a multiple of kVectorLanes; vectors do not overlap.
@@ -29,13 +29,13 @@ struct VectorKernels {
   void (*add)(float s, const float* x, float* y, std::size_t n);
   // w += s x, kept within kLargestCoordinate
   void (*move)(float s, const float* x, float* w, std::size_t n);
-  // y += t w, and then w as by move(s, x, w)
+  // y += t w, followed by move(s, x, w)
   void (*add_then_move)(float t, float* y, float s, const float* x, float* w, std::size_t n);
   // out = sum_j s[j] table[rows[j]]
   void (*combine)(const float* table, const std::uint32_t* rows, const float* s, std::size_t count, float* out,
                   std::size_t n);
-  // The same where the vectors' numbers are of another type, and are multiplied by scale[row] if there is a scale; a
-  // dot product leaves that to its caller.
+  // The same for vectors of another type, whose numbers are multiplied by scale[row] if there is a scale; dot() leaves
+  // that to its caller.
   struct Stored {
     float (*dot)(const std::uint8_t* a, const float* b, std::size_t n);
     void (*combine)(const std::uint8_t* table, const std::uint32_t* rows, const float* s, const float* scale,
@@ -44,7 +44,7 @@ struct VectorKernels {
   Stored stored[3];  // by WeightType
 };
 
-// The variant that goes with kernels().
+// The variant that belongs to kernels().
 const VectorKernels& vector_kernels();
 
 }  // namespace labelgrove
