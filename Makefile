@@ -1,40 +1,39 @@
-# The menu: `make` prints it. Every entry is a line or two that can be typed by hand.
+# `make` prints the menu. Every target is a line or two that you could type by hand.
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 RUFF := $(BIN)/ruff
 CPP = $(wildcard core/*/*.[ch]pp core/include/labelgrove/*.hpp bindings/*.[ch]pp)
-# Programs of the environment call one another by name: CMake calls ninja.
+# Programs in the environment call each other by name: CMake calls ninja.
 export PATH := $(CURDIR)/$(BIN):$(PATH)
-# pip leaves it to Python to compile what is imported. Where Python is told to keep nothing of that,
-# every process would begin with four seconds of it.
+# pip leaves byte-compilation to Python on import. If Python may not store the result, every process
+# spends its first four seconds on it.
 unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: help
 help:  ## this menu
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
 
-# What `demo` and `test` need is compiled while pip installs the rest. Ninja is not to share the two
-# jobs of make.
+# `demo` and `test` compile while pip installs the rest. Ninja must not share make's two jobs.
 .PHONY: demo
-demo:  ## learn from a stream of real text and watch it
+demo:  ## watch a model learn from a stream of real text
 	@$(MAKE) --no-print-directory -j 2 extension $(VENV)/.package
 	@$(BIN)/labelgrove demo
 
 .PHONY: serve
-serve:  ## a service that learns the demo's text while you use it, at http://127.0.0.1:8787
+serve:  ## run a service that learns the demo's text while you use it, at http://127.0.0.1:8787
 	@$(MAKE) --no-print-directory -j 2 extension $(VENV)/.package
 	@$(PIP) $(EDITABLE) -e ".[service]"
 	@$(BIN)/labelgrove serve build/served --demo
 
 .PHONY: test
-test:  ## the tests of the core, then those of the package
+test:  ## run the tests of the core, then those of the package
 	@$(MAKE) --no-print-directory -j 2 build $(VENV)/.ready
 	$(BIN)/ctest --preset dev
 	$(BIN)/python -m pytest -n auto --dist worksteal $(PYTEST)
 
 .PHONY: build
-build: build/dev/.configured  ## compile what changed, straight into src/labelgrove
+build: build/dev/.configured  ## compile what changed, in place into src/labelgrove
 	@MAKEFLAGS= $(BIN)/cmake --build --preset dev
 
 .PHONY: extension
@@ -42,57 +41,57 @@ extension: build/dev/.configured
 	@MAKEFLAGS= $(BIN)/cmake --build --preset dev --target _core
 
 .PHONY: lint
-lint: $(VENV)/.ready  ## style and likely mistakes
+lint: $(VENV)/.ready  ## check style and likely mistakes
 	$(RUFF) check
 	$(RUFF) format --check
 	$(BIN)/clang-format --dry-run --Werror $(CPP)
 
 .PHONY: format
-format: $(VENV)/.ready  ## rewrite the sources in the house's style
+format: $(VENV)/.ready  ## format the sources and apply automatic fixes
 	$(RUFF) check --fix
 	$(RUFF) format
 	$(BIN)/clang-format -i $(CPP)
 
 .PHONY: types
-types: build $(VENV)/.ready  ## the strict type checker
+types: build $(VENV)/.ready  ## run the strict type checker
 	$(BIN)/mypy
 
 .PHONY: clang
-clang: build/clang/.configured  ## the tests of the core as Clang compiles them
+clang: build/clang/.configured  ## run the core's tests compiled by Clang
 	$(BIN)/cmake --build --preset clang
 	$(BIN)/ctest --preset clang
 
 .PHONY: arm
-arm: build/arm/.configured  ## the tests of the core as ARM runs them, by QEMU
+arm: build/arm/.configured  ## run the core's tests on ARM, emulated by QEMU
 	$(BIN)/cmake --build --preset arm
 	$(BIN)/ctest --preset arm
 
 .PHONY: asan
-asan: build/asan/.configured $(VENV)/.ready  ## the tests under AddressSanitizer and UndefinedBehaviorSanitizer
+asan: build/asan/.configured $(VENV)/.ready  ## run the tests under AddressSanitizer and UndefinedBehaviorSanitizer
 	$(BIN)/cmake --build --preset asan
 	$(BIN)/ctest --preset asan
 	scripts/pytest-asan
 
 .PHONY: tsan
-tsan: build/tsan/.configured  ## the tests of the core under ThreadSanitizer
+tsan: build/tsan/.configured  ## run the core's tests under ThreadSanitizer
 	$(BIN)/cmake --build --preset tsan
 	scripts/fixed-addresses $(BIN)/ctest --preset tsan
 
 FUZZ_MINUTES ?= 60
 .PHONY: fuzz
-fuzz: build $(VENV)/.ready  ## look for faults with random cases, for an hour (FUZZ_MINUTES)
+fuzz: build $(VENV)/.ready  ## search for failures with random cases, for an hour (FUZZ_MINUTES)
 	$(BIN)/python scripts/fuzz $(FUZZ_MINUTES)
 
 .PHONY: bench
-bench: build $(VENV)/.ready  ## measure, and write docs/benchmarks.md
+bench: build $(VENV)/.ready  ## run the benchmarks and write docs/benchmarks.md
 	$(BIN)/python -m benchmarks --peer
 
 .PHONY: docs
-docs: build $(VENV)/.ready  ## the documentation, into docs/_build/html
+docs: build $(VENV)/.ready  ## build the documentation into docs/_build/html
 	$(BIN)/sphinx-build -q -E -W --keep-going -b html docs docs/_build/html
 
 .PHONY: wheel
-wheel: $(VENV)/.ready  ## source archive and wheel, into dist; the wheel tested from another folder
+wheel: $(VENV)/.ready  ## build source archive and wheel into dist, and test the wheel in another folder
 	rm -rf dist build/wheel
 	$(BIN)/python -m build --outdir dist
 	$(BIN)/python -m venv build/wheel
@@ -100,16 +99,16 @@ wheel: $(VENV)/.ready  ## source archive and wheel, into dist; the wheel tested 
 	$(BIN)/python scripts/test-wheel build/wheel/bin
 
 .PHONY: clean
-clean:  ## remove everything that was built, the environment included
+clean:  ## remove all build products, including the environment
 	rm -rf $(VENV) build dist docs/_build src/labelgrove/_core.*.so
 	rm -rf .hypothesis .mypy_cache .pytest_cache .ruff_cache
 
-# The environment: made once, and again when what it needs changes; first what compiles, then what
-# the package needs, then what tests, linters and documentation need. The package is installed
-# without its extension, in place; the extension is the business of `build`. Python compiles what it
-# imports and keeps it, so pip need not compile everything.
+# The environment is created once and updated when its requirements change: first the build tools,
+# then the package's dependencies, then tools for tests, linting and documentation. The package is
+# installed in place and without its extension, which `build` compiles. Python byte-compiles on
+# import, so pip need not compile everything.
 PIP := $(BIN)/pip install -q --no-compile --disable-pip-version-check
-# In full, since the pip of Debian 12 knows no -C.
+# The long form, because Debian 12's pip does not know -C.
 EDITABLE := --no-build-isolation $(addprefix --config-settings=,wheel.cmake=false wheel.py-api=py3 editable.mode=inplace)
 
 $(VENV)/.tools: pyproject.toml
