@@ -1,4 +1,4 @@
-"""What holds for every test, those in docstrings included."""
+"""Settings for all tests, including doctests."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
-# What cannot be imported without an optional package.
+# Modules that need an optional package to be imported.
 collect_ignore = [] if find_spec("river") else ["src/labelgrove/river.py"]
 collect_ignore += (
     []
@@ -18,24 +18,24 @@ collect_ignore += (
     else ["src/labelgrove/client.py", "src/labelgrove/service", "tests/service"]
 )
 
-# A slow example says how busy the machine is; pytest's own timeout catches what hangs.
-# The suite tries the same examples every time; scripts/fuzz tries others.
+# No deadlines: a slow example only means a busy machine, and pytest's timeout catches hangs.
+# The suite tries the same examples every time; scripts/fuzz tries new ones.
 settings.register_profile("labelgrove", deadline=None, derandomize=True)
 settings.register_profile("fuzz", deadline=None, database=None, print_blob=True)
 settings.load_profile("labelgrove")
 
-# A shell starts its background jobs with Ctrl-C ignored, and Python keeps to that: the tests that
+# A shell starts background jobs with SIGINT ignored, and Python inherits that. The tests that
 # interrupt something would fail there.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    parser.addoption("--skips", type=Path, help="a file of the tests that may be skipped")
+    parser.addoption("--skips", type=Path, help="file listing the tests that may be skipped")
 
 
 class SkipsInBounds:
-    """Fails the run if a test is skipped that the file does not name."""
+    """Fails the run if a test is skipped that the file does not list."""
 
     def __init__(self, path: Path) -> None:
         lines = path.read_text(encoding="utf-8").splitlines()
@@ -52,7 +52,7 @@ class SkipsInBounds:
 
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
         for test in self.others:
-            terminalreporter.write_line(f"SKIPPED, which may not be: {test}", red=True)
+            terminalreporter.write_line(f"SKIPPED but not allowed to be: {test}", red=True)
 
     def pytest_sessionfinish(self, session: pytest.Session) -> None:
         if self.others and session.exitstatus == pytest.ExitCode.OK:

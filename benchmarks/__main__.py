@@ -1,4 +1,4 @@
-"""Measure, one benchmark after another, and write ``docs/benchmarks.md``."""
+"""Run the benchmarks one after another, then update ``docs/benchmarks.md``."""
 
 from __future__ import annotations
 
@@ -15,27 +15,27 @@ QUICK_DATA = "bibtex"
 QUICK_CLASSES = "clinc150-tfidf"
 
 PEER_ROWS = "eurlex57k-tfidf-first3000"
-"""As much of that data set as napkinXC's OPLT can be given in reasonable time."""
+"""As much of that data set as napkinXC's OPLT can learn in reasonable time."""
 
 
 @dataclass(frozen=True)
 class Benchmark:
-    """A module of this package, and how it is called.
+    """How a module of this package is called.
 
     Attributes
     ----------
     minutes : float
-        What all of it takes on two quiet processors.
+        Duration of the full measurement on two idle processors.
     peer_minutes : float
-        What the other programs take beside that; 0 where there are none.
+        What the other programs add to it; 0 if there are none.
     calls : tuple of tuples of str
         Arguments of the full measurement, one call each.
     quick : tuple of str
-        Arguments of the attempt that takes seconds.
+        Arguments of a trial run that takes seconds.
     peer : str
-        The option that lets it measure the other programs too.
+        The option for measuring the other programs too.
     peer_calls : tuple of int
-        The calls that take that option; all by default.
+        Indices of the calls that get this option.
     """
 
     minutes: float
@@ -48,13 +48,13 @@ class Benchmark:
     def run(self, name: str, peers: bool) -> None:
         """Measure everything."""
         for i, call in enumerate(self.calls):
-            told = [self.peer] if peers and self.peer_minutes and i in self.peer_calls else []
-            import_module(f"benchmarks.{name}").main([*call, *told])
+            option = [self.peer] if peers and self.peer_minutes and i in self.peer_calls else []
+            import_module(f"benchmarks.{name}").main([*call, *option])
 
     def attempt(self, name: str, peers: bool, output: Path) -> None:
-        """Run it on little data; what it finds is no measurement."""
-        told = [self.peer] if peers and self.peer_minutes else []
-        arguments = [*self.quick, *told, f"--output={output}"]
+        """Try it on little data; the results are not meaningful."""
+        option = [self.peer] if peers and self.peer_minutes else []
+        arguments = [*self.quick, *option, f"--output={output}"]
         import_module(f"benchmarks.{name}").main(arguments)
 
 
@@ -111,7 +111,7 @@ BENCHMARKS = {
     ),
     "growth": Benchmark(12, quick=("--labels=10000", "--seeds=1")),
 }
-"""In the order in which they stand on the page."""
+"""The benchmarks that ``python -m benchmarks`` runs, in this order."""
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -122,19 +122,19 @@ def main(arguments: Sequence[str] | None = None) -> None:
         epilog=_listing(),
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument("names", nargs="*", metavar="name", help="these alone, of those below")
+    parser.add_argument("names", nargs="*", metavar="name", help="benchmarks to run (see below)")
     parser.add_argument(
         "--peer", action="store_true", help="measure the other programs too (installs them)"
     )
     parser.add_argument(
         "--quick",
         action="store_true",
-        help="try the benchmarks on little data, and show the tables without keeping them",
+        help="try the benchmarks on little data and print the tables without keeping them",
     )
     chosen = parser.parse_args(arguments)
     unknown = [name for name in chosen.names if name not in BENCHMARKS]
     if unknown:
-        parser.error(f"no benchmark is called {unknown[0]!r}; there are {', '.join(BENCHMARKS)}")
+        parser.error(f"no benchmark is called {unknown[0]!r}; choose from {', '.join(BENCHMARKS)}")
     names = chosen.names or list(BENCHMARKS)
     if chosen.quick:
         with tempfile.TemporaryDirectory() as folder:
@@ -148,12 +148,12 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 
 def _listing() -> str:
-    """What there is, with its first line of documentation and the minutes that it takes."""
-    lines = ["benchmarks, minutes on two quiet processors, and what the others add with --peer:"]
+    """List the benchmarks with their duration and the first line of their documentation."""
+    lines = ["benchmarks, and minutes on two idle processors (+ other programs, with --peer):"]
     for name, benchmark in BENCHMARKS.items():
-        says = (import_module(f"benchmarks.{name}").__doc__ or "").splitlines()[0]
+        summary = (import_module(f"benchmarks.{name}").__doc__ or "").splitlines()[0]
         added = f" + {benchmark.peer_minutes:g}" if benchmark.peer_minutes else ""
-        lines.append(f"  {name:<11} {benchmark.minutes:g}{added} min: {says}")
+        lines.append(f"  {name:<11} {benchmark.minutes:g}{added} min: {summary}")
     return "\n".join(lines)
 
 

@@ -1,23 +1,23 @@
-"""What the project set out to reach; ``docs/benchmarks.md`` shows it beside what was measured."""
+"""The goals of the project; ``docs/benchmarks.md`` shows them next to what was measured."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
 LEARNING_TIMES_NAPKINXC = 40
-"""How many times faster than napkinXC's OPLT learning is to be, one thread each."""
+"""Least speed-up of learning over napkinXC's OPLT, one thread each."""
 
 LEARNING_BOUND_SHARE = 0.5
-"""What share of the bound set by memory traffic is to be reached."""
+"""Least share of the speed that memory bandwidth allows."""
 
 LEARNING_TWO_THREADS = {"published": 1.7, "default": 1.75}
-"""How many times faster two threads are to be than one, on sets that take more than two seconds."""
+"""Least speed-up with two threads, on data sets that take more than two seconds."""
 
 PREDICTION_TIMES_NAPKINXC = 4
-"""How many times faster than napkinXC prediction in batch is to be, on the same tree."""
+"""Least speed-up of batch prediction over napkinXC, on the same tree."""
 
 MEMORY_BYTES_A_WEIGHT = 9
-"""While learning: value, state, keys, slack and all."""
+"""Most bytes per weight while learning: value, state, keys and slack."""
 
 ACCURACY: dict[tuple[str, str, bool], tuple[float, ...]] = {
     ("bibtex", "paper", False): (62.0, 37.2, 27.1),
@@ -35,24 +35,24 @@ ACCURACY: dict[tuple[str, str, bool], tuple[float, ...]] = {
 """P@1, P@3 and P@5 in per cent by data set, preset and whether the stream is shuffled."""
 
 SHARED_P99_MS = 10
-"""Milliseconds that 99 of 100 predictions of one row take at most while the model learns."""
+"""Largest 99th percentile of predicting one row while the model learns."""
 
 BATCH_LEARNING_TIMES = 4
-"""How many times faster than the fastest peer of equal accuracy a batch tree is to be learnt."""
+"""Least speed-up of learning a batch tree over the fastest peer of equal accuracy."""
 
 BATCH_PREDICTION_TIMES = 3
-"""How many times faster than theirs prediction in batch is to be."""
+"""Least speed-up of batch prediction over those peers."""
 
 BATCH_ROW_TIMES = 5
-"""How many times faster than theirs prediction of single rows from Python is to be."""
+"""Least speed-up of single-row prediction from Python over those peers."""
 
 BATCH_EQUAL = 0.5
-"""Points of P@1 that a peer may be behind and still count as equally accurate."""
+"""Points of P@1 by which a peer may be worse and still count as equally accurate."""
 
 
 @dataclass(frozen=True)
 class Published:
-    """What a paper says of a model on a data set: P@1/3/5, seconds, microseconds an example."""
+    """Published figures of a model on a data set: P@1/3/5, seconds, microseconds per example."""
 
     precision: tuple[float, float, float]
     learning_seconds: float | None = None
@@ -69,4 +69,4 @@ FASTXML = {
     "bibtex": Published((63.42, 39.23, 28.86), 21.68, 640),
     "delicious": Published((69.61, 64.12, 59.27)),
 }
-"""FastXML as Majzoubi & Choromanska (2020) report it in Tables 5 to 7, of splits of equal sizes."""
+"""FastXML as reported by Majzoubi & Choromanska (2020), Tables 5 to 7, on splits of equal sizes."""

@@ -1,4 +1,4 @@
-"""Results of `benchmarks.batch` as tables: every run, and what was to be reached."""
+"""Results of `benchmarks.batch` as tables: a comparison with the aims, and every run."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from benchmarks.batch import PEERS, SUBJECTS, Subject
 
 @dataclass(frozen=True)
 class Figures:
-    """Medians of one program's runs with some number of threads."""
+    """Medians over the runs of one program with a given number of threads."""
 
     subject: Subject
     learning_cpu: float
@@ -27,7 +27,7 @@ class Figures:
 
     @classmethod
     def of(cls, key: str, runs: Results, rows: int) -> Figures:
-        """Medians of runs; precision is that of the first."""
+        """Take the medians of runs, and the precision of the first."""
         batches = [clock["cpu"] for run in runs for clock in run["batch"]]
         return cls(
             SUBJECTS[key],
@@ -51,13 +51,13 @@ def _figures(result: dict[str, Any], threads: int) -> dict[str, Figures]:
 
 
 def batch(found: Results) -> str:
-    """All programs on all data sets, and LabelGrove's default beside the best of the others."""
+    """LabelGrove's default against the best of the others, then all programs on each data set."""
     aims = [row for result in found for row in _aims_rows(result)]
     header = ["data", "trees", "P@1/3/5", "best of the others"]
-    header += [f"learning, times faster (aim: {_aims.BATCH_LEARNING_TIMES})", "2 threads"]
-    header += [f"batch, times faster (aim: {_aims.BATCH_PREDICTION_TIMES})"]
-    header += [f"one row, times faster (aim: {_aims.BATCH_ROW_TIMES})"]
-    header += ["memory, share of theirs (aim: 1)", "model, share of theirs (aim: 1)"]
+    header += [f"learning speed-up (aim: {_aims.BATCH_LEARNING_TIMES})", "with 2 threads"]
+    header += [f"batch speed-up (aim: {_aims.BATCH_PREDICTION_TIMES})"]
+    header += [f"one-row speed-up (aim: {_aims.BATCH_ROW_TIMES})"]
+    header += ["memory ÷ theirs (aim: 1)", "model size ÷ theirs (aim: 1)"]
     parts = [table(header, aims)] if aims else []
     return "\n\n".join([*parts, *(_all(result) for result in found)])
 

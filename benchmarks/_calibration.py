@@ -1,4 +1,4 @@
-"""Reliability of probabilities, as a table and as a plot."""
+"""The calibration of probabilities, as a table and as a plot."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _LOSSES = {"squared_hinge": ("squared hinge", "#0072B2"), "log": ("logistic", "#
 
 
 def calibration(found: Results) -> str:
-    """How often labels were right, by the probability that they were given, and the error."""
+    """The share of labels that were right, by estimated probability, and the calibration error."""
     n_bins = len(found[0]["losses"][0]["right"])
     bins = [f"{i / n_bins:g}–{(i + 1) / n_bins:g}" for i in range(n_bins)]
     rows = [
@@ -31,7 +31,7 @@ def _shares(one: dict[str, list[float]]) -> list[str]:
 
 
 def reliability(found: Results, path: Path) -> None:
-    """Draw the share of right labels against the estimate, one panel a data set."""
+    """Draw the share of right labels against the estimate, one panel per data set."""
     with mpl.rc_context(STYLE):
         figure = Figure(figsize=(9, 2.9), layout="constrained")
         panels = figure.subplots(1, len(found), squeeze=False, sharey=True)[0]
@@ -44,8 +44,8 @@ def reliability(found: Results, path: Path) -> None:
                     one["estimated"], one["right"], "o-", markersize=3.5, color=colour, label=label
                 )
             panel.set_title(result["subject"], loc="left", fontweight="bold")
-            panel.set_xlabel("probability estimated")
-        panels[0].set_ylabel("share of labels that are right")
+            panel.set_xlabel("estimated probability")
+        panels[0].set_ylabel("share of right labels")
         handles, names = panels[0].get_legend_handles_labels()
         figure.legend(handles, names, loc="outside upper center", ncols=2, frameon=False)
         save(figure, path)

@@ -1,9 +1,9 @@
-"""The baselines of the LOMtree paper over what LabelGrove has: Rtree, filter tree, one-against-all.
+"""The baselines of the LOMtree paper: Rtree, filter tree, one-against-all.
 
-They are there to be measured against, not to be used: on a random tree of classes, neighbours have
-nothing in common. Rtree and one-against-all are :class:`~labelgrove.OnlinePLTClassifier` on a given
-tree. A filter tree (Beygelzimer, Langford & Ravikumar 2009) is a random tree too, but a node learns
-from an example only if all nodes below it, on the path to the class, were right about it.
+They serve as baselines only: neighbours in a random tree of classes have nothing in common. Rtree
+and one-against-all are :class:`~labelgrove.OnlinePLTClassifier` on a given tree. A filter tree
+(Beygelzimer, Langford & Ravikumar 2009) is a random tree too, but a node learns from an example
+only if all nodes below it on the path to the class classified it correctly.
 """
 
 from __future__ import annotations
@@ -27,12 +27,12 @@ def random_tree(classes: Sequence[Any], *, seed: int = 0) -> LabelTree:
 
 
 def one_against_all(classes: Sequence[Any], **parameters: Any) -> OnlinePLTClassifier:
-    """One classifier a class, all below the root; every example teaches all of them."""
+    """One classifier per class, all below the root; every example updates all of them."""
     return OnlinePLTClassifier(policy="fixed", tree=LabelTree.flat(classes), **parameters)
 
 
 def rtree(classes: Sequence[Any], *, seed: int = 0, **parameters: Any) -> OnlinePLTClassifier:
-    """A random tree; predict with ``beam_width=1``, which follows the paper's one path."""
+    """A random tree; predict with ``beam_width=1`` to follow a single path, as in the paper."""
     return OnlinePLTClassifier(
         policy="fixed", tree=random_tree(classes, seed=seed), replay=0, **parameters
     )
@@ -45,11 +45,11 @@ class FilterTree:
     ----------
     classes : sequence
     learning_rate : float
-        Step size; steps never overshoot.
+        Step size; a step never overshoots its target.
     epochs : int
         Passes of :meth:`fit`.
     seed : int
-        Of the order of the classes.
+        Seed of the order of the classes.
     """
 
     def __init__(
@@ -70,17 +70,17 @@ class FilterTree:
         self._weights = np.zeros((0, 0), np.float32)
 
     def fit(self, X: Any, y: Any) -> Self:
-        """Learn from the rows in their order, ``epochs`` times."""
+        """Learn from the rows in order, ``epochs`` times."""
         for _ in range(self.epochs):
             self.partial_fit(X, y)
         return self
 
     def size(self) -> dict[str, int]:
-        """What it holds, in bytes."""
+        """Size in bytes."""
         return {"model_bytes": self._weights.nbytes}
 
     def partial_fit(self, X: Any, y: Any) -> Self:
-        """Learn from the rows in their order."""
+        """Learn from the rows in order."""
         X, ids = self._rows(X), {name: i for i, name in enumerate(self.classes.tolist())}
         if not self._weights.size:
             self._weights = np.zeros((self._leaves, X.shape[1] + 1), np.float32)
@@ -89,7 +89,7 @@ class FilterTree:
         return self
 
     def predict(self, X: Any) -> Array:
-        """The class of every row, by one path from the root."""
+        """Predict the class of every row along one path from the root."""
         X = self._rows(X)
         return self.classes[[self._descend(*self._features(X, row)) for row in range(X.shape[0])]]
 
@@ -99,12 +99,12 @@ class FilterTree:
         node = leaf
         while node > 1:
             parent, target = node // 2, 1.0 if node % 2 else -1.0
-            if self._there[node ^ 1]:  # else nobody plays against the winner
+            if self._there[node ^ 1]:  # otherwise the winner has no opponent
                 weights = self._weights[parent]
                 margin = float(weights[ids] @ values)
                 weights[ids] += step * (target - np.clip(margin, -1, 1)) * values
                 if float(weights[ids] @ values) * target <= 0:
-                    return  # lost: the class is no candidate further up
+                    return  # the class lost, so it is no candidate further up
             node = parent
 
     def _descend(self, ids: Array, values: Array) -> int:

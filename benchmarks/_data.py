@@ -1,4 +1,4 @@
-"""The data sets, read once from their files and then kept as arrays in a cache."""
+"""The data sets, parsed once from their files and then cached as arrays."""
 
 from __future__ import annotations
 
@@ -20,33 +20,33 @@ ROOT = Path(__file__).resolve().parents[1]
 _HOME_CACHE = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
 
 DATA = Path(os.environ.get("LABELGROVE_DATA") or ROOT / "data")
-"""Where the data sets lie, one folder each."""
+"""Directory of the data sets, one folder each."""
 
 CACHE = Path(os.environ.get("LABELGROVE_BENCH_CACHE") or _HOME_CACHE / "labelgrove-bench")
-"""Parsed data sets and the peers' environments: may be deleted at any time."""
+"""Parsed data sets and the peers' environments; may be deleted at any time."""
 
 CHUNK = 4096
-"""Rows that a model is given at once: as many as the command line reads at once."""
+"""Rows per call of ``partial_fit``: the chunk size of the command line."""
 
 Chunk = tuple[sp.csr_array, list[tuple[int, ...]]]
 
 
 @dataclass(frozen=True)
 class Stream:
-    """Labelled examples in the order in which they are learnt."""
+    """Labelled examples in the order of learning."""
 
     X: sp.csr_array
     labels: list[tuple[int, ...]]
 
     @property
     def chunks(self) -> list[Chunk]:
-        """The rows in chunks, cut beforehand so that no measurement contains the cutting."""
+        """The rows in chunks, cut in advance so that cutting is not measured."""
         starts = range(0, len(self.labels), CHUNK)
         return [(self.X[i : i + CHUNK], self.labels[i : i + CHUNK]) for i in starts]
 
 
 def is_there(name: str) -> bool:
-    """Whether a data set is at hand; says so on standard output if not."""
+    """Whether a data set is available; if not, say so on standard output."""
     if name in MADE:
         source = MADE[name].source
         folder = DATA / (source or "")
@@ -56,29 +56,29 @@ def is_there(name: str) -> bool:
         there = (folder / "train.txt.xz").exists()
     if there:
         return True
-    print(f"{name}: skipped, {folder} is not there (LABELGROVE_DATA names the directory)")
+    print(f"{name}: skipped, {folder} does not exist (set LABELGROVE_DATA to the data directory)")
     return False
 
 
 def _split(name: str) -> tuple[str, int | None]:
-    """The folder of a data set, and how many of its training rows are meant: all if None."""
+    """The folder of a data set, and the number of training rows to use (None for all)."""
     folder, _, rows = name.partition("-first")
     return folder, int(rows) if rows else None
 
 
 def arrays_of(name: str, part: str) -> Path:
-    """The .npz file with a data set's arrays, made from its text if need be.
+    """Return the .npz file of a data set's arrays, creating it from the text if necessary.
 
     Parameters
     ----------
     name : str
-        The data set's folder; with ``-first3000`` behind it, only that many rows of ``train``.
+        The data set's folder; the suffix ``-first3000`` keeps only that many rows of ``train``.
     part : {"train", "test"}
 
     Returns
     -------
     Path
-        Of arrays ``indptr``, ``indices``, ``values``, ``shape``, ``label_indptr``, ``labels``.
+        Holds ``indptr``, ``indices``, ``values``, ``shape``, ``label_indptr`` and ``labels``.
     """
     if name in MADE:
         return _made_arrays(name, part)
@@ -123,7 +123,7 @@ def _keep(path: Path, X: sp.csr_array, rows: list[tuple[int, ...]]) -> None:
 
 
 def text_of(name: str, part: str) -> Path:
-    """The data set's text, unpacked, without rows that have no features: omikuji takes none."""
+    """Return the unpacked text, without rows that lack features (omikuji rejects them)."""
     folder, limit = _split(name)
     source = DATA / folder / f"{part}.txt.xz"
     path = arrays_of(name, part).with_suffix(".txt")
@@ -147,14 +147,14 @@ def load(name: str, part: str, shuffle: int | None = None) -> Stream:
     name : str
     part : {"train", "test"}
     shuffle : int, optional
-        Seed of a permutation; the file's order without it.
+        Seed of a permutation; by default, file order.
 
     Returns
     -------
     Stream
     """
     with np.load(arrays_of(name, part)) as stored:
-        ends = stored["indptr"].astype(np.int32)  # as `read_examples`: with others, indices widen
+        ends = stored["indptr"].astype(np.int32)  # as `read_examples`; int64 would widen indices
         triple = (stored["values"], stored["indices"], ends)
         X = sp.csr_array(triple, shape=tuple(stored["shape"].tolist()))
         flat, parts = stored["labels"].tolist(), stored["label_indptr"].tolist()
@@ -173,20 +173,20 @@ def label_count(name: str) -> int:
 
 
 def indicator(labels: list[tuple[int, ...]], width: int) -> sp.csr_array:
-    """Label sets as a 0/1 matrix with as many columns."""
+    """Label sets as a 0/1 matrix with ``width`` columns."""
     ends = np.cumsum([0, *map(len, labels)])
     flat = np.array([label for row in labels for label in row], np.int64)
-    # scikit-learn 1.9 takes columns beyond 127 for others where the ones are 8-bit.
+    # With 8-bit ones, scikit-learn 1.9 mistakes columns beyond 127 for others.
     return sp.csr_array((np.ones(len(flat), np.int64), flat, ends), shape=(len(labels), width))
 
 
 def precisions(predicted: npt.NDArray[np.int64], labels: list[tuple[int, ...]]) -> list[float]:
-    """P@1, P@3 and P@5 in per cent: the same few lines for every program.
+    """P@1, P@3 and P@5 in per cent, computed identically for every program.
 
     Parameters
     ----------
     predicted : ndarray of shape (n, 5)
-        Labels, best first; -1 where there is none.
+        Labels, best first; -1 for missing ones.
     labels : list of n tuples
     """
     pairs = zip(predicted.tolist(), labels, strict=True)

@@ -1,4 +1,4 @@
-"""Learnt vectors as tables: beside fastText and linear trees, and over λ′."""
+"""Learnt vectors as tables: compared with fastText and linear trees, and over λ′."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ def embedding(found: Results) -> str:
 
 
 def _beside(found: Results) -> str:
-    """P@k and times by data set and model; at equal settings also as many times faster."""
-    header = ["data", "model", "P@1/3/5", "learning s", "× fastText", "µs a row", "× fastText"]
+    """P@k and times by data set and model; at equal settings also the speed-up over fastText."""
+    header = ["data", "model", "P@1/3/5", "learning s", "speed-up", "µs per row", "speed-up"]
     rows: list[list[object]] = []
     for result in found:
         theirs = {row["model"]: row for row in result["rows"]}.get("fastText hs")
         for row in result["rows"]:
             cells: list[object] = [result["subject"], _title(row)]
-            if "precision" not in row:  # it ended with a message about NaN
+            if "precision" not in row:  # fastText aborted with its NaN error
                 rows.append([*cells, "NaN", "", "", "", ""])
                 continue
             cells.append("/".join(f"{p:.1f}" for p in row["precision"]))
@@ -40,20 +40,20 @@ _SETTINGS = {
 
 
 def _title(row: dict[str, Any]) -> str:
-    """What it is, and what it was told where several settings were tried."""
+    """The name of the model, with its settings if they were tuned."""
     options = row.get("options", {}) if "tuned" in row["model"] else {}
-    told = [
+    tuned = [
         f"{word} {options[name]:g}"
         for word, names in _SETTINGS.items()
         for name in names
         if name in options
     ]
-    return f"{row['model']}: {', '.join(told)}" if told else row["model"]
+    return f"{row['model']}: {', '.join(tuned)}" if tuned else row["model"]
 
 
 def _knob(found: Results) -> str:
     """P@1, depth and time by data set and λ′."""
-    header = ["data", "λ′", "P@1", "P@5", "depth@1", "blocks", "learning s", "µs a row"]
+    header = ["data", "λ′", "P@1", "P@5", "depth@1", "blocks", "learning s", "µs per row"]
     rows: list[list[object]] = [
         [
             result["subject"],

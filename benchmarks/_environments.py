@@ -1,4 +1,4 @@
-"""Environments in which other programs live: one each, so that nobody's wishes hurt another."""
+"""Virtual environments of the other programs: one each, as their requirements conflict."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from benchmarks._measure import run_json
 
 @dataclass(frozen=True)
 class Environment:
-    """A virtual environment in the cache, made when it is first needed.
+    """A virtual environment in the cache, created when first needed.
 
     Attributes
     ----------
     name : str
-        With the version of what is measured.
+        Includes the version of the program.
     steps : tuple of tuples of str
-        What ``pip install`` is told, one call after another.
+        Arguments of ``pip install``, one call each.
     """
 
     name: str
@@ -31,11 +31,11 @@ class Environment:
 
     @property
     def folder(self) -> Path:
-        """Where it lies."""
+        """The directory of the environment."""
         return CACHE / self.name
 
     def install(self) -> None:
-        """Make it, unless it is there."""
+        """Create it unless it exists."""
         if self.folder.exists():
             return
         print(f"installing {self.name} into {self.folder}", flush=True)
@@ -50,17 +50,17 @@ class Environment:
 def run(
     environment: Environment | None, module: str, threads: int = 1, **arguments: Any
 ) -> dict[str, Any]:
-    """Run a module of ``benchmarks.programs`` in a new process and read what it prints.
+    """Run a module of ``benchmarks.programs`` in a new process and return its results.
 
     Parameters
     ----------
     environment : Environment or None
-        Where; None is where LabelGrove is.
+        None is the environment of LabelGrove.
     module : str
     threads : int
-        How many the libraries underneath may use.
+        Limit for the numerical libraries.
     **arguments
-        What the module is told.
+        Passed to the module.
     """
     command = [sys.executable]
     if environment is not None:
@@ -83,7 +83,7 @@ OMIKUJI_TEXTS = Environment("omikuji-texts-0.5.2", (("omikuji==0.5.2", "scikit-l
 
 FASTTEXT = Environment("fasttext-0.9.3", (("fasttext==0.9.3", "numpy<2"),))
 
-# What else PECOS asks for (PyTorch and more) is not needed by XR-Linear.
+# XR-Linear does not need PECOS's other requirements (PyTorch and more).
 PECOS = Environment(
     "libpecos-1.2.8",
     (("--no-deps", "libpecos==1.2.8"), ("numpy<2", "scipy<1.14", "scikit-learn<1.7")),

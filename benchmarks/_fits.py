@@ -1,4 +1,4 @@
-"""Does it grow like the logarithm? Fitted curves, and the rule by which it is said."""
+"""Whether times grow like the logarithm: fitted curves and the criterion."""
 
 from __future__ import annotations
 
@@ -11,25 +11,25 @@ CACHED = 30_000
 """Labels from which the model of `benchmarks.growth` is larger than the processor's caches."""
 
 SLOW = 0.11
-"""Exponent up to which a power law is no faster than log n: from 1e3 to 1e6 that is n^0.10."""
+"""Largest exponent of a power law that counts as log n, which grows like n^0.10 up to 1e6."""
 
 GOOD_R2 = 0.9
-"""Share of the variance from which a fitted curve counts as describing what was measured."""
+"""Least share of the variance that a good fit explains."""
 
 Floats = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True)
 class Fit:
-    """Least squares of ``a + b log10 n``, and beside it of ``c n**d`` on logarithmic axes.
+    """Least-squares fits of ``a + b log10 n`` and, on logarithmic axes, of ``c n**d``.
 
     Attributes
     ----------
     a, b : float
     r2 : float
-        Share of the variance that the logarithmic curve explains.
+        Share of the variance explained by the logarithmic curve.
     exponent : float
-        The power law's d: 1 where time is proportional to the number of labels.
+        The power law's d; 1 means proportional to the number of labels.
     """
 
     a: float
@@ -39,7 +39,7 @@ class Fit:
 
     @classmethod
     def of(cls, labels: list[float], values: list[float]) -> Fit:
-        """Fit both curves to what was measured at some numbers of labels."""
+        """Fit both curves to values measured at these numbers of labels."""
         x, y = np.log10(np.array(labels)), np.array(values)
         b, a = np.polyfit(x, y, 1).tolist()
         exponent, _ = np.polyfit(x, np.log10(y), 1).tolist()
@@ -56,5 +56,5 @@ class Fit:
 
     @property
     def looks_logarithmic(self) -> bool:
-        """Whether the logarithm describes what was measured, or even bounds it."""
+        """Whether the measurements follow the logarithm or grow more slowly."""
         return self.exponent <= SLOW or self.r2 >= GOOD_R2

@@ -1,11 +1,11 @@
-"""A synthetic stream whose labels never stop coming; everything follows from the seed.
+"""A synthetic stream with an endless supply of new labels, determined by a seed.
 
-Labels belong to topics of ten. A topic has four words of its own, and each of its labels two. An
+Labels belong to topics of ten. A topic has four words of its own and each of its labels has two. An
 example has five labels of one topic and always 20 features: the words of the topic and of the
-labels, and 6 of 96 words that mean nothing. Every topic has five examples when it comes: two that
-share its labels out, and three with any five of them, in a random order with those of all topics
-that come meanwhile. So as the number of labels grows, nothing else does: not the labels and
-features of an example, nor the examples of a label, nor what it takes to tell labels apart.
+labels, and 6 of 96 noise words. A new topic arrives with five examples: two that divide its labels
+between them and three with any five of them, shuffled with those of all topics that arrive at the
+same time. Only the number of labels grows: the labels and features per example, the examples per
+label and the difficulty of telling labels apart stay constant.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ Numbers = npt.NDArray[np.int64]
 
 
 class GrowingStream:
-    """Examples of labels 0, 1, 2, … as far as they have arrived.
+    """Examples of the labels 0, 1, 2, … that have arrived so far.
 
     Parameters
     ----------
@@ -44,11 +44,11 @@ class GrowingStream:
         self._n_topics = 0
 
     def arrivals(self, n_labels: int) -> Iterator[Chunk]:
-        """All examples of the topics that are missing to `n_labels`, a multiple of ten."""
+        """Let topics arrive up to `n_labels` (a multiple of ten); yield all their examples."""
         topics = np.repeat(np.arange(self._n_topics, n_labels // TOPIC_LABELS), _TOPIC_EXAMPLES)
         order = self._distinct(len(topics), TOPIC_LABELS, TOPIC_LABELS)
         second = np.arange(len(topics)) % _TOPIC_EXAMPLES == 1
-        # The second example of a topic takes the half that its first one has left.
+        # The second example of a topic has the labels that the first one lacks.
         order[second] = np.roll(order[np.flatnonzero(second) - 1], LABELS, axis=1)
         shuffled = self._rng.permutation(len(topics))
         self._n_topics = n_labels // TOPIC_LABELS
@@ -77,6 +77,6 @@ class GrowingStream:
         return X, list(map(tuple, labels.tolist()))
 
     def _distinct(self, n: int, among: int, count: int) -> Numbers:
-        """`count` different numbers below `among`, in random order, in each of `n` rows."""
+        """`n` rows of `count` distinct random numbers below `among`."""
         keys = self._rng.random((n, among), dtype=np.float32)
         return np.argsort(keys, axis=1)[:, :count]

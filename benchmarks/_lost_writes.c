@@ -1,10 +1,10 @@
-/* Preloaded into a process: keeps what a file held when it was last flushed.
+/* Preloaded library that keeps the content of each file as of its last flush.
  *
- * A process that is killed leaves its writes in the system's cache, where the next one finds them; a
- * power cut does not. So every fsync of a file below $LOST_WRITES_IN copies it to $LOST_WRITES_KEPT,
- * under its path with % in place of /. What is not there after a kill had not been flushed. The
- * flush itself is left out. Renaming and removing take their copies along: names are taken to last
- * in the order in which they were changed, as journalling file systems have it.
+ * The writes of a killed process survive in the system's cache; a power cut loses them. Every fsync of
+ * a file below $LOST_WRITES_IN therefore copies it to $LOST_WRITES_KEPT, under its path with % in place
+ * of /; whatever is not there after a kill had not been flushed. The flush itself is skipped. Renaming
+ * and removing a file applies to its copy too: like a journalling file system, we assume that changes
+ * of names persist in order.
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -32,7 +32,7 @@ static int kept_name(const char *path, char *name) {
   return 1;
 }
 
-/* One copy at a time: a thread that was slow must not put an older one in the place of a newer one. */
+/* One copy at a time: a slow thread must not replace a newer copy by an older one. */
 static pthread_mutex_t one_copy = PTHREAD_MUTEX_INITIALIZER;
 
 static int keep(int file, one_file flush) {

@@ -1,4 +1,4 @@
-"""Data sets that are made: of what lies in the data directory, or by chance."""
+"""Derived data sets: from files in the data directory, or synthetic."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from labelgrove.data import read_examples
 
 _SEED = 1
 _FEW = 10
-"""Examples of a class, where they are to be few."""
+"""Training examples per class in `onet_ten`."""
 
 Part = tuple[sp.csr_array, list[tuple[int, ...]]]
 """Rows, and the labels of each."""
@@ -30,14 +30,14 @@ Text = tuple[str, list[str]]
 
 @dataclass(frozen=True)
 class Made:
-    """A data set that is made.
+    """A derived data set.
 
     Attributes
     ----------
     source : str or None
-        The folder that it is made of.
+        The folder of its source data; None if synthetic.
     make : callable
-        From the data directory to the training and the test set.
+        Maps the data directory to the training and test sets.
     """
 
     source: str | None
@@ -45,7 +45,7 @@ class Made:
 
 
 def onet_tasks(data: Path) -> tuple[Part, Part]:
-    """What workers do, in words; classes are occupations."""
+    """Descriptions of workers' tasks; classes are occupations."""
     folder = data / "onet-titles"
     train, test = (
         [(row["text"], row["labels"][:1]) for row in _rows(folder / f"tasks.{part}.jsonl.xz")]
@@ -55,7 +55,7 @@ def onet_tasks(data: Path) -> tuple[Part, Part]:
 
 
 def onet_ten(data: Path) -> tuple[Part, Part]:
-    """Job titles, the first of their occupations; ten titles an occupation to learn from."""
+    """Job titles with the first of their occupations; ten training titles per occupation."""
     folder, taken = data / "onet-titles", Counter[str]()
     train, test = (
         [(row["text"], row["labels"][:1]) for row in _rows(folder / f"{part}.jsonl.xz")]
@@ -71,7 +71,7 @@ def onet_ten(data: Path) -> tuple[Part, Part]:
 
 
 def texts(folder: str, learnt: tuple[str, ...], data: Path) -> tuple[Part, Part]:
-    """Texts as they lie in a folder: the parts to learn from, and the test set."""
+    """The texts of a folder: the given parts as training set, and the test set."""
     train, test = (
         [
             (row.get("text") or row["title"], row["labels"])
@@ -86,7 +86,7 @@ def texts(folder: str, learnt: tuple[str, ...], data: Path) -> tuple[Part, Part]
 def gutenberg_classes(data: Path) -> tuple[Part, Part]:
     """Titles and authors of books; classes are those of the Library of Congress.
 
-    Books of several classes or none are left out.
+    Books without exactly one class are omitted.
     """
     folder = data / "gutenberg-text"
     return _of_texts(
@@ -97,10 +97,10 @@ def gutenberg_classes(data: Path) -> tuple[Part, Part]:
 def aloi_like(
     _data: Path | None = None, classes: int = 1000, examples: int = 108, features: int = 128
 ) -> tuple[Part, Part]:
-    """Things on a turntable: every class is a closed curve, seen through a random layer.
+    """Objects on a turntable: every class is a closed curve, seen through a random layer.
 
-    Sized like ALOI (1 000 things, 108 views, 128 features), a tenth for testing, and about as
-    hard: nearest class mean errs in 23 % of the test set, linear regression in 15 %.
+    As large as ALOI (1,000 objects, 108 views, 128 features; a tenth for testing) and about as
+    hard: the nearest class mean is wrong on 24 % of the test set, linear regression on 12 %.
     """
     rng, inner = np.random.default_rng(_SEED), 16
     layer = rng.normal(size=(inner, features)) / np.sqrt(inner)
@@ -117,9 +117,9 @@ def aloi_like(
 
 
 def rcv1sub1_train(data: Path) -> tuple[Part, Part]:
-    """The training rows of rcv1sub1, of which a third, drawn at random, becomes the test set.
+    """The training rows of rcv1sub1; a random third of them is the test set.
 
-    The two files at hand do not go together: whatever learns from the one fails on the other.
+    The two files of this copy do not match: a model learnt from one fails on the other.
     """
     examples = read_examples(data / "rcv1sub1" / "train.txt.xz")
     assert examples.X is not None
@@ -159,7 +159,7 @@ def _books(rows: Iterable[dict[str, Any]]) -> list[Text]:
 
 
 def _of_texts(train: list[Text], test: list[Text]) -> tuple[Part, Part]:
-    """Weigh words as the other tf-idf sets do; the training set in random order."""
+    """Weight words like the other tf-idf data sets, and shuffle the training set."""
     order = np.random.default_rng(_SEED).permutation(len(train)).tolist()
     train = [train[i] for i in order]
     vectorizer = TfidfVectorizer(sublinear_tf=True, min_df=2, dtype=np.float32)

@@ -1,4 +1,4 @@
-"""Clocks, memory, the machine, and processes that know nothing of what was measured before."""
+"""Clocks, memory, facts about the machine, and fresh processes."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _STATUS = Path("/proc/self/status")
 
 
 class Clock:
-    """Seconds of a ``with`` block: on the wall, and of processor time in all threads."""
+    """Seconds of a ``with`` block: wall time, and processor time of all threads."""
 
     wall: float
     cpu: float
@@ -46,9 +46,9 @@ def fresh(task: str, **arguments: Any) -> Any:
     Parameters
     ----------
     task : str
-        ``"module:function"``; the function takes and returns what JSON can hold.
+        ``"module:function"``; arguments and result must be JSON-serialisable.
     **arguments
-        What the function is called with.
+        Passed to the function.
 
     Returns
     -------
@@ -60,13 +60,13 @@ def fresh(task: str, **arguments: Any) -> Any:
 
 
 def run_json(command: list[str], threads: int = 1) -> Any:
-    """Run a program and read the last line that it prints as JSON.
+    """Run a program and parse its last line of output as JSON.
 
     Parameters
     ----------
     command : list of str
     threads : int
-        How many the libraries underneath may use.
+        Limit for the numerical libraries.
     """
     limits = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"), str(threads))
     environment = {**os.environ, **limits}
@@ -77,17 +77,17 @@ def run_json(command: list[str], threads: int = 1) -> Any:
 
 
 def resident_mb() -> float:
-    """Memory that this process holds (needs Linux)."""
+    """Resident memory of this process (needs Linux)."""
     return _status("VmRSS")
 
 
 def peak_mb() -> float:
-    """The most memory that this process has held since `reset_peak` (needs Linux)."""
+    """Peak resident memory of this process since `reset_peak` (needs Linux)."""
     return _status("VmHWM")
 
 
 def reset_peak() -> None:
-    """Let the peak begin anew from what is held now."""
+    """Reset the peak to the memory held now."""
     Path("/proc/self/clear_refs").write_text("5", encoding="ascii")
 
 
@@ -99,7 +99,7 @@ def _status(field: str) -> float:
 
 
 def copy_bandwidth() -> float:
-    """Copy one large array to another, both touched before: bytes read and written a second."""
+    """Bytes read and written per second when copying a large array to another, both touched."""
     source = np.ones(_COPIED_BYTES, np.uint8)
     target = np.ones_like(source)
     speeds = []
@@ -111,7 +111,7 @@ def copy_bandwidth() -> float:
 
 
 def about() -> dict[str, Any]:
-    """When, where and of which version something is measured."""
+    """Date, machine and versions of a measurement."""
     return {
         "date": time.strftime("%Y-%m-%d", time.gmtime()),
         "processor": _processor(),
@@ -134,7 +134,7 @@ def _processor() -> str:
 
 
 def _commit() -> str:
-    """The commit; ``-dirty`` behind it if more has changed since than results and pages."""
+    """The commit, with ``-dirty`` if anything but results and docs has changed since."""
     commit = _git("rev-parse", "--short=10", "HEAD")
     changed = _git("diff", "--name-only", "HEAD", "--", ":!benchmarks/results", ":!docs")
     return (commit or "unknown") + ("-dirty" if changed else "")

@@ -1,4 +1,4 @@
-"""The models that are measured, and how they are taught."""
+"""The online models that are measured, and how they learn."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ PAPER: dict[str, Any] = {
 """OPLT as published: AdaGrad, no replay, b = 2, b_max = 100."""
 
 DEFAULT: dict[str, Any] = {"preset": "default"}
-"""What a user gets who says nothing."""
+"""LabelGrove's default."""
 
 
 def learn(chunks: list[Chunk], options: dict[str, Any]) -> tuple[OnlinePLTClassifier, Clock]:
-    """Let a new model learn a stream in one pass, and see how long it takes."""
+    """Learn a stream in one pass with a new model, and time it."""
     model = OnlinePLTClassifier(**options)
     with Clock() as clock:
         for X, labels in chunks:

@@ -1,4 +1,4 @@
-"""All models side by side, and on top what the figures say about which to choose."""
+"""All models side by side, and a summary of which to choose."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from benchmarks._tables import Results, precision, table
 from benchmarks._tree_tables import microseconds
 
 _NEAR = 1.0
-"""Points of P@1 that somebody may give for a cheaper model."""
+"""Points of P@1 that a user may give up for a cheaper model."""
 
 
 def models(found: Results) -> str:
-    """What to choose, then every model on every data set."""
+    """The summary, then every model on every data set."""
     return f"{_chooser(found)}\n\n{_everything(found)}"
 
 
@@ -41,9 +41,10 @@ def _everything(found: Results) -> str:
 
 
 def _chooser(found: Results) -> str:
-    """What is best on each data set, what comes near it for less, and what auto picks."""
-    header = ["data", "rows", "labels", "labels a row", "features a row", "best P@1"]
-    header += ["soonest learnt, near it", "smallest, near it", "best that learns on", "auto picks"]
+    """The best model on each data set, cheaper models near it, and the choice of auto."""
+    header = ["data", "rows", "labels", "labels per row", "features per row", "best P@1"]
+    header += ["near it, fastest to learn", "near it, smallest", "best with `partial_fit`"]
+    header += ["auto picks"]
     rows = []
     for result in found:
         of, all_of = result.get("data"), result["models"]
@@ -51,7 +52,7 @@ def _chooser(found: Results) -> str:
             continue
         best = max(all_of, key=_first)
         near = [one for one in all_of if _first(one) >= _first(best) - _NEAR]
-        online = max(filter(_learns_on, all_of), key=_first)
+        online = max(filter(_can_continue, all_of), key=_first)
         (picked,) = (one for one in all_of if one["title"] == result["auto"]["title"])
         rows.append(
             [
@@ -61,8 +62,8 @@ def _chooser(found: Results) -> str:
                 f"{of['labels_a_row']:.1f}",
                 f"{of['features_a_row']:.0f}",
                 f"{_first(best):.1f} {_short(best)}",
-                _told(min(near, key=_learning), lambda one: f"{_learning(one):.2f} s"),
-                _told(min(near, key=_size), lambda one: f"{_size(one) / 2**20:.1f} MB"),
+                _cell(min(near, key=_learning), lambda one: f"{_learning(one):.2f} s"),
+                _cell(min(near, key=_size), lambda one: f"{_size(one) / 2**20:.1f} MB"),
                 f"{_first(online):.1f} {_short(online)}",
                 f"{_first(picked):.1f} {_short(picked)}, {result['auto']['cpu']:.0f} s",
             ]
@@ -70,8 +71,8 @@ def _chooser(found: Results) -> str:
     return table(header, rows)
 
 
-def _told(one: dict[str, Any], says: Callable[[dict[str, Any]], str]) -> str:
-    return f"{says(one)} {_short(one)}"
+def _cell(one: dict[str, Any], cost: Callable[[dict[str, Any]], str]) -> str:
+    return f"{cost(one)} {_short(one)}"
 
 
 def _name(one: dict[str, Any]) -> str:
@@ -82,7 +83,7 @@ def _short(one: dict[str, Any]) -> str:
     return str(one["title"].replace("`", "").replace("Classifier", ""))
 
 
-def _learns_on(one: dict[str, Any]) -> bool:
+def _can_continue(one: dict[str, Any]) -> bool:
     return hasattr(getattr(labelgrove, _name(one), None), "partial_fit")
 
 

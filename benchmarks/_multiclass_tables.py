@@ -9,13 +9,13 @@ from benchmarks._tables import Results, table
 
 
 def multiclass(found: Results) -> str:
-    """Error and examples a second of every method, one table a data set."""
+    """Error and examples per second of every method, one table per data set."""
     return "\n\n".join(_methods(result) for result in found)
 
 
 def _methods(result: dict[str, Any]) -> str:
     header = [f"{result['subject']}, {result['classes']:,} classes", "error %", "step", "passes"]
-    header += ["one pass, held out", "learning, examples a s", "prediction, examples a s"]
+    header += ["one pass, held-out", "learning, examples/s", "prediction, examples/s"]
     header += ["model MB"]
     rows = []
     for method, run in result["runs"].items():
@@ -36,13 +36,13 @@ def _methods(result: dict[str, Any]) -> str:
 
 
 def _half_width(error: float, n: int) -> float:
-    """Of the symmetrical 95 % binomial interval, in per cent."""
+    """Half the width of the symmetric 95 % binomial interval, in per cent."""
     share = error / 100
     return 100 * 1.96 * math.sqrt(share * (1 - share) / n)
 
 
 def river(found: Results) -> str:
-    """How often each classifier was right before it learnt, and what an example took."""
+    """Progressive accuracy of each classifier, and its time per example."""
     header = ["accuracy %", "prediction, µs", "learning, µs"]
     return "\n\n".join(
         table(
@@ -65,7 +65,7 @@ def river(found: Results) -> str:
 
 
 def classes(found: Results) -> str:
-    """Microseconds an example at every number of classes, and the size of the model."""
+    """Microseconds per example at every number of classes, and the size of the model."""
     counts = sorted({point["classes"] for result in found for point in result["points"]})
     parts = []
     keys = {

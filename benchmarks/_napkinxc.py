@@ -1,4 +1,4 @@
-"""napkinXC, the authors' own program of OPLT, in an environment of its own."""
+"""napkinXC, the OPLT authors' own program, in its own environment."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ from benchmarks._environments import NAPKINXC, run
 
 
 def learn(dataset: str) -> dict[str, Any]:
-    """Let napkinXC learn a data set in one pass and one thread; its model stays in the cache."""
+    """Learn a data set in one pass and one thread; the model stays in the cache."""
     model = _model(dataset)
     return _run("learn", train=str(arrays_of(dataset, "train")), model=str(model))
 
 
 def predict(dataset: str, repetitions: int, single_rows: int) -> dict[str, Any]:
-    """Let napkinXC predict the test set; it learns first if it has not yet.
+    """Predict the test set, learning first if there is no model yet.
 
     Returns
     -------
     dict
-        ``batch``: clocks of all rows at once; ``single``: seconds of single rows; ``predicted``:
-        the path of the predicted labels.
+        ``batch``: clocks for all rows at once; ``single``: seconds per single row; ``predicted``:
+        path of the predicted labels.
     """
     model = _model(dataset)
     if not (model / "learned.json").exists():
@@ -41,15 +41,15 @@ def predict(dataset: str, repetitions: int, single_rows: int) -> dict[str, Any]:
 
 
 def predicted(found: dict[str, Any]) -> npt.NDArray[np.int64]:
-    """The labels behind ``found["predicted"]``, shape (n, 5), -1 in missing places."""
+    """Load the labels from ``found["predicted"]``: shape (n, 5), -1 for missing ones."""
     labels: npt.NDArray[np.int64] = np.load(found["predicted"])
     return labels
 
 
 def tree(dataset: str) -> tuple[list[int], dict[int, int]]:
-    """The tree that napkinXC has grown: parents, and the labels of its leaves."""
+    """The tree that napkinXC grew: parents, and the labels of the leaves."""
     lines = (_model(dataset) / "tree.txt").read_text(encoding="ascii").splitlines()
-    nodes = [[int(field) for field in line.split()] for line in lines[1:]]  # line 0 counts them
+    nodes = [[int(field) for field in line.split()] for line in lines[1:]]  # line 0 is a count
     parent_of = {node: parent for parent, node, *_ in nodes}
     labels = {node: label[0] for _, node, *label in nodes if label}
     return [parent_of[node] for node in range(len(parent_of))], labels

@@ -1,4 +1,4 @@
-"""Results as plots: SVG files that are the same, byte by byte, for the same results."""
+"""Results as plots: SVG files that are identical, byte for byte, for identical results."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator, PercentFormatter
 
 from benchmarks._fits import CACHED, Fit
-from benchmarks._tables import GROWTH, Results
+from benchmarks._tables import GROWTH, ORDERS, Results
 
-# Okabe and Ito's colours, which do not depend on seeing red and green apart.
+# Okabe and Ito's colours, which are safe for colour-blind readers.
 _ORDER_COLOURS = {"filed": "#0072B2", "shuffled": "#009E73", "sorted": "#D55E00"}
 _PRESET_COLOURS = {"paper": "#0072B2", "default": "#D55E00"}
 _LEAF_COLOURS = {100: "#0072B2", 1: "#009E73"}
 _OTHERS = {"cost": ("D", "#D55E00", "expected cost"), "kmeans": ("s", "#000000", "arity 32")}
 _COLUMNS = {"depth": "depth@1", "p50_us": "p50, µs", "p99_us": "p99, µs"}
-STYLE: Any = {  # Matplotlib's type for it spells out all its names
+STYLE: Any = {  # Matplotlib's own type lists every parameter name
     "svg.hashsalt": "labelgrove",
     "svg.fonttype": "path",
     "font.size": 9,
@@ -34,7 +34,7 @@ STYLE: Any = {  # Matplotlib's type for it spells out all its names
 
 
 def progress(found: Results, path: Path) -> None:
-    """Draw P@1 along the streams, one panel a data set."""
+    """Draw P@1 along the streams, one panel per data set."""
     columns = 2
     lines = -(-len(found) // columns)
     with mpl.rc_context(STYLE):
@@ -53,13 +53,13 @@ def _progress_panel(panel: Axes, result: dict[str, Any]) -> None:
     for order, colour in _ORDER_COLOURS.items():
         (row,) = (row for row in result["rows"] if row["order"] == order)
         recent = np.array(row["recent"])
-        # Five windows at a time: single ones are too restless to be told apart.
+        # A mean of five windows: single ones are too noisy to compare.
         smooth = np.convolve(recent, np.ones(5) / 5, mode="valid")
         windows = np.arange(len(recent) - len(smooth), len(recent)) + 1
-        panel.plot(row["step"] * windows, smooth, color=colour, label=order)
+        panel.plot(row["step"] * windows, smooth, color=colour, label=ORDERS.get(order, order))
     panel.set_title(result["subject"], loc="left", fontweight="bold")
     panel.set_xlabel("examples learnt")
-    panel.set_ylabel("P@1 of the latest")
+    panel.set_ylabel("recent P@1")
     panel.set_ylim(0, 100)
     panel.yaxis.set_major_formatter(PercentFormatter(decimals=0))
     panel.xaxis.set_major_locator(MaxNLocator(5))
@@ -67,7 +67,7 @@ def _progress_panel(panel: Axes, result: dict[str, Any]) -> None:
 
 
 def growth(found: Results, path: Path) -> None:
-    """Draw microseconds against labels with the fitted curves, one panel a kind of work."""
+    """Draw microseconds against labels with the fitted curves, one panel per kind of work."""
     kinds = ("learn", "predict", "learn_row", "predict_row")
     with mpl.rc_context(STYLE):
         figure = Figure(figsize=(9, 6), layout="constrained")
@@ -78,7 +78,7 @@ def growth(found: Results, path: Path) -> None:
             panel.set_xscale("log")
             panel.set_ylim(bottom=0)
             panel.set_xlabel("labels")
-            panel.set_ylabel("µs an example")
+            panel.set_ylabel("µs per example")
         handles, names = panel.get_legend_handles_labels()
         figure.legend(handles, names, loc="outside upper center", ncols=4, frameon=False)
         save(figure, path)
@@ -96,13 +96,13 @@ def _growth_curve(panel: Axes, result: dict[str, Any], kind: str) -> None:
 
 
 def save(figure: Figure, path: Path) -> None:
-    """Write a figure without saying when."""
+    """Write a figure without a date, so that the file is reproducible."""
     path.parent.mkdir(parents=True, exist_ok=True)
     figure.savefig(path, metadata={"Date": None})
 
 
 def knob(found: Results, path: Path) -> None:
-    """Draw P@1 against depth, p50 and p99, one row of panels a data set."""
+    """Draw P@1 against depth, p50 and p99, one row of panels per data set."""
     with mpl.rc_context(STYLE):
         figure = Figure(figsize=(9, 2.6 * len(found) + 0.5), layout="constrained")
         panels = figure.subplots(len(found), len(_COLUMNS), squeeze=False)
@@ -153,15 +153,15 @@ def classes(found: Results, path: Path) -> None:
                 panel.loglog(x, y, "o-", markersize=3.5, color=colour, label=name)
             panel.set_title(title, loc="left")
             panel.set_xlabel("classes")
-            panel.set_ylabel("µs an example")
+            panel.set_ylabel("µs per example")
         handles, names = panels[0].get_legend_handles_labels()
         figure.legend(handles, names, loc="outside upper center", ncols=6, frameon=False)
         save(figure, path)
 
 
 def embedding(found: Results, path: Path) -> None:
-    """Draw P@1 of learnt vectors against depth and time, one row of panels a data set."""
-    columns = {"depth": "depth@1", "batch_us": "µs a row, in batches"}
+    """Draw P@1 of learnt vectors against depth and time, one row of panels per data set."""
+    columns = {"depth": "depth@1", "batch_us": "µs per row, in batches"}
     with mpl.rc_context(STYLE):
         figure = Figure(figsize=(9, 2.4 * len(found) + 0.5), layout="constrained")
         lines = figure.subplots(len(found), len(columns), squeeze=False)

@@ -1,4 +1,4 @@
-"""Where results lie: one JSON file for every benchmark and what it was about."""
+"""Reading and writing results: one JSON file per benchmark and subject."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ RESULTS = Path(__file__).resolve().parent / "results"
 
 
 def write(folder: Path, benchmark: str, subject: str, found: dict[str, Any]) -> None:
-    """Write what was found, with when, where and of which version, to ``<benchmark>-<subject>``."""
+    """Write results with date, machine and version to ``<benchmark>-<subject>.json``."""
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / f"{benchmark}-{subject}.json"
     content = {"subject": subject, "about": about(), **found}
@@ -26,17 +26,17 @@ def write(folder: Path, benchmark: str, subject: str, found: dict[str, Any]) -> 
 def compare(
     folder: Path, benchmark: str, subject: str, task: str, **choices: Sequence[Any]
 ) -> None:
-    """Call a function of the benchmark with every combination of the choices, and write it all.
+    """Call a function of the benchmark with every combination of choices and write the results.
 
     Parameters
     ----------
     folder : Path
     benchmark, subject : str
-        As `write` takes them; the subject is also the function's ``dataset``.
+        As for `write`; the subject is also passed to the function as ``dataset``.
     task : str
-        The function's name; it takes one value of each choice and returns figures.
+        The function's name; it takes one value per choice and returns a dict of figures.
     **choices : sequence
-        What to choose from, by parameter.
+        The values of each parameter.
     """
     rows = []
     for values in product(*choices.values()):
@@ -49,14 +49,14 @@ def compare(
 
 
 def earlier(folder: Path, benchmark: str, subject: str) -> dict[str, Any]:
-    """What was written before under the same names; empty if nothing was."""
+    """Read the previous results under these names; empty if there are none."""
     path = folder / f"{benchmark}-{subject}.json"
     found: dict[str, Any] = json.loads(path.read_text("utf-8")) if path.exists() else {}
     return found
 
 
 def read(folder: Path, benchmark: str, order: tuple[str, ...]) -> list[dict[str, Any]]:
-    """Read all results of a benchmark: subjects in the given order, others after them."""
+    """Read all results of a benchmark: subjects in the given order, then the others."""
     found = [json.loads(path.read_text("utf-8")) for path in folder.glob(f"{benchmark}-*.json")]
     rank = {name: i for i, name in enumerate(order)}
     return sorted(found, key=lambda one: (rank.get(one["subject"], len(rank)), one["subject"]))
@@ -65,7 +65,7 @@ def read(folder: Path, benchmark: str, order: tuple[str, ...]) -> list[dict[str,
 def command_line(
     description: str, subjects: tuple[str, ...], what: str = "data sets"
 ) -> argparse.ArgumentParser:
-    """A parser of what all benchmarks take: what to measure, and where results go."""
+    """A parser with the arguments of all benchmarks: subjects and output directory."""
     parser = argparse.ArgumentParser(
         description=description, formatter_class=argparse.ArgumentDefaultsHelpFormatter
     )

@@ -1,4 +1,4 @@
-"""Figures that weigh labels by their rarity, the same for every program."""
+"""Propensity-scored precision, computed identically for every program."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ def propensity_scored(predicted: npt.NDArray[np.int64], test: Labels, train: Lab
     Parameters
     ----------
     predicted : ndarray of shape (n, 5)
-        Labels, best first; -1 where there is none.
+        Labels, best first; -1 for missing ones.
     test : list of n tuples
     train : list of tuples
-        Whose frequencies the propensities follow.
+        Label sets whose frequencies determine the propensities.
     """
     columns = 1 + max(chain.from_iterable((*test, *train)))
     truth, weights = indicator(test, columns), inverse_propensity(indicator(train, columns))

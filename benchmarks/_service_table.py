@@ -1,4 +1,4 @@
-"""The service: its load, beside Annif, with a large model, for long, and killed again and again."""
+"""Results of the service as tables: load, large model, Annif, soak test and crash test."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from benchmarks._tables import Results, table
 
 
 def service(found: Results) -> str:
-    """A table for each program that was run."""
+    """A table for each program that has results."""
     shown = {one["subject"]: one for one in found}
     tables = [show(shown[name]) for name, show in _SHOW.items() if name in shown]
     return "\n\n".join([*tables, *_crashes(shown)])
@@ -16,24 +16,26 @@ def service(found: Results) -> str:
 
 def _load(result: dict[str, Any]) -> str:
     rows: list[list[object]] = []
-    for says, key in (
+    for label, key in (
         ("suggestions", "suggest"),
-        ("suggestions beside learning", "suggest_while_learning"),
+        ("suggestions while learning", "suggest_while_learning"),
         ("examples acknowledged one by one", "learn_single"),
     ):
-        rows += [[says, n, *_figures(one)] for n, one in result[key].items()]
+        rows += [[label, n, *_figures(one)] for n, one in result[key].items()]
     batched = result["learn_batched"]
     cpu = f"{batched['service_cpu_us']:.0f}"
     each = [f"{batched['per_second']:,.0f}", "", f"{batched['p99_ms']:.0f}", cpu]
     rows.append(["examples acknowledged 500 at a time", 4, *each])
     more = [
-        ["a flush of the disk, ms", f"{result['flush_ms']:.2f}"],
-        ["model in its file, MB", f"{result['model_mb']:.0f}"],
-        ["memory of the process, MB", f"{result['memory_mb']:.0f}"],
-        ["start, s", f"{result['start_up_s']:.1f}"],
+        ["disk flush, ms", f"{result['flush_ms']:.2f}"],
+        ["model file, MB", f"{result['model_mb']:.0f}"],
+        ["process memory, MB", f"{result['memory_mb']:.0f}"],
+        ["start-up, s", f"{result['start_up_s']:.1f}"],
     ]
-    header = ["what", "connections", "a second", "p50 ms", "p99 ms", "processor µs each"]
-    return f"{table(header, rows)}\n\n{table(['what', 'found'], more)}"
+    return f"{table(_HEADER, rows)}\n\n{table(['quantity', 'value'], more)}"
+
+
+_HEADER = ["operation", "connections", "per second", "p50 ms", "p99 ms", "processor µs each"]
 
 
 def _figures(one: dict[str, float]) -> list[object]:
@@ -47,32 +49,31 @@ def _figures(one: dict[str, float]) -> list[object]:
 
 def _large(result: dict[str, Any]) -> str:
     rows: list[list[object]] = [
-        [says, n, *_figures(one), f"{one['snapshot_s']:.1f}" if "snapshot_s" in one else ""]
-        for says, key in (
+        [label, n, *_figures(one), f"{one['snapshot_s']:.1f}" if "snapshot_s" in one else ""]
+        for label, key in (
             ("suggestions", "suggest"),
             ("suggestions while a snapshot is written", "suggest_beside_snapshot"),
         )
         for n, one in result[key].items()
     ]
-    header = ["what", "connections", "a second", "p50 ms", "p99 ms", "processor µs each"]
     return (
-        f"With a model of {result['model_mb']:,.0f} MB in its file, of {result['examples']:,} "
-        f"examples; the process takes {result['memory_mb']:,.0f} MB, it starts in "
-        f"{result['start_up_s']:.1f} s, and takes {result['memory_after_start_mb']:,.0f} MB then:"
-        f"\n\n{table([*header, 'snapshot s'], rows)}"
+        f"With a model of {result['examples']:,} examples ({result['model_mb']:,.0f} MB on disk). "
+        f"The process takes {result['memory_mb']:,.0f} MB; it restarts in "
+        f"{result['start_up_s']:.1f} s and then takes {result['memory_after_start_mb']:,.0f} MB:"
+        f"\n\n{table([*_HEADER, 'snapshot s'], rows)}"
     )
 
 
 def _annif(result: dict[str, Any]) -> str:
     rows: list[list[object]] = [
-        [says, n, *_figures(one[n]), f"{100 * one['p@1']:.1f}"]
-        for says, one in result["programs"].items()
+        [name, n, *_figures(one[n]), f"{100 * one['p@1']:.1f}"]
+        for name, one in result["programs"].items()
         for n in one
         if n != "p@1"
     ]
-    header = ["program", "connections", "suggestions a second", "p50 ms", "p99 ms"]
+    header = ["program", "connections", "suggestions per second", "p50 ms", "p99 ms"]
     return (
-        f"Beside Annif, which has {result['workers']} workers, after {result['known']:,} examples:"
+        f"Compared with Annif ({result['workers']} workers), after {result['known']:,} examples:"
         f"\n\n{table([*header, 'processor µs each', 'P@1'], rows)}"
     )
 
@@ -81,7 +82,7 @@ def _soak(result: dict[str, Any]) -> str:
     header = ["minute", "examples"]
     places = [name for name, one in result["samples"][0].items() if isinstance(one, dict)]
     for name in places:
-        header += [f"{name}, MB", "without its model"]
+        header += [f"{name} MB", "without model"]
     rows: list[list[object]] = [
         [
             one["minute"],
@@ -92,16 +93,16 @@ def _soak(result: dict[str, Any]) -> str:
     ]
     return (
         f"A leader and two followers for {result['minutes']:.0f} minutes: "
-        f"{result['acknowledged']:,} examples acknowledged and {result['forgotten']} forgotten, "
-        f"{result['suggestions']:,} suggestions; none lost, none twice, and the three fingerprints "
-        f"equal at event {result['sequence']:,}:\n\n{table(header, rows)}"
+        f"{result['acknowledged']:,} examples acknowledged, {result['forgotten']} forgotten, "
+        f"{result['suggestions']:,} suggestions. No example was lost or duplicated, and all three "
+        f"had the same fingerprint at event {result['sequence']:,}:\n\n{table(header, rows)}"
     )
 
 
 def _crashes(shown: dict[str, dict[str, Any]]) -> list[str]:
     rows = [
-        [says, *(f"{shown[name][key]:,}" for key in _CRASH)]
-        for name, says in (("crash", "no"), ("crash-lost-writes", "yes"))
+        [dropped, *(f"{shown[name][key]:,}" for key in _CRASH)]
+        for name, dropped in (("crash", "no"), ("crash-lost-writes", "yes"))
         if name in shown
     ]
     return [table(["unflushed writes dropped", *_CRASH], rows)] if rows else []

@@ -1,4 +1,4 @@
-"""Results as Markdown tables: every function takes one benchmark's results, one a subject."""
+"""Results as Markdown tables. Each function takes the results of one benchmark, by subject."""
 
 from __future__ import annotations
 
@@ -15,22 +15,22 @@ Results = list[dict[str, Any]]
 
 GROWTH = {
     "learn": ("learning, known labels, in batches", " µs"),
-    "grow": ("learning, two new labels an example, in batches", " µs"),
-    "learn_row": ("learning, known labels, one row a call", " µs"),
+    "grow": ("learning, two new labels per example, in batches", " µs"),
+    "learn_row": ("learning, known labels, one row per call", " µs"),
     "predict": ("prediction, in batches", " µs"),
-    "predict_row": ("prediction, one row a call", " µs"),
+    "predict_row": ("prediction, one row per call", " µs"),
 }
-"""Kinds of work in `benchmarks.growth`, what they are called, and the unit."""
+"""Kinds of work in `benchmarks.growth`: their titles and units."""
 
 GROWTH_COUNTS = {
     "touched": ("weights touched in learning", ""),
     "classifiers": ("classifiers evaluated in prediction", ""),
 }
-"""What it counts beside them, the same on every machine."""
+"""What `benchmarks.growth` also counts; independent of the machine."""
 
 
 def measured(found: Results) -> str:
-    """When, where and of which version: one line for every different answer."""
+    """Date, machine and version of the results: one line per distinct combination."""
     lines = [
         f"Measured {about['date']}, {about['processors']} processors {about['processor']}, "
         f"{about['system']}, Python {about['python']}, NumPy {about['numpy']}, "
@@ -41,7 +41,7 @@ def measured(found: Results) -> str:
 
 
 def _circumstances(found: Any) -> Iterable[dict[str, Any]]:
-    """Whatever is kept under ``about``, of whole results and of single runs."""
+    """Yield everything stored under ``about``, in whole results and in single runs."""
     if isinstance(found, dict):
         if "about" in found:
             yield found["about"]
@@ -52,11 +52,11 @@ def _circumstances(found: Any) -> Iterable[dict[str, Any]]:
 
 
 def learning(found: Results) -> str:
-    """Seconds, accuracy and memory of every program, and the shares of what is possible."""
+    """Time, accuracy and memory of every program, and how close it comes to the bound."""
     header = ["data", "program", "runs", "processor s", "wall s", "P@1/3/5", "memory MB"]
     rows = [row for result in found for row in _learning_rows(result)]
     facts = [fact for result in found for fact in _learning_facts(result)]
-    return f"{table(header, rows)}\n\n{table(['data', 'what', 'found', 'aim'], facts)}"
+    return f"{table(header, rows)}\n\n{table(['data', 'quantity', 'value', 'aim'], facts)}"
 
 
 _LEARNERS = {
@@ -94,7 +94,7 @@ def _learning_facts(result: dict[str, Any]) -> list[list[object]]:
         ["weights touched, as published", f"{touched / 1e6:,.0f} million", ""],
         ["copy bandwidth, one thread", f"{copied / 1e9:.1f} GB/s", ""],
         ["bound set by memory traffic", f"{bound:.2f} s", ""],
-        ["share of the bound", share, aim],
+        ["bound ÷ processor time", share, aim],
     ]
     for setting, aimed in _aims.LEARNING_TWO_THREADS.items():
         alone, both = (_median(runs[f"{setting}, {n}"], "wall") for n in (1, 2))
@@ -106,9 +106,9 @@ def _learning_facts(result: dict[str, Any]) -> list[list[object]]:
 
 
 def prediction(found: Results) -> str:
-    """Microseconds for an example, in batches and one row a call."""
+    """Microseconds per example, in batches and with one row per call."""
     header = ["data", "model", "batch µs", "one row p50 µs", "p99 µs", "call µs", "classifiers"]
-    header += ["ns a classifier", "P@1/3/5"]
+    header += ["ns per classifier", "P@1/3/5"]
     rows = [row for result in found for row in _prediction_rows(result)]
     facts = [
         [result["subject"], f"{_batch(result, peer) / _batch(result, same_tree):.1f}"]
@@ -117,7 +117,7 @@ def prediction(found: Results) -> str:
         if peer[0] in result["runs"]
     ]
     aim = _aims.PREDICTION_TIMES_NAPKINXC
-    ratio = f"time in batch, napkinXC ÷ LabelGrove on its tree (aim: {aim})"
+    ratio = f"batch time, napkinXC ÷ LabelGrove on napkinXC's tree (aim: {aim})"
     return f"{table(header, rows)}\n\n{table(['data', ratio], facts)}".rstrip("\n")
 
 
@@ -138,7 +138,7 @@ def _prediction_rows(result: dict[str, Any]) -> list[list[object]]:
         single, batch = [run["single"] for run in runs], _batch(result, predictor)
         times = [batch, _median(single, "p50"), _median(single, "p99")]
         row = [result["subject"], title, *(f"{time:.1f}" for time in times)]
-        if "classifiers" in runs[0]:  # napkinXC does not say
+        if "classifiers" in runs[0]:  # napkinXC does not report them
             classifiers = runs[0]["classifiers"]
             row += [f"{_median(single, 'cpu') - batch:.0f}", f"{classifiers:.0f}"]
             row += [f"{1e3 * batch / classifiers:.1f}"]
@@ -149,13 +149,13 @@ def _prediction_rows(result: dict[str, Any]) -> list[list[object]]:
 
 
 def _batch(result: dict[str, Any], predictor: tuple[str, str]) -> float:
-    """Microseconds of processor for an example when all are given at once."""
+    """Microseconds of processor time per example when all are given at once."""
     runs = [run[predictor[1]]["batch"] for run in result["runs"][predictor[0]]]
     return 1e6 * _median([one for batch in runs for one in batch], "cpu") / int(result["rows"])
 
 
 def sharing(found: Results) -> str:
-    """Milliseconds of a prediction beside a learner, and what either costs the other."""
+    """Milliseconds of a prediction while another thread learns, and the cost to learning."""
     rows = []
     for result in found:
         for run in result["runs"]:
@@ -166,18 +166,18 @@ def sharing(found: Results) -> str:
                     [
                         result["subject"],
                         str(run["readers"]),
-                        "a learner" if learns else "nobody",
+                        "yes" if learns else "no",
                         *(f"{asked[p]:.2f}" for p in ("p50", "p99", "worst")),
                         learns,
                     ]
                 )
-            rows.append([result["subject"], "0", "a learner", "", "", "", f"{speed['plain']:,.0f}"])
-    header = ["data", "readers", "beside", "ms, p50", f"p99 (aim: {_aims.SHARED_P99_MS})"]
-    return table([*header, "worst", "rows learnt a second"], rows)
+            rows.append([result["subject"], "0", "yes", "", "", "", f"{speed['plain']:,.0f}"])
+    header = ["data", "readers", "learning", "p50 ms", f"p99 ms (aim: {_aims.SHARED_P99_MS})"]
+    return table([*header, "worst ms", "rows learnt per second"], rows)
 
 
 def memory(found: Results) -> str:
-    """Bytes for a weight, as the process grew and as the model counts itself."""
+    """Bytes per weight, by the growth of the process and by the model's own count."""
     rows = []
     for result in found:
         for preset in ("paper", "default"):
@@ -197,13 +197,13 @@ def memory(found: Results) -> str:
                     f"{held['model_bytes'] / weights:.2f}",
                 ]
             )
-    header = ["data", "preset", "million weights", "held MB", "peak MB", "examples MB"]
-    per_weight = f"bytes a weight (aim: {_aims.MEMORY_BYTES_A_WEIGHT})"
+    header = ["data", "preset", "million weights", "held MB", "peak MB", "stored examples MB"]
+    per_weight = f"bytes per weight (aim: {_aims.MEMORY_BYTES_A_WEIGHT})"
     return table([*header, per_weight, "at peak", "by `size()`"], rows)
 
 
 def budget(found: Results) -> str:
-    """P@k within budgets, and what a batch model takes that is learnt on."""
+    """P@k within budgets, and the memory of a batch model that continues to learn online."""
     rows, learnt_on = [], []
     for result in found:
         free = result["runs"][0]
@@ -225,19 +225,21 @@ def budget(found: Results) -> str:
         on = result["learnt_on"]
         sizes = ("batch_mb", "online_mb", "held_mb", "file_mb")
         learnt_on.append([result["subject"], on["documents"], *(f"{on[s]:,.1f}" for s in sizes)])
-    header = ["data", "max_bytes, MB", "held MB", "peak MB", "examples MB", "P@1/3/5", "time"]
-    beside = ["data", "documents", "batch file MB", "model MB", "process grew by MB", "file MB"]
-    return table(header, rows) + "\n\n" + table(beside, learnt_on)
+    header = ["data", "`max_bytes` MB", "held MB", "peak MB", "stored examples MB", "P@1/3/5"]
+    continued = ["data", "documents", "batch file MB", "online model MB", "process growth MB"]
+    return "\n\n".join(
+        [table([*header, "time ratio"], rows), table([*continued, "online file MB"], learnt_on)]
+    )
 
 
 def files(found: Results) -> str:
-    """What learning, saving and loading take."""
+    """Memory and time of learning, saving and loading."""
     rows = []
     for result in found:
         subject, steps = result["subject"], ("learning", "saving", "loading")
         rows.append(
             [
-                f"{int(subject):,} labels, once each" if subject.isdecimal() else subject,
+                f"{int(subject):,} labels, one example each" if subject.isdecimal() else subject,
                 f"{result['learning']['held_mb']:,.0f}",
                 f"{result['file_mb']:,.0f}",
                 f"{result['saving']['peak_mb']:,.0f}",
@@ -245,7 +247,7 @@ def files(found: Results) -> str:
                 *(f"{result[step]['processor_s']:.1f}" for step in steps),
             ]
         )
-    header = ["data", "model MB", "file MB", "saving: MB more", "loading: MB more"]
+    header = ["data", "model MB", "file MB", "extra MB to save", "extra MB to load"]
     return table([*header, "learning s", "saving s", "loading s"], rows)
 
 
@@ -260,7 +262,7 @@ def accuracy(found: Results) -> str:
             rows.append(
                 [
                     result["subject"],
-                    f"shuffled, seed {row['shuffle']}" if shuffled else "as filed",
+                    f"shuffled, seed {row['shuffle']}" if shuffled else "file order",
                     row["preset"],
                     precision(row["precision"]),
                     "/".join(f"{value:.1f}" for value in aim),
@@ -271,13 +273,17 @@ def accuracy(found: Results) -> str:
                 ]
             )
     header = ["data", "order", "preset", "P@1/3/5", "aim"]
-    header += ["learning s", "prediction µs", "classifiers, of labels", "MB"]
+    header += ["learning s", "prediction µs", "classifiers, of labels", "model MB"]
     return table(header, rows)
+
+
+ORDERS = {"filed": "file order"}
+"""Titles of the orders in `benchmarks.progress` that have another name there."""
 
 
 def progress(found: Results) -> str:
     """P@1 over the whole stream, and on the test set after it, by order of the stream."""
-    orders = [row["order"] for row in found[0]["rows"]]
+    orders = [ORDERS.get(row["order"], row["order"]) for row in found[0]["rows"]]
     *online, batch = orders
     header = ["data", *(f"along, {order}" for order in online)]
     header += [*(f"after, {order}" for order in online), batch]
@@ -291,11 +297,11 @@ def _progress_row(result: dict[str, Any]) -> list[object]:
 
 
 def growth(found: Results) -> str:
-    """What every kind of work takes at every power of ten, and whether it looks logarithmic."""
+    """The cost of every kind of work at every power of ten, and whether it looks logarithmic."""
     stops = set.intersection(*({p["labels"] for p in result["points"]} for result in found))
     decades = sorted(n for n in stops if math.log10(n).is_integer())
-    header = ["preset", "of an example", *(f"n = {n:,.0f}" for n in decades), "power law"]
-    header += ["R² of a + b log n", f"the same from {CACHED:,} on", "logarithmic?"]
+    header = ["preset", "per example", *(f"n = {n:,.0f}" for n in decades), "power law"]
+    header += ["R² of a + b log n", f"R² from {CACHED:,} labels", "logarithmic?"]
     rows = [
         [result["subject"], title, *_growth_cells(result["points"], kind, unit, decades)]
         for result in found
@@ -316,7 +322,7 @@ def _growth_cells(
     if len(large) < 4:
         return [*cells, "", "yes" if whole.looks_logarithmic else "no"]
     later = Fit.of(list(large), list(large.values()))
-    verdict = f"from {CACHED:,} on" if later.looks_logarithmic else "no"
+    verdict = f"from {CACHED:,}" if later.looks_logarithmic else "no"
     return [*cells, f"{later.r2:.2f}: {later}", "yes" if whole.looks_logarithmic else verdict]
 
 
@@ -325,7 +331,7 @@ def _median(runs: Iterable[dict[str, Any]], key: str) -> float:
 
 
 def schedule(found: Results) -> str:
-    """What more threads would make of batch learning."""
+    """How much faster batch learning would be with more threads."""
     rows = []
     for result in found:
         seconds, times = result["seconds"], result["times"]
@@ -341,15 +347,15 @@ def schedule(found: Results) -> str:
                 f"{one / seconds['alone']:.0f}",
             ]
         )
-    steps = ["label vectors", "clustering", "one thread alone", "longest task", "tasks"]
+    steps = ["label vectors", "clustering", "single-threaded", "longest task", "tasks"]
     header = ["data", "processor s", *steps, *(f"{n} threads" for n in (2, 4, 16, 64)), "Amdahl"]
     return table(header, rows)
 
 
 def second_stage(found: Results) -> str:
     """P@k, PSP@k, calibration error and times, by data set, learner and second stage."""
-    header = ["data", "learning", "second stage", "re-ranked", "P@1/5", "PSP@1/5", "ECE"]
-    header += ["prediction µs", "learning s", "MB"]
+    header = ["data", "learner", "second stage", "re-ranked", "P@1/5", "PSP@1/5", "ECE"]
+    header += ["prediction µs", "learning s", "model MB"]
     rows = [_second_stage_row(result["subject"], row) for result in found for row in result["rows"]]
     return table(header, rows)
 
@@ -369,13 +375,13 @@ def _second_stage_row(subject: str, row: dict[str, Any]) -> list[object]:
     ]
 
 
-_NAMES = {None: "no", "met": "of labels met", "all": "of all labels"}
+_NAMES = {None: "none", "met": "labels seen", "all": "all labels"}
 
 
 def names(found: Results) -> str:
     """P@k, PSP@k and the recall of labels without examples, by data set, learner and names."""
-    header = ["data", "learning", "names learnt", "P@1/5", "PSP@1/5", "R@5 of unseen labels"]
-    header += ["learning s", "MB"]
+    header = ["data", "learner", "names learnt", "P@1/5", "PSP@1/5", "R@5 of unseen labels"]
+    header += ["learning s", "model MB"]
     rows = [_names_row(result["subject"], row) for result in found for row in result["rows"]]
     return table(header, rows)
 
@@ -395,12 +401,12 @@ def _names_row(subject: str, row: dict[str, Any]) -> list[object]:
 
 
 def precision(values: Sequence[float]) -> str:
-    """P@1, P@3 and P@5 in one cell; ties go upwards, though 98.85 is less than that in binary."""
+    """P@1, P@3 and P@5 in one cell, rounded half up (98.85 in binary is slightly less)."""
     return "/".join(f"{value + 1e-6:.1f}" for value in values)
 
 
 def table(header: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
-    """A Markdown table; columns whose cells are numbers are aligned to the right."""
+    """A Markdown table; columns of numbers are aligned to the right."""
     cells = [[str(cell) for cell in row] for row in rows]
     numeric = [
         all(not row[i] or row[i][0].isdigit() or row[i][0] == "−" for row in cells)

@@ -1,4 +1,4 @@
-"""What `benchmarks.thresholds` found, as Markdown tables."""
+"""Results of `benchmarks.thresholds` as Markdown tables."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from benchmarks._tables import Results, table
 WAYS = {"0.5": "0.5 for all", "auto": "auto", "fta": "FTA", "sto": "STO", "ofo": "OFO"}
 PUBLISHED = ("fta", "sto", "ofo")
 SOURCES = ("PLT", "FastXML")
-"""Of probabilities, in Table 2 of Jasinska et al. (2016)."""
+"""Sources of probabilities in Table 2 of Jasinska et al. (2016)."""
 
 
 def thresholds(found: Results) -> str:
-    """The paper's Table 2; all of it by model and way; along the stream; what tuning takes."""
+    """The paper's Table 2; all models and methods; along the stream; the cost of tuning."""
     data = [result for result in found if "rows" in result]
-    header = ["data", "model", "way", "macro F validation", "test", "test, 0/0 = 1", "micro F"]
-    header += ["instance F", "labels", "ms", "inner products", "tuning ms"]
+    header = ["data", "model", "method", "macro F, held-out", "macro F", "macro F, 0/0 = 1"]
+    header += ["micro F", "instance F", "labels", "ms", "inner products", "tuning ms"]
     rows = [cells(result, row) for result in data for row in result["rows"]]
     streams = [result for result in data if "curve" in result]
     tuned = [result for result in data if "while_learning" in result]
@@ -31,7 +31,7 @@ def thresholds(found: Results) -> str:
 
 
 def table_2(data: Results) -> str:
-    """Macro F on the test set and inner products a row: the methods over both sources."""
+    """Macro F on the test set and inner products per row: the methods over both sources."""
     header = ["macro F; inner products", *(f"{s}, {WAYS[w]}" for s in SOURCES for w in PUBLISHED)]
     rows = []
     for result in data:
@@ -60,7 +60,7 @@ def cells(result: dict[str, Any], row: dict[str, Any]) -> list[object]:
 
 
 def along(data: Results) -> str:
-    """Macro F on the test set after each tenth of the stream."""
+    """Macro F on the test set at each checkpoint of the stream."""
     names = {"online": "OFO online", "offline": "OFO on held-out rows", "half": "0.5 for all"}
     points = max(len(result["curve"]) for result in data)
     header = ["data", "thresholds", *(f"{100 * (i + 1) // points} %" for i in range(points))]
@@ -73,13 +73,13 @@ def along(data: Results) -> str:
 
 
 def while_learning(data: Results) -> str:
-    """What learning takes with thresholds tuned by examples, and F on the test set for it."""
-    header = ["data", "tuned by", "macro F", "micro F", "labels", "learning s", "ratio"]
+    """F on the test set and the cost of learning when thresholds are tuned online."""
+    header = ["data", "tuned by", "macro F", "micro F", "labels", "learning s", "time ratio"]
     rows = []
     for result in data:
         plain = result["while_learning"][0]["cpu"]
         for run in result["while_learning"][1:]:
-            by = "each example" if run["every"] == 1 else f"one of {run['every']}"
+            by = "every example" if run["every"] == 1 else f"one in {run['every']}"
             figures = (f"{run['macro']:.1f}", f"{run['micro']:.1f}", f"{run['labels']:.2f}")
             cost = (f"{run['cpu']:.2f}", f"{run['cpu'] / plain:.1f}")
             rows.append([result["subject"], by, *figures, *cost])
@@ -87,7 +87,7 @@ def while_learning(data: Results) -> str:
 
 
 def speeds(sizes: dict[str, list[dict[str, Any]]]) -> str:
-    """What tuning alone takes on synthetic scores."""
+    """The cost of tuning alone, on synthetic scores."""
     rows = [
         [
             size,

@@ -1,10 +1,10 @@
-"""How many weights a pass of learning must touch, counted from outside.
+"""The number of weights that a pass of learning must touch.
 
-An example is learnt by every node that is positive for it: the node's block, one column for each
-child and one for the auxiliary classifier while there is one, takes a step in the row of each of
-the example's features and of the bias. So an example touches (features + 1) x (columns of its
-positive nodes) weights, each with its optimiser state, in the tree as it stands right after the
-example's own labels have found their places.
+Every positive node of an example learns from it: in the node's block, which has one column per
+child and one for the auxiliary classifier while it exists, the rows of the example's features and
+of the bias are updated. An example therefore touches (features + 1) x (columns of its positive
+nodes) weights, each with its optimiser state, in the tree as it is right after the example's own
+labels were added.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ from benchmarks._data import Stream
 from labelgrove import LabelTree, OnlinePLTClassifier
 
 BYTES_MOVED = 16
-"""Of one weight with its state, 4 bytes each, both read and written."""
+"""Bytes moved per weight: value and state, 4 bytes each, are both read and written."""
 
 
 @dataclass(frozen=True)
 class Columns:
-    """Of a tree at one moment: columns of every node's block, and what the way up needs."""
+    """A snapshot of a tree: the columns of every node's block, and the paths to the root."""
 
     columns: list[int]
     parents: list[int]
@@ -37,8 +37,8 @@ class Columns:
         children = np.bincount(parents[1:], minlength=tree.n_nodes)
         leaf_children = np.bincount(parents[1:][leaves[1:]], minlength=tree.n_nodes)
         pre_leaf = (children > 0) & (children == leaf_children)
-        # Inner nodes keep an auxiliary classifier while a label can still be added to them,
-        # leaves while one can be put beside them: under a node that is no pre-leaf, or alone.
+        # Inner nodes keep an auxiliary classifier while a label can still be added to them; leaves,
+        # while a sibling can be added: below a node that is no pre-leaf, or as the only child.
         above = np.where(parents < 0, 0, parents)
         lonely = (parents < 0) | ~pre_leaf[above] | (leaf_children[above] == 1)
         auxiliary = np.where(leaves, lonely, pre_leaf | (children < arity))
@@ -46,7 +46,7 @@ class Columns:
         return cls(columns, parents.tolist(), {label: node for node, label in tree.labels.items()})
 
     def touched(self, labels: tuple[Any, ...]) -> int:
-        """Columns of all nodes that are positive for these labels, the root's own included."""
+        """Columns of all nodes that are positive for these labels, including the root's own."""
         total, seen = 1, set[int]()
         for label in labels:
             node = self.leaf_of[label]
@@ -58,13 +58,13 @@ class Columns:
 
 
 def weights_touched(stream: Stream, options: dict[str, Any]) -> int:
-    """Count the weights that learning a stream touches, by following it example by example.
+    """Count the weights touched by learning a stream, example by example.
 
     Parameters
     ----------
     stream : Stream
     options : dict
-        Of the model: policy best-greedy, random or complete, and no replay.
+        Parameters of the model: policy best-greedy, random or complete, and no replay.
 
     Returns
     -------

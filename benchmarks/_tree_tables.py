@@ -1,4 +1,4 @@
-"""Results about trees as tables: the knob, the warm start, and forests."""
+"""Results about trees as tables: interpolated trees, warm start, and forests."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from benchmarks._tables import Results, precision, table
 
 
 def knob(found: Results) -> str:
-    """One table a data set, and what the knob saves at equal precision."""
+    """What λ′ saves at equal precision, then one table per data set."""
     gains = [row for result in found for row in _gains(result)]
-    header = ["data", "leaves", "P@1 at λ′ = 0", "cheapest λ′ at that P@1", "depth@1"]
+    header = ["data", "leaf size", "P@1 at λ′ = 0", "fastest λ′ (its P@1)", "depth@1"]
     header += ["p50", "p99", "mean"]
     return "\n\n".join([table(header, gains), *(_all_trees(result) for result in found)])
 
@@ -49,7 +49,7 @@ EQUAL = 0.2
 
 
 def _gains(result: dict[str, Any]) -> list[list[object]]:
-    """By leaf size: the fastest of the interpolated trees that is as precise as λ′ = 0."""
+    """By leaf size: the fastest interpolated tree that is as precise as λ′ = 0."""
     rows: list[list[object]] = []
     trees = [tree for tree in result["trees"] if tree["builder"] == "interpolated"]
     for size in sorted({tree["max_leaf_size"] for tree in trees}, reverse=True):
@@ -77,7 +77,7 @@ def _change(before: float, after: float) -> str:
 
 
 def warm_start(found: Results) -> str:
-    """Tables 7 and 8 of the paper, one table a data set."""
+    """Tables 7 and 8 of the paper, one table per data set."""
     parts = []
     for result in found:
         header = [result["subject"], "P@1/3/5", "learning s", "testing µs", "depth", "labels"]
@@ -97,9 +97,9 @@ def warm_start(found: Results) -> str:
 
 
 def ldsm(found: Results) -> str:
-    """The largest ensemble beside the paper's figures, then ensembles and sizes of trees."""
-    header = ["data", "trees", "P@1/3/5", "the paper's", "learning s", "2 threads, wall s"]
-    header += ["the paper's s", "prediction µs", "the paper's µs", "peak MB", "model MB"]
+    """The largest ensemble next to the paper's figures, then ensemble and tree sizes."""
+    header = ["data", "trees", "P@1/3/5", "paper's", "learning s", "2 threads, wall s"]
+    header += ["paper's s", "prediction µs", "paper's µs", "peak MB", "model MB"]
     parts = [table(header, [_largest(result) for result in found])]
     parts += [_steps(found, "ensembles", "n_estimators", "trees")]
     parts += [_steps(found, "sizes", "max_nodes", "T_max")]
@@ -107,7 +107,7 @@ def ldsm(found: Results) -> str:
 
 
 def fastxml(found: Results) -> str:
-    """Our forests, the published FastXML first."""
+    """The published FastXML, then our forests."""
     header = ["data", "forest", "trees", "P@1/3/5", "PSP@1/3/5", "learning s", "prediction µs"]
     header += ["one row µs", "peak MB", "model MB"]
     rows: list[list[object]] = []
@@ -122,8 +122,8 @@ def fastxml(found: Results) -> str:
 
 
 def splits(found: Results) -> str:
-    """Every model on the file's split and on random ones, the published figures first."""
-    header = ["data", "model", "the file's split", "random splits", "standard deviation", "best"]
+    """The published figures, then every model on the file's split and on random ones."""
+    header = ["data", "model", "file's split", "random splits", "standard deviation", "best"]
     rows: list[list[object]] = []
     for result in found:
         for name, published in (("LdSM", _aims.LDSM), ("FastXML", _aims.FASTXML)):
@@ -172,7 +172,7 @@ def _largest(result: dict[str, Any]) -> list[object]:
 
 
 def _steps(found: Results, part: str, option: str, title: str) -> str:
-    """P@1 and microseconds along one option, one line a data set."""
+    """P@1 and times along one option, one row per data set."""
     values = sorted({run["options"][option] for result in found for run in result[part]})
     rows = []
     for result in found:

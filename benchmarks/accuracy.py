@@ -1,4 +1,4 @@
-"""Accuracy after one pass, preset by preset, in the file's order and shuffled."""
+"""Accuracy after one pass, for each preset, in file order and shuffled."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ PRESETS = {"paper": PAPER, "default": DEFAULT}
 
 
 def learn_and_test(dataset: str, options: dict[str, Any], shuffle: int | None) -> dict[str, Any]:
-    """One pass in this process, then the test set."""
+    """Learn in one pass in this process, then test."""
     chunks = load(dataset, "train", shuffle).chunks
     before = resident_mb()
     reset_peak()
@@ -52,7 +52,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     """Measure, and write ``accuracy-<dataset>.json``."""
     parser = command_line(__doc__ or "", DATASETS)
     parser.add_argument(
-        "--shuffle", type=int, nargs="*", default=[1], metavar="SEED", help="seeds of other orders"
+        "--shuffle", type=int, nargs="*", default=[1], metavar="SEED", help="shuffled orders"
     )
     chosen = parser.parse_args(arguments)
     for dataset in filter(is_there, chosen.subjects):

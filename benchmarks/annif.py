@@ -1,8 +1,8 @@
-"""The service beside Annif: suggestions a second on the same texts, in one run.
+"""The service compared with Annif: suggestions per second on the same texts.
 
-Annif serves its omikuji and fastText backends by gunicorn, as its documentation advises, with one
-worker a processor; LabelGrove is one process. All three have learnt the same examples, and are
-asked for five labels of the same texts over the same loopback, in turns.
+Annif serves its omikuji and fastText backends with gunicorn, as its documentation advises, and one
+worker per processor; LabelGrove is one process. All three have learnt the same examples and are
+asked for five labels of the same texts over the loopback interface, in turns.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ BACKENDS = {
     "fasttext": "backend=fasttext\ndim=100\nlr=0.5\nepoch=25\nloss=hs\nlimit=100\nchunksize=24",
 }
 
-# NLTK wants parameters of its splitter of sentences, which it would fetch from the network.
+# NLTK would download the parameters of its sentence splitter; train them locally instead.
 _PUNKT = """
 import sys
 from pathlib import Path
@@ -56,7 +56,7 @@ class Annif:
     folder : Path
         Empty.
     examples : sequence of (str, list of str)
-        To be learnt.
+        The training examples.
     """
 
     def __init__(self, folder: Path, examples: Sequence[tuple[str, Sequence[str]]]) -> None:
@@ -86,7 +86,7 @@ class Annif:
             self._run("-m", "annif.cli", "train", name, "train.tsv")
 
     def serve(self, workers: int) -> None:
-        """Begin to serve."""
+        """Start to serve."""
         with socket.socket() as free:
             free.bind(("127.0.0.1", 0))
             self.port: int = free.getsockname()[1]
@@ -98,7 +98,7 @@ class Annif:
             self._wait_for(suggesting("a text", name))
 
     def cpu(self) -> float:
-        """Processor seconds that its processes have taken."""
+        """Processor seconds used by its processes so far."""
         total = 0.0
         for about in Path("/proc").glob("[0-9]*/stat"):
             try:
@@ -110,7 +110,7 @@ class Annif:
         return total
 
     def stop(self) -> None:
-        """End it."""
+        """Stop the server."""
         self._process.send_signal(signal.SIGTERM)
         self._process.wait(60)
 
@@ -137,7 +137,7 @@ class Annif:
 
 
 def precision(port: int, project: str, examples: Sequence[tuple[str, Sequence[str]]]) -> float:
-    """How often the first suggestion is right."""
+    """P@1: how often the first suggestion is right."""
     hits = 0
     with Client(f"http://127.0.0.1:{port}", project) as client:
         for text, labels in examples:
@@ -147,7 +147,7 @@ def precision(port: int, project: str, examples: Sequence[tuple[str, Sequence[st
 
 
 def measure(folder: Path, data: Path, seconds: float, known: int, turns: int) -> dict[str, Any]:
-    """All figures: the median of the turns."""
+    """Measure everything; figures are medians over the turns."""
     examples = read(data)
     learnt, asked = examples[:known], examples[known : known + ASKED]
     (folder / "annif").mkdir()
@@ -183,7 +183,7 @@ def main(words: Sequence[str] | None = None) -> None:
     """Run from the command line."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
     parser.add_argument("data", help="text examples, such as stackexchange-text's")
-    parser.add_argument("--seconds", type=float, default=3.0, help="for each figure and turn")
+    parser.add_argument("--seconds", type=float, default=3.0, help="of load per figure and turn")
     parser.add_argument("--turns", type=int, default=3)
     parser.add_argument("--known", type=int, default=KNOWN)
     parser.add_argument("--output", type=Path, default=RESULTS, help="directory of the result")

@@ -1,8 +1,8 @@
-"""Batch label trees beside omikuji, PECOS XR-Linear and napkinXC: accuracy, time, memory, size.
+"""Batch label trees against omikuji, PECOS XR-Linear and napkinXC: accuracy, time, memory, size.
 
-Every run is a process of its own, in which the same is done to every program
-(`benchmarks.programs._side`). Without ``--peers`` LabelGrove alone is measured, and what was found
-of the others stays in the results.
+Every run is a process of its own, and every program goes through the same steps
+(`benchmarks.programs._side`). Without ``--peers`` LabelGrove alone is measured, and the earlier
+results of the others are kept.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ DATASETS = (
     "synth4k",
 )
 BATCHES = 3
-"""Times that a process predicts all rows at once."""
+"""How often a process predicts all rows at once."""
 
 SINGLE_ROWS = 1000
 
@@ -43,9 +43,9 @@ class Subject:
     ----------
     title : str
     trees : int
-        How many are averaged: programs are compared at the same number.
+        Size of the ensemble; programs are compared at equal sizes.
     module : str
-        Of ``benchmarks.programs``.
+        A module of ``benchmarks.programs``.
     environment : Environment or None
         None for LabelGrove.
     options : dict
@@ -69,7 +69,7 @@ def _napkinxc(trees: int) -> Subject:
 
 def _labelgrove(trees: int, arity: int | None = None) -> Subject:
     options: dict[str, Any] = {"estimator": "PLTClassifier", "n_trees": trees, "random_state": 1}
-    options["compact"] = {}  # rows in the shortest way, all weights as learnt
+    options["compact"] = {}  # the smallest encoding, without changing weights
     if arity is None:
         return Subject("**LabelGrove**", trees, "labelgrove_models", None, options)
     options |= {"arity": arity, "max_leaf_size": 100}
@@ -98,20 +98,20 @@ CUBIC = {
     )
     for trees in (1, 3)
 }
-"""With the probabilities that PECOS has."""
+"""With PECOS's link from margins to probabilities."""
 
 OTHER_SHAPES = {
     f"labelgrove-{arity}-{trees}": _labelgrove(trees, arity)
     for trees in (1, 3)
     for arity in (2, 16, 64)
 }
-"""With leaves of a hundred labels, as most of the peers have."""
+"""With leaves of a hundred labels, like most of the peers."""
 
 SUBJECTS = {**PEERS, **OURS, **CUBIC, **OTHER_SHAPES}
 
 
 def run_once(dataset: str, subject: Subject, threads: int) -> dict[str, Any]:
-    """One program learns and predicts one data set in a new process."""
+    """Let one program learn and predict one data set in a new process."""
     train = arrays_of(dataset, "train")
     paths = {"arrays": str(train), "labels": str(label_count(dataset))}
     if subject.environment is OMIKUJI:
@@ -140,7 +140,7 @@ def run_once(dataset: str, subject: Subject, threads: int) -> dict[str, Any]:
 def measure(
     dataset: str, keys: Sequence[str], threads: Sequence[int], repetitions: int
 ) -> dict[str, list[dict[str, Any]]]:
-    """All runs for one data set, programs in turns; by program and number of threads."""
+    """Run all programs in turns on one data set; runs by program and number of threads."""
     runs: dict[str, list[dict[str, Any]]] = {}
     for _ in range(repetitions):
         for using in threads:
@@ -148,8 +148,9 @@ def measure(
                 found = run_once(dataset, SUBJECTS[key], using)
                 runs.setdefault(f"{key}/{using}", []).append(found)
                 learning, batch = found["learning"], found["batch"][0]["cpu"]
-                says = f"{learning['cpu']:.2f} s of processor, {learning['wall']:.2f} s"
-                says += f", predicts in {batch:.2f} s, {found['precision']}"
+                says = f"learns in {learning['cpu']:.2f} s of processor time"
+                says += f" ({learning['wall']:.2f} s elapsed), predicts in {batch:.2f} s"
+                says += f", {found['precision']}"
                 print(f"{dataset}: {key}, {using} threads: {says}", flush=True)
     return runs
 
@@ -157,10 +158,10 @@ def measure(
 def main(arguments: Sequence[str] | None = None) -> None:
     """Measure, and write ``batch-<dataset>.json``."""
     parser = command_line(__doc__ or "", DATASETS)
-    parser.add_argument("--repetitions", type=int, default=3, help="runs of every program")
+    parser.add_argument("--repetitions", type=int, default=3, help="runs per program")
     parser.add_argument("--threads", type=int, nargs="*", default=[1, 2])
     parser.add_argument("--peers", action="store_true", help="measure the peers (installs them)")
-    parser.add_argument("--programs", nargs="*", choices=SUBJECTS, help="these alone")
+    parser.add_argument("--programs", nargs="*", choices=SUBJECTS, help="programs to measure")
     chosen = parser.parse_args(arguments)
     ours = [*OURS, *CUBIC, *OTHER_SHAPES]
     keys = chosen.programs or ([*PEERS, *ours] if chosen.peers else ours)

@@ -1,7 +1,7 @@
-"""What models take that learn on: from a batch model, and within `max_bytes` (needs Linux).
+"""Memory and accuracy of online models within `max_bytes`, and after a batch fit (needs Linux).
 
-A subject is a data set, of which the default online model learns all, or ``memory-tree`` or
-``lomtree``: these learn the first examples of stackexchange-tfidf.
+A subject is a data set, which the default online model learns, or ``memory-tree`` or ``lomtree``,
+which learn the first examples of stackexchange-tfidf.
 """
 
 from __future__ import annotations
@@ -32,13 +32,13 @@ ROUTED: dict[str, tuple[type[Any], int]] = {
     "memory-tree": (MemoryTreeClassifier, 3000),
     "lomtree": (LOMTreeClassifier, 12_000),
 }
-"""Trees that route examples, and how many they learn, of `ROUTED_DATA`."""
+"""Trees that route examples, and how many examples of `ROUTED_DATA` they learn."""
 ROUTED_DATA = "stackexchange-tfidf"
 TESTED = 2000
 
 
 def learn_on(dataset: str) -> dict[str, Any]:
-    """Fit a batch model, and learn some documents of the test set on it."""
+    """Fit a batch model and continue it online with some documents of the test set."""
     stream, test = load(dataset, "train"), load(dataset, "test")
     batch = PLTClassifier().fit(stream.X, stream.labels)
     with TemporaryDirectory() as folder:
@@ -63,9 +63,9 @@ def learn_on(dataset: str) -> dict[str, Any]:
 
 
 def within(dataset: str, max_bytes: int | None) -> dict[str, Any] | None:
-    """Learn a data set within a budget, and test; None where the tree alone does not fit."""
+    """Learn a data set within a budget and test; None if the tree alone does not fit."""
     chunks, test = load(dataset, "train").chunks, load(dataset, "test")
-    learn([(X[:8], labels[:8]) for X, labels in chunks[:1]], DEFAULT)  # loads what is loaded late
+    learn([(X[:8], labels[:8]) for X, labels in chunks[:1]], DEFAULT)  # trigger lazy imports
     gc.collect()
     before = resident_mb()
     reset_peak()
@@ -86,7 +86,7 @@ def within(dataset: str, max_bytes: int | None) -> dict[str, Any] | None:
 
 
 def routed_within(subject: str, max_bytes: int | None) -> dict[str, Any] | None:
-    """The same for a tree that routes examples; of their labels a LOMtree learns the first."""
+    """Do the same with a tree that routes examples; a LOMtree learns their first labels."""
     make, n = ROUTED[subject]
     stream, test = load(ROUTED_DATA, "train"), load(ROUTED_DATA, "test")
     labels: Any = stream.labels[:n]
@@ -112,7 +112,7 @@ def routed_within(subject: str, max_bytes: int | None) -> dict[str, Any] | None:
 
 
 def curve(task: str, **subject: str) -> list[dict[str, Any]]:
-    """Without a bound, and within parts of what is held then, as far as the tree fits."""
+    """Run without a limit, then within shares of that size until the tree does not fit."""
     runs = [fresh(task, **subject, max_bytes=None)]
     for share in SHARES:
         run = fresh(task, **subject, max_bytes=max(runs[0]["held_bytes"] // share, 2_000_000))

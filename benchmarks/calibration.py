@@ -1,7 +1,7 @@
-"""What the probabilities of batch label trees are worth: how often a label is right, by estimate.
+"""Calibration of batch label trees: how often a label is right, by estimated probability.
 
-All labels that a model gives a probability of at least `LEAST`, in all test rows, are sorted into
-bins by it. A model whose estimates are what they say lies on the diagonal.
+All labels of test rows with an estimate of at least `LEAST` are binned by it. A perfectly
+calibrated model lies on the diagonal.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ BINS = 10
 
 
 def measure(dataset: str, loss: str) -> dict[str, Any]:
-    """Learn, estimate and count: of every bin its estimates, their mean, and the share of hits."""
+    """Learn and estimate; per bin, the number of estimates, their mean and the share of hits."""
     train, test = load(dataset, "train"), load(dataset, "test")
     width = label_count(dataset)
     model = PLTClassifier(loss=loss, random_state=1).fit(train.X, indicator(train.labels, width))

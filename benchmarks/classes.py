@@ -1,7 +1,7 @@
-"""Time for an example against the number of classes, from a hundred to a million.
+"""Time per example against the number of classes, from a hundred to a million.
 
-Every class has twelve words of its own choice, out of a vocabulary that stays; every example has
-those and eight that mean nothing. So as the number of classes grows, nothing else does.
+Every class has twelve words drawn from a vocabulary of fixed size; every example has those and
+eight noise words. Only the number of classes grows.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from benchmarks._results import command_line, earlier, write
 
 CLASSES = (100, 1_000, 10_000, 100_000, 1_000_000)
 FEWEST = 100_000
-"""Examples of one pass; with more classes, as many as there are of those."""
+"""Least number of examples in a pass; with more classes, one example per class."""
 
 TESTED = 20_000
 VOCABULARY = 20_000
@@ -35,7 +35,7 @@ MOST = {
     "vw log_multi": 100_000,
     "online PLT": 100_000,
 }
-"""Classes up to which a method is tried: beyond, it takes minutes or more memory than there is."""
+"""Largest number of classes tried; beyond it a method needs minutes or too much memory."""
 
 PEERS = {
     "vw log_multi": "--log_multi {k}",
@@ -49,7 +49,7 @@ OURS = {
 
 
 def streams(k: int, learnt: int, tested: int) -> tuple[Stream, Stream]:
-    """Examples of `k` classes, all equally likely, to learn and to predict."""
+    """Training and test examples of `k` equally likely classes."""
     rng = np.random.default_rng(SEED)
     own = rng.integers(VOCABULARY, size=(k, OWN_WORDS), dtype=np.int32)
     return _examples(rng, own, learnt), _examples(rng, own, tested)
@@ -67,7 +67,7 @@ def _examples(rng: np.random.Generator, own: Any, n: int) -> Stream:
 
 
 def learn_ours(k: int, method: str, learnt: int, tested: int) -> dict[str, float]:
-    """One pass in this process, and the test; seconds of processor, and bytes."""
+    """Learn in one pass in this process and test; processor seconds and bytes."""
     train, test = streams(k, learnt, tested)
     classes = np.array([label for (label,) in train.labels])
     model = getattr(labelgrove, OURS[method])()
@@ -83,7 +83,7 @@ def learn_ours(k: int, method: str, learnt: int, tested: int) -> dict[str, float
 
 
 def learn_peer(k: int, method: str, learnt: int, tested: int) -> dict[str, float]:
-    """The same of Vowpal Wabbit, without what reading takes."""
+    """Do the same with Vowpal Wabbit, without its reading time."""
     train, test = streams(k, learnt, tested)
     with tempfile.TemporaryDirectory() as folder:
         runs = [(PEERS[method].format(k=k), 1)]
@@ -96,7 +96,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser = command_line(__doc__ or "", tuple(OURS), "methods")
     parser.add_argument("--peers", action="store_true", help="measure the peer (installs it)")
     parser.add_argument("--classes", type=int, nargs="*", default=list(CLASSES))
-    parser.add_argument("--fewest", type=int, default=FEWEST, help="examples of one pass")
+    parser.add_argument("--fewest", type=int, default=FEWEST, help="least examples in a pass")
     parser.add_argument("--tested", type=int, default=TESTED, help="examples predicted")
     chosen = parser.parse_args(arguments)
     for method in [*chosen.subjects, *(PEERS if chosen.peers else [])]:

@@ -1,11 +1,11 @@
-"""Kill the service at random instants, again and again, and see that it has lost nothing.
+"""Kill the service at random instants, again and again, and check that it loses nothing.
 
-Clients send examples, each with an idempotency key, and forget some of them; the service is
-killed by SIGKILL at any moment: while it starts, commits, learns, writes a snapshot, forgets or
-rebuilds. After each kill every acknowledged example must be in the log exactly once, none twice,
-none that was forgotten; and the model that start-up would make of snapshots and log must be, to
-the byte, that of a run which was never interrupted. With ``--lost-writes`` what was not flushed
-when the kill came is dropped as well, whole or by pages at random, which is what a power cut does.
+Clients send examples, each with an idempotency key, and forget some of them. SIGKILL hits the
+service at any moment: while it starts, commits, learns, writes a snapshot, forgets or rebuilds.
+After each kill, every acknowledged example must be in the log exactly once and no forgotten one
+may be left. The model that a restart would build from snapshots and log must equal, byte for byte,
+the model of an uninterrupted run. ``--lost-writes`` also simulates a power cut: it drops writes
+that had not been flushed when the kill came, whole or by random pages.
 """
 
 from __future__ import annotations
@@ -48,12 +48,12 @@ LABELS = [f"label{i}" for i in range(30)]
 
 
 class Failure(AssertionError):
-    """A promise that was not kept."""
+    """A violated guarantee."""
 
 
 @dataclass
 class Sent:
-    """What clients have sent, and what they were told."""
+    """Requests that clients have sent, and the outcomes they know of."""
 
     acknowledged: dict[str, str] = field(default_factory=dict)
     uncertain: dict[str, tuple[str, bytes]] = field(default_factory=dict)
@@ -66,20 +66,20 @@ class Sent:
 # --- the service, in a process of its own --------------------------------------------------------
 
 
-def run_service(directory: Path, told: Any) -> None:
-    """Serve until killed; tell the port as soon as it is known."""
+def run_service(directory: Path, pipe: Any) -> None:
+    """Serve until killed; send the port through the pipe as soon as it is known."""
     service = Service(directory)
     if not service.names():
         service.create("demo", SETTINGS)
     service.begin()
-    serve(service, "127.0.0.1", 0, lambda address: told.send(int(address.rpartition(":")[2])))
+    serve(service, "127.0.0.1", 0, lambda address: pipe.send(int(address.rpartition(":")[2])))
 
 
 # --- clients -------------------------------------------------------------------------------------
 
 
 def client(port: int, number: str, sent: Sent, stop: threading.Event) -> None:
-    """Send examples until told to stop, or until nobody answers."""
+    """Send examples until told to stop or until the service stops answering."""
     draw = random.Random(number)
     connection = HTTPConnection("127.0.0.1", port, timeout=60)
     with sent.lock:
@@ -115,7 +115,7 @@ def client(port: int, number: str, sent: Sent, stop: threading.Event) -> None:
 
 
 def act(connection: HTTPConnection, draw: random.Random, name: str, sent: Sent) -> None:
-    """Now and then forget an example, take a snapshot, or build a tree anew."""
+    """Occasionally forget an example, take a snapshot or rebuild the tree."""
     chance = draw.random()
     if chance < 0.02:
         with sent.lock:
@@ -132,29 +132,29 @@ def act(connection: HTTPConnection, draw: random.Random, name: str, sent: Sent) 
 def ask(
     connection: HTTPConnection, method: str, path: str, body: bytes | None, key: str | None
 ) -> None:
-    """Ask, and take only an answer for an answer."""
+    """Send a request; raise unless the answer is success (200) or a conflict (409)."""
     headers = {"Content-Type": "application/json"} | ({"Idempotency-Key": key} if key else {})
     connection.request(method, path, body, headers)
     answer = connection.getresponse()
-    said = answer.read()
+    content = answer.read()
     if answer.status >= 500 and answer.status not in {503, 507}:
-        raise Failure(f"{method} {path}: {answer.status} {said!r}")
+        raise Failure(f"{method} {path}: {answer.status} {content!r}")
     if answer.status not in {200, 409}:
         raise ConnectionError(answer.status)
 
 
-# --- what must hold after a kill -----------------------------------------------------------------
+# --- checks after a kill -------------------------------------------------------------------------
 
 
 class Witness:
-    """A model that was never interrupted."""
+    """The model of an uninterrupted run."""
 
     def __init__(self, empty: Path) -> None:
         self._empty = empty
         self._learner = Learner(SETTINGS)
 
     def check(self, folder: Path, sent: Sent) -> int:
-        """Compare log and model to what was acknowledged; return the last sequence number."""
+        """Check log and model against the acknowledged requests; return the last sequence."""
         with closing(Reading(folder / "log.sqlite")) as log:
             rows = log.read(0, -1)
             controls = [row for row in rows if row.kind not in {"learn", "forgotten"}]
@@ -168,7 +168,7 @@ class Witness:
                 history.advance(self._learner, fresh)
             served = History(folder, SETTINGS, controls, log.read).model_at(head)
         if served.fingerprint() != self._learner.fingerprint():
-            raise Failure(f"event {head}: the model differs from one that was never interrupted")
+            raise Failure(f"event {head}: the model differs from that of an uninterrupted run")
         return head
 
     def _check_log(self, rows: Sequence[Any], sent: Sent) -> None:
@@ -179,18 +179,18 @@ class Witness:
         kept = sent.forgotten & stored.keys()
         if twice or lost or kept:
             raise Failure(
-                f"{len(twice)} examples twice, {len(lost)} acknowledged ones lost, "
-                f"{len(kept)} forgotten ones still there"
+                f"{len(twice)} examples duplicated, {len(lost)} acknowledged ones lost, "
+                f"{len(kept)} forgotten ones still present"
             )
 
 
 def drop_unflushed(directory: Path, kept: Path, draw: random.Random) -> None:
-    """Give files the content that a power cut would have left."""
+    """Reset files to content that a power cut could have left."""
     by_pages = draw.random() < 0.5
     for path in directory.rglob("*"):
         if not path.is_file() or path.name == "lock":
             continue
-        if path.name.endswith("-shm"):  # memory that processes share; never flushed
+        if path.name.endswith("-shm"):  # shared memory, never flushed
             path.unlink()
             continue
         image = kept / str(path).replace("/", "%")
@@ -212,7 +212,7 @@ def drop_unflushed(directory: Path, kept: Path, draw: random.Random) -> None:
 
 
 def rounds(count: int, seconds: float, directory: Path, kept: Path | None, seed: int) -> Any:
-    """Start, send, kill and check, so many times or as long as there is time."""
+    """Start, send, kill and check, up to ``count`` times or until the time is up."""
     draw = random.Random(seed)
     context = multiprocessing.get_context("fork")
     sent, head, during_start = Sent(), 0, 0
@@ -258,7 +258,7 @@ def rounds(count: int, seconds: float, directory: Path, kept: Path | None, seed:
 
 
 def send(port: int, number: str, sent: Sent, draw: random.Random) -> list[threading.Thread]:
-    """Let clients send until the moment of the kill, which meets those that wait for answers."""
+    """Let clients send until the kill, which hits them while they wait for answers."""
     stop = threading.Event()
     clients = [
         threading.Thread(target=client, args=(port, f"{number}.{i}", sent, stop))
@@ -268,14 +268,14 @@ def send(port: int, number: str, sent: Sent, draw: random.Random) -> list[thread
         one.start()
     end = time.monotonic() + 60
     while not (sent.acknowledged or sent.failures) and time.monotonic() < end:
-        time.sleep(0.01)  # once, so that there is something to lose
+        time.sleep(0.01)  # in the first round, until there is something to lose
     time.sleep(draw.random() ** 2 * 0.8)
     stop.set()
     return clients
 
 
 def stop_builders(directory: Path) -> None:
-    """End processes that build a tree for a service which is gone."""
+    """Kill processes that still build a tree for a killed service."""
     for about in Path("/proc").glob("[0-9]*/cmdline"):
         try:
             words = about.read_bytes().split(b"\0")
@@ -286,7 +286,7 @@ def stop_builders(directory: Path) -> None:
 
 
 def preloaded(words: Sequence[str], folder: Path) -> int:
-    """Run the same program with what keeps the flushed content of files."""
+    """Rerun this program with a preloaded library that keeps the flushed content of files."""
     library = folder / "lost_writes.so"
     source = Path(__file__).with_name("_lost_writes.c")
     compiler = shutil.which("cc")
@@ -309,11 +309,11 @@ def main(words: Sequence[str] | None = None) -> None:
     words = sys.argv[1:] if words is None else words
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
     parser.add_argument("--kills", type=int, default=300)
-    parser.add_argument("--seconds", type=float, default=1800, help="stop after so long")
+    parser.add_argument("--seconds", type=float, default=1800, help="stop after this time")
     parser.add_argument("--lost-writes", action="store_true")
-    parser.add_argument("--unsafe", action="store_true", help="flush nothing: must be found out")
+    parser.add_argument("--unsafe", action="store_true", help="never flush: the check must fail")
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--output", type=Path, help="directory to keep the result in")
+    parser.add_argument("--output", type=Path, help="directory of the result")
     asked = parser.parse_args(words)
     inside = os.environ.get("LOST_WRITES_KEPT")
     if asked.lost_writes and inside is None:

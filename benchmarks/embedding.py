@@ -1,4 +1,4 @@
-"""Learnt vectors under a label tree: beside fastText in turns, and what λ′ does to them."""
+"""Learnt vectors under a label tree: compared with fastText, and the effect of λ′."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ DATASETS = (
     "eurlex57k-tfidf",
 )
 ALIKE = {"dim": 100, "epoch": 25, "lr": 0.5, "loss": "hs"}
-"""What fastText is told, and ours where both are to have the same settings."""
+"""fastText's settings where both programs have the same."""
 
 FASTTEXTS: dict[str, dict[str, Any]] = {
     "fastText hs": ALIKE,
@@ -36,7 +36,7 @@ FASTTEXTS: dict[str, dict[str, Any]] = {
     "fastText hs, tuned": ALIKE,
     "fastText ova, tuned": {**ALIKE, "loss": "ova", "lr": 0.2, "epoch": 10},
 }
-"""What fastText is told, or tuned from."""
+"""fastText's settings, or the starting point of their tuning."""
 
 PLAIN: dict[str, Any] = {
     "dimension": 100,
@@ -60,32 +60,31 @@ TRIED: dict[str, dict[str, tuple[Any, ...]]] = {
     "fastText ova, tuned": {"lr": (0.1, 0.5), "epoch": (5, 25), "dim": (50,)},
     "tuned": {"learning_rate": (0.1, 0.4), "max_iter": (5, 25), "dimension": (50, 200)},
 }
-"""What is tried in place of each setting, one after another, on a tenth of the training rows, held
-back."""
+"""Alternatives for each setting, tried in turn on a held-out tenth of the training rows."""
 
 LAMBDAS = (0.0, 0.25, 0.5, 0.75, 1.0, 2.0, 4.0, 16.0, 64.0, 256.0, 1e5)
 """λ′ of the paper's section 5.2."""
 
 _MOST_FOR_FLAT = 2 * 10**7
-"""Rows times labels, of which one-versus-rest computes every one in each pass."""
+"""Largest number of rows times labels for one-versus-rest, which computes all in each pass."""
 
-_HELD_BACK = 10
+_HELD_OUT = 10
 
 
-def read(dataset: str, *, told: bool = True, trial: bool = False) -> tuple[Stream, Stream]:
-    """Rows to learn and to be asked: in a ``trial`` every tenth row to learn is asked instead.
+def read(dataset: str, *, values: bool = True, trial: bool = False) -> tuple[Stream, Stream]:
+    """Training and test rows; in a ``trial``, every tenth training row is held out for testing.
 
-    Every value is 1 where values are not to be ``told``.
+    Without ``values``, every value is 1.
     """
     train, test = load(dataset, "train"), load(dataset, "test")
     if trial:
-        held = np.arange(len(train.labels)) % _HELD_BACK == 0
+        held = np.arange(len(train.labels)) % _HELD_OUT == 0
         train, test = (
             Stream(train.X[rows], [train.labels[i] for i in rows])
             for rows in (np.flatnonzero(~held), np.flatnonzero(held))
         )
     for part in (train, test):
-        if not told:
+        if not values:
             part.X.data[:] = 1.0
     return train, test
 
@@ -93,8 +92,8 @@ def read(dataset: str, *, told: bool = True, trial: bool = False) -> tuple[Strea
 def learn_and_predict(
     dataset: str, name: str, options: dict[str, Any], trial: bool
 ) -> dict[str, Any]:
-    """One of ours, in this process and one thread; as fastText it is not told the values."""
-    train, test = read(dataset, told=not name.startswith("as fastText"), trial=trial)
+    """Run one of our models in this process; like fastText, some do not see the values."""
+    train, test = read(dataset, values=not name.startswith("as fastText"), trial=trial)
     estimator: Any = PLTClassifier if name == "linear, batch" else EmbeddingClassifier
     model = estimator(**options)
     with Clock() as learning:
@@ -113,7 +112,7 @@ def _figures(best: Any, test: Stream, learning: float, predicting: float) -> dic
 
 
 def ask_fasttext(dataset: str, options: dict[str, Any], trial: bool) -> dict[str, Any] | None:
-    """Let fastText learn and predict; None where it meets its NaN."""
+    """Let fastText learn and predict; None if it aborts with its NaN error."""
     train, test = read(dataset, trial=trial)
     with tempfile.TemporaryDirectory() as folder:
         paths: dict[str, Any] = {}
@@ -132,16 +131,16 @@ def ask_fasttext(dataset: str, options: dict[str, Any], trial: bool) -> dict[str
 def run_once(
     dataset: str, name: str, options: dict[str, Any], *, trial: bool = False
 ) -> dict[str, Any] | None:
-    """One of all these learns and predicts."""
+    """Let one of the models learn and predict."""
     if name in FASTTEXTS:
         return ask_fasttext(dataset, options, trial)
-    told = {"dataset": dataset, "name": name, "options": options, "trial": trial}
-    found: dict[str, Any] = fresh("benchmarks.embedding:learn_and_predict", **told)
+    arguments = {"dataset": dataset, "name": name, "options": options, "trial": trial}
+    found: dict[str, Any] = fresh("benchmarks.embedding:learn_and_predict", **arguments)
     return found
 
 
 def chosen_options(dataset: str, name: str, options: dict[str, Any]) -> dict[str, Any]:
-    """The best by P@1 on what is held back: one setting after another, the first of equals."""
+    """Tune one setting after another by P@1 on held-out rows; ties keep the first."""
 
     def tried(choice: dict[str, Any]) -> float:
         found = run_once(dataset, name, choice, trial=True)
@@ -156,7 +155,7 @@ def chosen_options(dataset: str, name: str, options: dict[str, Any]) -> dict[str
 
 
 def beside(dataset: str, times: int, *, peers: bool, tune: bool) -> list[dict[str, Any]]:
-    """All of them in turns; times are medians."""
+    """Run all models in turns; times are medians."""
     train = load(dataset, "train")
     n_labels = 1 + max(label for row in train.labels for label in row)
     wanted = {**(FASTTEXTS if peers else {}), **OURS}
@@ -183,8 +182,8 @@ def beside(dataset: str, times: int, *, peers: bool, tune: bool) -> list[dict[st
 
 
 def knob(dataset: str, lambda_prime: float | None) -> dict[str, Any]:
-    """The paper's experiment: the model of fastText on an interpolated tree; None is Huffman's."""
-    train, test = read(dataset, told=False)
+    """The paper's experiment: fastText's model on an interpolated tree (None: Huffman's)."""
+    train, test = read(dataset, values=False)
     tree: Any = "huffman"
     if lambda_prime is not None:
         tree = build(train, "interpolated", lambda_prime=lambda_prime, max_leaf_size=1)
@@ -203,23 +202,22 @@ def knob(dataset: str, lambda_prime: float | None) -> dict[str, Any]:
 def main(arguments: Sequence[str] | None = None) -> None:
     """Measure, and write ``embedding-<dataset>.json``."""
     parser = command_line(__doc__ or "", DATASETS)
-    parser.add_argument("--peers", action="store_true", help="fastText, too")
-    parser.add_argument("--untuned", action="store_true", help="without what is tuned")
+    parser.add_argument("--peers", action="store_true", help="measure fastText too (installs it)")
+    parser.add_argument("--untuned", action="store_true", help="skip the tuned models")
     parser.add_argument("--repetitions", type=int, default=3, help="turns")
     parser.add_argument("--lambdas", type=float, nargs="*", default=list(LAMBDAS))
-    parser.add_argument("--go-on", action="store_true", help="keep tables that are there already")
+    parser.add_argument("--go-on", action="store_true", help="keep existing tables")
     chosen = parser.parse_args(arguments)
     for dataset in filter(is_there, chosen.subjects):
         kept = earlier(chosen.output, "embedding", dataset) if chosen.go_on else {}
         trees = kept.get("trees", [])
         for lambda_prime in [*chosen.lambdas, None] if chosen.lambdas and not trees else []:
-            told = {"dataset": dataset, "lambda_prime": lambda_prime}
-            trees.append(fresh("benchmarks.embedding:knob", **told))
+            call = {"dataset": dataset, "lambda_prime": lambda_prime}
+            trees.append(fresh("benchmarks.embedding:knob", **call))
             print(f"{dataset}: {trees[-1]}", flush=True)
         rows = kept.get("rows")
         if not rows:
-            told = {"peers": chosen.peers, "tune": not chosen.untuned}
-            rows = beside(dataset, chosen.repetitions, **told)
+            rows = beside(dataset, chosen.repetitions, peers=chosen.peers, tune=not chosen.untuned)
         write(chosen.output, "embedding", dataset, {"rows": rows, "trees": trees})
 
 

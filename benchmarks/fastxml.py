@@ -1,7 +1,7 @@
-"""FastXML beside the published figures.
+"""FastXML compared with the published figures.
 
-The one package of FastXML on PyPI, ``fastxml`` 2.0, is written for Python 2: it compiles, and its
-import ends in a `SyntaxError`. So the published figures (`benchmarks._aims`) stand in its place.
+The only FastXML package on PyPI, ``fastxml`` 2.0, is written for Python 2: it compiles, but
+importing it raises `SyntaxError`. The published figures (`benchmarks._aims`) take its place.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Saving and loading an online model: time, and memory beyond the model's own (needs Linux).
+"""Saving and loading an online model: time, and extra memory (needs Linux).
 
 A subject is a data set, or a number of labels, each with one example of three features.
 """
@@ -34,7 +34,7 @@ def once_each(n_labels: int) -> list[Chunk]:
 
 
 def measured(work: Callable[[], Any]) -> tuple[Any, dict[str, float]]:
-    """What the work returns, and what it took: time, memory at the peak, memory kept."""
+    """Return the result of the work, its time, and its peak and remaining memory."""
     gc.collect()
     before = resident_mb()
     reset_peak()
@@ -45,16 +45,16 @@ def measured(work: Callable[[], Any]) -> tuple[Any, dict[str, float]]:
 
 
 def save(subject: str, path: str) -> dict[str, Any]:
-    """Learn and save in this process; its data are there before and do not count."""
+    """Learn and save in this process; the data are loaded before and do not count."""
     chunks = once_each(int(subject)) if subject.isdecimal() else load(subject, "train").chunks
-    learn([(X[:8], labels[:8]) for X, labels in chunks[:1]], DEFAULT)  # loads what is loaded late
+    learn([(X[:8], labels[:8]) for X, labels in chunks[:1]], DEFAULT)  # trigger lazy imports
     (model, _), learning = measured(lambda: learn(chunks, DEFAULT))
     _, saving = measured(lambda: model.save(path))
     return {"learning": learning, "saving": saving, "file_mb": Path(path).stat().st_size / 2**20}
 
 
 def load_again(path: str, small: str) -> dict[str, Any]:
-    """Load in this process, where no model was before but a small one."""
+    """Load in this process, which has loaded only a small model before."""
     labelgrove.OnlinePLTClassifier().partial_fit([[1.0]], ["any"]).save(small)
     labelgrove.load(small)
     return measured(lambda: labelgrove.load(path))[1]

@@ -1,9 +1,9 @@
-"""Time for an example against the number of labels, from a thousand to a million.
+"""Time per example against the number of labels, from a thousand to a million.
 
-A synthetic stream brings label after label (`benchmarks._growing_stream`). At chosen numbers of
-labels it stands still for a while, and what an example takes is measured: to learn it when its
-labels are known, to learn it while its labels are new, to predict its best five; in batches and
-one row a call. What is reported is the median over several streams.
+A synthetic stream brings label after label (`benchmarks._growing_stream`). At certain numbers of
+labels it pauses, and the time per example is measured: to learn an example with known labels, to
+learn one with new labels, and to predict the best five labels; in batches and with one row per
+call. The result is the median over several streams.
 """
 
 from __future__ import annotations
@@ -27,28 +27,28 @@ PRESETS = {"paper": PAPER, "default": DEFAULT}
 K = 5
 
 WINDOWS = 5
-"""A median is taken of so many windows,"""
+"""Number of windows whose median is taken."""
 
 WINDOW = 2000
-"""each of so many examples, or a fifth as many as there are labels,"""
+"""Examples in a window; at most a fifth of the number of labels."""
 
 SINGLE = 50
-"""and of so many that are given one a call."""
+"""Examples in a window with one row per call."""
 
 STEPS_A_DECADE = 4
 _GROWN = 10_000
-"""The last so many new labels before a stop are what growing is timed on."""
+"""Learning new labels is timed on this many labels before a stop, or fewer."""
 
 
 def grow(largest: int, seed: int, options: dict[str, Any]) -> list[dict[str, float]]:
-    """Let a model grow in this process, and measure at every stop.
+    """Grow a model in this process and measure at every stop.
 
     Returns
     -------
     list of dict
-        One a stop: ``labels``; microseconds of processor for an example, by kind of work; and what
-        does not depend on the machine: how many ``classifiers`` a prediction evaluates, P@1, and
-        where the options tell, how many weights are ``touched`` in learning an example.
+        One per stop: ``labels``; processor microseconds per example, by kind of work; and figures
+        that do not depend on the machine: the ``classifiers`` evaluated per prediction, P@1, and,
+        if the options include ``arity``, the weights ``touched`` in learning an example.
     """
     stream, model = GrowingStream(seed), OnlinePLTClassifier(**options)
     found = []
@@ -76,7 +76,7 @@ def _stops(largest: int) -> list[int]:
 
 
 def _standing(model: OnlinePLTClassifier, stream: GrowingStream) -> dict[str, float]:
-    """What examples of known labels take, while none are new."""
+    """Measure examples with known labels only."""
 
     def learn(rows: Chunk) -> None:
         model.partial_fit(*rows)
@@ -100,14 +100,14 @@ def _standing(model: OnlinePLTClassifier, stream: GrowingStream) -> dict[str, fl
 
 
 def _touched(model: OnlinePLTClassifier, stream: GrowingStream, arity: int) -> float:
-    """Weights that learning an example without replay touches, on average."""
+    """Mean number of weights touched in learning an example without replay."""
     columns = Columns.of(model.tree_, arity)
     _, labels = stream.known(WINDOW)
     return (NONZEROS + 1) * float(np.mean([columns.touched(row) for row in labels]))
 
 
 def _timed(work: Callable[[Chunk], None], stream: GrowingStream, n: int, at_once: int) -> float:
-    """Microseconds for an example: median over windows of `n`, given `at_once` a call."""
+    """Microseconds per example: median over windows of `n`, with `at_once` rows per call."""
     seconds = []
     for _ in range(WINDOWS):
         X, labels = stream.known(n)
@@ -122,8 +122,8 @@ def _timed(work: Callable[[Chunk], None], stream: GrowingStream, n: int, at_once
 def main(arguments: Sequence[str] | None = None) -> None:
     """Measure, and write ``growth-<preset>.json``."""
     parser = command_line(__doc__ or "", tuple(PRESETS), "presets")
-    parser.add_argument("--labels", type=int, default=1_000_000, help="so many at last")
-    parser.add_argument("--seeds", type=int, nargs="+", default=[1, 2], help="of streams")
+    parser.add_argument("--labels", type=int, default=1_000_000, help="at the end")
+    parser.add_argument("--seeds", type=int, nargs="+", default=[1, 2], help="seeds of the streams")
     chosen = parser.parse_args(arguments)
     runs: dict[str, list[list[dict[str, float]]]] = {preset: [] for preset in chosen.subjects}
     for seed in chosen.seeds:

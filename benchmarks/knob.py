@@ -1,7 +1,7 @@
-"""Interpolated trees: what λ′ does to precision and depth, and to the time that a search takes.
+"""Interpolated trees: the effect of λ′ on precision, depth and search time.
 
-Beside them stand what is built to make the search cheap instead of shallow (the expected-cost
-tree), and the wide tree by k-means that `PLTClassifier` builds unless told otherwise.
+For comparison: the expected-cost tree, which makes searches cheap instead of shallow, and the wide
+k-means tree that `PLTClassifier` builds by default.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ def build(train: Stream, builder: str, **options: Any) -> LabelTree:
 
 
 def learn_and_search(dataset: str, tree: dict[str, Any]) -> dict[str, Any]:
-    """Build, learn and search in this process; times are of this thread's processor."""
+    """Build, learn and search in this process; single-row times are thread processor time."""
     train, test = load(dataset, "train"), load(dataset, "test")
     with Clock() as building:
         given = build(train, **tree)
@@ -78,7 +78,7 @@ def learn_and_search(dataset: str, tree: dict[str, Any]) -> dict[str, Any]:
 
 
 def search(model: PLTClassifier | EmbeddingClassifier, test: Stream, k: int) -> dict[str, float]:
-    """What it takes to find the best k labels, and how deep they lie."""
+    """The cost of finding the best k labels, and their depth."""
     batch = []
     for _ in range(BATCHES):
         with Clock() as clock:
@@ -103,7 +103,7 @@ def search(model: PLTClassifier | EmbeddingClassifier, test: Stream, k: int) -> 
 
 
 def _depths(tree: LabelTree) -> npt.NDArray[np.int64]:
-    """How deep every label lies; 0 for those that the tree lacks."""
+    """The depth of every label; 0 for labels missing from the tree."""
     depths = np.zeros(1 + int(tree.leaf_labels.max()), np.int64)
     depths[tree.leaf_labels] = tree.depths[tree.leaves]
     return depths

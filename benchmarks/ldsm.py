@@ -1,7 +1,7 @@
-"""LdSM beside the figures of its paper: precision, ensemble size, size of trees, times.
+"""LdSM compared with the figures of its paper: precision and times by ensemble and tree size.
 
-All else is the default. The paper's times are of another machine
-and its splits are others of the same data; its figures stand in `benchmarks._aims`.
+Other parameters have their defaults. The paper used another machine and other splits of the same
+data; its figures are in `benchmarks._aims`.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ DATASETS = ("bibtex", "delicious", "rcv1sub1-train", "eurlex57k-tfidf")
 
 ENSEMBLES = (1, 5, 10, 20, 50)
 LARGE = 10_000_000
-"""Non-zeros in the training set from which no ensemble has more than `TREES_OF_LARGE`."""
+"""Above this many non-zeros in the training set, ensembles have at most `TREES_OF_LARGE` trees."""
 
 TREES_OF_LARGE = 10
 SIZES = (250, 500, 1000, 2000, 4000)
-"""T_max, tried with ten trees, or as many as there may be."""
+"""Values of T_max, tried with `TREES_OF_SIZES` trees."""
 
 TREES_OF_SIZES = 10
 BATCHES = 3
@@ -55,7 +55,7 @@ def learn_and_test(dataset: str, options: dict[str, Any], threads: int) -> dict[
 
 
 def measure(dataset: str, ensembles: Sequence[int], sizes: Sequence[int]) -> dict[str, Any]:
-    """All ensembles, all sizes of trees, and the largest ensemble with two threads."""
+    """Run all ensemble sizes, all tree sizes, and the largest ensemble with two threads."""
     task = "benchmarks.ldsm:learn_and_test"
     large = load(dataset, "train").X.nnz > LARGE
     if large:

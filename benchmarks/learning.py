@@ -1,7 +1,7 @@
-"""Speed of learning: one pass of OPLT as published, beside napkinXC's own, and of the default.
+"""Speed of learning: one pass of OPLT as published, compared with napkinXC, and of the default.
 
-Runs take turns, each in a new process, so that whatever else the machine does falls on all of
-them alike; medians are reported. See ``docs/benchmarks.md`` for what the figures mean.
+Programs run in turns, each run in a new process, so that other load on the machine affects all of
+them; medians are reported. ``docs/benchmarks.md`` explains the figures.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ from benchmarks._traffic import weights_touched
 
 DATASETS = ("synth4k", "eurlex57k-tfidf")
 SETTINGS = {"published": PAPER, "default": DEFAULT}
-_LINE = "{dataset}: {name} {wall:.2f} s, {cpu:.2f} s of processor"
+_LINE = "{dataset}: {name} {wall:.2f} s, {cpu:.2f} s of processor time"
 
 
 def learn_once(dataset: str, setting: str, threads: int) -> dict[str, Any]:
-    """One pass in this process: seconds, memory, and P@1/3/5 on the test set."""
+    """Learn in one pass in this process: seconds, memory, and P@1/3/5 on the test set."""
     options = {**SETTINGS[setting], "n_jobs": threads}
     chunks, test = load(dataset, "train").chunks, load(dataset, "test")
-    learn(chunks[:1], options)  # what is loaded at first use is loaded now
+    learn(chunks[:1], options)  # trigger lazy imports
     before = resident_mb()
     reset_peak()
     model, clock = learn(chunks, options)
@@ -37,29 +37,29 @@ def learn_once(dataset: str, setting: str, threads: int) -> dict[str, Any]:
 
 
 def peer_once(dataset: str) -> dict[str, Any]:
-    """The same of napkinXC."""
+    """Do the same with napkinXC."""
     found = _napkinxc.learn(dataset)
     best = _napkinxc.predicted(_napkinxc.predict(dataset, 1, 0))
     return {**found, "precision": precisions(best, load(dataset, "test").labels)}
 
 
 def bandwidth_once() -> dict[str, Any]:
-    """Bytes that the machine copies in a second, in one thread."""
+    """Bytes per second that the machine copies in one thread."""
     return {"bytes_per_second": copy_bandwidth()}
 
 
 def count_weights(dataset: str) -> int:
-    """Weights that one pass of the published algorithm must touch."""
+    """Count the weights that one pass of the published algorithm must touch."""
     return weights_touched(load(dataset, "train"), PAPER)
 
 
 def measure(dataset: str, repetitions: int, peer_repetitions: int) -> dict[str, Any]:
-    """All runs for one data set.
+    """Run everything on one data set.
 
     Returns
     -------
     dict
-        ``weights_touched``; and of every run, by program, what it found.
+        ``weights_touched``, and the results of all ``runs`` by program.
     """
     turns: dict[str, tuple[int, Callable[[], dict[str, Any]]]] = {
         f"{setting}, {threads}": (repetitions, partial(_learn, dataset, setting, threads))
@@ -71,7 +71,7 @@ def measure(dataset: str, repetitions: int, peer_repetitions: int) -> dict[str, 
     runs: dict[str, list[dict[str, Any]]] = {name: [] for name, (n, _) in turns.items() if n > 0}
     for turn in range(max(repetitions, peer_repetitions)):
         for name, (times, run) in turns.items():
-            # Those that run less often run evenly spread over the turns.
+            # Programs with fewer runs are spread evenly over the turns.
             if times == 0 or turn % math.ceil(repetitions / times) or len(runs[name]) >= times:
                 continue
             runs[name].append(run())
@@ -82,8 +82,8 @@ def measure(dataset: str, repetitions: int, peer_repetitions: int) -> dict[str, 
 
 
 def _learn(dataset: str, setting: str, threads: int) -> dict[str, Any]:
-    told: dict[str, Any] = {"dataset": dataset, "setting": setting, "threads": threads}
-    found: dict[str, Any] = fresh("benchmarks.learning:learn_once", **told)
+    arguments: dict[str, Any] = {"dataset": dataset, "setting": setting, "threads": threads}
+    found: dict[str, Any] = fresh("benchmarks.learning:learn_once", **arguments)
     return found
 
 

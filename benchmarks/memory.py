@@ -1,4 +1,4 @@
-"""Memory while learning: what a new process holds beyond what it held before (needs Linux)."""
+"""Memory while learning: the growth of a new process (needs Linux)."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ DATASETS = (
 
 
 def hold(dataset: str, options: dict[str, Any]) -> dict[str, Any]:
-    """Learn a data set in this process; its arrays are there before and do not count."""
+    """Learn a data set in this process; its arrays are loaded before and do not count."""
     chunks = load(dataset, "train").chunks
-    learn([(X[:8], labels[:8]) for X, labels in chunks[:1]], options)  # loads what is loaded late
+    learn([(X[:8], labels[:8]) for X, labels in chunks[:1]], options)  # trigger lazy imports
     gc.collect()
     before = resident_mb()
     reset_peak()

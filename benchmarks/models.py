@@ -1,4 +1,4 @@
-"""All of LabelGrove's models on data of many kinds: when to prefer which, and what auto picks."""
+"""All of LabelGrove's models on many kinds of data, and the model that auto picks."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ MULTI_LABEL = (
 )
 MULTI_CLASS = ("clinc150-tfidf", "onet-tasks", "gutenberg-classes", "aloi-like")
 DATASETS = (*MULTI_LABEL, "clinc150-tfidf", "onet-tasks")
-"""Those that are measured unless others are named."""
+"""Data sets measured by default."""
 
 
 def _model(title: str, estimator: str, trees: int = 1, **options: Any) -> Subject:
@@ -47,21 +47,21 @@ COMMON = (
     ),
 )
 FEW_TREES = _model("`LdSMClassifier`, 3 trees", "LdSMClassifier", 3, n_estimators=3)
-"""In place of ten trees where those take over a minute."""
+"""Used instead of ten trees where those take over a minute."""
 
 LARGE = 4_000_000
-"""Non-zeros in the training set from which that is so."""
+"""Above this many non-zeros in the training set, `FEW_TREES` is used."""
 
 OF_CLASSES = (
     _model("`PLTClassifier`, softmax", "PLTClassifier", link="softmax"),
     _model("`LOMTreeClassifier`", "LOMTreeClassifier"),
     _model("`LOMTreeClassifier`, 5 passes", "LOMTreeClassifier", epochs=5),
 )
-"""Those that want one class a row."""
+"""Models that need exactly one class per row."""
 
 
 def about(train: Stream) -> dict[str, Any]:
-    """What kind of data it is: rows, labels, labels a row, features a row."""
+    """Describe a data set: rows, labels, labels per row, features per row."""
     labels = np.concatenate([np.array(row, int) for row in train.labels])
     n = len(train.labels)
     return {
@@ -73,7 +73,7 @@ def about(train: Stream) -> dict[str, Any]:
 
 
 def choose(dataset: str) -> dict[str, Any]:
-    """What ``labelgrove train --algorithm auto`` finds, in this process."""
+    """Choose a model like ``labelgrove train --algorithm auto``, in this process."""
     train = load(dataset, "train")
     models = {
         name: estimator(**settings)
@@ -82,7 +82,7 @@ def choose(dataset: str) -> dict[str, Any]:
     with Clock() as clock:
         rounds = race(models, train.X, [list(row) for row in train.labels], n_examples=TRIAL)
     name = type(models[rounds[-1].standings[0].name]).__name__
-    # The first of its estimator is that with the parameters of the race.
+    # The first subject with this estimator has the same parameters as in the race.
     title = next(one.title for one in _subjects(dataset) if one.options["estimator"] == name)
     return {"title": title, "cpu": round(clock.cpu, 2)}
 
@@ -96,9 +96,9 @@ def _subjects(dataset: str) -> tuple[Subject, ...]:
 def measure(
     dataset: str, repetitions: int, only: Sequence[str], before: Sequence[dict[str, Any]]
 ) -> list[dict[str, Any]]:
-    """Every model that fits the data, each run a process of its own.
+    """Measure every suitable model, each run in a process of its own.
 
-    Of those that are not among ``only``, if it names any, what was found ``before`` stays.
+    If ``only`` names estimators, the results of the others are taken from ``before``.
     """
     found = []
     known = {one["title"]: one for one in before}
@@ -116,8 +116,8 @@ def measure(
 def main(arguments: Sequence[str] | None = None) -> None:
     """Measure, and write ``models-<dataset>.json``."""
     parser = command_line(__doc__ or "", DATASETS)
-    parser.add_argument("--repetitions", type=int, default=1, help="runs of every model")
-    parser.add_argument("--only", nargs="*", default=[], help="estimators: others stay as found")
+    parser.add_argument("--repetitions", type=int, default=1, help="runs per model")
+    parser.add_argument("--only", nargs="*", default=[], help="estimators to measure anew")
     chosen = parser.parse_args(arguments)
     for dataset in filter(is_there, chosen.subjects):
         before = earlier(chosen.output, "models", dataset).get("models", [])

@@ -1,9 +1,9 @@
-"""LOMtree, memory trees and their baselines beside Vowpal Wabbit: error, and examples a second.
+"""LOMtree, memory trees and baselines against Vowpal Wabbit: error, and examples per second.
 
-Passes and step size of every method, ours and theirs alike, are those with the smallest error on
-the last tenth of the training set, or of its first 20 000 rows, after learning the rest; then all
-of it is learnt. LOMtree with k − 1 inner nodes has what Vowpal Wabbit's ``--log_multi`` allows
-itself. The filter tree is plain Python: its error counts, its times do not.
+Step size and passes of every method, in both programs, are those with the smallest error on the
+last tenth of the training set, or of its first 20,000 rows, after learning the rest; then the whole
+training set is learnt. LOMtree with k − 1 inner nodes has the same limit as Vowpal Wabbit's
+``--log_multi``. The filter tree is plain Python, so its times are meaningless.
 """
 
 from __future__ import annotations
@@ -34,20 +34,20 @@ PASSES = (3,)
 """Tried with the best step size of one pass."""
 
 SEARCHED = 20_000
-"""Rows of the training set that the search for a step size looks at."""
+"""Rows of the training set used in the search for a step size."""
 
 ENOUGH = 10.0
 """Seconds of learning after which a run is not repeated."""
 
 SWAP_RESISTANCE = 4
 WIDE = 10_000_000_000
-"""Weights to update in a pass, from which one against all is not tried any further."""
+"""Above this many weight updates in a pass, one-against-all is tried with one pass only."""
 
 PEERS = {
     "vw log_multi": f"--log_multi {{k}} --swap_resistance {SWAP_RESISTANCE}",
     "vw recall_tree": "--recall_tree {k}",
     "vw oaa": "--oaa {k}",
-    # Room for all examples; three of them go down anew with every new one.
+    # Room for all examples; each new one sends three old ones down the tree again.
     "vw memory_tree": "--memory_tree {nodes} --max_number_of_labels {k} --online "
     "--leaf_example_multiplier 10 --dream_repeats 3",
 }
@@ -68,17 +68,17 @@ OURS: dict[str, dict[str, Any]] = {
         "classifiers": False,
     },
 }
-"""``step`` is the parameter that is searched; ``nodes`` asks for as many as the peer has."""
+"""``step`` names the parameter to tune; ``nodes`` sets the peer's limit of nodes."""
 
 BASELINES = ("Rtree", "filter tree", "one against all")
-"""Over our parts, `benchmarks._class_trees`; ``r`` is searched, or the filter tree's step size."""
+"""From `benchmarks._class_trees`; ``r``, or the filter tree's step size, is tuned."""
 
 Setting = tuple[float, int]
-"""Step size, and passes."""
+"""Step size and passes."""
 
 
 def split(stream: Stream) -> tuple[Stream, Stream]:
-    """All but the last tenth, and the last tenth, of as many rows as are searched."""
+    """Split the first `SEARCHED` rows into all but the last tenth, and the last tenth."""
     rows = min(len(stream.labels), SEARCHED)
     n = rows * 9 // 10
     first = Stream(stream.X[:n], stream.labels[:n])
@@ -86,7 +86,7 @@ def split(stream: Stream) -> tuple[Stream, Stream]:
 
 
 def parts(dataset: str, searching: bool) -> tuple[Stream, Stream]:
-    """What is learnt, and what is predicted then."""
+    """The rows to learn and the rows to predict."""
     train = load(dataset, "train")
     return split(train) if searching else (train, load(dataset, "test"))
 
@@ -94,7 +94,7 @@ def parts(dataset: str, searching: bool) -> tuple[Stream, Stream]:
 def learn_ours(
     dataset: str, method: str, settings: list[Setting], searching: bool
 ) -> list[dict[str, Any]]:
-    """Learn and predict in this process, once with every setting."""
+    """Learn and predict in this process, once per setting."""
     train, test = parts(dataset, searching)
     rows = [_dense(train), _dense(test)]
     classes = [np.array([label for (label,) in part.labels]) for part in (train, test)]
@@ -117,7 +117,7 @@ def learn_ours(
 
 
 def new_model(method: str, k: int, step: float, passes: int) -> Any:
-    """One of our models for the classes 0 to k − 1, unlearnt."""
+    """A new model of ours for the classes 0 to k − 1."""
     if method == "Rtree":
         return rtree(range(k), r=step, epochs=passes)
     if method == "one against all":
@@ -133,20 +133,20 @@ def new_model(method: str, k: int, step: float, passes: int) -> Any:
 
 
 def predicted(method: str, model: Any, rows: Any) -> Any:
-    """The class of every row; the random tree follows one path, as in the paper."""
+    """Predict the class of every row; the random tree follows one path, as in the paper."""
     if method == "Rtree":
         return model.predict_topk(rows, 1, beam_width=1)[0][:, 0]
     return model.predict(rows)
 
 
 def _dense(stream: Stream) -> Any:
-    """Rows as an array where no value is 0, as they would be given."""
+    """Rows as a dense array if no value is 0."""
     return stream.X.toarray() if stream.X.nnz == math.prod(stream.X.shape) else stream.X
 
 
 @cache
 def texts(dataset: str, *, searching: bool) -> Path:
-    """Where the peer's text lies, the same for all its methods, as long as this process lives."""
+    """Folder of the peer's text files, shared by its methods and removed at exit."""
     folder = Path(tempfile.mkdtemp(prefix=f"{dataset}-{'search' if searching else 'all'}-"))
     atexit.register(shutil.rmtree, folder)
     return folder
@@ -155,7 +155,7 @@ def texts(dataset: str, *, searching: bool) -> Path:
 def learn_peer(
     dataset: str, method: str, settings: list[Setting], searching: bool
 ) -> list[dict[str, Any]]:
-    """The same of Vowpal Wabbit."""
+    """Do the same with Vowpal Wabbit."""
     train, test = parts(dataset, searching)
     options = PEERS[method].format(k=label_count(dataset), nodes=max(2, len(train.labels) // 50))
     runs = [(f"{options} --learning_rate {step}", passes) for step, passes in settings]
@@ -165,7 +165,7 @@ def learn_peer(
 def runs_of(
     dataset: str, method: str, settings: list[Setting], searching: bool
 ) -> list[dict[str, Any]]:
-    """Learn with several settings, in a process of its own; what was found for each."""
+    """Learn with several settings in a process of its own; one result per setting."""
     arguments: dict[str, Any] = {
         "dataset": dataset,
         "method": method,
@@ -183,9 +183,9 @@ def runs_of(
 
 
 def searched(dataset: str, method: str, steps: Sequence[float]) -> list[dict[str, Any]]:
-    """Try all step sizes with one pass, and then the best of them with more."""
+    """Try all step sizes with one pass, then the best of them with more passes."""
     if method == "filter tree":
-        steps = steps[:1]  # in Python, it would take minutes
+        steps = steps[:1]  # plain Python: more would take minutes
     tried = runs_of(dataset, method, [(step, 1) for step in steps], searching=True)
     train = load(dataset, "train")
     flat = method in {"vw oaa", "one against all"}
@@ -198,7 +198,7 @@ def searched(dataset: str, method: str, steps: Sequence[float]) -> list[dict[str
 def measure(
     dataset: str, methods: Sequence[str], steps: Sequence[float], repetitions: int
 ) -> dict[str, Any]:
-    """All methods on one data set, each with its best setting; medians of the times."""
+    """Measure all methods on one data set with their best settings; times are medians."""
     found = {}
     for method in methods:
         tried = searched(dataset, method, steps)
@@ -223,7 +223,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--repetitions", type=int, default=3, help="runs with the best setting")
     parser.add_argument("--peers", action="store_true", help="measure the peer (installs it)")
     parser.add_argument(
-        "--methods", nargs="*", choices=[*PEERS, *OURS, *BASELINES], help="these alone"
+        "--methods", nargs="*", choices=[*PEERS, *OURS, *BASELINES], help="methods to measure"
     )
     parser.add_argument("--steps", type=float, nargs="*", default=list(STEPS))
     chosen = parser.parse_args(arguments)

@@ -1,4 +1,4 @@
-"""Names of labels as evidence: what learning them gains, online and in batch."""
+"""Label names as training texts: the gain from learning them, online and in batch."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ DATASETS = ("onet-titles", "gutenberg-text", "eurlex57k-text")
 LEARNERS = {"online": OnlinePLTClassifier, "batch": PLTClassifier}
 NAMES = (None, "met", "all")
 
-_HELD_BACK = 0.1
-"""Share of the labels that are taken out of the training data of a set that has no others."""
+_REMOVED = 0.1
+"""Share of labels removed from the training data if all labels of the test set occur there."""
 
 
 def examples_of(dataset: str, part: str) -> Examples:
@@ -30,7 +30,7 @@ def examples_of(dataset: str, part: str) -> Examples:
 
 
 def vocabulary_of(dataset: str) -> Vocabulary:
-    """What the labels of a data set are called: by a file of it, or as they are."""
+    """The label names of a data set: from its file of labels, or the labels themselves."""
     path = DATA / dataset / "labels.tsv"
     if path.exists():
         return read_vocabulary(path)
@@ -40,20 +40,20 @@ def vocabulary_of(dataset: str) -> Vocabulary:
 
 
 def train_of(dataset: str) -> tuple[list[str], list[tuple[Any, ...]]]:
-    """Training texts and labels; where all test labels are among them, without a tenth of these."""
+    """Training texts and labels; a tenth of the labels is removed if all test labels occur."""
     train, test = examples_of(dataset, "train"), examples_of(dataset, "test")
     texts, labels = list(train.text or ()), [tuple(row) for row in train.labels]
     known = {label for row in labels for label in row}
     if not all(known.issuperset(row) for row in test.labels):
         return texts, labels
-    kept = [tuple(label for label in row if not _held_back(label)) for row in labels]
+    kept = [tuple(label for label in row if not _is_removed(label)) for row in labels]
     pairs = [(text, row) for text, row in zip(texts, kept, strict=True) if row]
     return [text for text, _ in pairs], [row for _, row in pairs]
 
 
-def _held_back(label: Any) -> bool:
+def _is_removed(label: Any) -> bool:
     digest = hashlib.sha256(str(label).encode()).digest()
-    return int.from_bytes(digest[:4], "big") < _HELD_BACK * 2**32
+    return int.from_bytes(digest[:4], "big") < _REMOVED * 2**32
 
 
 def learn_and_test(dataset: str, learner: str, names: str | None) -> dict[str, Any]:

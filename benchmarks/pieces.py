@@ -1,9 +1,9 @@
-"""What learning in pieces costs, what a cluster would gain, and that it goes on after being killed.
+"""The cost of distributed learning, the gain on a cluster, and resuming after being killed.
 
-Every task is timed by itself, in processor time, and the schedule of many workers is worked out
-from these times: tasks of a stage go to whoever is free, and stages wait for one another. With
-``--kills`` the same command is killed by SIGKILL at random instants instead, again and again, until
-it comes to its end; the file must then be that of ``fit``, to the byte.
+Every task is timed separately, in processor time, and the schedule of many workers is computed
+from these times: a task goes to the first idle worker, and a stage waits for the one before. With
+``--kills`` the command is instead killed by SIGKILL at random instants until it completes; its
+file must then equal the one of ``fit``, byte for byte.
 """
 
 from __future__ import annotations
@@ -31,11 +31,11 @@ STAGES = ("embed", "build_tree", "learn")
 
 SIZES = ((10**6, 10**5), (10**7, 10**6), (10**8, 10**7), (10**9, 10**8))
 CELLS, LABELS_OF_A_ROW = 100, 5
-"""Of every row on paper."""
+"""Values and labels per row of the projected data sets."""
 
 
 class Timed(Executor):
-    """Does every task at once, and notes what it took."""
+    """Runs every task immediately and records its time."""
 
     def __init__(self) -> None:
         self.seconds: dict[str, list[float]] = {stage: [] for stage in STAGES}
@@ -52,7 +52,7 @@ class Timed(Executor):
 
 
 def makespan(seconds: Sequence[float], workers: int) -> float:
-    """How long tasks take that are given, in their order, to whoever is free."""
+    """Duration of tasks that are assigned in order to the first idle worker."""
     free = [0.0] * min(workers, max(len(seconds), 1))
     for one in seconds:
         heapreplace(free, free[0] + one)
@@ -60,7 +60,7 @@ def makespan(seconds: Sequence[float], workers: int) -> float:
 
 
 def measure(folder: Path, memory: int) -> dict[str, Any]:
-    """Learn a data set both ways."""
+    """Learn a data set in memory and in pieces; the models must be equal."""
     dataset = open_dataset(folder / "rows")
     begin = time.process_time()
     PLTClassifier().fit(dataset.X, dataset.labels).save(folder / "memory.lg")
@@ -95,7 +95,7 @@ def measure(folder: Path, memory: int) -> dict[str, Any]:
 
 
 def on_paper(found: dict[str, Any], memory: int) -> list[dict[str, float]]:
-    """What larger data would take, by the rates that were measured."""
+    """Project the resources for larger data from the measured rates."""
     rates = {stage: seconds / found["cells"] for stage, (_, seconds) in found["tasks"].items()}
     table = []
     for rows, labels in SIZES:
@@ -118,7 +118,7 @@ def on_paper(found: dict[str, Any], memory: int) -> list[dict[str, float]]:
 
 
 def killed_until_done(folder: Path, memory: int, seed: int) -> int:
-    """Run the command until nobody kills it; how often it was killed."""
+    """Run the command until it completes; return how often it was killed."""
     dataset = open_dataset(folder / "rows")
     PLTClassifier().fit(dataset.X, dataset.labels).save(folder / "memory.lg")
     command = [sys.executable, "-m", "labelgrove", "train", folder / "rows"]
@@ -144,11 +144,11 @@ def killed_until_done(folder: Path, memory: int, seed: int) -> int:
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Measure, and write what was found to standard output."""
+    """Measure, and write the results to standard output."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.pieces", description=__doc__)
     parser.add_argument("dataset", nargs="?", default="eurlex57k-tfidf")
     parser.add_argument("--memory", type=int, default=distributed.LEAST_MEMORY, metavar="BYTES")
-    parser.add_argument("--kills", action="store_true", help="kill it at random, and compare")
+    parser.add_argument("--kills", action="store_true", help="kill at random, then compare")
     parser.add_argument("--seed", type=int, default=0)
     chosen = parser.parse_args(arguments)
     with tempfile.TemporaryDirectory() as name:

@@ -1,7 +1,7 @@
-"""Speed of prediction: the exact best five labels, all rows at once and one row a call.
+"""Speed of prediction: the exact best five labels, all rows at once and one row per call.
 
-Beside the tree that LabelGrove has grown itself stands the tree that napkinXC has grown from the
-same stream, learnt by LabelGrove as a given tree: there both programs search the same tree.
+LabelGrove is measured on its own tree and also on the tree that napkinXC grew from the same stream,
+so that both programs search the same tree.
 """
 
 from __future__ import annotations
@@ -28,11 +28,11 @@ K = 5
 SINGLE_ROWS = 2000
 PEER_SINGLE_ROWS = 500
 BATCHES = 5
-"""Times that a process predicts all rows at once."""
+"""How often a process predicts all rows at once."""
 
 
 def predict_once(dataset: str, on_peer_tree: bool) -> dict[str, Any]:
-    """Learn in this process, then predict: with the model as learnt, and as loaded from a file."""
+    """Learn in this process, then predict with the model as learnt and as loaded from a file."""
     options = dict(PAPER)
     if on_peer_tree:
         options |= {"policy": "fixed", "tree": LabelTree(*_napkinxc.tree(dataset))}
@@ -69,16 +69,13 @@ def _timed(model: OnlinePLTClassifier, test: Stream) -> dict[str, Any]:
 
 
 def cost_of_thresholds(n_labels: int = 100_000, calls: int = 2_000) -> dict[str, Any]:
-    """One row a call on a tree of many labels: `predict` with tuned thresholds, and `predict_topk`.
+    """One row per call on a large tree: `predict` with tuned thresholds, and `predict_topk`.
 
-    Calls take turns, so that whatever else the machine does meets both alike.
+    Calls alternate, so that other load on the machine affects both.
     """
     labels = np.arange(n_labels)
-    groups = [
-        labels,
-        n_labels + labels // 64,
-        2 * n_labels + labels // 4096,
-    ]  # as the tree has them
+    # Features for the label and for the nodes above it.
+    groups = [labels, n_labels + labels // 64, 2 * n_labels + labels // 4096]
     features = np.stack(groups, axis=1)
     X = sp.csr_array(
         (np.ones(features.size, np.float32), features.ravel(), 3 * np.arange(n_labels + 1)),
@@ -99,10 +96,10 @@ def cost_of_thresholds(n_labels: int = 100_000, calls: int = 2_000) -> dict[str,
 
 
 def cost_of_a_call(rounds: int = 100, *, dense: bool = False) -> float:
-    """Microseconds of processor time that one row a call takes, where the search is short.
+    """Processor microseconds of a call with one row, if the search is short.
 
-    A model of 30 labels answers 500 rows, with ten of 5,000 features each, or with 100 dense ones;
-    the best round counts.
+    A model of 30 labels predicts 500 rows with ten of 5,000 features each, or with 100 dense ones;
+    the fastest round counts.
     """
     rng = np.random.default_rng(0)
     X: Any = sp.csr_array(sp.random(500, 5_000, 0.002, random_state=0, dtype=np.float32))
@@ -126,7 +123,7 @@ def _percentiles(seconds: list[float]) -> dict[str, float]:
 
 
 def peer_once(dataset: str) -> dict[str, Any]:
-    """The same of napkinXC, which always predicts with a model that it has loaded."""
+    """Do the same with napkinXC, which always predicts with a loaded model."""
     found = _napkinxc.predict(dataset, BATCHES, PEER_SINGLE_ROWS)
     precision = precisions(_napkinxc.predicted(found), load(dataset, "test").labels)
     single = _percentiles(found["single"])
@@ -134,7 +131,7 @@ def peer_once(dataset: str) -> dict[str, Any]:
 
 
 def measure(dataset: str, repetitions: int, peer: bool) -> dict[str, Any]:
-    """All runs for one data set, in turns; by program, what every run found."""
+    """Run all programs in turns on one data set; results of all runs by program."""
     runs: dict[str, list[dict[str, Any]]] = {"own tree": []}
     if peer:
         runs |= {"napkinxc": [], "napkinxc's tree": []}
@@ -155,11 +152,11 @@ def measure(dataset: str, repetitions: int, peer: bool) -> dict[str, Any]:
 def main(arguments: Sequence[str] | None = None) -> None:
     """Measure, and write ``prediction-<dataset>.json``."""
     parser = command_line(__doc__ or "", DATASETS)
-    parser.add_argument("--repetitions", type=int, default=3, help="processes for each program")
+    parser.add_argument("--repetitions", type=int, default=3, help="processes per program")
     parser.add_argument(
-        "--thresholds", action="store_true", help="measure only what tuned thresholds cost"
+        "--thresholds", action="store_true", help="measure only the cost of tuned thresholds"
     )
-    parser.add_argument("--call", action="store_true", help="measure only what a call itself costs")
+    parser.add_argument("--call", action="store_true", help="measure only the overhead of a call")
     parser.add_argument("--peer", action="store_true", help="measure napkinXC too (installs it)")
     chosen = parser.parse_args(arguments)
     if chosen.thresholds:

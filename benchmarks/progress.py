@@ -1,6 +1,6 @@
-"""Streams in any order: accuracy along the stream and after it, beside a model learnt in batch.
+"""Streams in any order: accuracy along the stream and after it, and of a batch model.
 
-Progressive validation: every example is predicted before it is learnt from, a few at a time.
+Along the stream, progressive validation predicts every block of examples before it is learnt.
 """
 
 from __future__ import annotations
@@ -30,16 +30,16 @@ DATASETS = (
 )
 
 ORDERS = ("filed", "shuffled", "sorted")
-"""As in the file, at random, and label by label: by the smallest label of a row."""
+"""File order, random order, and sorted by the smallest label of a row."""
 
 BATCH = "batch"
 _SEED = 1
 
 BLOCK = 32
-"""Examples that are predicted, then learnt."""
+"""Examples that are predicted, then learnt, at a time."""
 
 POINTS = 100
-"""Figures along a stream, each over the examples since the one before."""
+"""Figures along a stream, each over the examples since the previous figure."""
 
 
 def stream(dataset: str, order: str) -> Stream:
@@ -53,7 +53,7 @@ def stream(dataset: str, order: str) -> Stream:
 
 
 def follow(dataset: str, order: str) -> dict[str, Any]:
-    """Learn in this process, validating progressively, then test; batch models are only tested."""
+    """Learn in this process with progressive validation, then test; batch models only test."""
     test = load(dataset, "test")
     if order == BATCH:
         filed = stream(dataset, "filed")

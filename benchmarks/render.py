@@ -1,7 +1,7 @@
 """Write the results' tables and plots into ``docs/benchmarks.md`` and ``docs/which-model.md``.
 
-What stands between the lines ``<!-- begin NAME -->`` and ``<!-- end NAME -->`` is replaced; all
-else in the page is prose, and stays.
+The content between the lines ``<!-- begin NAME -->`` and ``<!-- end NAME -->`` is replaced; the
+prose around it stays.
 """
 
 from __future__ import annotations
@@ -64,33 +64,33 @@ TABLES: dict[str, Callable[[Results], str]] = {
     "embedding": _embedding_table.embedding,
 }
 ELSEWHERE = {"models": "which-model.md"}
-"""Tables that stand on pages of their own, beside the page."""
+"""Tables that are on another page of the same folder."""
 
 PLOTS: dict[str, tuple[Callable[[Results, Path], None], str]] = {
     "progress": (_plots.progress, "P@1 along every stream, by its order"),
-    "growth": (_plots.growth, "Microseconds an example against the number of labels"),
+    "growth": (_plots.growth, "Microseconds per example against the number of labels"),
     "knob": (_plots.knob, "P@1 against depth, and against the time of a search"),
     "calibration": (
         _calibration.reliability,
-        "How often a label was right against the probability that it was given",
+        "Share of right labels against their estimated probability",
     ),
     "embedding": (_plots.embedding, "P@1 of learnt vectors against depth, and against time"),
-    "classes": (_plots.classes, "Microseconds an example against the number of classes"),
+    "classes": (_plots.classes, "Microseconds per example against the number of classes"),
 }
 _MADE = ("onet-tasks", "onet-ten", "gutenberg-classes", "aloi-like", "100000", "300000", "1000000")
 _ORDER = (*DATASETS, *_MADE, "paper", "default")
 
 
 def section(name: str, results: Path) -> str:
-    """What a benchmark's part of the page is to hold, without its plot."""
+    """Return the tables of a benchmark, without its plot."""
     found = read(results, name, _ORDER)
     if not found:
-        return f"No results are at hand: `python -m benchmarks.{name}` makes them."
+        return f"There are no results yet; `python -m benchmarks.{name}` measures them."
     return f"{TABLES[name](found)}\n\n{_tables.measured(found)}"
 
 
 def render(results: Path, page: Path) -> None:
-    """Bring a page, and those of ``ELSEWHERE``, up to date, and draw the plots beside it."""
+    """Update a page and those of ``ELSEWHERE``, and draw the plots next to it."""
     texts: dict[Path, str] = {}
     for name in TABLES:
         target = page.with_name(ELSEWHERE.get(name, page.name))
@@ -108,21 +108,21 @@ def render(results: Path, page: Path) -> None:
 
 
 def replaced(text: str, name: str, content: str) -> str:
-    """The page with other content between a benchmark's two marks."""
+    """Replace the content between a benchmark's two markers."""
     begin, end = f"<!-- begin {name} -->", f"<!-- end {name} -->"
     pattern = re.compile(f"{re.escape(begin)}.*?{re.escape(end)}", re.DOTALL)
     text, n = pattern.subn(lambda _: f"{begin}\n{content}\n{end}", text)
     if n != 1:
-        raise ValueError(f"the page must have the marks {begin!r} and {end!r} once, found {n}")
+        raise ValueError(f"found {n} pairs of {begin!r} and {end!r} in the page, expected one")
     return text
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Render the page, or show the tables alone."""
+    """Render the page, or print the tables."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("names", nargs="*", default=list(TABLES), help="with --show, these tables")
-    parser.add_argument("--results", type=Path, default=RESULTS, help="where the results lie")
-    parser.add_argument("--page", type=Path, default=PAGE, help="the page to bring up to date")
+    parser.add_argument("names", nargs="*", default=list(TABLES), help="tables to --show")
+    parser.add_argument("--results", type=Path, default=RESULTS, help="directory of the results")
+    parser.add_argument("--page", type=Path, default=PAGE, help="the page to update")
     parser.add_argument("--show", action="store_true", help="print the tables, write nothing")
     chosen = parser.parse_args(arguments)
     if not chosen.show:

@@ -1,4 +1,4 @@
-"""One stream through river's interface: our classifiers beside its own, one example at a time."""
+"""Our classifiers and river's own through river's interface, one example at a time."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ SEED = 0
 
 
 def models() -> dict[str, Any]:
-    """What is compared, as it comes; new for every stream."""
+    """New classifiers with default settings."""
     return {
         "labelgrove: online PLT": Classifier(),
         "labelgrove: LOMtree": Classifier(LOMTreeClassifier()),
@@ -33,7 +33,7 @@ def models() -> dict[str, Any]:
 
 
 def dicts(dataset: str, rows: int) -> list[tuple[dict[str, float], str]]:
-    """The first examples of a shuffled stream, as river takes them."""
+    """The first examples of a shuffled stream, in river's format."""
     stream = load(dataset, "train", shuffle=SEED)
     X, labels = stream.X[:rows], stream.labels[:rows]
     return [
@@ -46,7 +46,7 @@ def dicts(dataset: str, rows: int) -> list[tuple[dict[str, float], str]]:
 
 
 def walk(model: Any, examples: list[tuple[dict[str, float], str]]) -> dict[str, float]:
-    """Predict each example, then learn it: how often right, and processor time of an example."""
+    """Predict each example, then learn it: accuracy, and processor time per example."""
     right, predicting, learning = 0, 0.0, 0.0
     for x, y in examples:
         begun = time.process_time()

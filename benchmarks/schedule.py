@@ -1,7 +1,7 @@
-"""What more threads would make of batch learning: measured tasks, put on a timetable.
+"""How batch learning would scale to more threads: measured tasks, simulated schedule.
 
-Every node is learnt by itself in one thread, and what came before the nodes is timed in a `fit` of
-one thread. Then the core's own rule deals out the tasks to any number of threads.
+Every node is learnt separately in one thread, and the steps before the nodes are timed in a
+single-threaded `fit`. The core's own rule then assigns the tasks to any number of threads.
 """
 
 from __future__ import annotations
@@ -27,14 +27,14 @@ from labelgrove.models.engine import _trees
 THREADS = (2, 4, 16, 64)
 
 _TILE, _NARROW_TILE, _MANY_EXAMPLES = 32, 16, 8192
-_TASKS_A_THREAD, _SHARES_FOR_ALL = 4, 1.5  # all as in the core
-_SHARED_OF_A_CUT = 0.5  # what all threads do of a cut that they share: assumed
+_TASKS_A_THREAD, _SHARES_FOR_ALL = 4, 1.5  # these constants are copied from the core
+_SHARED_OF_A_CUT = 0.5  # assumed parallel share of a cut that all threads work on
 _LEAF_SIZE = 200
 
 
 @dataclass(frozen=True)
 class Node:
-    """A node: seconds of one thread, the core's estimate, children, and how many a tile has."""
+    """A node: seconds in one thread, the core's estimate of work, children, children per tile."""
 
     seconds: float
     work: int
@@ -43,7 +43,7 @@ class Node:
 
 
 def measure(dataset: str) -> dict[str, Any]:
-    """Seconds of one thread for every step of a `fit`, and of how many threads for the whole."""
+    """Seconds of every step of a single-threaded `fit`, and the speed-up with more threads."""
     stream = load(dataset, "train")
     seconds: dict[str, float] = {}
     given: list[tuple[Any, ...]] = []
@@ -69,7 +69,7 @@ def measure(dataset: str) -> dict[str, Any]:
     nodes = _nodes(*given[-1])
     n_labels = len({label for row in stream.labels for label in row})
     learnt = sum(node.seconds for node in nodes)
-    assigning = max(seconds["nodes"] - learnt, 0.0)  # of rows to nodes
+    assigning = max(seconds["nodes"] - learnt, 0.0)  # assigning rows to nodes
     alone = fit.cpu - sum(seconds.values())
     times = {}
     for threads in (1, *THREADS):
@@ -86,7 +86,7 @@ def measure(dataset: str) -> dict[str, Any]:
 
 
 def _nodes(options: Any, trees: Any, n_labels: int, *arrays: Any) -> list[Node]:
-    """Learn every node of the first tree by itself, from the rows that have a label below it."""
+    """Learn every node of the first tree separately, from the rows with a label below it."""
     indptr, ids, values, label_indptr, labels = arrays[:5]
     parents, leaves = trees[0]
     width = int(ids.max(initial=0)) + 1
@@ -111,7 +111,7 @@ def _nodes(options: Any, trees: Any, n_labels: int, *arrays: Any) -> list[Node]:
 
 
 def tasks_of(nodes: Sequence[Node], threads: int) -> list[tuple[int, float]]:
-    """Work and seconds of every task, in the order in which they are handed out."""
+    """Work and seconds of every task, in order of dispatch."""
     total = sum(node.work for node in nodes)
     tasks = []
     for node in nodes:
@@ -125,7 +125,7 @@ def tasks_of(nodes: Sequence[Node], threads: int) -> list[tuple[int, float]]:
 
 
 def timetable(nodes: Sequence[Node], threads: int) -> float:
-    """When the last thread is done, if each takes the next task as soon as it is free."""
+    """When the last thread is done if every idle thread takes the next task."""
     free = [0.0] * threads
     for _, seconds in tasks_of(nodes, threads):
         heapq.heappush(free, heapq.heappop(free) + seconds)
@@ -133,7 +133,7 @@ def timetable(nodes: Sequence[Node], threads: int) -> float:
 
 
 def _clustering(seconds: float, n_labels: int, threads: int) -> float:
-    """Cutting in two, level by level: all levels take as long, all groups of a level too."""
+    """Seconds of bisecting level by level, assuming equal levels and equal groups in a level."""
     levels = max(1, int(np.ceil(np.log2(n_labels / _LEAF_SIZE))))
     took = 0.0
     for level in range(levels):

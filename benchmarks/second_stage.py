@@ -1,6 +1,6 @@
-"""A second stage behind trees: what it gives the head, the tail and the probabilities, and costs.
+"""A second stage after trees: effect on head, tail and probabilities, and its cost.
 
-The calibration error is that of the five best labels of every test row. Times are processor time.
+The calibration error covers the five best labels of every test row. Times are processor time.
 """
 
 from __future__ import annotations
@@ -49,11 +49,11 @@ def measure(dataset: str, learner: str, stage: str | float | None) -> dict[str, 
         model = LEARNERS[learner](second_stage=stage).fit(train.X, Y)
     with Clock() as predicting:
         best, _ = model.predict_topk(test.X, PLACES[-1])
-    worth = inverse_propensity(Y)
+    weights = inverse_propensity(Y)
     found: dict[str, Any] = {}
     for k in PLACES:
         found[f"p@{k}"] = float(precision_at_k(true, best, k))
-        found[f"psp@{k}"] = float(psp_at_k(true, best, worth, k))
+        found[f"psp@{k}"] = float(psp_at_k(true, best, weights, k))
     estimates = model.predict_proba(test.X, top_k=PLACES[-1])
     return {
         **found,

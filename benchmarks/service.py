@@ -1,4 +1,4 @@
-"""The service under load: suggestions and learning a second, and how long they take."""
+"""The service under load: throughput and latency of suggestions and learning."""
 
 from __future__ import annotations
 
@@ -27,22 +27,22 @@ from labelgrove.data import open_examples
 from labelgrove.service import Service, Settings, serve
 
 KNOWN = 20_000
-"""Examples that the model has learnt before."""
+"""Examples that the model learns beforehand."""
 
 CONNECTIONS = (1, 8, 64)
 BATCH = 500
 SETTINGS = Settings(snapshot_every=1_000_000)
 MOST_GROWING = 120.0
-"""Seconds."""
+"""Longest time to grow the large model, in seconds."""
 
 
-def run_service(directory: Path, told: Any, settings: Settings, leader: str | None) -> None:
+def run_service(directory: Path, pipe: Any, settings: Settings, leader: str | None) -> None:
     """Serve until SIGTERM."""
     service = Service(directory, leader=leader)
     if leader is None and not service.names():
         service.create("demo", settings)
     service.begin()
-    serve(service, "127.0.0.1", 0, lambda address: told.send(int(address.rpartition(":")[2])))
+    serve(service, "127.0.0.1", 0, lambda address: pipe.send(int(address.rpartition(":")[2])))
 
 
 class Server:
@@ -54,15 +54,15 @@ class Server:
         context = multiprocessing.get_context("fork")
         here, there = context.Pipe(duplex=False)
         begun = time.perf_counter()
-        told = (directory, there, settings, leader)
-        self.process = context.Process(target=run_service, args=told)
+        arguments = (directory, there, settings, leader)
+        self.process = context.Process(target=run_service, args=arguments)
         self.process.start()
         self.port = here.recv()
         self.seconds = time.perf_counter() - begun
 
     @property
     def url(self) -> str:
-        """Its address."""
+        """The address of the service."""
         return f"http://127.0.0.1:{self.port}"
 
     def memory(self) -> float:
@@ -77,7 +77,7 @@ class Server:
         return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
     def stop(self) -> None:
-        """End it in good order."""
+        """Stop the service cleanly."""
         assert self.process.pid is not None
         os.kill(self.process.pid, signal.SIGTERM)
         self.process.join()
@@ -87,7 +87,7 @@ class Server:
 
 
 def request(path: str, kind: str, body: bytes, project: str = "demo") -> bytes:
-    """A request, ready to be sent."""
+    """The bytes of a request."""
     return (
         f"POST /v1/projects/{project}/{path} HTTP/1.1\r\nHost: localhost\r\n"
         f"Content-Type: {kind}\r\nContent-Length: {len(body)}\r\n\r\n"
@@ -95,13 +95,13 @@ def request(path: str, kind: str, body: bytes, project: str = "demo") -> bytes:
 
 
 def suggesting(text: str, project: str = "demo") -> bytes:
-    """Ask for five labels."""
+    """A request for five suggestions."""
     form = urlencode({"text": text, "limit": 5}).encode()
     return request("suggest", "application/x-www-form-urlencoded", form, project)
 
 
 def teaching(examples: Sequence[tuple[str, Sequence[str]]], wait: str = "durable") -> bytes:
-    """Send examples."""
+    """A request that sends examples to learn."""
     content = {"examples": [{"text": text, "labels": labels} for text, labels in examples]}
     return request(f"examples?wait={wait}", "application/json", json.dumps(content).encode())
 
@@ -109,7 +109,7 @@ def teaching(examples: Sequence[tuple[str, Sequence[str]]], wait: str = "durable
 async def connection(
     port: int, requests: Sequence[bytes], begin: int, until: Callable[[], bool]
 ) -> list[float]:
-    """Send one request after another; how long each of them took."""
+    """Send one request after another; return the seconds of each."""
     reader, writer = await asyncio.open_connection("127.0.0.1", port)
     seconds, place = [], begin
     while not until():
@@ -117,9 +117,9 @@ async def connection(
         writer.write(requests[place % len(requests)])
         head = await reader.readuntil(b"\r\n\r\n")
         length = int(head.lower().partition(b"content-length: ")[2].split(b"\r\n", 1)[0])
-        said = await reader.readexactly(length)
+        body = await reader.readexactly(length)
         if b" 200 " not in head[:20]:
-            raise RuntimeError(said.decode())
+            raise RuntimeError(body.decode())
         seconds.append(time.perf_counter() - started)
         place += 1
     writer.close()
@@ -127,7 +127,7 @@ async def connection(
 
 
 class Loaded(Protocol):
-    """What a load needs to know of a service."""
+    """A service that `load` can measure."""
 
     port: int
 
@@ -142,7 +142,7 @@ def load(
     seconds: float,
     until: Callable[[], bool] = lambda: False,
 ) -> dict[str, float]:
-    """Requests a second, the times of the slowest, and what one costs the service."""
+    """Requests per second, latency percentiles, and processor time per request."""
 
     async def run() -> list[list[float]]:
         end = time.perf_counter() + seconds
@@ -170,7 +170,7 @@ def load(
 def beside(
     server: Server, asked: Sequence[bytes], connections: int, busy: Callable[[], object]
 ) -> dict[str, float]:
-    """The load while a thread waits for the service to do something."""
+    """Measure the load while ``busy`` runs in another thread."""
     worker = threading.Thread(target=busy)
     worker.start()
     found = load(server, asked, connections, 120, lambda: not worker.is_alive())
@@ -179,7 +179,7 @@ def beside(
 
 
 def learn_until(port: int, requests: Sequence[bytes], stop: Any) -> None:
-    """Teach without a pause until told to stop."""
+    """Send examples without pause until told to stop."""
     asyncio.run(connection(port, requests, 0, stop.is_set))
 
 
@@ -187,9 +187,9 @@ def learn_until(port: int, requests: Sequence[bytes], stop: Any) -> None:
 
 
 def measure(directory: Path, path: Path, seconds: float, known: int) -> dict[str, Any]:
-    """All figures."""
+    """Measure throughput, latency and start-up."""
     examples = read(path)
-    gc.freeze()  # neither the service, which is forked, nor the load shall look through all this
+    gc.freeze()  # keep the collector of the forked service and of the load from scanning this
     texts = [text for text, _ in examples]
     server = Server(directory)
     port = server.port
@@ -225,7 +225,7 @@ def measure(directory: Path, path: Path, seconds: float, known: int) -> dict[str
 
 
 def measure_large(directory: Path, path: Path, megabytes: int) -> dict[str, Any]:
-    """Suggestions while a snapshot of so many megabytes is written, and the start from it."""
+    """Measure suggestions while a snapshot of that size is written, and starting from it."""
     examples = read(path)
     gc.freeze()
     asked = [suggesting(text) for text, _ in examples[:2_000]]
@@ -233,7 +233,7 @@ def measure_large(directory: Path, path: Path, megabytes: int) -> dict[str, Any]
     with Client(server.url, "demo", timeout=300) as client:
         draw, taught, begun = random.Random(0), 0, time.perf_counter()
         while time.perf_counter() - begun < MOST_GROWING:
-            # Four in one: every pair of a word and a label that is new makes the model larger.
+            # Merge four examples: every new pair of word and label makes the model larger.
             mixed = [draw.sample(examples, 4) for _ in range(BATCH // 4)]
             client.learn(
                 [" ".join(text for text, _ in some) for some in mixed],
@@ -256,7 +256,7 @@ def measure_large(directory: Path, path: Path, megabytes: int) -> dict[str, Any]
 
 
 def stopped_and_started(server: Server, directory: Path) -> dict[str, float]:
-    """Memory before, the size of the snapshot that is left, and the time and memory of a start."""
+    """Restart the service: memory before, snapshot size, and time and memory of the start."""
     found = {"memory_mb": server.memory()}
     server.stop()
     models = (directory / "projects/demo").glob("*.lg")
@@ -268,7 +268,7 @@ def stopped_and_started(server: Server, directory: Path) -> dict[str, float]:
 
 
 def read(path: Path) -> list[tuple[str, list[str]]]:
-    """Texts and labels of a file."""
+    """Read the texts and labels of a file."""
     examples: list[tuple[str, list[str]]] = []
     with open_examples(path) as reader:
         for chunk in reader:
@@ -285,7 +285,7 @@ async def once(port: int, one: bytes) -> None:
 
 
 def flush(directory: Path) -> float:
-    """Milliseconds that the disk takes to flush a small write, the median."""
+    """Median milliseconds to flush a small write to disk."""
     path, times = directory / "flush", []
     with path.open("wb") as file:
         for _ in range(100):
@@ -302,10 +302,10 @@ def main(words: Sequence[str] | None = None) -> None:
     """Run from the command line."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("data", help="text examples, such as stackexchange-text's")
-    parser.add_argument("--seconds", type=float, default=5.0, help="for each figure")
+    parser.add_argument("--seconds", type=float, default=5.0, help="of load per figure")
     parser.add_argument("--known", type=int, default=KNOWN)
     parser.add_argument(
-        "--large", type=int, metavar="MB", help="measure beside a snapshot of this size instead"
+        "--large", type=int, metavar="MB", help="measure during a snapshot of this size instead"
     )
     parser.add_argument("--output", type=Path, default=RESULTS, help="directory of the result")
     asked = parser.parse_args(sys.argv[1:] if words is None else words)

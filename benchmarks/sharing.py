@@ -1,4 +1,4 @@
-"""How long a prediction of one row takes while another thread teaches the same model."""
+"""Time to predict one row while another thread updates the same model."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ from labelgrove import OnlinePLTClassifier, SharedModel
 
 DATASETS = ("eurlex57k-tfidf",)
 KNOWN = 4096
-"""Rows that the model has learnt before."""
+"""Rows that the model learns beforehand."""
 PAUSE = 0.001
-"""Seconds between two questions of a reader."""
+"""Seconds between two predictions of a reader."""
 
 
 def latencies(model: SharedModel, rows: list[Any], stop: threading.Event) -> list[float]:
-    """Ask for the best five labels of a row, again and again, until told to stop."""
+    """Repeatedly predict the best five labels of a row until told to stop."""
     seconds = []
     for row in cycle(rows):
         begin = perf_counter()
@@ -36,7 +36,7 @@ def latencies(model: SharedModel, rows: list[Any], stop: threading.Event) -> lis
     return seconds
 
 
-def told(seconds: Iterator[list[float]]) -> dict[str, float]:
+def percentiles(seconds: Iterator[list[float]]) -> dict[str, float]:
     """Percentiles in milliseconds."""
     every = 1e3 * np.concatenate([*seconds])
     p50, p99 = np.percentile(every, [50, 99]).tolist()
@@ -44,7 +44,7 @@ def told(seconds: Iterator[list[float]]) -> dict[str, float]:
 
 
 def measure(train: Stream, questions: list[Any], n_readers: int) -> dict[str, Any]:
-    """Ask a model that nobody teaches, teach one that nobody asks, and do both at once."""
+    """Measure predicting alone, predicting while learning, and learning alone."""
     model = OnlinePLTClassifier(**DEFAULT).partial_fit(train.X[:KNOWN], train.labels[:KNOWN])
     shared = model.shared()
     rest = train.X[KNOWN:], train.labels[KNOWN:]
@@ -56,7 +56,7 @@ def measure(train: Stream, questions: list[Any], n_readers: int) -> dict[str, An
             asked = [pool.submit(latencies, shared, questions, stop) for _ in range(n_readers)]
             while_()
             stop.set()
-            return told(one.result() for one in asked)
+            return percentiles(one.result() for one in asked)
 
         found["alone"] = ask(lambda: sleep(2))
         begin = perf_counter()
@@ -74,7 +74,7 @@ def measure(train: Stream, questions: list[Any], n_readers: int) -> dict[str, An
 def main(arguments: Sequence[str] | None = None) -> None:
     """Measure, and write ``sharing-<dataset>.json``."""
     parser = command_line(__doc__ or "", DATASETS)
-    parser.add_argument("--readers", type=int, nargs="*", default=[1, 4], help="threads that ask")
+    parser.add_argument("--readers", type=int, nargs="*", default=[1, 4], help="reader threads")
     chosen = parser.parse_args(arguments)
     for dataset in filter(is_there, chosen.subjects):
         train, test = load(dataset, "train"), load(dataset, "test")

@@ -1,9 +1,9 @@
-"""A leader and two followers for an hour: nothing lost or doubled, equal models, steady memory.
+"""A leader and two followers under steady load: no losses, equal models, steady memory.
 
-Clients teach the leader at a steady pace, forget an example now and then, and ask all three; half
-way a follower is stopped and started again. At the end every acknowledged example must be in all
-three logs exactly once, none that was forgotten, and the three fingerprints must be equal. Memory
-apart from the models is told along the way.
+Clients send examples to the leader at a steady pace, occasionally forget one, and query all three
+servers; halfway, a follower is stopped and restarted. At the end every acknowledged example must
+be in all three logs exactly once, no forgotten one may be left, and the three fingerprints must be
+equal. Memory apart from the models is recorded along the way.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ SAMPLES = 12
 
 @dataclass
 class Sent:
-    """What was acknowledged."""
+    """What the leader has acknowledged."""
 
     names: list[str] = field(default_factory=list)
     forgotten: list[str] = field(default_factory=list)
@@ -47,7 +47,7 @@ class Sent:
 
 
 def teach(url: str, number: int, pace: float, end: float, sent: Sent) -> None:
-    """Teach so many examples a second, and forget one in five thousand."""
+    """Send ``pace`` examples per second, and forget one in five thousand."""
     draw = random.Random(number)
     try:
         with Client(url, "demo") as client:
@@ -62,12 +62,12 @@ def teach(url: str, number: int, pace: float, end: float, sent: Sent) -> None:
                     client.forget(name)
                     sent.forgotten.append(name)
                 time.sleep(draw.expovariate(pace))
-    except BaseException as failure:  # noqa: BLE001  told by the one who waits
+    except BaseException as failure:  # noqa: BLE001  raised again by `soak`
         sent.failures.append(failure)
 
 
 def ask(servers: Sequence[Server], end: float, sent: Sent) -> None:
-    """Ask one after another; a follower that is being started is passed over."""
+    """Query the servers in turn; skip a follower that is being restarted."""
     draw = random.Random(0)
     clients: dict[str, Client] = {}
     while time.monotonic() < end:
@@ -86,7 +86,7 @@ def ask(servers: Sequence[Server], end: float, sent: Sent) -> None:
 
 
 def stats(server: Server, *, fingerprint: bool = False) -> dict[str, Any]:
-    """How a server is."""
+    """The statistics of a server."""
     with Client(server.url, "demo") as client:
         asked = {"fingerprint": str(fingerprint).lower()}
         found: dict[str, Any] = json.loads(client.content("GET", "/stats", params=asked))
@@ -94,7 +94,7 @@ def stats(server: Server, *, fingerprint: bool = False) -> dict[str, Any]:
 
 
 def soak(directory: Path, minutes: float, pace: float) -> dict[str, Any]:
-    """Run it; what was found, or an AssertionError."""
+    """Run the soak test; raise AssertionError if a check fails."""
     leader = Server(directory / PLACES[0], SETTINGS)
     servers = [leader, *(Server(directory / one, SETTINGS, leader.url) for one in PLACES[1:])]
     begun, sent = time.monotonic(), Sent()
@@ -119,7 +119,7 @@ def soak(directory: Path, minutes: float, pace: float) -> dict[str, Any]:
         one.join()
     if sent.failures:
         raise sent.failures[0]
-    told = settled(servers)
+    final = settled(servers)
     for server in servers:
         server.stop()
     for place in PLACES:
@@ -129,14 +129,14 @@ def soak(directory: Path, minutes: float, pace: float) -> dict[str, Any]:
         "acknowledged": len(sent.names),
         "forgotten": len(sent.forgotten),
         "suggestions": sent.asked,
-        "sequence": told["sequence"],
-        "fingerprint": told["fingerprint"],
+        "sequence": final["sequence"],
+        "fingerprint": final["fingerprint"],
         "samples": samples,
     }
 
 
 def sample(servers: Sequence[Server], begun: float, sent: Sent) -> dict[str, Any]:
-    """Memory now: megabytes of each process, of its model, and what is left."""
+    """Memory now: megabytes of each process, of its model, and the rest."""
     found: dict[str, Any] = {"minute": round((time.monotonic() - begun) / 60, 1)}
     found["acknowledged"] = len(sent.names)
     for place, server in zip(PLACES, servers, strict=True):
@@ -151,7 +151,7 @@ def sample(servers: Sequence[Server], begun: float, sent: Sent) -> dict[str, Any
 
 
 def settled(servers: Sequence[Server]) -> dict[str, Any]:
-    """How the leader is when all have all of its log; the others must be the same."""
+    """Wait until all servers have the whole log; the models must be equal."""
     end = time.monotonic() + 300
     while time.monotonic() < end:
         found = [stats(server, fingerprint=True) for server in servers]
@@ -164,7 +164,7 @@ def settled(servers: Sequence[Server]) -> dict[str, Any]:
 
 
 def check_log(path: Path, sent: Sent) -> None:
-    """Every acknowledged example once, unless it was forgotten."""
+    """Check that the log has every acknowledged example once, and no forgotten one."""
     with closing(Reading(path)) as log:
         stored = Counter(row.name for row in log.read(0, -1) if row.kind == "learn")
     expected = Counter(sent.names) - Counter(sent.forgotten)
@@ -175,7 +175,7 @@ def main(words: Sequence[str] | None = None) -> None:
     """Run from the command line."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
     parser.add_argument("--minutes", type=float, default=60.0)
-    parser.add_argument("--pace", type=float, default=50.0, help="examples a second")
+    parser.add_argument("--pace", type=float, default=50.0, help="examples per second")
     parser.add_argument("--output", type=Path, default=RESULTS, help="directory of the result")
     asked = parser.parse_args(sys.argv[1:] if words is None else words)
     with tempfile.TemporaryDirectory() as folder:

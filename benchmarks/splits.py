@@ -1,7 +1,7 @@
-"""What a split is worth: forests on the split of the file, and on random ones of the same sizes.
+"""The influence of the split: forests on the file's split and on random ones of the same sizes.
 
-Published figures of small data sets are of splits that nobody else has, so that a tenth of a point
-says nothing before it is known by how much splits differ.
+Published figures of small data sets come from splits that are not available. Small differences
+from them mean nothing without knowing how much splits differ.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ SEED = 1
 
 
 def whole(dataset: str) -> tuple[Stream, int]:
-    """All rows of a data set, those of its training set first, and how many these are."""
+    """All rows of a data set, training rows first, and the number of training rows."""
     train, test = load(dataset, "train"), load(dataset, "test")
     width = max(train.X.shape[1], test.X.shape[1])
     for part in (train, test):

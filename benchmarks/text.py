@@ -1,4 +1,4 @@
-"""Raw text: what the settings of the front end are worth, beside other programs."""
+"""Raw text: the effect of the front end's settings, and a comparison with other programs."""
 
 from __future__ import annotations
 
@@ -49,16 +49,16 @@ LEARNERS = {"online": OnlinePLTClassifier, "batch": PLTClassifier}
 PEERS = ("fastText hs", "fastText ova", "tf-idf + omikuji", "tf-idf, letters + omikuji")
 
 _CODES = ("cpv-italian", "kirjastonhoitaja-yso")
-"""Sets whose labels are codes, and nothing says what they are called."""
+"""Data sets whose labels are codes without names."""
 
 _CHUNK = 1024
-_HELD_BACK = 10
+_HELD_OUT = 10
 _MOST_FOR_OVA = 5 * 10**7
-"""Rows times labels, of which fastText's one-versus-all computes every one in each pass."""
+"""Largest number of rows times labels for fastText's one-versus-all, which computes all."""
 _MOST_FOR_LETTERS = 10**8
-"""Characters, of which runs of letters make fifteen times as many bytes."""
+"""Most characters for runs of letters, which take fifteen times as many bytes."""
 _MOST_FOR_PASSES = 10**7
-"""Characters, through whose runs of letters fastText goes 150 times while it is tuned."""
+"""Most characters for fastText's runs of letters, which its tuning reads 150 times."""
 
 
 def examples(dataset: str, part: str) -> Examples:
@@ -98,7 +98,7 @@ def learn_and_test(dataset: str, learner: str, setting: str) -> dict[str, Any]:
 
 
 def ask_peer(dataset: str, peer: str, rows: list[dict[str, Any]]) -> dict[str, Any] | None:
-    """Let another program learn and predict; None where that is out of proportion."""
+    """Let another program learn and predict; None if that would take too long."""
     train, test = examples(dataset, "train"), examples(dataset, "test")
     texts = train.text or []
     ids: dict[Any, int] = {}
@@ -119,7 +119,7 @@ def ask_peer(dataset: str, peer: str, rows: list[dict[str, Any]]) -> dict[str, A
         programs.write(Path(paths["train"]), texts, y_train)
         programs.write(Path(paths["test"]), test.text or [], y_test)
         if peer.startswith("fastText"):
-            held = [i % _HELD_BACK == 0 for i in range(len(texts))]
+            held = [i % _HELD_OUT == 0 for i in range(len(texts))]
             for name, which in (("kept", False), ("held", True)):
                 chosen = [i for i in range(len(texts)) if held[i] == which]
                 part_texts = [texts[i] for i in chosen]
@@ -128,12 +128,12 @@ def ask_peer(dataset: str, peer: str, rows: list[dict[str, Any]]) -> dict[str, A
             tuned = [row["options"] for row in rows if row["setting"] == "fastText hs"]
             options = tuned[0] if loss == "ova" and tuned else None
             letters = characters <= _MOST_FOR_PASSES
-            told: dict[str, Any] = {**paths, "loss": loss, "letters": letters, "options": options}
-            found = run(FASTTEXT, "fasttext_texts", **told)
+            call: dict[str, Any] = {**paths, "loss": loss, "letters": letters, "options": options}
+            found = run(FASTTEXT, "fasttext_texts", **call)
         else:
-            told = {"train": paths["train"], "test": paths["test"], "trees": 1}
-            told["letters"] = "letters" in peer
-            found = run(OMIKUJI_TEXTS, "omikuji_texts", **told)
+            call = {"train": paths["train"], "test": paths["test"], "trees": 1}
+            call["letters"] = "letters" in peer
+            found = run(OMIKUJI_TEXTS, "omikuji_texts", **call)
     predicted = found.pop("predicted")
     if predicted is None:
         return None
@@ -143,7 +143,7 @@ def ask_peer(dataset: str, peer: str, rows: list[dict[str, Any]]) -> dict[str, A
 def _figures(
     predicted: list[list[int]], train: list[list[int]], test: list[list[int]], n_labels: int
 ) -> dict[str, float]:
-    """What `evaluate` finds, of labels that another program gave."""
+    """The figures of `evaluate`, for the predictions of another program."""
     counts = np.bincount([label for row in train for label in row], minlength=n_labels)
     weights = inverse_propensity(counts, n_examples=len(train))
     ends = np.cumsum([0, *map(len, test)])
@@ -158,7 +158,7 @@ def _figures(
 
 
 def speed(dataset: str, times: int) -> dict[str, Any]:
-    """Seconds to turn all training texts into rows, ours and scikit-learn's in turns."""
+    """Time to vectorise all training texts, with ours and scikit-learn's in turns."""
     texts = examples(dataset, "train").text or []
     runs = {"analyzer": "char_wb", "ngram_range": (3, 5)}
     options: dict[str, Any] = {"sublinear_tf": True, "min_df": 2}
@@ -204,9 +204,9 @@ def speed(dataset: str, times: int) -> dict[str, Any]:
 def main(arguments: Sequence[str] | None = None) -> None:
     """Measure, and write ``text-<dataset>.json``."""
     parser = command_line(__doc__ or "", DATASETS)
-    parser.add_argument("--peers", action="store_true", help="other programs, too")
-    parser.add_argument("--go-on", action="store_true", help="keep rows that are there already")
-    parser.add_argument("--speed", action="store_true", help="front ends alone")
+    parser.add_argument("--peers", action="store_true", help="measure the peers (installs them)")
+    parser.add_argument("--go-on", action="store_true", help="keep existing rows")
+    parser.add_argument("--speed", action="store_true", help="time the front ends alone")
     chosen = parser.parse_args(arguments)
     for dataset in chosen.subjects:
         if not (DATA / dataset / "train.jsonl.xz").exists():
@@ -218,7 +218,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 
 def _measure(dataset: str, output: Path, *, peers: bool, go_on: bool) -> None:
-    # Other programs' rows stay as they are unless it is they that are asked for.
+    # Keep the rows of other programs unless these are to be measured.
     rows = [
         row
         for row in earlier(output, "text", dataset).get("rows", [])

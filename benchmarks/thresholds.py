@@ -1,7 +1,7 @@
-"""How many labels: F-measures with tuned thresholds, what they cost, and along a stream.
+"""How many labels to predict: F-measures with tuned thresholds, and the cost of tuning.
 
-A fifth of the training rows, drawn at random, is held out: models learn from the others, thresholds
-are tuned on the fifth, and the test set decides.
+A random fifth of the training rows is held out. Models learn from the rest, thresholds are tuned on
+the held-out rows, and figures are measured on the test set.
 """
 
 from __future__ import annotations
@@ -48,19 +48,19 @@ METHODS = ("auto", "fta", "sto", "ofo")
 PLACES = (1, 2, 3, 4, 5, 7, 10, 15, 20)
 CHECKPOINTS = 5
 EVERY = (0, 1, 4)
-"""Of how many examples one tunes thresholds while learning; 0 for none."""
+"""Values of ``ofo_every``: one example in so many tunes thresholds; 0 for no thresholds."""
 
 SIZES = {"eurlex57k-sized": (6_000, 4_271), "large": (500_000, 300_000)}
-"""Rows and labels of the synthetic problems on which tuning alone is timed."""
+"""Rows and labels of the synthetic problems for timing the tuning alone."""
 
 SCORED = 20
-"""Labels that have a score, in every row of these."""
+"""Labels with a score in every row of these problems."""
 
 Labelled = tuple[sp.csr_array, sp.csr_array]
 
 
 def parts(dataset: str) -> tuple[Labelled, Labelled, Labelled]:
-    """Rows to learn from, held-out rows and test rows, each with a 0/1 indicator."""
+    """Training, held-out and test rows, each with a 0/1 indicator."""
     train, test = load(dataset, "train"), load(dataset, "test")
     width = label_count(dataset)
     held_out = np.zeros(len(train.labels), bool)
@@ -71,7 +71,7 @@ def parts(dataset: str) -> tuple[Labelled, Labelled, Labelled]:
 
 
 def measure(dataset: str, model: str) -> list[dict[str, Any]]:
-    """Fit a model, then cut its rankings in every way there is; one row of results a way."""
+    """Fit a model and cut its rankings with every method; one row of results per method."""
     warnings.filterwarnings("ignore", message="Label not")  # labels that only test rows have
     (X, Y), held_out, test = parts(dataset)
     fitted = MODELS[model]().fit(X, Y)
@@ -100,7 +100,7 @@ def row(
     test: Labelled,
     predict: Callable[[sp.csr_array], tuple[sp.csr_array, float]],
 ) -> dict[str, Any]:
-    """What a way to predict label sets comes to."""
+    """The figures of one method of predicting label sets."""
     valid, _ = predict(held_out[0])
     with Clock() as clock:
         predicted, inner_products = predict(test[0])
@@ -124,7 +124,7 @@ def macro(Y: sp.csr_array, predicted: Any, zero_division: float = 0.0) -> float:
 
 
 def reached(fitted: Any, X: sp.csr_array, taus: Any) -> tuple[sp.csr_array, float]:
-    """The labels that reach their thresholds, and the inner products computed in all."""
+    """The labels that reach their thresholds, and the total number of inner products."""
     found, stats = Estimates(fitted, len(taus)).at_least(X, taus)
     assert stats is not None
     found.data = np.ones(found.nnz, np.int8)
@@ -132,7 +132,7 @@ def reached(fitted: Any, X: sp.csr_array, taus: Any) -> tuple[sp.csr_array, floa
 
 
 def best(fitted: Any, X: sp.csr_array, k: int) -> tuple[sp.csr_array, float]:
-    """The k best labels, and the inner products computed in all."""
+    """The k best labels, and the total number of inner products."""
     ranked, cost = ranking(fitted, X, k)
     row, place = np.nonzero(ranked >= 0)
     column, m = ranked[row, place], len(fitted.classes_)
@@ -140,13 +140,13 @@ def best(fitted: Any, X: sp.csr_array, k: int) -> tuple[sp.csr_array, float]:
 
 
 def ranking(fitted: Any, X: sp.csr_array, k: int) -> tuple[npt.NDArray[np.int64], float]:
-    """Columns of the k best labels, best first and -1 where there is none; and their cost."""
+    """Columns of the k best labels, best first, -1 for missing ones; and their cost."""
     found, _, stats = fitted.predict_topk(X, k, return_stats=True)
     return found, float(stats.classifiers.sum())
 
 
 def follow(dataset: str) -> dict[str, Any]:
-    """Tune online along a stream, and beside it anew on held-out rows at every checkpoint."""
+    """Tune online along a stream, and afresh on held-out rows at every checkpoint."""
     (X, Y), held_out, test = parts(dataset)
     model = OnlinePLTClassifier(thresholds="ofo", ofo_every=1)
     curve, step = [], -(-X.shape[0] // CHECKPOINTS)
@@ -164,7 +164,7 @@ def follow(dataset: str) -> dict[str, Any]:
 
 
 def while_learning(dataset: str, every: int) -> dict[str, float]:
-    """Tune by one example of so many, or not at all for 0: what learning takes, and F."""
+    """Tune by one example in ``every`` (0: not at all): time of learning, and F."""
     (X, Y), _, test = parts(dataset)
     model = (
         OnlinePLTClassifier(thresholds="ofo", ofo_every=every) if every else OnlinePLTClassifier()
@@ -181,7 +181,7 @@ def while_learning(dataset: str, every: int) -> dict[str, float]:
 
 
 def speed(size: str) -> list[dict[str, Any]]:
-    """Time the tuners alone, on scores that are at hand."""
+    """Time the tuners alone, on given scores."""
     n, m = SIZES[size]
     rng = np.random.default_rng(0)
     shares = 1 / np.arange(1, m + 1) ** 0.9
@@ -218,7 +218,7 @@ def speed(size: str) -> list[dict[str, Any]]:
 def compared(
     dataset: str, models: list[str], known: list[dict[str, Any]], *, along: bool
 ) -> dict[str, Any]:
-    """Measure some models; what was known of the others, and of the stream, is kept."""
+    """Measure some models; keep the known results of the others and of the stream."""
     task = "benchmarks.thresholds:{}".format
     found: dict[str, Any] = known[0] if known else {"rows": []}
     found["labels"] = parts(dataset)[0][1].shape[1]

@@ -1,7 +1,7 @@
-"""The whole command ``labelgrove train``: from JSON lines on the disk to a model on the disk.
+"""The whole command ``labelgrove train``, from JSON lines to a saved model.
 
-Settings take turns, each run in a new process; the fastest of each is reported. ``--before`` names
-the Python of an environment that has an earlier version, whose ``train`` takes its turns, too.
+Settings run in turns, each run in a new process; the fastest run is reported. ``--before`` names
+the Python of an environment with an earlier version, whose ``train`` joins the turns.
 """
 
 from __future__ import annotations
@@ -35,26 +35,26 @@ SETTINGS: dict[str, tuple[str, ...]] = {
     "words+subwords": ("--set", "text.preset=words+subwords"),
 }
 BEFORE = "before"
-"""The setting of an earlier version, which had words alone."""
+"""The setting of the earlier version, which has words only."""
 
 ALGORITHMS = ("plt", "online-plt")
 _JOBS = 2
 
 
 def train(python: Sequence[str], lines: Path, model: Path, *arguments: str) -> dict[str, float]:
-    """Run the command: seconds on the wall and of the processor, the peak of memory, the file."""
+    """Run the command: wall time, processor time, peak memory and file size."""
     main = "from labelgrove.cli import main; main()"
     command = [*python, "-c", main, "train", str(lines), "-o", str(model)]
     command += ["--jobs", str(_JOBS), *arguments]
-    with tempfile.TemporaryFile() as said:
+    with tempfile.TemporaryFile() as output:
         begin = time.perf_counter()
-        running = subprocess.Popen(command, stdout=said, stderr=said)
+        running = subprocess.Popen(command, stdout=output, stderr=output)
         _, status, used = os.wait4(running.pid, 0)
         wall = time.perf_counter() - begin
         running.returncode = os.waitstatus_to_exitcode(status)
         if running.returncode != 0:
-            said.seek(0)
-            raise RuntimeError(f"{command} failed:\n{said.read().decode()}")
+            output.seek(0)
+            raise RuntimeError(f"{command} failed:\n{output.read().decode()}")
     return {
         "wall": round(wall, 2),
         "cpu": round(used.ru_utime + used.ru_stime, 2),
@@ -71,7 +71,7 @@ def test(dataset: str, model: str) -> list[float]:
 
 
 def measure(dataset: str, repetitions: int, before: str | None) -> dict[str, Any]:
-    """All runs for one data set, by algorithm and setting."""
+    """Run everything on one data set, by algorithm and setting."""
     rows: list[dict[str, Any]] = [
         {"algorithm": algorithm, "setting": setting, "runs": []}
         for algorithm in ALGORITHMS
@@ -90,11 +90,11 @@ def measure(dataset: str, repetitions: int, before: str | None) -> dict[str, Any
                     train(python, lines, model, "--algorithm", row["algorithm"], *chosen)
                 )
                 if turn == 0 and not old:
-                    # Elsewhere, as the peak of a process begins with what its parent has held.
+                    # In a new process: a child's peak memory starts at that of its parent.
                     task = "benchmarks.training:test"
                     row["precision"] = fresh(task, dataset=dataset, model=str(model))
-                said = f"{row['algorithm']}, {row['setting']}: {row['runs'][-1]}"
-                print(f"{dataset}: {said}", flush=True)
+                summary = f"{row['algorithm']}, {row['setting']}: {row['runs'][-1]}"
+                print(f"{dataset}: {summary}", flush=True)
         size = lines.stat().st_size
     return {"bytes": size, "threads": _JOBS, "rows": rows}
 
@@ -102,8 +102,8 @@ def measure(dataset: str, repetitions: int, before: str | None) -> dict[str, Any
 def main(arguments: Sequence[str] | None = None) -> None:
     """Measure, and write ``training-<dataset>.json``."""
     parser = command_line(__doc__ or "", DATASETS)
-    parser.add_argument("--repetitions", type=int, default=3, help="runs of every setting")
-    parser.add_argument("--before", metavar="PYTHON", help="of an earlier version")
+    parser.add_argument("--repetitions", type=int, default=3, help="runs per setting")
+    parser.add_argument("--before", metavar="PYTHON", help="Python that has an earlier version")
     chosen = parser.parse_args(arguments)
     for dataset in chosen.subjects:
         if not (DATA / dataset / "train.jsonl.xz").exists():

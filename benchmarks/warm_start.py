@@ -1,7 +1,7 @@
 """OPLT with a warm start, as in Tables 7 and 8 of Jasinska-Kobus et al. (2021).
 
-Every stream is shuffled once, as the paper does. The hyper-parameters are the paper's
-(``preset="paper"``), so that the trees alone differ; batch PLT stands beside them.
+Every stream is shuffled once, as in the paper. The hyper-parameters are the paper's
+(``preset="paper"``), so that only the trees differ. Batch PLT is included for comparison.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ VARIANTS: dict[str, dict[str, Any]] = {
     "IPLT": {"sample": 1.0, "rest": True},
     "batch PLT": {"batch": True},
 }
-"""Those of IPLT learn on a tree by k-means over a sample; new labels are left out then."""
+"""IPLT variants learn on a k-means tree over a sample and skip labels missing from it."""
 
 
 def learn_and_test(dataset: str, variant: str, passes: int) -> dict[str, Any]:

@@ -1,1 +1,1 @@
-"""What runs in a peer's environment: NumPy, SciPy and the peer are all that these may import."""
+"""The programs that are measured; peers run in environments that lack LabelGrove."""

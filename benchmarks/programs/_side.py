@@ -1,4 +1,4 @@
-"""What is done to every program alike, so that the same is measured of all of them."""
+"""The steps that every program goes through, so that measurements are comparable."""
 
 from __future__ import annotations
 
@@ -17,34 +17,34 @@ import numpy as np
 import scipy.sparse as sp
 
 K = 5
-"""How many labels are asked for."""
+"""Number of labels to predict."""
 
 ENOUGH_SECONDS = 10.0
-"""Nothing is predicted again once these have passed: some programs take a second a row."""
+"""Repetitions stop after this time: some programs take a second per row."""
 
 
 class Program(Protocol):
-    """A program as it is measured; what a user would do between two calls is not counted."""
+    """A program to measure; conversions that a user does between calls are not timed."""
 
     def __init__(self, options: dict[str, Any], threads: int) -> None: ...
 
     def read(self, paths: dict[str, str]) -> Any:
-        """The training set, as the program wants it (see `benchmarks.batch` for the paths)."""
+        """The training set in the program's format (see `benchmarks.batch` for the paths)."""
 
     def learn(self, data: Any, folder: str) -> None:
-        """Learn; some write their model into `folder` meanwhile."""
+        """Learn; some programs write their model to `folder` meanwhile."""
 
     def save(self, folder: str) -> None:
-        """Write what has been learnt, for prediction only."""
+        """Write the model, for prediction only."""
 
     def load(self, folder: str) -> None:
-        """Forget all, and take up what is in `folder`."""
+        """Replace the model by the one in `folder`."""
 
     def rows(self, X: sp.csr_matrix) -> Any:
-        """Rows as the program wants them; indexing and slicing give the same of some of them."""
+        """Rows in the program's format, which must support slicing."""
 
     def predict(self, rows: Any) -> Any:
-        """The best `K` labels of all rows, as `labels` can read it."""
+        """The best `K` labels of all rows, in a format that `labels` reads."""
 
     def labels(self, found: Any) -> Sequence[Sequence[int]]:
         """Label ids, best first."""
@@ -70,13 +70,13 @@ def indicator(path: str, columns: int) -> sp.csr_matrix:
 
 
 def memory(field: str) -> float:
-    """Megabytes of this process, by a field of what Linux says of it."""
+    """Megabytes of this process, from a field of ``/proc/self/status``."""
     lines = Path("/proc/self/status").read_text(encoding="ascii").splitlines()
     return next(int(line.split()[1]) / 1024 for line in lines if line.startswith(field + ":"))
 
 
 def timed(call: Callable[[], Any]) -> tuple[Any, dict[str, float]]:
-    """What a call returns, and the seconds it took: on the wall and of all processors."""
+    """The result of a call, with its wall time and processor time."""
     wall, cpu = time.perf_counter(), time.process_time()
     result = call()
     wall, cpu = time.perf_counter() - wall, time.process_time() - cpu
@@ -93,15 +93,15 @@ def run(
     single_rows: int,
     predicted: str,
 ) -> dict[str, Any]:
-    """Learn, save, load and predict in this process; the labels predicted go to a file.
+    """Learn, save, load and predict in this process; write the predicted labels to a file.
 
-    Memory is the growth of the process at its peak, from before the training set was read: data,
-    learning and all, without what the program's libraries take.
+    Memory is the peak growth of the process since before the training set was read. It covers data
+    and learning, not the program's libraries.
     """
     program = kind(options, using)
     gc.collect()
     before = memory("VmRSS")
-    Path("/proc/self/clear_refs").write_text("5", encoding="ascii")  # the peak begins anew
+    Path("/proc/self/clear_refs").write_text("5", encoding="ascii")  # reset the peak
     with tempfile.TemporaryDirectory() as folder:
         data, reading = timed(partial(program.read, train))
         _, learning = timed(partial(program.learn, data, folder))
@@ -142,5 +142,5 @@ def _single(program: Program, rows: Any, n: int) -> dict[str, float]:
 
 
 def main(kind: type[Program]) -> None:
-    """Run what the command line says, and print what was found as JSON."""
+    """Run with the arguments of the command line and print the results as JSON."""
     print(json.dumps(run(kind, **json.loads(sys.argv[1]))))

@@ -1,4 +1,4 @@
-"""fastText on rows of features: the number of each feature is a word, and its value is not told."""
+"""fastText on rows of features: each feature's number is a word; values are ignored."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""fastText: raw text to labels, tuned on held-out training texts."""
+"""fastText on raw text, tuned on held-out training texts."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import fasttext  # type: ignore[import-not-found]
 
 from benchmarks.programs.texts import Cpu, K, Part, hits, read
 
-# Words, pairs and subwords, at the rates and passes of its tutorial.
+# Words, pairs and subwords, with the rates and passes of its tutorial.
 TRIED: tuple[dict[str, Any], ...] = (
     {"lr": 0.5, "epoch": 25},
     {"lr": 0.5, "epoch": 25, "wordNgrams": 2},
@@ -24,12 +24,12 @@ SAME: dict[str, Any] = {"dim": 100, "bucket": 200_000, "minCount": 1, "verbose":
 
 
 def prepared(text: str) -> str:
-    """Lower case, and punctuation by itself, as its tutorial has it."""
+    """Lower case, with punctuation as separate words, as in its tutorial."""
     return " ".join(re.sub(r"([^\w\s])", r" \1 ", text.lower()).split()) or "."
 
 
 def learnt(part: Part, loss: str, options: dict[str, Any]) -> Any:
-    """A model, or None where it meets its NaN."""
+    """A model, or None if fastText aborts with its NaN error."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, "train.txt")
         with path.open("w", encoding="utf-8") as file:

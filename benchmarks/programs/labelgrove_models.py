@@ -1,4 +1,4 @@
-"""LabelGrove itself, measured as the others are."""
+"""LabelGrove, measured like the other programs."""
 
 from pathlib import Path
 from typing import Any
@@ -11,7 +11,7 @@ from benchmarks.programs._side import K, arrays, main
 
 
 class LabelGrove:
-    """Options: ``estimator``, ``compact`` for saving it so, and what the estimator takes."""
+    """Options: ``estimator``, its parameters, and ``compact``, arguments of compacting to save."""
 
     def __init__(self, options: dict[str, Any], threads: int) -> None:
         chosen = dict(options)

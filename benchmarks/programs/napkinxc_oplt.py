@@ -1,4 +1,4 @@
-"""napkinXC's OPLT, which has no class of its own there."""
+"""napkinXC's OPLT, for which napkinXC has no class of its own."""
 
 import json
 import shutil
@@ -12,7 +12,7 @@ from napkinxc.models import Model  # type: ignore[import-not-found]
 
 from benchmarks.programs._side import arrays, memory
 
-# The paper's hyper-parameters; all else as napkinXC has it.
+# The paper's hyper-parameters; everything else is napkinXC's default.
 OPLT = {
     "model": "oplt",
     "tree_type": "onlineBestScore",
@@ -30,12 +30,12 @@ OPLT = {
 
 
 def learn(train: str, model: str) -> dict[str, Any]:
-    """Learn in one pass; writing the model is a part of what napkinXC calls fitting."""
+    """Learn in one pass; napkinXC's fitting includes writing the model."""
     X, labels = arrays(train)
     shutil.rmtree(model, ignore_errors=True)
     Path(model).mkdir(parents=True)
     before = memory("VmRSS")
-    Path("/proc/self/clear_refs").write_text("5", encoding="ascii")  # the peak begins anew
+    Path("/proc/self/clear_refs").write_text("5", encoding="ascii")  # reset the peak
     wall, cpu = time.perf_counter(), time.process_time()
     Model(output=model, **OPLT).fit(X, labels)
     wall, cpu = time.perf_counter() - wall, time.process_time() - cpu
@@ -48,7 +48,7 @@ def learn(train: str, model: str) -> dict[str, Any]:
 def predict(
     test: str, model: str, repetitions: int, single_rows: int, predicted: str
 ) -> dict[str, Any]:
-    """Find the best 5 labels of all rows at once, several times, and then of single rows."""
+    """Find the best five labels, repeatedly for all rows at once, then for single rows."""
     X, _ = arrays(test)
     oplt = Model(output=model, **OPLT)
     oplt.load()

@@ -1,4 +1,4 @@
-"""napkinXC: batch PLT on its own tree by balanced 2-means."""
+"""napkinXC: batch PLT on its own balanced 2-means tree."""
 
 from typing import Any
 
@@ -10,7 +10,7 @@ from benchmarks.programs._side import K, arrays, main
 
 
 class NapkinXC:
-    """Options are the model's parameters; all else as napkinXC has it (LIBLINEAR, log loss)."""
+    """Options are model parameters; the rest are napkinXC's defaults (LIBLINEAR, log loss)."""
 
     def __init__(self, options: dict[str, Any], threads: int) -> None:
         self._options = {"threads": threads, "seed": 1, "verbose": 0, **options}
@@ -19,7 +19,7 @@ class NapkinXC:
         return arrays(paths["arrays"])
 
     def learn(self, data: Any, folder: str) -> None:
-        """Writing the model is a part of what napkinXC calls fitting."""
+        """Fit, which in napkinXC includes writing the model."""
         self._model = PLT(folder, **self._options)
         self._model.fit(*data)
 

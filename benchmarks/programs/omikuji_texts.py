@@ -1,4 +1,4 @@
-"""scikit-learn's tf-idf, of words or of words and runs of letters, and omikuji's trees."""
+"""scikit-learn's tf-idf of words, or of words and runs of letters, with omikuji's trees."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from benchmarks.programs.texts import Cpu, K, read
 
 
 def vectorizer(letters: bool) -> Any:
-    """What its users put before it."""
+    """The vectoriser that omikuji's users commonly put before it."""
     words = TfidfVectorizer(sublinear_tf=True, min_df=2)
     if not letters:
         return words
@@ -26,7 +26,7 @@ def vectorizer(letters: bool) -> Any:
 
 
 def pairs(X: Any) -> list[list[tuple[int, float]]]:
-    """The rows as omikuji takes them."""
+    """The rows in omikuji's format."""
     ends, ids, values = X.indptr.tolist(), X.indices.tolist(), X.data.tolist()
     return [list(zip(ids[i:j], values[i:j], strict=True)) for i, j in pairwise(ends)]
 
@@ -43,10 +43,10 @@ def main(train: str, test: str, letters: bool, trees: int) -> dict[str, Any]:
         with path.open("w", encoding="ascii") as file:
             file.write(f"{X.shape[0]} {X.shape[1]} {n_labels}\n")
             for row, features in zip(part.labels, pairs(X), strict=True):
-                if not features:  # one row without features, and it refuses the file
+                if not features:  # omikuji rejects a file with an empty row
                     features = [(0, 1e-6)]
-                said = " ".join(f"{column}:{value:.6g}" for column, value in features)
-                file.write(f"{','.join(map(str, row))} {said}\n")
+                pairs_text = " ".join(f"{column}:{value:.6g}" for column, value in features)
+                file.write(f"{','.join(map(str, row))} {pairs_text}\n")
         with clock:
             hyper = Model.default_hyper_param()
             hyper.n_trees = trees

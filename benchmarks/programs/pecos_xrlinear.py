@@ -1,4 +1,4 @@
-"""PECOS: XR-Linear on a tree by hierarchical k-means over PIFA embeddings."""
+"""PECOS: XR-Linear on a hierarchical k-means tree over PIFA embeddings."""
 
 import contextlib
 import sys
@@ -16,7 +16,7 @@ BEAM = 10
 
 
 class Pecos:
-    """Options go to the indexer; all else as PECOS has it (arity 16, leaves of 100, C = 1)."""
+    """Options go to the indexer; the rest are defaults (arity 16, leaves of 100, C = 1)."""
 
     def __init__(self, options: dict[str, Any], threads: int) -> None:
         self._options, self._threads = options, threads
@@ -55,7 +55,7 @@ class Pecos:
 
 
 def _unit(X: sp.csr_matrix) -> sp.csr_matrix:
-    """Rows of unit length: the other programs scale them themselves."""
+    """Scale rows to unit length, which the other programs do themselves."""
     unit = X.astype(np.float32)
     length = np.sqrt(unit.multiply(unit).sum(axis=1).A1)
     unit.data /= np.repeat(np.maximum(length, 1e-12), np.diff(unit.indptr))

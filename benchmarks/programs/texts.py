@@ -1,4 +1,4 @@
-"""Texts for other programs: those of a data set, with labels by their numbers."""
+"""Texts for other programs, with labels as numbers."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 K = 5
-"""How many labels are asked for."""
+"""Number of labels to predict."""
 
 
 class Part(NamedTuple):
@@ -21,7 +21,7 @@ class Part(NamedTuple):
 
 
 def read(path: str) -> Part:
-    """Read what `write` has written."""
+    """Read a part written by `write`."""
     return Part(*json.loads(Path(path).read_text("utf-8")))
 
 
@@ -37,7 +37,7 @@ def hits(part: Part, found: Sequence[Sequence[int]]) -> float:
 
 
 class Cpu:
-    """Seconds of all processors in a ``with`` block."""
+    """Processor seconds of all threads in a ``with`` block, accumulated over its uses."""
 
     seconds = 0.0
 

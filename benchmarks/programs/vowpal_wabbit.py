@@ -1,4 +1,4 @@
-"""Vowpal Wabbit's multi-class reductions, run by its own driver: no Python between examples."""
+"""Vowpal Wabbit's multi-class reductions, run by its own driver, without Python per example."""
 
 import json
 import resource
@@ -13,7 +13,7 @@ from vowpalwabbit import Workspace  # type: ignore[import-not-found]
 
 
 def drive(options: str, seed: str = "--random_seed 1") -> float:
-    """Run the driver to its end; seconds of processor, of all its threads."""
+    """Run the driver to completion; processor seconds of all its threads."""
     begun = time.process_time()
     Workspace(f"{options} --quiet {seed}").finish()
     return time.process_time() - begun
@@ -21,15 +21,15 @@ def drive(options: str, seed: str = "--random_seed 1") -> float:
 
 @cache
 def reading(options: str) -> float:
-    """What it takes to read without doing anything (``--noop``)."""
+    """Processor seconds of only reading the data (``--noop``)."""
     return drive(f"{options} --noop")
 
 
 def learn_and_predict(train: str, test: str, options: str, passes: int) -> dict[str, Any]:
-    """Learn a file, and predict another with the model loaded again.
+    """Learn a file, then predict another with the model reloaded.
 
-    Reading text is no part of what others are measured by: the seconds that the driver needs to
-    read the same files without doing anything (``--noop``) are taken off.
+    Other programs are measured without reading text, so the seconds the driver needs to read the
+    same files without learning (``--noop``) are subtracted.
     """
     with tempfile.TemporaryDirectory() as folder:
         model, found = Path(folder, "model"), Path(folder, "found")
@@ -38,7 +38,7 @@ def learn_and_predict(train: str, test: str, options: str, passes: int) -> dict[
         learning = drive(f"-d {train} {options} {several} -f {model}")
         peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
         testing = f"-d {test} -i {model} -p {found}"
-        if "--memory_tree" in options:  # with `-t` it predicts at random; it keeps its seed
+        if "--memory_tree" in options:  # `-t` makes it predict at random; it stores its seed
             predicting = drive(testing, seed="")
         else:
             predicting = drive(f"{testing} -t")
