@@ -1,4 +1,4 @@
-"""A service of LabelGrove, from Python: ``labelgrove.client.Client``."""
+"""A client for LabelGrove's service: ``labelgrove.client.Client``."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ try:
     import httpx
 except ImportError as error:
     raise MissingDependencyError(
-        'labelgrove.client needs httpx: pip install "labelgrove[service]"'
+        'labelgrove.client needs httpx; install it with pip install "labelgrove[service]"'
     ) from error
 
 _TRIES = 6
@@ -27,13 +27,14 @@ _AT_ONCE = 1_000
 
 
 class ServiceError(LabelGroveError):
-    """What a service has refused; the message is its own sentence.
+    """A request that the service refused or that did not reach it.
 
     Parameters
     ----------
     status : int
-        Of HTTP; 0 where nobody has answered.
+        HTTP status; 0 if there was no answer.
     detail : str
+        The service's own message.
     """
 
     def __init__(self, status: int, detail: str) -> None:
@@ -45,14 +46,14 @@ class ServiceError(LabelGroveError):
 
 
 def projects(url: str, *, token: str | None = None, timeout: float = 60.0) -> list[str]:
-    """The names of a service's projects.
+    """List the projects of a service.
 
     Parameters
     ----------
     url : str
-        Of the service.
+        Address of the service.
     token : str, optional
-        By default the environment's ``LABELGROVE_TOKEN``.
+        By default the environment variable ``LABELGROVE_TOKEN``.
     timeout : float
         Seconds to wait for an answer.
 
@@ -72,27 +73,27 @@ def projects(url: str, *, token: str | None = None, timeout: float = 60.0) -> li
 class Client:
     """A project of a service.
 
-    What may be sent again is sent again: everything that only asks, and everything that teaches,
-    under a key by which the service knows that it is the same. So an answer that gets lost, or a
-    service that is started anew, leads to nothing being learnt twice.
+    Failed requests are retried. Requests that teach carry an idempotency key, so that nothing is
+    learnt twice after a lost answer or a restart of the service.
 
     Parameters
     ----------
     url : str
-        Of the service, with the project's name as its fragment or as `project`:
+        Address of the service, with the project's name as the fragment unless `project` is given:
         ``"http://localhost:8787#tickets"``.
     project : str, optional
+        Name of the project.
     token : str, optional
-        By default the environment's ``LABELGROVE_TOKEN``.
+        By default the environment variable ``LABELGROVE_TOKEN``.
     timeout : float
         Seconds to wait for an answer.
     transport : httpx.BaseTransport, optional
-        How requests travel.
+        Transport for the requests.
 
     Raises
     ------
     DataError
-        If there is no project's name in either place.
+        If neither names a project.
 
     Examples
     --------
@@ -129,7 +130,7 @@ class Client:
     # --- suggestions ---------------------------------------------------------------------------
 
     def suggest(self, text: str, k: int = 5) -> list[tuple[str, float]]:
-        """The most probable labels of a text, best first.
+        """Return the most probable labels of a text, best first.
 
         Parameters
         ----------
@@ -144,7 +145,7 @@ class Client:
         return [(one["uri"], one["score"]) for one in found["results"]]
 
     def predict_topk(self, texts: Iterable[str], k: int = 5) -> list[list[tuple[str, float]]]:
-        """The same for many texts, 32 at a time.
+        """Return the most probable labels of many texts, requested 32 at a time.
 
         Parameters
         ----------
@@ -165,7 +166,7 @@ class Client:
         return answers
 
     def explain(self, text: str, label: str | None = None) -> list[dict[str, Any]]:
-        """Which words speak for which labels, as the service tells it."""
+        """Explain which words contribute to which labels, in the service's format."""
         asked = {"text": text} | ({} if label is None else {"label": label})
         labels: list[dict[str, Any]] = self._ask("POST", "/explain", json=asked)["labels"]
         return labels
@@ -180,41 +181,41 @@ class Client:
         *,
         applied: bool = False,
     ) -> int:
-        """Learn examples; when this returns they are kept.
+        """Learn examples; they are durable when this returns.
 
         Parameters
         ----------
         texts : sequence of str
         labels : sequence of collections of str
-            As many.
+            The labels of each text.
         ids : sequence of str, optional
-            Names of the examples, by which they can be forgotten.
+            Names of the examples, with which they can be forgotten.
         applied : bool
-            Whether to wait until they count in suggestions, too.
+            Whether to wait until the model has learnt them.
 
         Returns
         -------
         int
-            The sequence number of the last one in the log.
+            Sequence number of the last example in the log.
 
         Raises
         ------
         DataError
-            If there are not as many labels, or ids, as texts.
+            If the numbers of texts, labels and ids differ.
         ServiceError
-            If the service refuses them, or cannot be reached.
+            If the service refuses the examples, or cannot be reached.
         """
         for name, given in (("texts", texts), ("labels", labels)):
             if isinstance(given, str):
                 raise DataError(
-                    f"{name}: found one string; expected a sequence, of one for each example"
+                    f"{name}: found one string; expected a sequence with one element per example"
                 )
         own = [_labels_of(row, labels[row]) for row in range(len(labels))]
         names: Sequence[str | None] = [None] * len(texts) if ids is None else ids
         if not len(texts) == len(labels) == len(names):
             raise DataError(
                 f"found {len(texts)} texts, {len(labels)} collections of labels and {len(names)} "
-                "ids; expected as many of each"
+                "ids; expected equal numbers"
             )
         sequence = 0
         for begin in range(0, len(texts), _AT_ONCE):
@@ -227,18 +228,21 @@ class Client:
         return sequence
 
     def forget(self, name: str, *, applied: bool = False) -> int:
-        """Forget an example, as if it had never been sent; returns the event's sequence number."""
+        """Forget an example, as if it had never been sent; return the event's sequence number."""
         return self._teach("DELETE", f"/examples/{quote(name, safe='@')}", applied=applied)
 
     def change_labels(self, change: str, body: Mapping[str, Any], *, applied: bool = False) -> int:
-        """``rename``, ``merge``, ``remove`` or ``deprecate`` labels.
+        """Change labels: ``rename``, ``merge``, ``remove`` or ``deprecate`` them.
 
         Parameters
         ----------
         change : str
+            The kind of change.
         body : mapping
-            As the service's documentation describes it: ``{"names": {"old": "new"}}`` and so on.
+            The request body, such as ``{"names": {"old": "new"}}``; see the service's
+            documentation.
         applied : bool
+            Whether to wait until the model has applied the change.
         """
         return self._teach("POST", f"/labels/{change}", body, applied=applied)
 
@@ -247,49 +251,49 @@ class Client:
     def make(
         self, settings: Mapping[str, Any] | None = None, vocabulary: Vocabulary | None = None
     ) -> None:
-        """Make the project, if it is not there.
+        """Create the project if it does not exist.
 
         Parameters
         ----------
         settings : mapping, optional
-            As the service's documentation describes them.
+            Settings of the project; see the service's documentation.
         vocabulary : Vocabulary, optional
-            What labels are called; no others are suggested. See
+            Label names; other labels are never suggested. See
             `labelgrove.vocabulary.read_vocabulary`.
 
         Raises
         ------
         ServiceError
-            If the project is there with other settings, or they cannot be used.
+            If the project exists with other settings, or the settings are invalid.
         """
         words = {} if vocabulary is None else {"vocabulary": vocabulary.to_dicts()}
         self._ask("PUT", self._home, json={**(settings or {}), **words})
 
     def neighbours(self) -> list[str]:
-        """The names of all projects of the same service."""
+        """List the names of all projects of the service."""
         found = json.loads(self.content("GET", f"{self.url}/v1/projects"))
         return [one["project_id"] for one in found["projects"]]
 
     def stats(self) -> dict[str, Any]:
-        """How the project is: its sequence number, fingerprint, examples, labels."""
+        """Return the project's statistics: sequence number, fingerprint, examples, labels."""
         stats: dict[str, Any] = self._ask("GET", "/stats")
         return stats
 
     def events(self, after: int, limit: int = 1_000, wait: float = 0.0) -> dict[str, Any]:
-        """Events of the log that follow a sequence number, waited for if there are none."""
+        """Return the log's events after a sequence number; wait up to `wait` seconds for one."""
         asked = {"after": after, "limit": limit, "wait": wait}
         found: dict[str, Any] = self._ask("GET", "/log", params=asked)
         return found
 
     def content(self, method: str, path: str, **request: Any) -> bytes:
-        """The body of an answer, for what has no method of its own; a failure is an error.
+        """Send any other request, and return the body of the answer.
 
         Parameters
         ----------
         method, path : str
-            The path below the project's, such as ``"/thresholds"``.
+            The path is relative to the project, such as ``"/thresholds"``.
         **request
-            As for ``httpx.Client.request``. It may be sent more than once.
+            Arguments of ``httpx.Client.request``. The request may be sent more than once.
 
         Returns
         -------
@@ -302,7 +306,7 @@ class Client:
         return self._checked(self._answer(method, path, **request)).content
 
     def close(self) -> None:
-        """Let go of connections."""
+        """Close all connections."""
         self._http.close()
 
     def __enter__(self) -> Self:
@@ -327,7 +331,7 @@ class Client:
         return answer.json() if answer.content else None
 
     def _answer(self, method: str, path: str, **request: Any) -> httpx.Response:
-        """Ask until there is an answer, with pauses that grow."""
+        """Retry until there is an answer, with growing pauses."""
         pause = _FIRST_PAUSE
         for left in reversed(range(_TRIES)):
             try:
@@ -354,7 +358,7 @@ class Client:
 
 
 def _labels_of(row: int, given: Iterable[str]) -> list[str]:
-    """The labels of an example: a string would be a collection of letters."""
+    """Check the labels of an example; a string would count as a collection of letters."""
     if isinstance(given, str) or not isinstance(given, Iterable):
-        raise DataError(f"labels, row {row}: expected a collection of labels, found {given!r:.80}")
+        raise DataError(f"labels, row {row}: found {given!r:.80}; expected a collection of labels")
     return list(given)

@@ -1,7 +1,6 @@
 """The command line: ``labelgrove train``, ``learn``, ``predict``, ``eval`` and so on.
 
-Commands translate words into calls of the library and its results into words; they hold no
-algorithm of their own.
+Commands translate options into library calls and results into text; they implement no algorithms.
 """
 
 import gc
@@ -12,9 +11,9 @@ __all__ = ["main"]
 def main() -> None:
     """Run the command line of this process and end it with its status."""
     try:
-        # Loading takes a moment, in which Ctrl-C must be answered quietly too.
+        # Importing takes a moment, and Ctrl-C must exit quietly then, too.
         from labelgrove.cli.commands import app
     except KeyboardInterrupt:
         raise SystemExit(130) from None
-    gc.freeze()  # what has been loaded stays to the end, and need not be looked through again
+    gc.freeze()  # imported objects live until exit: the collector need not scan them again
     app()

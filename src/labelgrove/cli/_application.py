@@ -1,8 +1,8 @@
-"""The Typer application, and how every failure is reported.
+"""The Typer application, and its error reporting.
 
-A failure is one sentence on standard error and an exit status: 0 is success, 1 a failure, 2 a
-wrong command line, 130 a stop by Ctrl-C, 141 a reader of our output that went away (the status
-that a shell gives to a program ended by SIGPIPE).
+Every failure is reported as one sentence on standard error and an exit status: 0 for success, 1 for
+a failure, 2 for a wrong command line, 130 for Ctrl-C, and 141 if the reader of our output went away
+(the status that a shell reports for a program killed by SIGPIPE).
 """
 
 from __future__ import annotations
@@ -27,16 +27,16 @@ FAILURE = 1
 INTERRUPTED = 130
 BROKEN_PIPE = 141
 
-#: True when ``--debug`` asks for the traceback of a failure.
+#: Set by ``--debug``: failures show their traceback.
 debugging: ContextVar[bool] = ContextVar("debugging", default=False)
 
-#: True when ``--trust-pattern`` vouches for the regular expressions in model files.
+#: Set by ``--trust-pattern``: regular expressions in model files are trusted.
 trusting: ContextVar[bool] = ContextVar("trusting", default=False)
 
 
 @contextmanager
 def reported_failures() -> Iterator[None]:
-    """Turn every exception of the body into a sentence and the end of the program."""
+    """Report any exception of the body as one sentence, then exit."""
     try:
         yield
         sys.stdout.flush()
@@ -49,7 +49,7 @@ def reported_failures() -> Iterator[None]:
 
 
 def _report(failure: BaseException) -> int:
-    """Say what happened; return the exit status."""
+    """Print the error; return the exit status."""
     if isinstance(failure, BrokenPipeError):
         _abandon_stdout()
         return BROKEN_PIPE
@@ -72,14 +72,14 @@ def _report(failure: BaseException) -> int:
         say_error(_about_usage(failure, str(usage())))
         return int(getattr(failure, "exit_code", FAILURE))
     say_error(
-        f"this is a fault of LabelGrove itself ({type(failure).__name__}: {failure}); "
-        "please report it with what the same command prints under --debug"
+        f"internal error ({type(failure).__name__}: {failure}); please report it, with the output "
+        "of the same command under --debug"
     )
     return FAILURE
 
 
 def _about_usage(failure: BaseException, message: str) -> str:
-    """Add to the parser's message which command's help says more."""
+    """Append to the parser's message which ``--help`` to read."""
     message = message.rstrip(".") or "missing command"
     context = getattr(failure, "ctx", None)
     if context is None:
@@ -88,7 +88,7 @@ def _about_usage(failure: BaseException, message: str) -> str:
 
 
 def _abandon_stdout() -> None:
-    """Let nothing be written again at exit, where Python would print a second error."""
+    """Redirect stdout to the null device, so that flushing at exit prints no second error."""
     try:
         descriptor = sys.stdout.fileno()
     except (OSError, ValueError):  # a stream without a descriptor, in tests
@@ -99,10 +99,10 @@ def _abandon_stdout() -> None:
 
 
 class _BareFlags:
-    """Help shows ``--json``, not ``--json <bool>``: a flag takes no value."""
+    """Make help show ``--json``, not ``--json <bool>``: a flag takes no value."""
 
     def get_params(self, ctx: Any) -> list[Any]:
-        """Options and arguments, with the words that help puts behind them."""
+        """Return options and arguments with the metavars that help should show."""
         parameters: list[Any] = super().get_params(ctx)  # type: ignore[misc]
         for parameter in parameters:
             if getattr(parameter, "is_flag", False):
@@ -115,14 +115,14 @@ class Command(_BareFlags, TyperCommand):
 
 
 class Group(_BareFlags, TyperGroup):
-    """A group of commands, likewise."""
+    """A group of commands whose help shows flags as they are typed."""
 
 
 class Application(Group):
-    """A group of commands whose every failure is one sentence and an exit status."""
+    """A group of commands that reports every failure as one sentence and an exit status."""
 
     def main(self, *args: Any, **kwargs: Any) -> Any:
-        """Run a command line, by default the process's, and end the program with its status."""
+        """Run a command line, by default the process's, and exit with its status."""
         words = args[0] if args else kwargs.pop("args", None)
         words, debug = _without("--debug", sys.argv[1:] if words is None else list(words))
         words, trust = _without("--trust-pattern", words)
@@ -130,7 +130,7 @@ class Application(Group):
         before = debugging.set(debug), trusting.set(trust)
         try:
             with reported_failures():
-                # Without standalone mode failures come through to us, in our own words.
+                # In standalone mode Typer would report failures in its own words.
                 kwargs["standalone_mode"] = False
                 status = super().main(words, *args[1:], **kwargs)
         finally:
@@ -139,23 +139,23 @@ class Application(Group):
         raise SystemExit(status if isinstance(status, int) else 0)
 
     def invoke(self, ctx: typer.Context) -> Any:  # type: ignore[override]
-        """Run the chosen command; its failures are reported before Typer sees them."""
+        """Run the chosen command, and report its failures before Typer sees them."""
         with reported_failures():
             return super().invoke(ctx)
 
 
 def _mend_streams() -> None:
-    """Keep messages from failing: no stream, or a character that its encoding lacks."""
+    """Keep messages from failing on a closed stream or a character its encoding lacks."""
     for name in ("stdout", "stderr"):
         stream = getattr(sys, name)
-        if stream is None:  # closed by whoever started us
+        if stream is None:  # closed by the parent process
             setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))  # noqa: PTH123, SIM115
         elif isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="replace")
 
 
 def _without(flag: str, words: list[str]) -> tuple[list[str], bool]:
-    """Take a flag out of the words: it may stand anywhere before a ``--``."""
+    """Remove a flag from the words; it may appear anywhere before a ``--``."""
     end = words.index("--") if "--" in words else len(words)
     kept = [word for word in words[:end] if word != flag]
     return kept + words[end:], len(kept) < end
@@ -171,8 +171,8 @@ app = typer.Typer(
     name="labelgrove",
     cls=Application,
     help=(
-        "Learn to pick the few right labels out of very many, from examples that arrive one "
-        "after another, with new labels at any time."
+        "Extreme multi-label classification: learn which few of very many labels apply to an "
+        "example. Examples arrive one at a time; new labels may appear at any time."
     ),
     epilog="Start with: labelgrove demo",
     no_args_is_help=False,
@@ -189,22 +189,25 @@ def begin(
     version: Annotated[
         bool,
         typer.Option(
-            "--version", help="Show the version and stop.", is_eager=True, callback=_show_version
+            "--version", help="Show the version and exit.", is_eager=True, callback=_show_version
         ),
     ] = False,
     debug: Annotated[
-        bool, typer.Option("--debug", help="Show the traceback of a failure (anywhere in a line).")
+        bool,
+        typer.Option(
+            "--debug", help="Show the traceback of a failure. May appear anywhere on the line."
+        ),
     ] = False,
     trust_pattern: Annotated[
         bool,
         typer.Option(
             "--trust-pattern",
-            help="Take the text.token_pattern of a model's file, which can take for ever to match "
-            "(anywhere in a line).",
+            help="Trust the text.token_pattern in a model file: a malicious regular expression can "
+            "take forever to match. May appear anywhere on the line.",
         ),
     ] = False,
 ) -> None:
     if context.invoked_subcommand is None:
-        page = context.get_help()  # with rich, Typer has printed it and gives nothing back
+        page = context.get_help()  # with rich, Typer prints it and returns nothing
         if page:
             typer.echo(page)

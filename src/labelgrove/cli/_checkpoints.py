@@ -1,4 +1,4 @@
-"""Checkpoints of a run of learning: after a stop, however sudden, the same command goes on."""
+"""Checkpoints of a learning run: after a crash or a kill, the same command resumes."""
 
 from __future__ import annotations
 
@@ -19,34 +19,34 @@ from labelgrove.cli.streams import _numbers
 from labelgrove.cli.streams._console import about_os_error, say_warning
 from labelgrove.data._sniff import files_of
 
-#: Options that leave the model as it is.
+#: Options that do not affect the model.
 _FREE = frozenset({"output", "jobs", "json", "checkpoint"})
 
 
 class Checkpoints:
-    """The latest state of a run, in a hidden folder beside the model that is to be written.
+    """The latest state of a run, in a hidden folder next to the model file to be written.
 
-    A model learns the same from the rest of its data whether it was saved meanwhile or not, so
-    the state is the model, the number of examples that it has learnt, and the figures so far.
+    Saving and loading a model does not change what it learns afterwards, so the state consists of
+    the model, the number of examples it has learnt, and the figures so far.
 
-    It is a context, which one process alone can be in for the same model, with checkpoints or
-    without. There are none of data that can be read only once.
+    Used as a context manager, even without checkpoints: only one process at a time may enter it
+    for the same model. Data that can be read only once gets no checkpoints.
 
     Parameters
     ----------
     output : str
-        Where the model goes.
+        Path of the model.
     options : mapping
-        Everything that the command was given, ``data`` among it. The state belongs to the command
-        with these options, and to the files that they name, as they are now.
+        All options and arguments of the command, including ``data``. The state is valid only for
+        a command with the same options, as long as the files that they name do not change.
     minutes : float
-        The time between two checkpoints; 0 for none.
+        Minutes between checkpoints; 0 for none.
 
     Raises
     ------
     LabelGroveError
-        On entering the context, if another process is writing the same model, or a file has been
-        replaced since.
+        On entering the context, if another process is writing the same model, or if an input file
+        has been replaced in the meantime.
     """
 
     def __init__(self, output: str, options: Mapping[str, Any], minutes: float) -> None:
@@ -68,16 +68,19 @@ class Checkpoints:
         for before, now in zip(self._request["files"], identity(self._files), strict=True):
             if now != before:
                 self._unfinished.__exit__(None, None, None)
-                raise DataError(f"{now[0]}: was replaced meanwhile; expected the file as it was")
+                raise DataError(
+                    f"{now[0]}: this file was replaced after the command started; expected it to "
+                    "stay the same"
+                )
         return self
 
     def __exit__(self, *error: Any) -> None:
         self._unfinished.__exit__(*error)
 
     def latest(self) -> tuple[Model, int, dict[str, Any]] | None:
-        """What the latest call of `keep` was given, in this run or an earlier one.
+        """Return the latest checkpoint of this run or an earlier one: model, examples, state.
 
-        None where there is nothing, or nothing that can be read, as a warning then says.
+        None if there is none, or if it cannot be read, which is reported as a warning.
         """
         if not self._on or not self._unfinished.is_of(self._request):
             return None
@@ -85,33 +88,33 @@ class Checkpoints:
         if path is None:
             return None
         try:
-            # What the file says of texts is what this very command has asked for.
+            # This same command has set the file's token pattern, so the pattern can be trusted.
             model = labelgrove.load(path, n_jobs=self._jobs, trust_pattern=True)
             state = json.loads(path.with_suffix(".json").read_text("utf-8"))
         except (OSError, ValueError) as failure:
             why = about_os_error(failure) if isinstance(failure, OSError) else failure
-            say_warning(f"learning begins anew, since its checkpoint cannot be read: {why}")
+            say_warning(f"starting over, since the checkpoint cannot be read: {why}")
             return None
         return model, int(path.stem), state
 
     def are_due(self) -> bool:
-        """Whether it is time for another one."""
+        """Whether the next checkpoint is due."""
         return self._on and monotonic() >= self._next
 
     def keep(self, model: Model, examples: int, state: Mapping[str, Any]) -> None:
-        """Leave a state; it is there once its model is, and takes the place of the one before.
+        """Write a checkpoint. It becomes valid with its model file, then replaces the previous one.
 
-        ``examples`` are more than at the last checkpoint; ``state`` holds JSON values.
+        ``examples`` must exceed the last checkpoint's; ``state`` holds JSON values.
         """
         try:
             self._write(model, examples, state)
         except OSError as failure:
             learnt = _numbers.counted(examples, "example")
-            say_warning(f"no checkpoint after {learnt}: {about_os_error(failure)}")
+            say_warning(f"cannot write a checkpoint after {learnt}: {about_os_error(failure)}")
         self._next = monotonic() + self._seconds
 
     def finish(self, model: Model, examples: int, state: Mapping[str, Any]) -> None:
-        """Note that all is learnt, before the model takes the place of the one it has come from."""
+        """Record that learning is complete, before the new model replaces the one it began with."""
         if not self._on or not self._in_place:
             return
         finished = {
@@ -127,7 +130,7 @@ class Checkpoints:
             os.fsync(file.fileno())
 
     def finished(self, model: Model) -> tuple[int, dict[str, Any]] | None:
-        """What `finish` was given by this very command, if the model is what it has written."""
+        """Return what this same command recorded with `finish`, if it then wrote this model."""
         try:
             left = json.loads(self._finished.read_text("utf-8"))
         except (OSError, ValueError):
@@ -137,12 +140,12 @@ class Checkpoints:
         return left["examples"], left["state"]
 
     def remove(self) -> None:
-        """Remove them, since the model is written."""
+        """Remove the checkpoints, once the model is written."""
         self._unfinished.remove()
 
     @property
     def _finished(self) -> Path:
-        return self._unfinished.path / "written.json"  # is removed last
+        return self._unfinished.path / "written.json"  # removed last
 
     def _write(self, model: Model, examples: int, state: Mapping[str, Any]) -> None:
         self._unfinished.begin(self._request)
@@ -153,11 +156,11 @@ class Checkpoints:
                 file.flush()
                 os.fsync(file.fileno())
             model.save(path)
-        finally:  # what is not of the latest goes, be it older or half written
+        finally:  # remove everything but the latest checkpoint: older ones and half-written files
             kept = self._latest_model()
             for part in self._unfinished.path.glob("[0-9]*.*"):
                 if kept is None or part.stem != kept.stem:
-                    with suppress(OSError):  # where a file that is mapped cannot be removed
+                    with suppress(OSError):  # some systems cannot remove a mapped file
                         part.unlink()
 
     def _latest_model(self) -> Path | None:
@@ -166,9 +169,9 @@ class Checkpoints:
 
 
 def _files_among(values: Any) -> Iterator[Path]:
-    """Files named by options, or by the values of ``--set``."""
+    """Yield the files named by options or by values of ``--set``."""
     for value in values:
         for word in value if isinstance(value, list | tuple) else [value]:
             name = word.rpartition("=")[2] if isinstance(word, str) else ""
-            if os.path.isfile(name):  # noqa: PTH113 - any word can be asked, however long
+            if os.path.isfile(name):  # noqa: PTH113 - Path.is_file raises on words that are too long
                 yield Path(name).resolve()

@@ -1,4 +1,4 @@
-"""``--algorithm auto``: a race of all algorithms over a sample of the data."""
+"""``--algorithm auto``: race all algorithms on a sample of the data."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from labelgrove.evaluation import race
 from labelgrove.evaluation._race import Round
 from labelgrove.models import LOMTreeClassifier
 
-#: What ``--algorithm`` takes beside the names of algorithms.
+#: Value of ``--algorithm`` that lets a race choose.
 AUTO = "auto"
 
-#: Examples of the last round, unless told otherwise.
+#: Default number of examples in the last round.
 TRIAL = 4000
 
-#: Forests of fifty trees would take as long as all others together.
+#: Forests of fifty trees would take as long as all other algorithms together.
 _SETTINGS: dict[str, dict[str, Any]] = {
     "ldsm": {"n_estimators": 10},
     "fastxml": {"n_estimators": 10},
@@ -30,7 +30,7 @@ _SETTINGS: dict[str, dict[str, Any]] = {
 
 
 def candidates(labels: Sequence[Collection[Any]]) -> dict[str, tuple[Any, dict[str, Any]]]:
-    """List the estimators that can learn these labels, by algorithm, and their parameters."""
+    """Map each algorithm that can learn these labels to its estimator and parameters."""
     of_classes = all(len(row) == 1 for row in labels)
     return {
         name: (estimator, _SETTINGS.get(name, {}))
@@ -42,10 +42,10 @@ def candidates(labels: Sequence[Collection[Any]]) -> dict[str, tuple[Any, dict[s
 def chosen_algorithm(
     source: Source, make: Callable[[str, list[str]], Model], size: int, seed: int
 ) -> tuple[str, list[str]]:
-    """Let all algorithms race, and say on standard error which wins, and why.
+    """Race all algorithms, and report standings and winner on standard error.
 
-    ``make(algorithm, assignments)`` gives a model; ``size`` examples are drawn to try them on.
-    Returns the algorithm and the ``--set`` options that it was tried with.
+    ``make(algorithm, assignments)`` creates a model; ``size`` examples are drawn for the race.
+    Returns the winning algorithm and the ``--set`` options it ran with.
     """
     if source.path == "-":
         raise ParameterError("--algorithm auto: standard input can be read only once; give a file")
@@ -58,7 +58,7 @@ def chosen_algorithm(
     X = inputs_of(next(iter(models.values())), sample, source.path)
     rounds = race(models, X, sample.labels, n_examples=size, random_state=seed)
     for one in rounds:
-        say(_told(one))
+        say(_standings(one))
     best = rounds[-1].standings[0].name
     options = "".join(f" --set {given}" for given in settings[best])
     say(f"chosen: --algorithm {best}{options}")
@@ -66,7 +66,7 @@ def chosen_algorithm(
 
 
 def _sample(source: Source, size: int, seed: int) -> Examples:
-    """So many examples, drawn at random, in the order of the file."""
+    """Draw ``size`` examples at random, in file order."""
     random = np.random.default_rng(seed)
     kept: list[Examples] = []
     keys = np.zeros(0)
@@ -75,11 +75,11 @@ def _sample(source: Source, size: int, seed: int) -> Examples:
         chosen = np.sort(np.argsort(keys)[:size])
         kept, keys = [rows(joined([*kept, part]), chosen)], keys[chosen]
     if not kept:
-        raise DataError(f"{source.path}: there are no examples in this file")
+        raise DataError(f"{source.path}: this file contains no examples")
     return kept[0]
 
 
-def _told(one: Round) -> str:
+def _standings(one: Round) -> str:
     places = []
     for standing in one.standings:
         says = f"{standing.name} {100 * standing.ndcg:.1f}"

@@ -1,4 +1,4 @@
-"""The demo: a table of what was learnt, and pages to look at."""
+"""Output of the demo: a table that grows while the model learns, then samples and figures."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ from labelgrove.cli.streams import _numbers
 from labelgrove.cli.streams._console import is_terminal, show
 from labelgrove.datasets import PythonDoc
 
-_EXCERPT = 240  # characters of a text that are shown
-_NAME = 12  # width of the names before texts and labels
+_EXCERPT = 240  # characters shown of a text
+_NAME = 12  # width of the column with the names
 _TO_TRY = "Return the eigenvalues of a symmetric matrix"
 
 _FIRST_MARK = 100
@@ -34,20 +34,20 @@ _ROOM_FOR_BARS = 80
 _LEAST_PLACE = 16
 _GAP = 2
 
-#: Name and width of the columns; the last one takes what is left.
+#: Names and widths of the columns; the last one takes the remaining width.
 _COLUMNS = (
     ("docstrings", 10),
     ("labels", 6),
     ("P@1", 6),
     ("recent", 6),
     ("time", 10),
-    ("now in", 0),
+    ("reading", 0),
 )
 
 
 @dataclass(frozen=True)
 class _Line:
-    """Where learning stood at some time."""
+    """The state of learning at one moment."""
 
     examples: int
     labels: int
@@ -68,7 +68,7 @@ class _Line:
 
 
 class LearningTable:
-    """What the demo shows while it learns."""
+    """The table that the demo shows while it learns."""
 
     def __init__(self, console: Console) -> None:
         self.n_examples = 0
@@ -81,7 +81,7 @@ class LearningTable:
 
     @contextmanager
     def shown(self) -> Iterator[None]:
-        """Show the table while the body runs: updated on a terminal, else line after line."""
+        """Show the table while the body runs: updated in place on terminals, else line by line."""
         if self._alive:
             with Live(
                 console=self._console,
@@ -147,7 +147,7 @@ class LearningTable:
 
 
 def _drawn(line: _Line, most_labels: int, *, bars: bool, room: int) -> list[RenderableType]:
-    """Draw the cells of a line, with bars for labels and P@1 where there is room."""
+    """Draw the cells of a line, with bars for labels and P@1 if there is room."""
     examples, labels, so_far, recent, seconds, name = line.cells()
     cells: list[RenderableType] = [examples, Text(labels, style="cyan")]
     if bars:
@@ -164,36 +164,37 @@ def _drawn(line: _Line, most_labels: int, *, bars: bool, room: int) -> list[Rend
 
 
 def show_heading(console: Console) -> None:
-    """Explain what is about to happen."""
+    """Explain what the demo does."""
     console.print(
         Text.assemble(
             (
-                "LabelGrove reads the documentation of your Python, docstring after docstring.\n",
+                "LabelGrove reads the documentation of your Python, one docstring at a time.\n",
                 "bold",
             ),
-            "From each text, its own name and path masked, it predicts the packages, modules and "
-            "classes that the text belongs to, then learns them; new ones keep coming. "
-            "P@1 is how often the first one was right, so far and over the last 1,000.\n",
+            "It predicts the packages, modules and classes that each docstring belongs to, then "
+            "learns them; new labels keep arriving. The name and path of the documented object are "
+            "masked. P@1 is the share of docstrings whose best label was right, so far and over "
+            "the last 1,000.\n",
         )
     )
 
 
 def show_samples(console: Console, model: Model, docs: Sequence[PythonDoc]) -> None:
-    """Show some held-out texts with their labels and what the model says."""
+    """Show some held-out texts with their true and predicted labels."""
     if not docs:
         return
-    console.print(Text("\nDocstrings that it has never seen", style="bold"))
+    console.print(Text("\nDocstrings it has never seen", style="bold"))
     found = Search(model).find([doc.text for doc in docs])
     for doc, (labels, scores) in zip(docs, found, strict=True):
         true = [Text(label) for label in doc.labels]
         console.print()
         _print_part(console, "text", [Text(word, "italic") for word in _excerpt(doc.text)], 1)
-        _print_part(console, "belongs to", true, 3)
+        _print_part(console, "labels", true, 3)
         _print_part(console, "predicted", _predictions(labels, scores, doc.labels), 3)
 
 
 def _print_part(console: Console, name: str, pieces: Sequence[Text], gap: int) -> None:
-    """Print a name and, beside it, pieces that are not broken across lines."""
+    """Print a name and, next to it, pieces that are never broken across lines."""
     room = max(20, console.width - _NAME - 1)
     line = Text().append(name.ljust(_NAME), "dim")
     used = 0
@@ -216,7 +217,7 @@ def _predictions(labels: Sequence[str], scores: Sequence[float], true: Sequence[
 
 
 def _excerpt(text: str) -> list[str]:
-    """Give the first words of a text, rulers and line breaks left out."""
+    """Return the first words of a text, without rulers and line breaks."""
     words = re.sub(r"[-=~*]{4,}", "", text).split()
     length = 0
     for number, word in enumerate(words):
@@ -236,23 +237,23 @@ def show_conclusion(
     n_held_out: int,
     scores: dict[str, float],
 ) -> None:
-    """Show the figures of the held-out part, where the model lies and what to type next.
+    """Show the held-out figures, where the model was written and which commands to try next.
 
-    ``seconds`` hold the parsing of the sources, too.
+    ``seconds`` includes parsing the sources.
     """
     name = shlex.quote(path)
     table = Table.grid(padding=(0, 2))
     table.add_column(style="dim", no_wrap=True)
     table.add_column(overflow="fold")
     learnt = f"{_numbers.counted(n_learnt, 'docstring')}, {_numbers.counted(n_labels, 'label')}"
-    table.add_row("learnt", f"{learnt}, one pass, {_numbers.duration(seconds)} with reading them")
+    table.add_row("learnt", f"{learnt}, one pass, {_numbers.duration(seconds)} including reading")
     if scores:
         figures = "   ".join(f"{key.upper()} {_numbers.percent(v)}" for key, v in scores.items())
         table.add_row("held out", f"{_numbers.counted(n_held_out, 'docstring')}:  {figures}")
     table.add_row("model", Text(f"{path} ({_numbers.size(Path(path).stat().st_size)})"))
     console.print()
     show(table)
-    console.print(Text("\nNow type", style="bold"))
+    console.print(Text("\nTry next", style="bold"))
     for line in (
         f"labelgrove info {name}",
         f"""echo '{{"text": "{_TO_TRY}"}}' | labelgrove predict {name} -""",

@@ -1,4 +1,4 @@
-"""What `train` and `learn` do: learn from a file, then write the model, its page and a summary."""
+"""What `train` and `learn` do: learn from a file, write the model, its page and a summary."""
 
 from __future__ import annotations
 
@@ -32,16 +32,16 @@ from labelgrove.models._text_classifier import counter_of
 from labelgrove.reporting import write_stream_report
 from labelgrove.text._counted import CountedTexts
 
-#: Rows that are predicted before a batch of at least so many is learnt.
+#: Rows of a batch that are predicted before it is learnt; also the largest batch at the start.
 SAMPLE = 256
 
-#: Examples up to which batches are small enough to be predicted as a whole.
+#: Until so many examples are seen, batches stay small enough to be predicted as a whole.
 ALL_PREDICTED = 4_096
 
 
 @dataclass
 class Learning:
-    """The state of a run of learning.
+    """The state of one learning run.
 
     Parameters
     ----------
@@ -50,11 +50,11 @@ class Learning:
     record : StreamRecord
         The course of the first pass.
     all_predicted : bool
-        Whether all examples of it are predicted, or the first of each batch stand for the others.
+        Whether the first pass predicts every example, or only the first rows of each batch.
     examples : int
-        Examples learnt, each as often as it was learnt.
+        Examples learnt, counted once per pass.
     seconds : float
-        Time spent, reading and predicting included.
+        Time spent, including reading and predicting.
     passes : int
         Passes completed.
     stopped : bool
@@ -71,38 +71,41 @@ class Learning:
 
     @property
     def n_labels(self) -> int:
-        """Labels known to the model by now."""
+        """Labels that the model knows."""
         return int(getattr(self.model, "n_classes_", 0))
 
     def keep(self, checkpoints: Checkpoints) -> None:
-        """Leave a checkpoint."""
+        """Write a checkpoint."""
         checkpoints.keep(self.model, self.examples, self._state())
 
     def finish(self, checkpoints: Checkpoints) -> None:
-        """Note that this is all, for a stop while the model is written."""
+        """Record that learning is complete, in case of a crash while the model is written."""
         checkpoints.finish(self.model, self.examples, self._state())
 
     def _state(self) -> dict[str, Any]:
         return {"seconds": self.seconds, "record": self.record.state()}
 
     def was_finished(self, checkpoints: Checkpoints) -> bool:
-        """Whether an earlier run has written this model, and was stopped just then."""
+        """Whether an earlier run wrote this model and stopped before it could clean up."""
         finished = checkpoints.finished(self.model)
         if finished is None:
             return False
         self.examples, state = finished
         self.seconds, self.record = state["seconds"], StreamRecord.resumed(state["record"])
         self.passes = 1
-        say(f"{_numbers.counted(self.examples, 'example')} were learnt before a stop")
+        say(
+            f"an earlier run already learnt these {_numbers.counted(self.examples, 'example')} "
+            "before it stopped"
+        )
         return True
 
-    def go_on(self, checkpoints: Checkpoints) -> None:
-        """Go on from the latest checkpoint, if there is one."""
+    def resume(self, checkpoints: Checkpoints) -> None:
+        """Resume from the latest checkpoint, if there is one."""
         latest = checkpoints.latest()
         if latest is not None:
             self.model, self.examples, state = latest
             self.seconds, self.record = state["seconds"], StreamRecord.resumed(state["record"])
-            say(f"goes on after {_numbers.counted(self.examples, 'example')}, learnt before a stop")
+            say(f"resuming after {_numbers.counted(self.examples, 'example')} of an earlier run")
 
 
 def learn_from(
@@ -113,10 +116,9 @@ def learn_from(
     checkpoints: Checkpoints,
     record: StreamRecord | None = None,
 ) -> Learning:
-    """Learn all examples of a source, batch by batch, and show how it goes on a terminal.
+    """Learn all examples of a source, batch by batch, with a progress line on terminals.
 
-    Ctrl-C ends learning early, with ``stopped`` set; the model has then learnt a whole number of
-    examples.
+    Ctrl-C ends learning early, between two batches, and sets ``stopped``.
 
     Parameters
     ----------
@@ -125,12 +127,12 @@ def learn_from(
     source : Source
         The examples.
     passes : int, default=1
-        How often to go through them.
+        Number of passes over the examples.
     checkpoints : Checkpoints
-        Left now and then, for a model that learns example by example; where an earlier run has
-        left one, learning goes on from there, in a model of its own.
+        Written from time to time for models that learn one example at a time. If an earlier run
+        left a checkpoint, learning resumes from its model rather than ``model``.
     record : StreamRecord, optional
-        What to keep the course in; every example is predicted for it.
+        Records the course of learning; every example is then predicted.
     """
     if not hasattr(model, "partial_fit") or _begins_at_once(model):
         return _fit_from(model, source)
@@ -140,7 +142,7 @@ def learn_from(
         state.record, state.all_predicted = record, True
     if state.was_finished(checkpoints):
         return state
-    state.go_on(checkpoints)
+    state.resume(checkpoints)
     line = ProgressLine("learning", source.total, source.share_read)
     learnt, seen, threads = state.examples, 0, threads_of(model)
     begin = perf_counter() - state.seconds
@@ -153,8 +155,8 @@ def learn_from(
                 batches = _batches(
                     source, first_pass=number == 1, all_predicted=state.all_predicted
                 )
-                beside = max(threads - 1, 1)  # one learns meanwhile
-                given = _given(state.model, batches, source.path, beside, skip=learnt - seen)
+                counting = max(threads - 1, 1)  # one thread learns meanwhile
+                given = _given(state.model, batches, source.path, counting, skip=learnt - seen)
                 for batch, X in source.ahead(given, threads):
                     seen += batch.n_rows
                     if X is not None:
@@ -174,7 +176,7 @@ def learn_from(
 
 
 def _fit_from(model: Model, source: Source) -> Learning:
-    """Read all examples, then learn from them at once; Ctrl-C leaves nothing behind."""
+    """Read all examples, then learn from them at once; after Ctrl-C nothing has been learnt."""
     state = Learning(model)
     line = ProgressLine("reading", source.total, source.share_read)
     begin = perf_counter()
@@ -194,7 +196,7 @@ def _fit_from(model: Model, source: Source) -> Learning:
 
 
 def _read(model: Model, source: Source, line: ProgressLine) -> tuple[Any, Any]:
-    """Read all examples: what the model takes of them, and their labels."""
+    """Read all examples; return the model's inputs and their labels."""
     if not isinstance(model, TextClassifier):
         examples = source.whole(line.update)
         if examples is None:
@@ -215,7 +217,7 @@ def _read(model: Model, source: Source, line: ProgressLine) -> tuple[Any, Any]:
 def _given(
     model: Model, batches: Iterable[Examples], path: str, threads: int, skip: int = 0
 ) -> Iterator[tuple[Examples, Any]]:
-    """Give with examples what the model takes of them, but for the first so many."""
+    """Yield batches with the model's inputs, or with None within the first ``skip`` examples."""
     count = None
     if isinstance(model, TextClassifier):
         count = counter_of(model, threads)
@@ -231,19 +233,19 @@ def _given(
 def learn_in_pieces(
     model: Model, data: str, output: str, *, memory: str | None, dask: str | None
 ) -> Learning:
-    """Learn from a data set on disk by tasks, and write the model.
+    """Learn from a data set on disk in pieces, and write the model.
 
-    ``dask`` is the address of a scheduler whose workers run the tasks, ``memory`` what a process
-    may take. The model given stays as it is.
+    ``dask`` is the address of a scheduler whose workers learn the pieces; ``memory`` limits the
+    memory of each process. The model passed in does not change.
     """
     if not is_mapped(data):
-        raise DataError(f"{data}: expected a folder that labelgrove convert has written")
+        raise DataError(f"{data}: expected a folder written by labelgrove convert")
     learner = model.classifier if isinstance(model, TextClassifier) else model
     if not isinstance(learner, PLTClassifier):
         raise ParameterError("--memory and --dask: expected --algorithm plt")
     share, begin = [0.0], perf_counter()
 
-    def told(done: float) -> None:
+    def progress(done: float) -> None:
         share[0] = done
 
     limit = {} if memory is None else {"memory": size_from("--memory", memory)}
@@ -252,20 +254,20 @@ def learn_in_pieces(
         if dask is not None:
             client = opened.enter_context(distributed.client(dask))
         opened.enter_context(shown(ShareLine("learning", lambda: share[0])))
-        learnt = distributed.fit(model, data, output, executor=client, progress=told, **limit)
+        learnt = distributed.fit(model, data, output, executor=client, progress=progress, **limit)
     n = learnt.examples_seen_
     return Learning(learnt, examples=n, seconds=perf_counter() - begin, passes=1)
 
 
 def _begins_at_once(model: Model) -> bool:
-    """Whether a model that can go on learning learns its first examples better all at once."""
+    """Whether an incremental model learns its first examples better all at once."""
     return hasattr(model, "fit_progress") and not hasattr(model, "n_classes_")
 
 
 def learn_batch(state: Learning, batch: Examples, X: Any, path: str, *, predict: bool) -> None:
     """Predict a batch, count the hits, then learn it.
 
-    Later passes do not ``predict``: their rows have been learnt, and predictions would flatter.
+    Later passes do not ``predict``: the model has already learnt their rows.
     """
     model: Any = state.model
     try:
@@ -290,7 +292,7 @@ def learn_batch(state: Learning, batch: Examples, X: Any, path: str, *, predict:
 
 
 def facts(state: Learning) -> list[str]:
-    """How a run goes, in a few words, the most important first."""
+    """Return figures for the progress line, the most important first."""
     return [
         f"P@1 {_numbers.percent(state.record.point().accuracy)}",
         _numbers.counted(state.n_labels, "label"),
@@ -298,7 +300,7 @@ def facts(state: Learning) -> list[str]:
 
 
 def _batches(source: Source, first_pass: bool, all_predicted: bool) -> Iterator[Examples]:
-    """Give the chunks of a pass, in smaller pieces where all of them will be predicted."""
+    """Yield the batches of a pass: its chunks, cut smaller while every row is predicted."""
     seen = 0
     for chunk in source.chunks():
         start = 0
@@ -312,16 +314,16 @@ def _batches(source: Source, first_pass: bool, all_predicted: bool) -> Iterator[
 
 
 def _batch_size(seen: int, all_predicted: bool) -> int:
-    """1, 2, 4, … rows at first, or every label of the first chunk would be unknown."""
+    """Start with 1, 2, 4, … rows; otherwise every label of the first chunk would be unknown."""
     return min(seen + 1, SAMPLE) if all_predicted or seen < ALL_PREDICTED else LEARNING_ROWS
 
 
 def new_record(
     page: str | None, model: str, data: str, *, known: Sequence[Any] = ()
 ) -> StreamRecord | None:
-    """Begin a record, where a page of it is wanted and can be written.
+    """Create a record if a page is wanted; check that the page can be written.
 
-    The page must not take the place of ``model`` or ``data``; ``known`` are the model's labels.
+    The page must not overwrite ``model`` or ``data``; ``known`` are the model's labels.
     """
     if page is None:
         return None
@@ -331,7 +333,7 @@ def new_record(
 
 
 def write_record(page: str | None, learning: Learning, model: str, data: str) -> None:
-    """Write the page of what was recorded, if anything was."""
+    """Write the page on the course of learning, if it was recorded."""
     if page is None or not learning.record.examples:
         return
     source = "standard input" if data == "-" else Path(data).name
@@ -351,15 +353,15 @@ def finish_learning(
     for_prediction: bool = False,
     as_json: bool = False,
 ) -> None:
-    """Write the model and report; after Ctrl-C say so and end with its status."""
+    """Write the model and print a summary; after Ctrl-C exit with its status."""
     if learning.examples == 0:
         if learning.stopped:
             say_error("stopped by Ctrl-C before anything was learnt; no model was written")
             raise typer.Exit(INTERRUPTED)
-        raise DataError("there is not a single example to learn from; no model was written")
+        raise DataError("DATA contains no examples; no model was written")
     if learning.n_labels == 0:
         raise DataError(
-            f"{_numbers.counted(learning.examples, 'example')} read, and none of them has a label; "
+            f"{_numbers.counted(learning.examples, 'example')} read, but none has a label; "
             "no model was written"
         )
     with shown(ProgressLine(f"writing {path}")):
@@ -373,7 +375,7 @@ def finish_learning(
 def report_learning(
     learning: Learning, path: str, *, known_before: int = 0, as_json: bool = False
 ) -> None:
-    """Report on a model that has been written; after Ctrl-C say so and end with its status."""
+    """Print a summary of a written model; after Ctrl-C exit with its status."""
     if as_json:
         write_json(_for_programs(learning, path, known_before))
     elif not learning.stopped:
@@ -381,7 +383,7 @@ def report_learning(
     if learning.stopped:
         say_error(
             f"stopped by Ctrl-C after {_numbers.counted(learning.examples, 'example')}; "
-            f"what has been learnt from them is saved in {path}"
+            f"the model learnt so far is saved in {path}"
         )
         raise typer.Exit(INTERRUPTED)
 
@@ -404,11 +406,11 @@ def _for_programs(learning: Learning, path: str, known_before: int) -> dict[str,
 def _for_people(learning: Learning, path: str, known_before: int) -> list[tuple[str, str]]:
     speed = _numbers.count(round(learning.examples / max(learning.seconds, 1e-9)))
     time = _numbers.duration(learning.seconds)
-    examples = f"{_numbers.count(learning.examples)} in {time} ({speed} a second)"
+    examples = f"{_numbers.count(learning.examples)} in {time} ({speed} per second)"
     new = learning.n_labels - known_before
     labels = _numbers.count(learning.n_labels)
     if known_before:
-        labels += f" ({_numbers.count(new)} of them new)"
+        labels += f" ({_numbers.count(new)} new)"
     progress = _numbers.percent(learning.record.point().accuracy)
     return [
         ("examples", examples),

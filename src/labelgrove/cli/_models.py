@@ -1,4 +1,4 @@
-"""Models of the command line: an estimator, for text within a `TextClassifier`."""
+"""Models of the command line: an estimator, wrapped in a `TextClassifier` for text."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ from labelgrove.models._plt_options import with_preset
 from labelgrove.text import TextFeatures
 from labelgrove.vocabulary import Vocabulary
 
-#: What ``--algorithm`` can name.
+#: Estimators by the name that ``--algorithm`` expects.
 ALGORITHMS = {estimator.algorithm: estimator for estimator in ESTIMATORS}
 
-#: Parameters of the estimator that have an option of their own.
+#: Parameters of the estimator that have their own option.
 OPTIONS = {
     "n_jobs": "--jobs",
     "random_state": "--seed",
@@ -37,40 +37,37 @@ OPTIONS = {
     "n_trees": "--trees",
 }
 
-#: Parameters of what turns text into features, written ``text.name``.
+#: Parameters of the text front end, written ``text.name``.
 TEXT_SETTINGS = [name for name in settable(TextFeatures) if name not in OPTIONS]
 
-#: A classifier of texts, or of rows of features.
+#: A classifier of texts or of feature rows.
 Model = TextClassifier | LabelClassifier
 
 
 def estimator_of(model: Model) -> Any:
-    """Give what learns: the model itself, or the classifier of a model that reads text."""
+    """Return the classifier: the model itself, or the one inside a model that reads text."""
     return model.classifier_ if isinstance(model, TextClassifier) else model
 
 
 def threads_of(model: Model) -> int:
-    """Tell how many threads a model may use."""
+    """Return how many threads a model may use."""
     learner: Any = model.classifier if isinstance(model, TextClassifier) else model
     return thread_count(learner.n_jobs)
 
 
 def inputs_of(model: Model, examples: Examples, path: str) -> Any:
-    """Give what a model takes of examples: texts or rows."""
+    """Return a model's inputs from examples: texts or rows."""
     wanted, found = "numbered features", "text"
     given: Any = examples.X
     if isinstance(model, TextClassifier):
         wanted, found, given = found, wanted, examples.text
     if given is None:
-        raise DataError(
-            f"{path} holds {found}, but the model has learnt from {wanted}; "
-            "give data in the form in which it was trained"
-        )
+        raise DataError(f"{path} holds {found}; expected {wanted}, as in the model's training data")
     return given
 
 
 def targets_of(model: Model, examples: Examples, path: str) -> Any:
-    """Give the labels as the model takes them: collections, or single ones to a multi-class one."""
+    """Return the labels as the model expects them: collections, or single labels if multi-class."""
     if getattr(model, "target_type_", None) != "multiclass":
         return examples.labels
     for line, labels in zip(examples.lines, examples.labels, strict=True):
@@ -78,8 +75,8 @@ def targets_of(model: Model, examples: Examples, path: str) -> Any:
             raise FileFormatError(
                 path,
                 int(line),
-                f"{counted(len(labels), 'label')} found where the model, which has learnt classes "
-                "that exclude one another, expects exactly one",
+                f"found {counted(len(labels), 'label')}; expected exactly one, since the model "
+                "has learnt mutually exclusive classes",
             )
     return [labels[0] for labels in examples.labels]
 
@@ -97,34 +94,34 @@ def create_model(
     names: NamesLearnt | None = None,
     columns: Columns | None = None,
 ) -> Model:
-    """Make a model that has learnt nothing yet.
+    """Create an untrained model.
 
     Parameters
     ----------
     algorithm : str
-        A name of ``ALGORITHMS``.
+        A key of ``ALGORITHMS``.
     assignments : sequence of str
         The ``--set`` options.
     texts : bool
-        Whether it is to learn from texts.
+        Whether the model learns from texts.
     passes, jobs, seed : int
         The options of these names.
     trees : int, optional
-        Likewise.
+        The option of this name.
     vocabulary : Vocabulary, optional
-        What labels are called.
+        Label names.
     names : {"met", "all"}, optional
-        Whose names are learnt.
+        Which label names to learn as examples.
     columns : Columns, optional
-        Those of the data, if they were given.
+        The columns of the data, if the user named them.
     """
     estimator = ALGORITHMS.get(algorithm)
     if estimator is None:
         close = get_close_matches(algorithm, ALGORITHMS, n=1)
         hint = f"; did you mean {close[0]}?" if close else ""
         raise ParameterError(
-            f"--algorithm {algorithm}: no such algorithm{hint} (there are {', '.join(ALGORITHMS)}, "
-            "and auto)"
+            f"--algorithm {algorithm}: no such algorithm{hint} (expected one of "
+            f"{', '.join(ALGORITHMS)}, auto)"
         )
     settings = parse_settings(assignments, settable(estimator), TEXT_SETTINGS, OPTIONS)
     tree = settings.estimator.get("tree")
@@ -134,13 +131,13 @@ def create_model(
         settings.estimator["vectors"] = read_vectors(vectors)
     if settings.text and not texts:
         name = next(iter(settings.text))
-        raise ParameterError(f"--set text.{name}: the data holds numbered features, not text")
+        raise ParameterError(f"--set text.{name}: expected text; the data holds numbered features")
     options = {"n_jobs": jobs, "random_state": seed}
     if "epochs" in settable(estimator):
         options["epochs"] = passes
     elif passes > 1:
         raise ParameterError(
-            f"--passes {passes}: {algorithm} has no passes; it learns from all examples at once"
+            f"--passes {passes}: expected 1, since {algorithm} learns from all examples at once"
         )
     if trees is not None and "n_trees" not in settable(estimator):
         there = ", ".join(name for name, one in ALGORITHMS.items() if "n_trees" in settable(one))
@@ -150,9 +147,7 @@ def create_model(
     classifier = estimator(**settings.estimator, **options)
     classifier.vocabulary_ = vocabulary
     if names is not None and (vocabulary is None or not texts):
-        raise ParameterError(
-            f"--learn-names {names}: expected a --vocabulary and examples that are texts"
-        )
+        raise ParameterError(f"--learn-names {names}: expected a --vocabulary and text examples")
     model: Model = classifier
     if texts:
         text = TextFeatures.from_dict(settings.text)
@@ -162,10 +157,11 @@ def create_model(
 
 
 def load_model(path: str, *, jobs: int = 1, vocabulary: Vocabulary | None = None) -> Model:
-    """Open a model file; a vocabulary that is given takes the place of the one in it."""
+    """Open a model file; a given vocabulary replaces the one in it."""
     if path == "-":
         raise ParameterError(
-            "a model cannot be read from standard input: it is mapped into memory, give its file"
+            "MODEL -: expected a file; a model is mapped into memory, so standard input cannot "
+            "hold one"
         )
     if Path(path).is_dir():
         raise ModelFileError(f"{path}: this is a directory, not a model file")
@@ -176,19 +172,19 @@ def load_model(path: str, *, jobs: int = 1, vocabulary: Vocabulary | None = None
 
 
 def reading_for(model: Model, reading: Reading) -> Reading:
-    """Tell how to read data for a model, which may know its columns."""
+    """Complete how to read data with the columns that a model remembers."""
     if not isinstance(model, TextClassifier) or model.columns is None:
         return reading
     return replace(reading, columns=replace(reading.columns, of_model=model.columns))
 
 
 def algorithm_of(model: Model) -> str:
-    """Give the name that ``--algorithm`` knows an estimator by."""
+    """Return an estimator's name for ``--algorithm``."""
     return str(estimator_of(model).algorithm)
 
 
 def parameters_of(classifier: LabelClassifier) -> dict[str, Any]:
-    """The parameters that the command line can set: given once more they make the same model."""
+    """Return the parameters that the command line can set; they recreate the same model."""
     given: dict[str, Any] = classifier.get_params(deep=False)
     if "preset" in given:
         given = with_preset(given)
@@ -196,21 +192,22 @@ def parameters_of(classifier: LabelClassifier) -> dict[str, Any]:
 
 
 def check_can_write(path: str) -> None:
-    """Refuse, before hours of learning, a place where no file can be written."""
+    """Refuse an output path that cannot be written before spending hours on learning."""
     if path == "-":
         raise ParameterError(
-            "a model cannot be written to standard output: it is replaced as a whole file"
+            "found - as the output; expected a file, since the output replaces a whole file and "
+            "cannot go to standard output"
         )
     target = Path(path)
     if target.is_symlink():
-        target = Path(os.path.realpath(path))  # what is replaced
+        target = Path(os.path.realpath(path))  # the file that will be replaced
         if target.is_symlink():
             raise OSError(errno.ELOOP, os.strerror(errno.ELOOP), path)
     if target.is_dir():
-        raise ParameterError(f"{path}: this is a folder; give the name of a file in it")
+        raise ParameterError(f"{path}: this is a folder; expected the name of a file")
     if target.exists() and not target.is_file():
-        # The new file would take the place of the device or pipe itself.
-        raise ParameterError(f"{path}: this is no ordinary file, and a model replaces its file")
+        # The new file would replace the device or pipe itself.
+        raise ParameterError(f"{path}: expected a regular file, since writing replaces it")
     folder = target.parent
     if not folder.is_dir():
         raise FileNotFoundError(errno.ENOENT, "no such folder", os.fspath(folder))

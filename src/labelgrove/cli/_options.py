@@ -1,4 +1,4 @@
-"""Arguments and options that several commands share, each described once; ``--set name=value``."""
+"""Arguments and options shared by several commands, and the parser of ``--set name=value``."""
 
 from __future__ import annotations
 
@@ -29,7 +29,8 @@ DataArgument = Annotated[
     str,
     typer.Argument(
         metavar="DATA",
-        help=f"Examples: {_FORMATS}, plain or .gz or .xz; - is standard input.",
+        help="Examples, in any format that --format lists, plain or compressed (.gz, .xz); - reads "
+        "standard input.",
     ),
 ]
 
@@ -38,7 +39,7 @@ FormatOption = Annotated[
     typer.Option(
         "--format",
         metavar="NAME",
-        help=f"Format of DATA if its name does not tell: {_FORMATS}.",
+        help=f"Format of DATA: {_FORMATS}. Default: detected from its name or content.",
     ),
 ]
 
@@ -47,8 +48,8 @@ _TextColumnOption = Annotated[
     typer.Option(
         "--text-column",
         metavar="NAME,…",
-        help="Columns of a table, or keys of JSON lines, whose texts are joined. Default: title "
-        "and text.",
+        help="Table columns or JSON keys that hold text; several are joined. Default: title and "
+        "text.",
     ),
 ]
 
@@ -57,7 +58,7 @@ _LabelColumnOption = Annotated[
     typer.Option(
         "--label-column",
         metavar="NAME,…",
-        help="Columns or keys that hold labels. Default: labels, or label.",
+        help="Table columns or JSON keys that hold labels. Default: labels, or label.",
     ),
 ]
 
@@ -66,7 +67,7 @@ _LabelSeparatorOption = Annotated[
     typer.Option(
         "--label-separator",
         metavar="S",
-        help="What separates labels within a string. Default: ; in CSV and TSV, nothing elsewhere.",
+        help="Separator between the labels in a string. Default: ; in CSV and TSV, none elsewhere.",
     ),
 ]
 
@@ -79,7 +80,7 @@ class Reading:
     columns: Columns = field(default_factory=Columns)
 
 
-#: Format and columns are recognised by their names.
+#: Detect the format and the columns.
 AS_FOUND = Reading()
 
 
@@ -102,15 +103,15 @@ _VocabularyOption = Annotated[
     typer.Option(
         "--vocabulary",
         metavar="FILE",
-        help="What labels are called: TSV (id, tab, name), CSV, JSON lines, SKOS. A model that "
-        "learns keeps it.",
+        help="Label names, as TSV (id, tab, name), CSV, JSON lines or SKOS. train and learn store "
+        "them in the model.",
     ),
 ]
 
 _LanguageOption = Annotated[
     str | None,
     typer.Option(
-        "--language", metavar="L,…", help="Languages of the vocabulary to show, the best first."
+        "--language", metavar="L,…", help="Languages of the label names, in order of preference."
     ),
 ]
 
@@ -120,7 +121,7 @@ def _naming(
 ) -> Vocabulary | None:
     if vocabulary is None:
         if language is not None:
-            raise ParameterError(f"--language {language}: give the --vocabulary as well")
+            raise ParameterError(f"--language {language}: expected --vocabulary as well")
         return None
     return read_vocabulary(vocabulary, _names(language))
 
@@ -129,7 +130,7 @@ _GATHERED: dict[str, Callable[..., Any]] = {"reading": _reading, "vocabulary": _
 
 
 def gathered(command: Callable[..., None]) -> Callable[..., None]:
-    """Give a command options in place of the parameters that are gathered from several of them."""
+    """Replace the parameters of a command that combine several options by these options."""
     given = inspect.signature(command, eval_str=True)
     parameters: list[inspect.Parameter] = []
     parts: dict[str, list[str]] = {}
@@ -161,7 +162,7 @@ ThresholdOption = Annotated[
         min=0.0,
         max=1.0,
         show_default=False,
-        help="Predicted are all labels with a score of at least T; with -k, K of them at most.",
+        help="Predict every label whose probability is at least T; with -k, at most K of them.",
     ),
 ]
 
@@ -170,19 +171,23 @@ FilterPairsOption = Annotated[
     typer.Option(
         "--filter-pairs",
         metavar="FILE",
-        help="Pairs of row and label, a pair a line, both from 0, that count neither as true nor "
-        "as predicted.",
+        help="Pairs of row and label to ignore, both as true and as predicted labels: one pair "
+        "per line, numbered from 0.",
     ),
 ]
 
 LimitOption = Annotated[
     int | None,
-    typer.Option("--limit", metavar="N", min=1, help="Use the first N examples only."),
+    typer.Option("--limit", metavar="N", min=1, help="Use only the first N examples."),
 ]
 
 JobsOption = Annotated[
     int,
-    typer.Option("--jobs", metavar="N", help="Threads; -1 for all. The result is the same."),
+    typer.Option(
+        "--jobs",
+        metavar="N",
+        help="Number of threads; -1 uses all processors. Does not affect the result.",
+    ),
 ]
 
 SetOption = Annotated[
@@ -190,13 +195,11 @@ SetOption = Annotated[
     typer.Option(
         "--set",
         metavar="NAME=VALUE",
-        help="Set a parameter; see below. May be given several times.",
+        help="Set a parameter (listed below). Repeatable.",
     ),
 ]
 
-SeedOption = Annotated[
-    int, typer.Option("--seed", metavar="N", min=0, help="Seed of everything random.")
-]
+SeedOption = Annotated[int, typer.Option("--seed", metavar="N", min=0, help="Random seed.")]
 
 CheckpointOption = Annotated[
     float,
@@ -204,12 +207,13 @@ CheckpointOption = Annotated[
         "--checkpoint",
         metavar="MINUTES",
         min=0.0,
-        help="Leave a checkpoint beside the model so often, from which the same command goes on "
-        "after a stop, however sudden; 0: none. Where examples are learnt one by one, from a file.",
+        help="Minutes between checkpoints; 0 for none. After a crash or a kill, the same command "
+        "resumes from the last checkpoint. For algorithms that learn one example at a time, from "
+        "a file.",
     ),
 ]
 
-#: Minutes between two checkpoints, unless told otherwise.
+#: Default of ``--checkpoint``.
 CHECKPOINT = 10.0
 
 NewModelOption = Annotated[
@@ -219,7 +223,7 @@ NewModelOption = Annotated[
         "-o",
         metavar="MODEL2",
         show_default=False,
-        help="Where to write the model; by default it takes the place of MODEL.",
+        help="Where to write the model. Default: replace MODEL.",
     ),
 ]
 
@@ -229,7 +233,7 @@ BeamOption = Annotated[
         "--beam",
         metavar="W",
         min=1,
-        help="Search with a beam of this width; by default the search is exact.",
+        help="Use beam search of this width: faster, but may miss labels. Default: exact search.",
     ),
 ]
 
@@ -237,7 +241,7 @@ ThresholdsOption = Annotated[
     bool,
     typer.Option(
         "--thresholds",
-        help="All labels that reach the thresholds kept in MODEL (see `labelgrove tune`).",
+        help="Predict every label that reaches its threshold in MODEL (see `labelgrove tune`).",
     ),
 ]
 
@@ -245,7 +249,8 @@ ForPredictionOption = Annotated[
     bool,
     typer.Option(
         "--for-prediction",
-        help="Leave out what only learning needs: up to half the size, but it cannot learn on.",
+        help="Omit the state that only learning needs: the file is up to half as large, but the "
+        "model can no longer learn.",
     ),
 ]
 
@@ -254,14 +259,12 @@ ProgressiveOption = Annotated[
     typer.Option(
         "--progressive",
         metavar="FILE.html",
-        help="Also write how the learning went, as a page to look at; every example is predicted "
-        "for it. Needs the packages of labelgrove[report].",
+        help="Also write an HTML report on the course of learning, for which every example is "
+        "predicted before it is learnt. Needs labelgrove[report].",
     ),
 ]
 
-JsonOption = Annotated[
-    bool, typer.Option("--json", help="Write the result as JSON to standard output.")
-]
+JsonOption = Annotated[bool, typer.Option("--json", help="Print the result as JSON.")]
 
 
 @dataclass(frozen=True)
@@ -273,7 +276,7 @@ class Settings:
     estimator : dict
         Parameters of the estimator.
     text : dict
-        Parameters of the text front-end (those written ``text.name=value``).
+        Parameters of the text front end (written ``text.name=value``).
     """
 
     estimator: dict[str, Any] = field(default_factory=dict)
@@ -286,16 +289,16 @@ def parse_settings(
     text_names: Collection[str],
     reserved: Mapping[str, str],
 ) -> Settings:
-    """Read all ``--set`` of a command line.
+    """Parse all ``--set`` options of a command line.
 
     Parameters
     ----------
     assignments : iterable of str
-        Each ``name=value`` or ``text.name=value``; the last of several for one name counts.
+        Each ``name=value`` or ``text.name=value``; if a name is repeated, the last one wins.
     names, text_names : collection of str
-        What can be set of the estimator and of the text front-end.
+        Parameters of the estimator and of the text front end.
     reserved : mapping
-        Names of the estimator that have an option of their own, to that option.
+        Parameters of the estimator that have their own option, mapped to that option.
     """
     settings = Settings()
     known = [*names, *(f"text.{name}" for name in text_names)]
@@ -305,25 +308,25 @@ def parse_settings(
         if not equals or not name:
             raise ParameterError(f"--set {assignment}: expected name=value, as in --set alpha=0.5")
         if name in reserved:
-            raise ParameterError(f"--set {name}: give it by the option {reserved[name]}")
+            raise ParameterError(f"--set {name}: use the option {reserved[name]} instead")
         if name not in known:
             close = get_close_matches(name, known, n=1)
             hint = f"; did you mean {close[0]}?" if close else ""
             there = ", ".join(sorted(set(known) - set(reserved)))
-            raise ParameterError(f"--set {name}: no such parameter{hint} (there are {there})")
+            raise ParameterError(f"--set {name}: no such parameter{hint} (expected one of {there})")
         owner = settings.text if name.startswith("text.") else settings.estimator
         owner[name.removeprefix("text.")] = value_of(value)
     return settings
 
 
 def settable(owner: Callable[..., Any]) -> list[str]:
-    """List the parameters that have a default, in their order."""
+    """List the parameters that have a default, in order of declaration."""
     parameters = inspect.signature(owner).parameters.values()
     return [one.name for one in parameters if one.default is not inspect.Parameter.empty]
 
 
 def value_of(text: str) -> Any:
-    """Read a value: a number, true, false, none, several separated by commas, or a word.
+    """Parse a value: a number, true, false, none, a comma-separated list, or a word.
 
     Examples
     --------
@@ -338,5 +341,5 @@ def value_of(text: str) -> Any:
     except (ValueError, SyntaxError, MemoryError, RecursionError):
         return text
     if isinstance(value, float) and value.is_integer() and "." not in text:
-        return int(value)  # 1e6 is how people write a million
+        return int(value)  # people write a million as 1e6
     return value

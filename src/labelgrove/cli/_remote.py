@@ -1,4 +1,4 @@
-"""A service in the place of a model file: ``labelgrove learn http://…#project``."""
+"""A service instead of a model file: ``labelgrove learn http://…#project``."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ if TYPE_CHECKING:
 
 
 def is_address(model: str) -> bool:
-    """Tell whether MODEL is a service rather than a file."""
+    """Return whether MODEL is the address of a service rather than a file."""
     return model.startswith(("http://", "https://"))
 
 
 def learn_there(
     address: str, data: str, reading: Reading, limit: int | None, *, as_json: bool
 ) -> None:
-    """Let a service learn examples; the address's fragment is the project's name."""
+    """Send examples to a service to learn; the address's fragment names the project."""
     client = _client(address)
     sequence = done = 0
 
@@ -35,7 +35,10 @@ def learn_there(
         for line, text, own in zip(chunk.lines.tolist(), texts, labels, strict=True):
             if not text or not own:
                 missing = "labels" if text else "text"
-                raise DataError(f"{data}:{line}: a service learns no example without {missing}")
+                raise DataError(
+                    f"{data}:{line}: found no {missing}; a service learns only examples with a "
+                    "text and labels"
+                )
         sequence = client.learn(texts, labels)
         done += chunk.n_rows
 
@@ -44,12 +47,12 @@ def learn_there(
             _each(data, reading, limit, teach)
         except LabelGroveError:
             if done:
-                say(f"{client.url} keeps the first {done:,} examples of {data}")
+                say(f"{client.url} has stored the first {done:,} examples of {data}")
             raise
     if as_json:
         write_json({"examples": done, "sequence": sequence})
     else:
-        say(f"{client.url} keeps {done:,} examples of {data}, up to event {sequence:,}")
+        say(f"{client.url} has stored {done:,} examples of {data}, up to event {sequence:,}")
 
 
 def predict_there(
@@ -60,7 +63,7 @@ def predict_there(
     reading: Reading,
     limit: int | None,
 ) -> None:
-    """Let a service suggest labels, and write them as ``labelgrove predict`` does.
+    """Ask a service for labels, and write them in the format of ``labelgrove predict``.
 
     ``data`` is a file, or the texts themselves.
     """
@@ -101,7 +104,7 @@ def _each(
     *,
     beside_output: bool | None = None,
 ) -> None:
-    """Hand out examples: to be learnt, or, where there is an output, to be predicted."""
+    """Pass the examples to ``use``, chunk by chunk: to learn, or with an output to predict."""
     learning = beside_output is None
     what = "learning" if learning else "predicting"
     with Source(data, reading=reading, limit=limit, labels_required=learning) as source:
@@ -116,7 +119,7 @@ def _each(
 
 def _texts(chunk: Examples, data: str) -> list[str]:
     if chunk.text is None:
-        raise DataError(f"{data} holds numbered features; a service learns from text")
+        raise DataError(f"{data} holds numbered features; expected text, as a service learns from")
     return list(chunk.text)
 
 

@@ -1,4 +1,4 @@
-"""Queries to a model: its k best labels, or all that reach a threshold."""
+"""Queries to a model: its k best labels, or every label that reaches a threshold."""
 
 from __future__ import annotations
 
@@ -19,22 +19,22 @@ _NAMES = ("least", "lower_quartile", "median", "upper_quartile", "greatest")
 
 
 def chosen_cut(model: Model, threshold: float | None, thresholds: bool) -> Cut | None:
-    """The threshold or thresholds that ``--threshold`` and ``--thresholds`` ask for."""
+    """Return the threshold or thresholds that ``--threshold`` and ``--thresholds`` select."""
     if not thresholds:
         return threshold
     if threshold is not None:
-        raise ParameterError("--threshold and --thresholds exclude each other")
+        raise ParameterError("expected --threshold or --thresholds, not both")
     kept: npt.NDArray[np.float64] | None = getattr(model, "thresholds_", None)
     if kept is None:
         raise ParameterError(
-            "--thresholds: this model has none; `labelgrove tune` gives them to it, and so does "
-            "training with --set thresholds=ofo"
+            "--thresholds: this model has no thresholds; set them with `labelgrove tune`, or train "
+            "with --set thresholds=ofo"
         )
     return kept
 
 
 def excluded_labels(model: Model, path: str | None) -> dict[int, set[Any]]:
-    """The pairs of row and label that ``--filter-pairs`` names, labels as the model has them."""
+    """Read ``--filter-pairs``: the excluded labels of each row, in the model's label type."""
     if path is None:
         return {}
     pairs = read_filter_pairs(path)
@@ -42,12 +42,12 @@ def excluded_labels(model: Model, path: str | None) -> dict[int, set[Any]]:
 
 
 def label_of(model: Model, number: int) -> int | str:
-    """A label of a file of numbers, as the model has it: a number, or text."""
+    """Convert a label number from a file to the model's label type: an integer or a string."""
     return number if model.classes_.dtype.kind in "iu" else str(number)
 
 
 def distribution(thresholds: npt.NDArray[np.float64]) -> dict[str, float]:
-    """Tell the least, the quartiles and the greatest threshold."""
+    """Summarise thresholds: the least, the quartiles and the greatest."""
     if not len(thresholds):
         return {}
     values = np.quantile(thresholds, (0.0, 0.25, 0.5, 0.75, 1.0))
@@ -55,13 +55,13 @@ def distribution(thresholds: npt.NDArray[np.float64]) -> dict[str, float]:
 
 
 def in_words(found: Mapping[str, float]) -> str:
-    """Write a distribution for people."""
+    """Format a distribution for people."""
     if not found:
         return "none"
-    return f"{found['least']:.3g} to {found['greatest']:.3g}, the median {found['median']:.3g}"
+    return f"{found['least']:.3g} to {found['greatest']:.3g}, median {found['median']:.3g}"
 
 
-#: How many labels are returned by default.
+#: Default of ``-k``.
 DEFAULT_K = 5
 
 
@@ -74,15 +74,15 @@ class Search:
     model : Model
         The model.
     k : int or None
-        Labels at most; None means ``DEFAULT_K`` where no threshold is given, else any number.
+        Most labels per row; None means ``DEFAULT_K`` without a threshold, else no limit.
     threshold : float, ndarray or None
-        Least score, of all labels or of each.
+        Least score, the same for all labels or one per label.
     beam : int or None
-        Width of the beam; None searches exactly.
+        Beam width; None searches exactly.
     allowed : list or None
-        The only labels to be given.
+        The only labels to return.
     excluded : mapping of int to collection of labels
-        Labels not to be given, by row.
+        Labels not to return, by row.
     """
 
     model: Model
@@ -93,12 +93,12 @@ class Search:
     excluded: Mapping[int, Collection[Any]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        """Refuse a beam where there is none."""
+        """Refuse a beam for a search by thresholds."""
         if self.beam is not None and self._by_threshold:
-            raise ParameterError("--beam goes with -k; a search by thresholds is exact")
+            raise ParameterError("--beam: expected -k, since a search by thresholds is exact")
 
     def find(self, X: Any, first: int = 0) -> Iterator[tuple[list[Any], list[float]]]:
-        """Ask for every row; ``first`` is the number of the first of them."""
+        """Yield labels and scores of every row; ``first`` is the number of the first row."""
         found = self._above(X) if self._by_threshold else self._best(X)
         k = self.k if self._by_threshold else self.k or DEFAULT_K
         for row, (labels, scores) in enumerate(found, first):
@@ -109,7 +109,7 @@ class Search:
 
     @property
     def _by_threshold(self) -> bool:
-        # The best k need not be the k best of those that reach thresholds of their own.
+        # With one threshold per label, the k best that reach theirs may not be among the k best.
         each = isinstance(self.threshold, np.ndarray)
         return each or (self.threshold is not None and self.k is None)
 
@@ -119,7 +119,7 @@ class Search:
             X, k=deep, labels=self.allowed, beam_width=self.beam
         )
         least = -np.inf if self.threshold is None else self.threshold
-        # A missing place has the score NaN, which is not at least anything.
+        # Missing places have the score NaN, which reaches no threshold.
         lengths = reaches(scores, least).sum(axis=1).tolist()
         for names, values, length in zip(labels.tolist(), scores.tolist(), lengths, strict=True):
             yield names[:length], values[:length]

@@ -1,4 +1,4 @@
-"""Label trees on the command line: builders by name; files, figures and outlines of trees."""
+"""Label trees on the command line: named builders, tree files, figures and outlines."""
 
 from __future__ import annotations
 
@@ -37,27 +37,29 @@ from labelgrove.trees import (
 from labelgrove.vocabulary import Vocabulary
 
 _MOST_ARITIES = 8
-_LONGEST = 60  # characters of a label
+_LONGEST = 60  # characters shown of a label
 
 Parameters = dict[str, Any]
 
 
 @dataclass
 class Given:
-    """A file, and how it is to be looked at.
+    """A file from which a tree is built or searched, and how to interpret it.
 
     Parameters
     ----------
     path : str
         Examples, a hierarchy or a thesaurus.
-    embeddings, fano_frequencies : str
-        The kind of the one, the method of the other.
+    embeddings : str
+        Kind of label embeddings.
+    fano_frequencies : str
+        Method for the frequencies of an interpolated tree.
     reading : Reading
-        Of examples.
+        How to read examples.
     limit : int, optional
-        Look at the first so many examples only.
+        Use only the first `limit` examples.
     text : dict
-        Parameters of the text front-end.
+        Parameters of the text front end.
     """
 
     path: str
@@ -73,12 +75,12 @@ class Given:
         with Source(self.path, reading=self.reading, limit=self.limit) as source:
             parts = list(source.chunks())
         if not any(labels for part in parts for labels in part.labels):
-            raise DataError(f"{self.path}: there is not a single label in this file")
+            raise DataError(f"{self.path}: this file contains no labels")
         return joined(parts)
 
     @cached_property
     def indicator(self) -> tuple[Any, Any]:
-        """Which examples carry which labels, and the labels' names."""
+        """The indicator matrix of examples and labels, and the labels."""
         return label_indicator(list(self.examples.labels))
 
     @property
@@ -88,18 +90,18 @@ class Given:
 
     @property
     def frequencies(self) -> Any:
-        """How often each label occurs."""
+        """The number of examples of each label."""
         return label_frequencies(self.indicator[0])
 
-    def looks(self) -> Any:
-        """What the labels look like."""
+    def label_vectors(self) -> Any:
+        """Embed the labels."""
         X = self.examples.X
         if self.examples.text is not None and self.embeddings == "pifa":
             X = TextFeatures.from_dict(self.text).fit_transform(self.examples.text)
         return label_embeddings(X, self.indicator[0], kind=self.embeddings)
 
     def pairs(self) -> list[tuple[Any, Any]]:
-        """Read a hierarchy, a line for each pair; names are integers if all of them can be."""
+        """Read a hierarchy, one pair per line; labels become integers if all of them can."""
         pairs = []
         try:
             lines = Path(self.path).read_text(encoding="utf-8-sig").splitlines()
@@ -128,9 +130,9 @@ class Builder:
     function : callable
         The builder, whose keyword parameters ``--set`` can set.
     build : callable
-        Calls it with what it needs of the file.
+        Calls it with the parts of the file that it needs.
     reads : str
-        What the file holds.
+        The content of the file.
     """
 
     function: Callable[..., LabelTree]
@@ -139,7 +141,7 @@ class Builder:
 
     @property
     def settable(self) -> list[str]:
-        """Parameters that are not found in the file."""
+        """Parameters that do not come from the file."""
         found = ("labels", "fano_frequencies") if self.reads == "examples" else ()
         return [name for name in settable(self.function) if name not in found]
 
@@ -149,19 +151,21 @@ def _interpolated(given: Given, parameters: Parameters) -> LabelTree:
     method = given.fano_frequencies
     fano = None if method == "all" else fano_frequencies(Y, method=method)
     return interpolated_tree(
-        given.looks(), given.frequencies, fano_frequencies=fano, labels=names, **parameters
+        given.label_vectors(), given.frequencies, fano_frequencies=fano, labels=names, **parameters
     )
 
 
 #: The builders that ``labelgrove tree build --kind`` knows.
 BUILDERS: dict[str, Builder] = {
     "kmeans": Builder(
-        kmeans_tree, lambda given, p: kmeans_tree(given.looks(), labels=given.names, **p)
+        kmeans_tree, lambda given, p: kmeans_tree(given.label_vectors(), labels=given.names, **p)
     ),
     "interpolated": Builder(interpolated_tree, _interpolated),
     "cost": Builder(
         cost_tree,
-        lambda given, p: cost_tree(given.looks(), given.indicator[0], labels=given.names, **p),
+        lambda given, p: cost_tree(
+            given.label_vectors(), given.indicator[0], labels=given.names, **p
+        ),
     ),
     "huffman": Builder(
         huffman_tree, lambda given, p: huffman_tree(given.frequencies, given.names, **p)
@@ -177,9 +181,9 @@ BUILDERS: dict[str, Builder] = {
 
 
 def read_tree(path: str, *, named: bool = False) -> LabelTree:
-    """Read a tree: JSON, a list of edges (.tsv), or the tree of a model.
+    """Read a tree: JSON, an edge list (.tsv), or the tree of a model.
 
-    With ``named`` the labels of a model that has a vocabulary have their names before them.
+    With ``named``, the labels of a model that has a vocabulary are prefixed with their names.
     """
     file = Path(path)
     edges = file.suffix.lower() == ".tsv"
@@ -201,7 +205,7 @@ def read_tree(path: str, *, named: bool = False) -> LabelTree:
 
 
 def tree_as_bytes(tree: LabelTree, path: str) -> bytes:
-    """A tree's file: edges for .tsv, Graphviz for .dot or .gv, JSON for other names."""
+    """Encode a tree: an edge list for .tsv, Graphviz for .dot or .gv, JSON for other names."""
     suffix = Path(path).suffix.lower()
     if suffix in {".dot", ".gv"}:
         text = tree.to_dot()
@@ -211,7 +215,7 @@ def tree_as_bytes(tree: LabelTree, path: str) -> bytes:
 
 
 def figures(tree: LabelTree, searches: Given | None = None) -> dict[str, Any]:
-    """Figures of a tree, and with examples those of searches for their labels."""
+    """Compute the figures of a tree and, given examples, of searches for their labels."""
     if searches is None:
         facts = dataclasses.asdict(tree.statistics())
         del facts["expected_depth"]
@@ -227,19 +231,19 @@ def figures(tree: LabelTree, searches: Given | None = None) -> dict[str, Any]:
 
 
 def as_pairs(facts: Mapping[str, Any]) -> list[tuple[str, str]]:
-    """Put figures into words."""
+    """Format figures for people."""
     pairs = [
         ("labels", count(facts["n_labels"])),
         ("nodes", count(facts["n_nodes"])),
-        ("depth", f"{facts['depth']}, {facts['mean_depth']:.2f} on average"),
+        ("depth", f"{facts['depth']}, mean {facts['mean_depth']:.2f}"),
         ("balance", f"{facts['balance']:.3f}"),
         ("children", _children(facts["arities"])),
     ]
     if "expected_depth" in facts:
         blocks, classifiers = facts["expected_blocks"], facts["expected_classifiers"]
-        search = f"opens {blocks:.2f} blocks with {classifiers:.1f} classifiers at least"
-        depth = f"{facts['expected_depth']:.2f} by frequency"
-        pairs += [("expected depth", depth), ("a search", search)]
+        search = f"opens at least {blocks:.2f} blocks with {classifiers:.1f} classifiers"
+        depth = f"{facts['expected_depth']:.2f}, weighted by label frequency"
+        pairs += [("expected depth", depth), ("search", search)]
     return pairs
 
 
@@ -253,8 +257,8 @@ def _children(arities: Mapping[int, int]) -> str:
 def outline(tree: LabelTree, *, levels: int, width: int, samples: int) -> Iterator[str]:
     r"""Describe a tree line by line, from the root downwards.
 
-    Shown are ``levels`` below the root and the first ``width`` children of a node; of a node whose
-    children are not shown ``samples`` labels are named.
+    Show ``levels`` below the root and the first ``width`` children of each node. A node whose
+    children are not shown lists ``samples`` of its labels.
 
     Examples
     --------
@@ -268,7 +272,7 @@ def outline(tree: LabelTree, *, levels: int, width: int, samples: int) -> Iterat
 
 
 def with_names(tree: LabelTree, vocabulary: Vocabulary) -> LabelTree:
-    """Put its name before every label."""
+    """Prefix every label with its name."""
     labels = {node: vocabulary.called(label) for node, label in tree.labels.items()}
     return LabelTree(tree.parents, labels)
 

@@ -1,4 +1,4 @@
-"""Estimators, one a file."""
+"""Estimators, one per file."""
 
 from labelgrove.models._embedding import EmbeddingClassifier
 from labelgrove.models._fastxml import FastXMLClassifier

@@ -61,10 +61,11 @@ from labelgrove.vocabulary import Vocabulary
 
 
 class LabelClassifier(ClassifierMixin, BaseEstimator):
-    """Base of the estimators; what was learnt is in ``_learned``, None before the first example.
+    """Base of the estimators.
 
-    Each has the name of its ``algorithm`` in model files and on the command line, the ``_format``
-    of its files, and the ``_kinds`` of targets that it can learn.
+    ``_learned`` holds the learnt state, None before the first example. A subclass defines
+    ``algorithm``, its name in model files and on the command line, ``_format``, the format of its
+    files, and ``_kinds``, the kinds of targets that it can learn.
     """
 
     algorithm: ClassVar[str]
@@ -84,17 +85,17 @@ class LabelClassifier(ClassifierMixin, BaseEstimator):
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Forget everything, then learn from X and y.
 
-        What learns online goes over them in the given order, in ``epochs`` passes.
+        Online estimators learn the examples in the given order, in ``epochs`` passes.
 
         Parameters
         ----------
         X : sparse array or matrix, array-like or data frame (n, d), or list of dicts
-            Features; dicts map names to numbers, or to strings for categories.
+            Features. A dict maps names to numbers, or to strings for categories.
         y : array-like of shape (n,), sequence of n collections of labels, or indicator (n, L)
             Multi-class targets, or multi-label targets by name or as a 0/1 array.
         sample_weight : array-like of shape (n,), optional
-            How much each example counts; 1 by default. Online at most a million: a step goes so
-            much further, which is not the same as so many steps; 0 teaches nothing.
+            Weight of each example; 1 by default, and 0 to ignore it. Online estimators accept at
+            most a million; there a weight lengthens the step, which differs from repeating it.
 
         Returns
         -------
@@ -103,13 +104,13 @@ class LabelClassifier(ClassifierMixin, BaseEstimator):
         Raises
         ------
         DataError
-            If X, y or sample_weight cannot be used; the message names the place. The model stays
-            as it was.
+            If X, y or sample_weight cannot be used; the message says where. The model does not
+            change.
         ParameterError
             If a parameter lies outside its domain.
         KeyboardInterrupt
-            On Ctrl-C; a model that learns in batch stays as it was. One that learns online is
-            valid and keeps what it has learnt: a LearningInterrupted tells how much.
+            On Ctrl-C. A batch model does not change. An online model is valid and keeps what it
+            has learnt so far; its LearningInterrupted says how much.
         """
         self._fit(X, y, sample_weight)
         return self
@@ -129,32 +130,36 @@ class LabelClassifier(ClassifierMixin, BaseEstimator):
         beam_width: int | None = None,
         return_stats: bool = False,
     ) -> tuple[Any, ...]:
-        """The k most probable labels of every row, best first.
+        """Predict the k most probable labels of every row, best first.
 
-        Uniform-cost search (Jasinska-Kobus et al. 2021, Algorithm 10) finds exactly the best; a
-        beam may miss some. Among equal probabilities the label that arrived first comes first.
+        In a label tree, uniform-cost search (Jasinska-Kobus et al. 2021, Algorithm 10) finds
+        exactly the best labels; beam search may miss some. Labels with equal probability are
+        ranked by arrival, the earliest first.
 
         Parameters
         ----------
         X
-            As for ``fit``; features that the model does not know are ignored.
+            As for ``fit``. Features that the model does not know are ignored.
         k : int
+            Number of labels for each row.
         labels : collection of labels, optional
-            Return no others.
+            Return only these labels.
         beam_width : int, optional
-            Open only that many inner nodes on each level, in place of exact search. Estimators
-            without a search of their tree refuse it.
+            Use beam search, which opens at most this many inner nodes on each level, instead of
+            exact search. Faster, but may miss labels. Estimators that do not search a tree
+            refuse it.
         return_stats : bool
+            Whether to return the cost of the search as well.
 
         Returns
         -------
         labels : ndarray of shape (n, k)
-            Where there are fewer than k labels, the missing places hold None, or -1 where labels
+            If there are fewer than k labels, the rest is filled with None, or with -1 if labels
             are integers.
         scores : ndarray of float32, shape (n, k)
-            Probabilities, falling; NaN in missing places.
+            Probabilities, in the order of the labels; NaN where there is no label.
         stats : SearchStats
-            If asked for.
+            Only if ``return_stats``.
 
         Raises
         ------
@@ -185,28 +190,30 @@ class LabelClassifier(ClassifierMixin, BaseEstimator):
         beam_width: int | None = None,
         return_stats: bool = False,
     ) -> Any:
-        """Sparse probability estimates: those that are among the best k, or reach a threshold.
+        """Estimate probabilities: all, the k best of each row, or those that reach a threshold.
 
         Parameters
         ----------
         X
             As for :meth:`predict_topk`.
         top_k : int, optional
-            Only the k best of every row.
+            Return only the k largest probabilities of every row.
         threshold : float or array-like of shape (n_classes,), optional
-            Only those that are at least this, or their label's, in the order of ``classes_``.
+            Return only probabilities of at least this value. An array has one value for each
+            class, in the order of ``classes_``.
         labels, beam_width
-            As for :meth:`predict_topk`; a beam goes with ``top_k``.
+            As for :meth:`predict_topk`; ``beam_width`` requires ``top_k``.
         return_stats : bool
+            Whether to return the cost of the search as well.
 
         Returns
         -------
         probabilities : csr_array of shape (n, n_classes), float32
-            One column a class, in the order of ``classes_``; what is not stored was not asked
-            for. For multi-class targets and neither ``top_k`` nor ``threshold``: a dense
+            One column per class, in the order of ``classes_``; only the requested probabilities
+            are stored. For multi-class targets with neither ``top_k`` nor ``threshold``: a dense
             ndarray whose rows are scaled to sum to 1.
         stats : SearchStats
-            If asked for.
+            Only if ``return_stats``.
 
         Raises
         ------
@@ -216,7 +223,7 @@ class LabelClassifier(ClassifierMixin, BaseEstimator):
         if top_k is not None and threshold is not None:
             raise ParameterError("top_k and threshold exclude each other; expected one of them")
         if beam_width is not None and top_k is None:
-            raise ParameterError("beam_width goes with top_k")
+            raise ParameterError("beam_width requires top_k")
         if top_k is not None:
             integer("top_k", top_k, 1)
         beam = self._checked_beam(beam_width)
@@ -235,10 +242,9 @@ class LabelClassifier(ClassifierMixin, BaseEstimator):
         return (found, stats) if return_stats else found
 
     def predict(self, X: Any) -> Any:
-        """The most probable class of every row, or all labels from their thresholds on.
+        """Predict the most probable class of every row, or all labels that reach their thresholds.
 
-        The thresholds are those of ``thresholds_``, or ``threshold`` for all as long as none have
-        been tuned.
+        The thresholds are ``thresholds_``, or ``threshold`` for all labels if there are none.
 
         Parameters
         ----------
@@ -249,7 +255,7 @@ class LabelClassifier(ClassifierMixin, BaseEstimator):
         -------
         ndarray of shape (n,), or csr_array or ndarray of shape (n, n_classes)
             Multi-class: labels. Multi-label: a 0/1 indicator, columns as in ``classes_``; sparse
-            (int8), unless the model has learnt from an indicator that was an array.
+            (int8), unless the model has learnt from a dense indicator array.
 
         Raises
         ------
@@ -264,13 +270,14 @@ class LabelClassifier(ClassifierMixin, BaseEstimator):
             return indicator_of(learned, rows, self._checked_threshold(), self.n_jobs)
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
-        """Accuracy for multi-class targets, precision at 1 for multi-label ones.
+        """Return the accuracy for multi-class targets, or precision at 1 for multi-label ones.
 
         Parameters
         ----------
         X, y
             As for ``fit``. Labels that the model does not know count as not predicted.
         sample_weight : array-like of shape (n,), optional
+            Weight of each row in the mean.
 
         Returns
         -------
@@ -298,8 +305,8 @@ class LabelClassifier(ClassifierMixin, BaseEstimator):
             return 0
         if not self._takes_beam:
             raise ParameterError(
-                f"beam_width={beam_width!r}: {type(self).__name__} searches nothing that a beam "
-                "could narrow; expected None"
+                f"beam_width={beam_width!r}: {type(self).__name__} does not search its trees; "
+                "expected None"
             )
         return integer("beam_width", beam_width, 1)
 
@@ -310,27 +317,27 @@ class LabelClassifier(ClassifierMixin, BaseEstimator):
 
     @property
     def thresholds_(self) -> npt.NDArray[np.float64]:
-        """The least probability at which :meth:`predict` returns each class; shape (n_classes,)."""
+        """Lowest probability at which :meth:`predict` returns each class; shape (n_classes,)."""
         with self._reading("thresholds_") as learned:
             values = tuned_by_class(learned)
         if values is None:
             raise AttributeError(
-                "thresholds_ is there once thresholds have been tuned; until then predict goes by "
-                "the parameter threshold"
+                "thresholds_ is available once thresholds have been tuned or set; until then "
+                "predict uses the parameter threshold"
             )
         return values
 
     def set_thresholds(self, thresholds: Thresholds | npt.ArrayLike | None) -> Self:
-        """Predict each class from a threshold of its own.
+        """Set a threshold for each class.
 
-        They stay as they are while the model learns on, and are kept in its file.
+        Thresholds do not change while the model continues to learn, and are saved with it.
 
         Parameters
         ----------
         thresholds : Thresholds, array-like of shape (n_classes,), or None
-            In the order of ``classes_``. A label that comes later has the default of `Thresholds`,
-            or the parameter ``threshold``. None: back to those tuned while learning, or to
-            ``threshold``.
+            In the order of ``classes_``. Labels that appear later use the default of
+            `Thresholds`, or the parameter ``threshold``. None restores the thresholds tuned while
+            learning, or ``threshold``.
 
         Returns
         -------
@@ -341,7 +348,7 @@ class LabelClassifier(ClassifierMixin, BaseEstimator):
         NotLearnedError
             Before the first example.
         ParameterError
-            If they are not one number for each class.
+            If there is not one number for each class.
 
         Examples
         --------
@@ -356,16 +363,17 @@ class LabelClassifier(ClassifierMixin, BaseEstimator):
         return self
 
     def tune_thresholds(self, X: Any, y: Any, method: str = "auto", **options: Any) -> Self:
-        """Find and keep the thresholds with the best F-measure on examples not learnt from.
+        """Find and set the thresholds with the best F-measure on held-out examples.
 
-        Probabilities of examples that the model has learnt from flatter it, and give thresholds
-        that are too high.
+        Examples that the model has learnt from have inflated probabilities, which make thresholds
+        too high.
 
         Parameters
         ----------
         X, y
-            As for ``fit``. Labels that the model does not know are left out.
+            As for ``fit``, but not learnt from. Labels that the model does not know are ignored.
         method : {"auto", "ofo", "fta", "sto"}
+            As for `ThresholdedClassifier`.
         **options
             ``average``, ``labels_per_row``, ``least_recall``, ``common``, ``candidates``, ``a``,
             ``b``, ``c``, ``upper`` and ``zero_division``, as for `ThresholdedClassifier`.
@@ -381,7 +389,7 @@ class LabelClassifier(ClassifierMixin, BaseEstimator):
         DataError
             If X or y cannot be used.
         ParameterError
-            If another parameter lies outside its domain, or the targets are multi-class ones.
+            If another parameter lies outside its domain, or the targets are multi-class.
         """
         tuning = tuning_of(self, method, **options)
         show_examples(tuning, self, X, y)
@@ -390,11 +398,11 @@ class LabelClassifier(ClassifierMixin, BaseEstimator):
     # --- labels --------------------------------------------------------------------------------
 
     def remove_labels(self, labels: Iterable[Any]) -> Self:
-        """Never predict these labels again; their places are free for new ones.
+        """Never predict these labels again; new labels may reuse their places.
 
-        A label that is learnt again later counts as new. What others are given stays, but where
-        a ``second_stage`` goes by their places among the best. With ``policy="cpet"`` places are
-        not taken again: there the tree grows as labels come and go.
+        A label that is learnt again later counts as new. The probabilities of other labels do not
+        change, unless a ``second_stage`` uses their ranks. With ``policy="cpet"`` places are not
+        reused, so the tree grows as labels come and go.
 
         Parameters
         ----------
@@ -407,7 +415,7 @@ class LabelClassifier(ClassifierMixin, BaseEstimator):
         Raises
         ------
         DataError
-            If a label is not known; then none is removed.
+            If a label is not known; no label is removed then.
         """
         known(self._learned)
         names = as_collection(labels)
@@ -416,12 +424,12 @@ class LabelClassifier(ClassifierMixin, BaseEstimator):
         return self
 
     def rename_labels(self, names: Mapping[Any, Any]) -> Self:
-        """Give labels other names; what was learnt about them stays.
+        """Rename labels without changing what was learnt about them.
 
         Parameters
         ----------
         names : mapping from old to new name
-            Names may be exchanged. For indicator targets, columns that there are.
+            Names may be swapped. For indicator targets, new names must be existing columns.
 
         Returns
         -------
@@ -430,7 +438,7 @@ class LabelClassifier(ClassifierMixin, BaseEstimator):
         Raises
         ------
         DataError
-            If an old name is not known or two labels would share a name; then none is renamed.
+            If an old name is not known or two labels would share a name; no label is renamed then.
         """
         known(self._learned)
         if not isinstance(names, Mapping):
@@ -451,38 +459,44 @@ class LabelClassifier(ClassifierMixin, BaseEstimator):
         top: int = 8,
         feature_names: FeatureNaming | None = None,
     ) -> Explanation:
-        """Say why labels are predicted for an example, or why a given label is not.
+        """Explain why labels are predicted for an example, or why a given label is not.
 
-        Every step through the tree is a sum with a term for each feature, and nothing here is an
-        approximation. In a label tree the product of the probabilities along a label's path is
-        its probability (Jasinska-Kobus et al. 2021, Eq. 2); of several trees the first one is
-        shown. A LOMtree predicts what it has seen end where the example ends: the path is the way
-        of the example, with the share of the label's examples that went it. LdSM and FastXML
-        average the label's shares in the leaves that the example reaches: they are named, with the
-        way to the leaf of the largest. A memory tree shows the way of the example; at its end come
-        how near the remembered examples with the label are, in the mean by their votes, and the
-        label's classifier. The leaf tells their share of the votes. Where LOMtree goes by several
-        leaves, or LdSM also by the nearness of centroids (``tail_weight``), the probability holds
-        these too.
+        The margin of every step through the tree is a sum with one term for each feature, so the
+        explanation is exact. What the path shows depends on the estimator:
+
+        - In a label tree, the path leads to the label's leaf, and the product of the probabilities
+          along it is the label's probability (Jasinska-Kobus et al. 2021, Eq. 2). An ensemble
+          shows its first tree.
+        - A LOMtree predicts from the labels counted in the leaf that the example reaches. The path
+          is the example's own, with the share of the label's examples that followed it.
+        - LdSM and FastXML average the label's shares in all leaves that the example reaches. The
+          leaves are listed, and the path leads to the one with the largest share.
+        - In a memory tree the path is the example's own. Its last steps are the similarity of the
+          remembered examples with the label, averaged by their votes, and the label's classifier.
+          The leaf has the label's share of the votes.
+
+        With several leaves of a LOMtree, or with LdSM's ``tail_weight``, the probability also
+        includes the other leaves, or the label's centroid.
 
         Parameters
         ----------
         X : one row
             As for :meth:`predict_topk`: of shape (1, d) or (d,), or a dict.
         label : label, optional
-            Explain this label, predicted or not; by default all that are predicted.
+            Explain this label, predicted or not; by default all predicted labels.
         k : int
             The k best labels count as predicted.
         threshold : float or array-like of shape (n_classes,), optional
-            All labels that reach this probability, or their own one, count instead.
+            Instead of the k best, all labels whose probability reaches this value (or, in an
+            array, the value of their class) count as predicted.
         top : int
-            How many features to list at every step; the others are summed up.
+            Number of features to list at every step; the others are summed.
         feature_names : mapping of int to str or list of str, or sequence of str, optional
             Names of columns, such as a vectoriser's vocabulary, or what
-            :meth:`HashedText.words <labelgrove.text.HashedText.words>` gives for the text.
-            Features of dicts, and columns of data frames, have their names already. Where
-            columns have lists, what a feature adds is shared equally by all in its list, and
-            counted together under each name.
+            :meth:`HashedText.words <labelgrove.text.HashedText.words>` returns for the text. Not
+            needed for dicts and for data frames with named columns. If columns have lists of
+            names, a feature's contribution is divided equally among its names, and the
+            contributions are added up for each name.
 
         Returns
         -------
@@ -521,13 +535,13 @@ class LabelClassifier(ClassifierMixin, BaseEstimator):
 
     @property
     def classes_(self) -> npt.NDArray[Any]:
-        """Labels that can be predicted, sorted, or columns of the indicator."""
+        """Labels that can be predicted, sorted; for indicator targets the column numbers."""
         with self._reading("classes_") as learned:
             return learned.classes()
 
     @property
     def label_counts_(self) -> npt.NDArray[np.int64]:
-        """In how many examples each class was seen; shape (n_classes,)."""
+        """Number of examples of each class; shape (n_classes,)."""
         with self._reading("label_counts_") as learned:
             return learned.label_counts()
 
@@ -539,15 +553,17 @@ class LabelClassifier(ClassifierMixin, BaseEstimator):
 
     @property
     def feature_names_in_(self) -> npt.NDArray[Any]:
-        """Names of the columns of X; only where it was a data frame whose columns have names."""
+        """Names of the columns of X, if it was a data frame whose columns have names."""
         names = None if self._learned is None else self._learned.column_names
         if names is None:
-            raise AttributeError("feature_names_in_ is there once a data frame has been learnt")
+            raise AttributeError(
+                "feature_names_in_ is available only if the model has learnt from a data frame"
+            )
         return names
 
     @property
     def n_features_in_(self) -> int:
-        """Columns of X seen so far."""
+        """Number of columns of X seen so far."""
         with self._reading("n_features_in_") as learned:
             return learned.n_features
 
@@ -559,26 +575,27 @@ class LabelClassifier(ClassifierMixin, BaseEstimator):
 
     @property
     def examples_seen_(self) -> int:
-        """Examples learnt from, every pass counted."""
+        """Number of examples learnt from, every pass counted."""
         with self._reading("examples_seen_") as learned:
             return int(learned.engine.examples_seen)
 
     @property
     def second_stage_(self) -> dict[str, Any]:
-        """What the second stage has seen: where there is one.
+        """Figures of the second stage, if there is one.
 
-        ``examples``: predictions that it has learnt from; ``gain``: what its ranking would have
-        added to the mean of P@1, P@3 and P@5 aimed at, as a share, on average over the latest;
-        ``error``: the standard error of that; ``reranks``: whether it is used.
+        ``examples``: number of predictions that it has learnt from; ``gain``: what its ranking
+        would have added to the mean of P@1, P@3 and P@5 (or PSP@k), averaged with more weight on
+        recent predictions; ``error``: the standard error of the gain; ``reranks``: whether the
+        ranking is in use.
         """
         with self._reading("second_stage_") as learned:
             stage: SecondStage | None = getattr(learned.engine, "stage", None)
         if stage is None:
-            raise AttributeError("second_stage_ is there where second_stage was asked for")
+            raise AttributeError("second_stage_ is available only with the parameter second_stage")
         return stage.report()
 
     def size(self) -> dict[str, int]:
-        """Weights held, and bytes of the model and of the remembered examples.
+        """Return the number of weights, and the bytes of the model and its remembered examples.
 
         Returns
         -------
@@ -591,9 +608,9 @@ class LabelClassifier(ClassifierMixin, BaseEstimator):
 
     @property
     def vocabulary_(self) -> Vocabulary | None:
-        """What labels are called, None where nobody has said it; kept in the model's file.
+        """Display names of labels, or None; saved with the model.
 
-        It may be set at any time, and is for showing: labels stay what they are.
+        May be set at any time. It affects only how labels are shown, not the labels themselves.
         """
         return self._vocabulary
 
@@ -602,14 +619,16 @@ class LabelClassifier(ClassifierMixin, BaseEstimator):
         if not isinstance(vocabulary, Vocabulary | None):
             raise ParameterError(
                 f"vocabulary_ is a {type(vocabulary).__name__}; expected a Vocabulary, such as "
-                "read_vocabulary gives, or None"
+                "read_vocabulary returns, or None"
             )
         self._vocabulary = vocabulary
 
     @contextmanager
     def _reading(self, attribute: str) -> Iterator[AnyLearned]:
         if self._learned is None:
-            raise AttributeError(f"{attribute} is there once the model has learnt from an example")
+            raise AttributeError(
+                f"{attribute} is available once the model has learnt from an example"
+            )
         with self._guard.reading():
             yield self._learned
 
@@ -620,10 +639,10 @@ class LabelClassifier(ClassifierMixin, BaseEstimator):
 
     @property
     def _guard(self) -> Guard:
-        """The lock that every method takes which uses the learnt state."""
+        """The lock taken by every method that uses the learnt state."""
         if self._own_guard is None:
-            # One step, so that two threads get the same guard without a lock, which a forked
-            # process could inherit locked.
+            # setdefault is atomic, so two threads get the same guard without a lock, which a
+            # forked process could inherit in its locked state.
             self.__dict__.setdefault("_own_guard", Guard())
             assert self._own_guard is not None
         return self._own_guard
@@ -643,34 +662,37 @@ class LabelClassifier(ClassifierMixin, BaseEstimator):
     def save(self, path: str | PathLike[str], *, for_prediction: bool = False) -> None:
         """Write the model to one file, atomically; ``labelgrove.load`` reads it.
 
-        A tree given as a parameter is not kept: the tree as it stands is.
+        The file has the current tree, but not a tree given as a parameter.
 
         Parameters
         ----------
         path : path
         for_prediction : bool
-            Leave out what only learning needs (optimiser state, auxiliary classifiers,
-            remembered examples): the file is about half as large and cannot learn on.
+            Leave out everything that only learning needs (optimiser state, auxiliary classifiers,
+            remembered examples). The file is about half as large, and the loaded model cannot
+            learn.
 
         Raises
         ------
         NotLearnedError
             Before the first example.
         ModelFileError
-            If what was written could not be loaded again, such as for a parameter that was set to
-            what cannot be.
+            If the written file could not be loaded again, for example because a parameter was
+            set to an invalid value.
         OSError
             If the file cannot be written.
 
-        Whatever is raised, a file that was there before stays as it was.
+        Notes
+        -----
+        After any error, a file that existed before is unchanged.
         """
         self._save(path, self._about(), for_prediction=for_prediction)
 
     def fingerprint(self) -> str:
-        """SHA-256 of the file that ``save`` would write, without writing it.
+        """Return the SHA-256 of the file that ``save`` would write, without writing it.
 
-        Models of the same fingerprint are the same to the byte: they predict alike, and go on
-        learning alike.
+        Models with the same fingerprint are identical to the byte: they make the same predictions
+        and continue to learn in the same way.
 
         Returns
         -------
@@ -706,19 +728,19 @@ class LabelClassifier(ClassifierMixin, BaseEstimator):
             header, arrays = model_state(known(self._learned), about, for_prediction=for_prediction)
 
             def check(stored: StoredModel) -> None:
-                arrays.clear()  # they are in the file now: no second copy of those not streamed
+                arrays.clear()  # they are in the file now: free those that were not streamed
                 type(self)()._restore(stored, check_only=True)
                 front_end_from(stored.header, stored.arrays, trust_pattern=True)
 
             write_model(path, header, arrays, check)
 
     def _restore(self, stored: StoredModel, *, check_only: bool = False) -> None:
-        """Become the model of a file, or find out whether that can be done.
+        """Restore the model from a file, or only check that this is possible.
 
         Raises
         ------
         ValueError, LookupError, TypeError, ArithmeticError
-            If anything does not hold that must; the message says what.
+            If the file is inconsistent; the message says how.
         """
         learned = learned_from_file(
             self._format, stored.header, stored.arrays, check_only=check_only
@@ -727,18 +749,18 @@ class LabelClassifier(ClassifierMixin, BaseEstimator):
         self.set_params(**parameters)
         self._check_parameters()
         self._learned, vocabulary = learned, vocabulary_from(stored.arrays)
-        if vocabulary is not None:  # a model is the same, loaded or learnt
+        if vocabulary is not None:  # else set no attribute: a loaded model equals a learnt one
             self._vocabulary = vocabulary
 
     def _check_parameters(self) -> None:
-        """Refuse parameters outside their domains, but for the tree, which no file keeps."""
+        """Refuse parameters outside their domains, except the tree, which is not saved."""
         probe = clone(self)
         if getattr(probe, "tree", "") is None and getattr(probe, "warm_start_size", None) is None:
             probe.set_params(tree=LabelTree.flat(["any"]))
         probe._started(named=False)
 
     def _started(self, *, named: bool) -> Any:
-        """What `_start` gives, with the second stage behind it; all parameters are checked."""
+        """Check all parameters; return the result of `_start`, with the second stage added."""
         self._checked_threshold()
         thread_count(self.n_jobs)
         if hasattr(self, "epochs"):
@@ -746,18 +768,18 @@ class LabelClassifier(ClassifierMixin, BaseEstimator):
         return replace(self._start(named=named), stage=self._new_stage())
 
     def _new_stage(self) -> SecondStage | None:
-        """The second stage that the parameters ask for, before it has learnt."""
+        """Make the untrained second stage that the parameters ask for, if any."""
         stage = SecondStage.of(self.second_stage)
         if stage is not None and getattr(self, "thresholds", None) is not None:
             raise ParameterError(
-                f"second_stage={self.second_stage!r}: thresholds={self.thresholds!r} are tuned on "
-                "what comes before it; expected one of them, and tune_thresholds"
+                f"second_stage={self.second_stage!r}: thresholds={self.thresholds!r} tunes on the "
+                "probabilities before it; expected only one of them (use tune_thresholds instead)"
             )
         return stage
 
     @abstractmethod
     def _start(self, *, named: bool) -> Any:
-        """The parameters, checked; ``named`` tells that features have names."""
+        """Check the parameters; ``named`` says that features have names."""
 
     def _about(self) -> About:
         return About(self.algorithm, self.get_params(deep=False), vocabulary=self._vocabulary)
@@ -765,7 +787,7 @@ class LabelClassifier(ClassifierMixin, BaseEstimator):
     @classmethod
     @cache
     def _get_param_names(cls) -> list[str]:
-        """Find them once per class: scikit-learn reads the signature whenever it is asked."""
+        """Cache the names for each class: scikit-learn inspects the signature on every call."""
         names: list[str] = super()._get_param_names()
         return names
 
@@ -785,5 +807,5 @@ class LabelClassifier(ClassifierMixin, BaseEstimator):
 
 
 def check_parameters(model: Any) -> None:
-    """Refuse a parameter outside its domain, of any model, before any data is read."""
+    """Refuse any model's parameter outside its domain, before data are read."""
     model._started(named=False)

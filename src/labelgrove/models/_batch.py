@@ -1,4 +1,4 @@
-"""How estimators learn from all examples at once."""
+"""Base of the batch estimators, and how they learn from all examples at once."""
 
 from __future__ import annotations
 
@@ -20,19 +20,19 @@ from labelgrove.models.engine._learned import Engine
 from labelgrove.models.engine._staged import StagedEngine
 
 _SHARE, _MOST = 0.2, 8192
-"""How many examples are held out for a second stage: this share, at most so many."""
+"""Examples held out for a second stage: this share of the rows, up to this number."""
 
 BatchStart = Start[Callable[[Examples, "npt.NDArray[np.float32] | None", _core.Progress], Engine]]
 
 
 class BatchClassifier(LabelClassifier):
-    """Base of the estimators that learn from all examples at once."""
+    """Base of the batch estimators, which learn from all examples at once."""
 
     _progress: _core.Progress | None = None
 
     @property
     def fit_progress(self) -> float:
-        """How far a :meth:`fit` in another thread has come, from 0 to 1; 0 if none is running."""
+        """Progress of a :meth:`fit` in another thread, from 0 to 1; 0 if none is running."""
         progress = self._progress
         return 0.0 if progress is None else progress.share
 
@@ -41,16 +41,16 @@ class BatchClassifier(LabelClassifier):
 
     @abstractmethod
     def _start(self, *, named: bool) -> BatchStart:
-        """Check the parameters; ``named`` tells that features have names.
+        """Check the parameters; ``named`` says that features have names.
 
-        The engine is made of the examples and their weights, which may be None.
+        The engine is made from the examples and their weights, which may be None.
         """
 
 
 def fit_at_once(model: Any, X: Any, y: Any, weigh: Weigh) -> None:
-    """Learn from all examples, in a thread of its own; what is not finished leaves no trace.
+    """Learn from all examples in a separate thread; an unfinished fit does not change the model.
 
-    The model's ``_start`` gives a `BatchStart`, and its ``_progress`` is there meanwhile.
+    The model's ``_start`` returns a `BatchStart`. Its ``_progress`` exists during the fit.
     """
     with model._guard.changing() as turn:
         start: BatchStart = model._started(named=is_dict_rows(X))
@@ -73,7 +73,7 @@ def _stop(model: Any) -> None:
 
 
 def _train(model: Any, start: BatchStart, examples: Examples) -> Engine:
-    """Learn from all examples; before that, teach the second stage by some held out."""
+    """Train a second stage, if any, on held-out examples; then learn from all examples."""
     if start.stage is None:
         return start.make(examples, examples.weights, model._progress)
     held_out, others = _split(examples, start.options)
@@ -90,7 +90,7 @@ def _train(model: Any, start: BatchStart, examples: Examples) -> Engine:
 
 
 def _split(examples: Examples, options: Any) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-    """Rows to hold out, of those that count for something, and all others."""
+    """Draw the rows to hold out; return them and all other rows with a weight above 0."""
     counting = np.arange(examples.rows.n_rows)
     if examples.weights is not None:
         counting = counting[examples.weights > 0]

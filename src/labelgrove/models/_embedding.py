@@ -1,4 +1,4 @@
-"""Learnt vectors of features under a label tree, as a scikit-learn estimator."""
+"""Learnt feature vectors under a label tree, as a scikit-learn estimator."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ _LARGEST_COORDINATE = 1e6  # the core's kLargestCoordinate
 
 @dataclass(frozen=True)
 class EmbeddingOptions(SavedOptions):
-    """All that the core must know, every value checked."""
+    """Options of the core, with values checked."""
 
     dimension: int
     softmax: bool
@@ -51,7 +51,7 @@ class EmbeddingOptions(SavedOptions):
     replay: int = 0
     replay_memory: int = 0
 
-    normalize: ClassVar[bool] = True  # an example is a mean, whatever its length
+    normalize: ClassVar[bool] = True  # an example is a weighted mean, so its scale is irrelevant
 
     @classmethod
     def from_parameters(cls, parameters: Mapping[str, Any]) -> EmbeddingOptions:
@@ -88,14 +88,14 @@ class EmbeddingOptions(SavedOptions):
 
 
 class EmbeddingClassifier(OnlineClassifier, LabelTreeClassifier):
-    """Learnt vectors of features, under a label tree whose nodes have vectors, too.
+    """Label tree over learnt vectors of features.
 
     An example is the mean of its features' vectors, weighted by their values, as in fastText
-    (Joulin et al. 2016), and every node of a label tree of any kind scores it: hierarchical
-    softmax (Baharav et al. 2021, section 5.2) where an example has one label, a probabilistic label
-    tree (Wydmuch et al. 2018) where it may have several. Words that mean the same come to lie
-    together, which a linear classifier cannot learn. It pays where examples are many and short,
-    and labels share what they are about; on long documents with rare labels
+    (Joulin et al. 2016). Every node of a label tree of any kind has a vector that scores it:
+    hierarchical softmax (Baharav et al. 2021, section 5.2) if examples have one label, a
+    probabilistic label tree (Wydmuch et al. 2018) if they may have several. Words with the same
+    meaning get similar vectors, which a linear classifier cannot learn. Use it if examples are
+    many and short and labels have topics in common. On long documents with rare labels
     :class:`PLTClassifier` is more accurate.
 
     The result is the same, to the last bit, for any number of threads and on any processor.
@@ -103,52 +103,52 @@ class EmbeddingClassifier(OnlineClassifier, LabelTreeClassifier):
     Parameters
     ----------
     dimension : int
-        d, of the vectors.
+        Dimension of the vectors (d).
     tree : str or LabelTree
         As for :class:`PLTClassifier`. New labels extend it.
     arity : int
-        Children of an inner node.
+        Number of children of an inner node.
     max_leaf_size : int
-        Labels that hang together on one node, at most; not for the trees of Huffman and of least
-        cost.
+        Largest number of labels under a node whose children are all leaves, unless ``arity`` is
+        larger. Ignored by ``tree="huffman"``, ``"cost"`` and ``"flat"``.
     interpolation : float in [0, 2]
         λ of ``tree="interpolated"``: 0 is k-means, 1 weighted k-means, 2 Fano's tree.
     loss : {"log", "softmax"}
         ``"log"``: every node has a probability of its own, given its parent. ``"softmax"``:
-        siblings compete, and the labels' probabilities sum to one; of several labels of an example
-        each pass learns one, which is drawn, as in fastText.
+        siblings compete and the probabilities of all labels sum to one; if an example has several
+        labels, each pass learns one of them, drawn at random, as in fastText.
     learner : {"adagrad", "sgd"}
-        Steps that adapt to the size of each vector's gradients so far; or plain ones, as in
-        fastText.
+        Steps adapted to the size of each vector's past gradients, or plain steps, as in fastText.
     learning_rate : float, optional
-        Step size, 0.2 for AdaGrad and 0.5 for plain steps by default. In :meth:`fit` it falls to 0
-        in a straight line, in :meth:`partial_fit` it stays.
+        Step size; by default 0.2 for AdaGrad and 0.5 for plain steps. It falls linearly to 0 in
+        :meth:`fit` and is constant in :meth:`partial_fit`.
     epsilon : float
         AdaGrad's epsilon, which damps the first steps.
     max_iter : int
-        Passes of :meth:`fit`, each in an order of its own.
+        Number of passes of :meth:`fit`, each in a new random order.
     vectors : ndarray of shape (n_features, dimension) or mapping, optional
-        Vectors that features begin with: an array, or a mapping from numbers, by column of X; a
-        mapping from names where examples are dicts, data frames or texts. All others are drawn
-        between -1/√d and 1/√d. See :func:`labelgrove.data.read_vectors`.
+        Initial vectors of features: an array with a row for each column of X, a mapping from
+        column numbers, or, if examples are dicts, data frames or texts, a mapping from names. All
+        other vectors are drawn between -1/√d and 1/√d. See
+        :func:`labelgrove.data.read_vectors`.
     replay : int
-        Earlier examples that :meth:`partial_fit` learns again after each new one.
+        Number of earlier examples that :meth:`partial_fit` relearns after each new one.
     replay_memory : int
-        How many are remembered for that, a fair sample of all so far, those of :meth:`fit` among
-        them; 0 for all. All else grows with features and labels alone: about ``4 * dimension``
-        bytes for each feature, and for each child of a node. There is no ``max_bytes``: the model
-        is those vectors, none of which could go first without what it stands for.
+        Number of examples remembered for replay, a uniform sample of all so far, including those
+        of :meth:`fit`; 0 to remember all. The rest of the model grows with features and labels
+        only: about ``4 * dimension`` bytes for each feature and for each child of a node. There is
+        no ``max_bytes``, because no vector can be forgotten without losing its feature.
     alpha : float in [0, 1]
-        Weight of balance in the choice of a new label's place, as for
-        :class:`OnlinePLTClassifier`.
+        Weight of balance in placing a new label, as for :class:`OnlinePLTClassifier`.
     threshold : float
-        Probability from which :meth:`predict` returns a label, for multi-label targets.
+        Lowest probability at which :meth:`predict` returns a label, for multi-label targets.
     second_stage : {"calibrate", "head", "tail"} or float in [0, 1], optional
-        What comes after the tree, and learns from held-out examples, or those predicted before they
-        are learnt: see :class:`PLTClassifier`.
+        A second stage after the tree: see :class:`PLTClassifier`. It learns from held-out
+        examples in :meth:`fit`, and from examples predicted before they are learnt in
+        :meth:`partial_fit`.
     n_jobs : int, optional
-        Threads of :meth:`fit` and of prediction; -1 for all processors. The result is the same for
-        any number.
+        Number of threads of :meth:`fit` and of prediction; -1 for all processors. The result is
+        the same for any number.
     random_state : int, RandomState or None
         Seed of all random choices. None draws one.
 
@@ -157,14 +157,14 @@ class EmbeddingClassifier(OnlineClassifier, LabelTreeClassifier):
     classes_ : ndarray of shape (n_classes,)
         The labels that can be predicted, sorted; for indicator targets the column numbers.
     label_counts_ : ndarray of int64, shape (n_classes,)
-        In how many examples each class was seen.
+        Number of examples of each class.
     n_features_in_ : int
-        Columns seen so far.
+        Number of columns seen so far.
     examples_seen_ : int
-        Examples learnt from, every pass counted.
+        Number of examples learnt from, every pass counted.
     target_type_ : {"multiclass", "multilabel"}
     tree_ : LabelTree
-        The tree, without labels that were removed.
+        The current tree, without removed labels.
 
     Examples
     --------
@@ -238,7 +238,7 @@ class EmbeddingClassifier(OnlineClassifier, LabelTreeClassifier):
         keys, vectors = _first_vectors(self.vectors, options.dimension)
         names = keys if isinstance(keys, list) else None
         if names is not None and not named:
-            raise ParameterError("vectors: found names of features; expected X with names, too")
+            raise ParameterError("vectors: found names of features; expected X with names as well")
         features = FeatureNames(names or ()) if named else None
         columns = np.arange(len(vectors), dtype=np.uint32) if isinstance(keys, list) else keys
         make = partial(self._make_engine, options, plan, labels, columns, vectors)
@@ -255,7 +255,7 @@ class EmbeddingClassifier(OnlineClassifier, LabelTreeClassifier):
         weights: npt.NDArray[np.float32] | None = None,
         progress: _core.Progress | None = None,
     ) -> _core.EmbeddingPlt:
-        """An engine that has learnt these examples; without any, on the tree that was given."""
+        """Make an engine and fit it on the examples; without any, start on the given tree."""
         if examples is None:
             tree = plan.given or LabelTree([-1], [])
             parents, leaf_labels, names = engine_tree(tree)
@@ -283,12 +283,12 @@ class EmbeddingClassifier(OnlineClassifier, LabelTreeClassifier):
 def _first_vectors(
     given: npt.ArrayLike | Mapping[Any, npt.ArrayLike] | None, dimension: int
 ) -> tuple[list[str] | npt.NDArray[np.uint32], npt.NDArray[np.float32]]:
-    """Names of features, where they are given by name, else their columns; and their vectors.
+    """Return names of features if the vectors are given by name, else columns; and the vectors.
 
     Raises
     ------
     ParameterError
-        Unless they are finite numbers, and of that dimension.
+        If the vectors are not finite numbers, or have another dimension.
     """
     rows = [] if given is None else list(given.values()) if isinstance(given, Mapping) else given
     try:
@@ -299,11 +299,11 @@ def _first_vectors(
         return np.zeros(0, np.uint32), vectors.reshape(0, dimension)
     if vectors.ndim != 2 or vectors.shape[1] != dimension:
         raise ParameterError(
-            f"vectors: found shape {vectors.shape}; expected (n_features, {dimension}), as "
+            f"vectors: found shape {vectors.shape}; expected (n_features, {dimension}), since "
             f"dimension={dimension}"
         )
     if not (np.abs(vectors) <= _LARGEST_COORDINATE).all():
-        raise ParameterError("vectors: found a number that is not finite, or beyond a million")
+        raise ParameterError("vectors: found a number that is not finite or exceeds a million")
     if not isinstance(given, Mapping):
         return np.arange(len(vectors), dtype=np.uint32), vectors
     keys: list[Any] = list(given)

@@ -20,12 +20,12 @@ from labelgrove.models.engine._records import word_for
 GAINS = {"ndcg": 0, "propensity": 1}
 
 _FEWEST = 3
-"""Examples from which propensities can be told."""
+"""Smallest number of examples for which propensities are defined."""
 
 
 @dataclass(frozen=True)
 class FastxmlOptions(ForestOptions):
-    """All that the core must know, every value checked."""
+    """Options of the core, with values checked."""
 
     trees: int
     max_leaf: int
@@ -69,46 +69,47 @@ class FastxmlOptions(ForestOptions):
 
 
 class FastXMLClassifier(ForestClassifier):
-    """FastXML: an ensemble of trees whose nodes split examples by how well their labels rank.
+    """FastXML: an ensemble of trees that group examples whose labels rank alike.
 
-    Every inner node deals its examples to two sides so that one ranking of the labels for each
-    side has as high an nDCG as can be, and a sparse hyperplane learns to tell the sides apart;
-    every leaf holds the shares of the labels of the examples that ended there (Prabhu & Varma
-    2014). A label's score is the mean of its shares in the leaves that the example reaches, one in
-    each tree: a sparse estimate of its probability.
+    Every inner node assigns its examples to two sides so that one label ranking for each side
+    maximises nDCG, and learns a sparse hyperplane that separates the sides. Every leaf has the
+    label shares of the examples that ended there (Prabhu & Varma 2014). A label's score, a sparse
+    estimate of its probability, is the mean of its shares in the leaves that the example reaches,
+    one in each tree.
 
     Parameters
     ----------
     n_estimators : int
-        Trees. They differ in the sides that examples are on at first.
+        Number of trees. They differ in the initial sides of the examples.
     max_leaf_size : int
-        Nodes that more examples have reached are split.
+        Nodes with more examples are split.
     C : float
-        C_delta: the cost of an example on the wrong side of the hyperplane, over the share of the
-        node's examples on its own side, so that both sides cost the same. With less of it the
-        hyperplanes have fewer weights, and where they have none left, nodes are not split.
+        C_delta: the cost of an example on the wrong side of the hyperplane, divided by its own
+        side's share of the node's examples so that both sides have the same cost. Smaller values
+        give hyperplanes with fewer weights; nodes without any weights are not split.
     C_rank : float
-        C_r: the cost of nDCG that is missed. It counts where ``max_rounds`` is above 1.
+        C_r: the cost of lost nDCG. It matters only if ``max_rounds`` is above 1.
     gain : {"ndcg", "propensity"}
-        What a label is worth in a ranking: 1, or its inverse propensity, so that rare labels weigh
-        more in the splits (PfastreXML, Jain et al. 2016).
+        Value of a label in a ranking: 1, or its inverse propensity, which gives rare labels more
+        weight in the splits (PfastreXML, Jain et al. 2016).
     bias : float
         Value of the constant feature; 0 for none.
     tol : float
-        A hyperplane is learnt when the norm of its objective's subgradient has fallen to this
-        share.
+        A hyperplane is learnt until the norm of its objective's subgradient falls to this share
+        of its first value.
     max_rounds : int
-        How often a node's hyperplane is learnt, each time after examples have changed to the side
-        where the last one sees them, if that costs less nDCG. The paper stops after the first.
+        Largest number of times that a node's hyperplane is learnt. Before each further round,
+        every example moves to the side where the lost nDCG and the loss of the last hyperplane
+        cost less in total. If none moves, the node is done. The paper uses one round.
     normalize : bool
-        Whether examples are scaled to unit length.
+        Whether to scale examples to unit length.
     threshold : float
-        Score from which :meth:`predict` returns a label, for multi-label targets.
+        Lowest score at which :meth:`predict` returns a label, for multi-label targets.
     second_stage : {"calibrate", "head", "tail"} or float in [0, 1], optional
-        What comes after the trees: see :class:`PLTClassifier`. ``"tail"`` re-ranks by the labels'
-        centroids, as PfastreXML does.
+        A second stage after the trees: see :class:`PLTClassifier`. ``"tail"`` re-ranks by the
+        labels' centroids, as PfastreXML does.
     n_jobs : int, optional
-        Threads; -1 for all processors. The result is the same for any number.
+        Number of threads; -1 for all processors. The result is the same for any number.
     random_state : int, RandomState or None
         Seed of all random choices. None draws one.
 
@@ -117,17 +118,17 @@ class FastXMLClassifier(ForestClassifier):
     classes_ : ndarray of shape (n_classes,)
         The labels that can be predicted, sorted; for indicator targets the column numbers.
     label_counts_ : ndarray of int64, shape (n_classes,)
-        In how many examples each class was seen.
+        Number of examples of each class.
     n_features_in_ : int
-        Columns of X.
+        Number of columns of X.
     examples_seen_ : int
-        Examples learnt from.
+        Number of examples learnt from.
     target_type_ : {"multiclass", "multilabel"}
 
     Notes
     -----
     Examples without labels train no hyperplane, but end in leaves and lower the shares there.
-    Predictions go where the hyperplanes send them: there is no search, and no ``beam_width``.
+    Prediction follows the hyperplanes without a search, so there is no ``beam_width``.
 
     Examples
     --------
@@ -175,7 +176,7 @@ class FastXMLClassifier(ForestClassifier):
 
     @property
     def statistics_(self) -> ForestStatistics:
-        """How nodes were split, and the shape of the trees; not in models for prediction."""
+        """Shape of the trees and quality of the splits; not in models saved for prediction."""
         return self._statistics(lambda forest, _: forest)
 
     def _start(self, *, named: bool) -> BatchStart:

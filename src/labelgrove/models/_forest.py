@@ -1,4 +1,4 @@
-"""Ensembles of decision trees over label sets: what LdSM's and FastXML's have in common."""
+"""Base of LdSM and FastXML: ensembles of decision trees over label sets."""
 
 from __future__ import annotations
 
@@ -29,13 +29,13 @@ StatisticsT = TypeVar("StatisticsT", bound="ForestStatistics")
 
 
 class ForestOptions(SavedOptions):
-    """Options of either kind of forest."""
+    """Options that both kinds of forest have."""
 
     normalize: bool
 
 
 class ForestClassifier(BatchClassifier):
-    """Base of the ensembles of trees that route examples; they differ in how nodes are split."""
+    """Base of the ensembles of trees that route examples; subclasses split nodes differently."""
 
     _learned: Learned[ForestOptions, _core.Forest] | None = None
     _takes_beam = False
@@ -68,32 +68,34 @@ class ForestClassifier(BatchClassifier):
         return engine
 
     def _gains(self, options: Any, examples: Examples, n_labels: int) -> Floats | None:
-        """By label, what it is worth where it is ranked high; None where all are worth 1."""
+        """Return the value of each label in a ranking, or None if all are 1."""
         del options, examples, n_labels
         return None
 
     def _statistics(
         self, complete: Callable[[ForestStatistics, Mapping[str, Any]], StatisticsT]
     ) -> StatisticsT:
-        """The figures of all nodes, of which ``complete`` makes the estimator's own."""
+        """Compute the statistics of all nodes; ``complete`` adds the estimator's own."""
         with self._reading("statistics_"):
             engine = known(self._learned).engine
             if not engine.can_learn:
-                raise ModelStateError("statistics_: this model was saved for prediction, without")
+                raise ModelStateError(
+                    "this model was saved for prediction only, without statistics_"
+                )
             nodes = engine.nodes()
             return complete(_forest_statistics(nodes, engine.children, len(engine.labels())), nodes)
 
 
 @dataclass(frozen=True)
 class ForestStatistics:
-    """All trees of an ensemble; arrays hold one entry a node, tree after tree, roots first.
+    """Statistics of all trees; arrays have one entry per node, tree after tree, roots first.
 
     Attributes
     ----------
     arity : int
-        Children of an inner node.
+        Number of children of an inner node.
     n_classes : int
-        K, labels that the trees know.
+        Number of labels that the trees know (K).
     trees : ndarray of int64
         The number of the node's tree.
     parents : ndarray of int64
@@ -101,10 +103,10 @@ class ForestStatistics:
     depths : ndarray of int64
         0 for roots.
     reached : ndarray of int64
-        Training examples that have come to the node.
+        Number of training examples that have reached the node.
     objective : ndarray of float64
-        What splits optimise, as it came out: with FastXML the mean nDCG of the node's examples in
-        the rankings of their sides; NaN for leaves.
+        Final value of the objective of the split; for FastXML the mean nDCG of the node's
+        examples in the rankings of their sides. NaN for leaves.
     """
 
     arity: int
@@ -117,12 +119,12 @@ class ForestStatistics:
 
     @property
     def n_nodes(self) -> int:
-        """Nodes of all trees, leaves included."""
+        """Number of nodes of all trees, including leaves."""
         return len(self.parents)
 
     @property
     def n_trees(self) -> int:
-        """Trees."""
+        """Number of trees."""
         return int(self.trees[-1]) + 1
 
     @property
@@ -132,14 +134,14 @@ class ForestStatistics:
 
     @property
     def log_classes(self) -> float:
-        """log_M K: the depth of a balanced tree with one leaf a label."""
+        """log_M K: the depth of a balanced tree with one leaf per label."""
         return math.log(max(self.n_classes, 1), self.arity)
 
 
 def _forest_statistics(
     nodes: Mapping[str, npt.NDArray[Any]], arity: int, n_classes: int
 ) -> ForestStatistics:
-    """The figures of trees whose arrays are named as in docs/format.md."""
+    """Compute the statistics of trees from arrays named as in docs/format.md."""
     sizes = nodes["tree.nodes"].astype(np.int64)
     n = int(sizes.sum())
     trees = np.repeat(np.arange(len(sizes)), sizes)
@@ -165,7 +167,7 @@ def _forest_statistics(
 
 
 def of_inner(inner: npt.NDArray[np.bool_], values: npt.NDArray[Any]) -> Floats:
-    """Values of the inner nodes among all nodes, NaN for the leaves."""
+    """Expand values of the inner nodes to all nodes, with NaN for the leaves."""
     spread = np.full((len(inner), *values.shape[1:]), np.nan)
     spread[inner] = values
     return spread

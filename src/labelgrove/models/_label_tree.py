@@ -1,4 +1,4 @@
-"""What only label trees offer: their tree, paths through it, and small copies for prediction."""
+"""Base of the label trees: the tree, paths through it, and small copies for prediction."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ from labelgrove.trees import LabelTree
 
 
 class LabelTreeClassifier(LabelClassifier):
-    """Base of the estimators whose engine searches a tree with one leaf a label."""
+    """Base of the estimators whose engine searches a tree with one leaf per label."""
 
     _learned: Learned[Options, TreeEngine] | None = None
 
     @property
     def tree_(self) -> LabelTree:
-        """The tree as it stands, without the leaves of labels that were removed."""
+        """The current tree, without the leaves of removed labels."""
         with self._reading("tree_"):
             learned = known(self._learned)
             return tree_snapshot(learned.engine.tree(), learned.labels.names)
@@ -45,40 +45,41 @@ class LabelTreeClassifier(LabelClassifier):
         X: Any = None,
         y: Any = None,
     ) -> Self:
-        """Make a copy that takes few bytes, predicts, and cannot learn on.
+        """Return a small copy that can predict but not learn.
 
-        Weights may be dropped and rounded; each row of weights is written in the way that takes the
-        fewest bytes. Of learnt vectors (:class:`EmbeddingClassifier`) numbers are rounded, and
-        features dropped. A copy with ``dtype="float32"`` and no threshold predicts what this
-        model does, but for rounding where it learnt online. Saved and loaded, the weights
-        stay in the mapped file, and processes that load the same file share them.
+        Weights may be rounded and small ones dropped; each row of weights is stored in the form
+        that takes the fewest bytes. For learnt vectors (:class:`EmbeddingClassifier`), numbers are
+        rounded and features dropped. A copy with ``dtype="float32"`` and no threshold makes the
+        same predictions as this model, except for rounding if it learnt online. Once saved and
+        loaded, the weights stay in the mapped file, and processes that load the same file share
+        them.
 
         Parameters
         ----------
         dtype : {"float32", "float16", "int8"}
-            How weights are held: in 4, 2 or 1 bytes. With "int8" every classifier, or vector, has a
-            scale of its own. The bias is always a float32.
+            How weights are stored: in 4, 2 or 1 bytes. With "int8" every classifier or vector has
+            its own scale. The bias is always a float32.
         threshold : float, optional
-            Drop weights that add less than this to the linear score of a feature of value 1; or
-            features whose vectors are shorter than this, as fastText's cut-off does.
+            Drop weights that contribute less than this to the linear score of a feature with
+            value 1, or features whose vectors are shorter than this, as fastText's cut-off does.
         max_bytes : int, optional
-            In place of ``threshold``: how large the model's file may be. The least threshold that
-            makes it fit is taken.
+            Largest size of the model's file. Replaces ``threshold`` with the smallest value that
+            makes the file fit.
         X, y : optional
-            As for ``fit``, better not learnt from: the report then holds P@1, P@3 and P@5 on them,
-            of this model and of the copy.
+            As for ``fit``, preferably held out. The report then has P@1, P@3 and P@5 of this
+            model and of the copy on these examples.
 
         Returns
         -------
         estimator
-            Of the same class; its ``compaction_`` tells what it has cost.
+            Of the same class; its ``compaction_`` reports what was saved and lost.
 
         Raises
         ------
         NotLearnedError
             Before the first example.
         ParameterError
-            If a parameter lies outside its domain, or no threshold makes the model fit.
+            If a parameter lies outside its domain, or the model does not fit with any threshold.
         DataError
             If X and y cannot be used.
 
@@ -103,7 +104,7 @@ class LabelTreeClassifier(LabelClassifier):
     ) -> Self:
         least, most = checked_compaction(dtype, threshold, max_bytes)
         if (X is None) != (y is None):
-            raise ParameterError("X and y go together; expected both or none")
+            raise ParameterError("found only one of X and y; expected both or neither")
         measure = None
         if X is not None:
             measure = partial(precision_at, X=X, y=y, places=PLACES, n_jobs=self.n_jobs)
@@ -119,20 +120,20 @@ class LabelTreeClassifier(LabelClassifier):
 
     @property
     def compaction_(self) -> CompactionReport:
-        """What :meth:`compact` has cost, on the copy that it gave."""
+        """What :meth:`compact` saved and lost; only on the copies that it returns."""
         if self._learned is None or self._learned.compaction is None:
-            raise AttributeError("compaction_ is there on the copies that compact() gives")
+            raise AttributeError("compaction_ is available only on copies returned by compact()")
         return self._learned.compaction
 
     def label_paths(self, X: Any, labels: Sequence[Collection[Any]]) -> LabelPaths:
-        """Follow given labels of many rows through the tree.
+        """Return the paths of given labels through the tree, with probabilities, for many rows.
 
         Parameters
         ----------
         X
             As for :meth:`predict_topk`.
         labels : sequence of n collections of labels
-            The labels to follow, for every row; labels that the model does not know have empty
+            The labels to follow for each row. Labels that the model does not know have empty
             paths.
 
         Returns
@@ -144,7 +145,7 @@ class LabelTreeClassifier(LabelClassifier):
         NotLearnedError
             Before the first example.
         DataError
-            If X cannot be used or there are not as many collections as rows.
+            If X cannot be used, or the numbers of rows and collections differ.
 
         Examples
         --------
@@ -165,7 +166,7 @@ class LabelPaths:
     Attributes
     ----------
     indptr : int64 array (n_labels + 1,)
-        The i-th label's path stands in ``[indptr[i]:indptr[i + 1]]``.
+        The i-th label's path is at ``[indptr[i]:indptr[i + 1]]``.
     nodes : int64 array
         Numbers of nodes in the model's ``tree_``.
     products : float32 array
@@ -180,7 +181,7 @@ class LabelPaths:
 def label_paths(
     learned: Learned[Options, TreeEngine], X: Any, labels: Sequence[Collection[Any]], threads: int
 ) -> LabelPaths:
-    """Follow the labels of every row: `LabelTreeClassifier.label_paths`."""
+    """Return the paths of labels; see `LabelTreeClassifier.label_paths`."""
     rows = learned.check_rows(X)
     if len(labels) != rows.n_rows:
         raise DataError(f"labels has {len(labels)} rows: expected {rows.n_rows}, as X has")
@@ -202,7 +203,7 @@ def _nodes_above(
     tree: Mapping[str, npt.NDArray[Any]],
     indptr: npt.NDArray[np.int64],
 ) -> npt.NDArray[np.int64]:
-    """Walk up from all leaves at once, filling every path from its end."""
+    """Return the nodes of all paths, walking up from all leaves at once."""
     numbers, parents = tree_numbers(tree), tree["parent"].astype(np.int64)
     nodes = np.empty(int(indptr[-1]), np.int64)
     at, end = leaves, indptr[1:] - 1

@@ -22,13 +22,13 @@ from labelgrove.models.engine._archive import Format
 from labelgrove.models.engine._records import word_for, words_of
 
 LEARNERS = words_of(_core.LearnerKind)
-del LEARNERS["arow"]  # which has no squared loss
+del LEARNERS["arow"]  # it does not support squared loss
 SHARES = words_of(_core.LeafShare)
 
 
 @dataclass(frozen=True)
 class LdsmOptions(ForestOptions):
-    """All that the core must know, every value checked."""
+    """Options of the core, with values checked."""
 
     trees: int
     arity: int
@@ -88,64 +88,63 @@ class LdsmOptions(ForestOptions):
 
 
 class LdSMClassifier(ForestClassifier):
-    """Logarithm-depth streaming multi-label decision trees, in an ensemble.
+    """Ensemble of logarithm-depth multi-label decision trees (LdSM).
 
-    Every inner node has M linear regressors that send an example to one or several of its M
-    children; every leaf, the shares of the labels of the examples that ended there (Majzoubi &
-    Choromanska 2020). The regressors of a node learn which examples to take by minimising one
-    objective that wants the children balanced, the examples of a label together, and few examples
-    in more than one child. A label's score is the mean of its shares in the leaves that the
-    example reaches.
+    Every inner node has M linear regressors, which send an example to one or several of its M
+    children. Every leaf has the label shares of the examples that ended there (Majzoubi &
+    Choromanska 2020). The regressors of a node minimise one objective, which favours balanced
+    children, keeps the examples of a label together, and penalises sending examples to several
+    children. A label's score is the mean of its shares in the leaves that the example reaches.
 
     Parameters
     ----------
     n_estimators : int
-        Trees. They differ in the weights that regressors begin with.
+        Number of trees. They differ in the initial weights of their regressors.
     arity : int from 2 to 8
-        M, children of an inner node.
+        Number of children of an inner node (M).
     max_nodes : int
-        T_max: a tree that has as many nodes grows no more.
+        Number of nodes at which a tree stops growing (T_max).
     epochs_per_node : int
-        E: passes of a node over the examples that reach it.
+        Number of passes that a node makes over its examples (E).
     lambda1 : float
-        Weight of keeping the examples of a label together. Trees become lopsided where it is
-        larger than ``lambda2``.
+        Weight of keeping the examples of a label together. Trees become lopsided if it exceeds
+        ``lambda2``.
     lambda2 : float
         Weight of the penalty for sending examples to several children.
     learner : {"nag", "adagrad", "sgd"}
-        How regressors learn, in squared loss: by normalised adaptive gradient (Ross et al. 2013),
-        AdaGrad, or plain steps.
+        How regressors minimise their squared loss: by normalised adaptive gradient (Ross et al.
+        2013), AdaGrad, or plain steps.
     learning_rate : float
         Step size.
     initial_spread : float
-        Weights begin at random between this and its negative; NAG's in units of 1 over the
-        largest value of their feature.
+        Initial weights are drawn between minus this value and this value. With "nag" they are
+        divided by the largest value of their feature.
     min_samples_split : int
-        Nodes that fewer examples have reached are not split.
+        Nodes with fewer examples are not split.
     min_feature_count : int
-        A feature that fewer of the examples that train a node have does not count there: half of
-        what a node sees is seen once, and says nothing of other examples.
+        A node ignores features that occur in fewer of its training examples. Half of a node's
+        features occur once and say nothing about other examples.
     leaf_share : {"examples", "labels"}
-        Whether a label's share in a leaf is that of examples that have it, an estimate of its
-        probability, or that of all labels of these examples, as in the paper.
+        A label's share in a leaf: of the examples, which estimates its probability, or of all
+        labels of these examples, as in the paper.
     tail_weight : float in [0, 1]
-        How much the nearness of a label's centroid, the mean of the examples that have the label,
-        counts in its score: p^(1 - w) r^w, with p the mean share and r = 2 / (1 + exp(tail_gamma
-        d / 2)), d the squared distance. It helps labels that few examples have (PfastreXML, Jain
-        et al. 2016, who take 0.2). 0: centroids are not kept.
+        Weight w of the similarity to the label's centroid (the mean of its examples) in its
+        score p^(1 - w) r^w, with p the mean share, r = 2 / (1 + exp(tail_gamma d / 2)), and d the
+        squared distance. It helps rare labels (PfastreXML, Jain et al. 2016, uses 0.2). With 0 no
+        centroids are stored.
     tail_gamma : float
-        How fast nearness falls.
+        How fast r falls with the distance.
     shuffle : bool
-        Whether every pass of a node takes its examples in an order of its own, which measured
-        better, or all in the given one, as in the paper.
+        Whether every pass of a node takes its examples in a new order, which measured better, or
+        in the given order, as in the paper.
     normalize : bool
-        Whether examples are scaled to unit length.
+        Whether to scale examples to unit length.
     threshold : float
-        Score from which :meth:`predict` returns a label, for multi-label targets.
+        Lowest score at which :meth:`predict` returns a label, for multi-label targets.
     second_stage : {"calibrate", "head", "tail"} or float in [0, 1], optional
-        What comes after the trees: see :class:`PLTClassifier`.
+        A second stage after the trees: see :class:`PLTClassifier`.
     n_jobs : int, optional
-        Threads; -1 for all processors. The result is the same for any number.
+        Number of threads; -1 for all processors. The result is the same for any number.
     random_state : int, RandomState or None
         Seed of all random choices. None draws one.
 
@@ -154,18 +153,18 @@ class LdSMClassifier(ForestClassifier):
     classes_ : ndarray of shape (n_classes,)
         The labels that can be predicted, sorted; for indicator targets the column numbers.
     label_counts_ : ndarray of int64, shape (n_classes,)
-        In how many examples each class was seen.
+        Number of examples of each class.
     n_features_in_ : int
-        Columns of X.
+        Number of columns of X.
     examples_seen_ : int
-        Examples learnt from.
+        Number of examples learnt from.
     target_type_ : {"multiclass", "multilabel"}
 
     Notes
     -----
-    While a node learns, it reads the examples that reached it where they lie; nothing is copied.
-    Examples without labels train no regressor, but end in leaves and lower the shares there.
-    Predictions go where the regressors send them: there is no search, and no ``beam_width``.
+    A node reads its examples in place; nothing is copied. Examples without labels train no
+    regressor, but end in leaves and lower the shares there. Prediction follows the regressors
+    without a search, so there is no ``beam_width``.
 
     Examples
     --------
@@ -229,7 +228,7 @@ class LdSMClassifier(ForestClassifier):
 
     @property
     def statistics_(self) -> LdSMStatistics:
-        """How nodes were split, and the shape of the trees; not in models for prediction."""
+        """Shape of the trees and quality of the splits; not in models saved for prediction."""
         return self._statistics(_ldsm_statistics)
 
     def _start(self, *, named: bool) -> BatchStart:
@@ -239,9 +238,9 @@ class LdSMClassifier(ForestClassifier):
 
 @dataclass(frozen=True)
 class LdSMStatistics(ForestStatistics):
-    """All trees of an ensemble that LdSM has grown: a :class:`ForestStatistics`, with more.
+    """Statistics of all trees of an LdSM ensemble: a :class:`ForestStatistics` with more fields.
 
-    Its ``objective`` is J of the examples as they were sent in the end.
+    Its ``objective`` is J of the final routes of the examples.
 
     Attributes
     ----------
@@ -249,12 +248,11 @@ class LdSMStatistics(ForestStatistics):
         J of Equation 1 after every epoch of the node's training, from the margins of its
         regressors (Figure 3); NaN for leaves.
     balance : ndarray of float64
-        beta (Definition 1): 0 where all children got as much; NaN for leaves.
+        beta (Definition 1): 0 if all children got the same number of examples; NaN for leaves.
     purity : ndarray of float64
-        alpha (Definition 2): 0 where no label's examples went to more than one child; NaN for
-        leaves.
+        alpha (Definition 2): 0 if no label's examples went to more than one child; NaN for leaves.
     multi_way : ndarray of float64
-        How many children an example was sent to beyond the first, on average; NaN for leaves.
+        Average number of children beyond the first that an example was sent to; NaN for leaves.
     """
 
     course: Floats

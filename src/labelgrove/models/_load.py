@@ -1,4 +1,4 @@
-"""Model files back into estimators."""
+"""Loading estimators from model files."""
 
 from __future__ import annotations
 
@@ -42,40 +42,40 @@ def load(
     trust_pattern: bool = False,
     embeddings: Callable[[list[str]], Any] | None = None,
 ) -> Any:
-    """Read a model that an estimator's ``save`` has written.
+    """Load a model that an estimator's ``save`` has written.
 
-    The weights of a model saved for prediction stay where they are, in the mapped file: they are
-    not copied, and processes that load the same file share them.
+    The weights of a model saved for prediction are not copied but read from the mapped file, which
+    processes that load the same file share. Loading a file never runs code from it.
 
     Parameters
     ----------
     path : path
     n_jobs : int, optional
-        Threads of the estimator; -1 for all processors. A file does not say how many there were
-        where it was written.
+        Number of threads of the estimator; -1 for all processors. It is not stored in the file.
     trust_pattern : bool
-        Whether to take a pattern of words that is not the default, of a model that reads text by
-        :class:`~labelgrove.text.HashedText`. A regular expression can take for ever to match a
-        short text, so that a stranger's file could hang whoever predicts with it.
+        Whether to accept a token pattern other than the default, in a model with
+        :class:`~labelgrove.text.HashedText`. A regular expression can take exponential time on a
+        short text, so an untrusted file could make prediction hang.
     embeddings : callable, optional
-        The function by which the model embeds texts, where it has learnt with one: see
+        The function that embeds texts, if the model was trained with one: see
         :class:`~labelgrove.text.TextFeatures`.
 
     Returns
     -------
     estimator
-        Of the class that was saved: a `TextClassifier` where the model reads text. It predicts,
-        and unless it was saved for prediction learns on, exactly as the saved one.
+        An estimator of the saved class, or a `TextClassifier` if the model reads text. It makes
+        the same predictions as the saved model and, unless saved for prediction, continues to
+        learn in the same way.
 
     Raises
     ------
     ModelFileError
-        If the file is no model, is damaged, or is of an unknown version. Nothing in a file can
-        run code.
+        If the file is not a model, is damaged, or has an unknown version.
     OSError
         If the file cannot be read.
     ParameterError
-        If n_jobs is not a number of threads, or the model embeds no texts by a function.
+        If n_jobs is not a number of threads, or ``embeddings`` is given and the model does not
+        need it.
     """
     thread_count(n_jobs)
     stored = read_model(path)
@@ -93,6 +93,8 @@ def load(
     model.set_params(n_jobs=n_jobs)
     if embeddings is not None:
         if not isinstance(text, TextFeatures) or text.embeddings != GIVEN:
-            raise ParameterError(f"{path}: embeddings were given, and the model needs no function")
+            raise ParameterError(
+                f"{path}: embeddings: this model does not embed texts by a function; expected None"
+            )
         text.set_params(embeddings=embeddings)
     return model if text is None else text_classifier(model, text, names, columns)

@@ -35,14 +35,14 @@ Integers = npt.NDArray[np.int64]
 
 LOSSES = words_of(_core.Loss)
 
-# Inner nodes for every class seen, where the user names no number: docs/decisions/lomtree.md.
+# Default number of inner nodes for every class seen: docs/decisions/lomtree.md.
 _NODES_PER_CLASS = 4
 _DEFAULT_RATES = {"arow": 1.0, "adagrad": 0.25, "sgd": 0.25}
 
 
 @dataclass(frozen=True)
 class LOMTreeOptions(SavedOptions):
-    """All that the core must know, every value checked."""
+    """Options of the core, with values checked."""
 
     learner: int
     loss: int
@@ -54,8 +54,8 @@ class LOMTreeOptions(SavedOptions):
     swap_resistance: int
     leaves: int
     normalize: bool
-    max_bytes: int = 0  # 0 where there is no bound
-    sums_bytes: int = 0  # of max_bytes in all, what the second stage may take
+    max_bytes: int = 0  # limit of the engine; 0 for none
+    sums_bytes: int = 0  # limit of the second stage's sums; 0 for none
 
     @classmethod
     def from_parameters(cls, parameters: Mapping[str, Any]) -> Self:
@@ -63,7 +63,7 @@ class LOMTreeOptions(SavedOptions):
         learner = choice(p, "learner", LEARNERS)
         auto = isinstance(p["max_nodes"], str) and p["max_nodes"] == "auto"
         rate = p["learning_rate"]
-        seed_from(p["random_state"])  # refused like everywhere, though nothing is drawn
+        seed_from(p["random_state"])  # checked as in other estimators, though nothing is drawn
         return cls(
             learner=LEARNERS[learner],
             loss=LOSSES[choice(p, "loss", LOSSES)],
@@ -94,87 +94,88 @@ class LOMTreeOptions(SavedOptions):
 
 
 class LOMTreeClassifier(OnlineClassifier):
-    """Logarithmic online multi-class tree: routes an example to the classes that it may have.
+    """Logarithmic online multi-class tree, which routes each example to its probable classes.
 
-    Every inner node holds one linear regressor that sends an example left or right, every leaf the
-    frequencies of the classes that have ended there (Choromanska & Langford 2015). Learning and
-    predicting ask one regressor a level, so their time grows with the depth of the tree, which
-    depends on the examples and not on a list of classes: new classes may show up in any call of
-    :meth:`partial_fit`. The regressors learn, online, to keep the examples of a class together and
-    the two sides balanced. When no more nodes may be made, those that hardly any example reaches
-    are recycled where they are needed.
+    Every inner node has one linear regressor that sends an example left or right; every leaf
+    counts the classes of the examples that ended there (Choromanska & Langford 2015). Learning
+    and prediction evaluate one regressor per level, so their time grows with the depth of the
+    tree. The depth depends on the examples, not on a list of classes: new classes may appear in
+    any call of :meth:`partial_fit`. The regressors learn online to keep the examples of a class
+    together and the two sides balanced. When the limit on nodes is reached, nodes that few
+    examples reach are recycled.
 
-    It is the fastest of the estimators where there are very many classes, and less accurate than
-    :class:`OnlinePLTClassifier`: a class must share its leaves with others.
+    For very many classes it is the fastest of the estimators. It is less accurate than
+    :class:`OnlinePLTClassifier`, because classes must share leaves.
 
     Parameters
     ----------
     max_nodes : int or "auto"
-        T, the most inner nodes. ``"auto"`` lets it grow with the k classes seen so far: 4 k - 1.
-        More nodes are more accurate and take more memory: about 22 bytes for each feature that an
-        inner node has met. So 1,000 nodes and 30,000 features may come to 660 MB, unless
-        ``max_bytes`` bounds it.
+        Largest number of inner nodes (T). ``"auto"`` grows with the k classes seen so far, as
+        4 k - 1. More nodes are more accurate but take more memory: about 22 bytes for each
+        feature that has reached an inner node. So 1,000 nodes and 30,000 features may take
+        660 MB, unless ``max_bytes`` limits them.
     max_bytes : int or str, optional
-        What the tree, its weights and the frequencies of classes may take at any time, as a number
-        or as "500MB"; no bound by default. Where it is reached, the weights of all nodes that are
-        worth least are forgotten; nodes may take a quarter and are recycled beyond. The result is
-        the same for any cut into calls. The sums of ``second_stage`` get three sixteenths of it.
-        Names of features, and longer ones of labels, do not count.
+        Limit on the memory of the tree, its weights and its class counts at any time, as a number
+        or as "500MB"; by default there is none. At the limit the model forgets the least
+        important weights of all nodes. Nodes themselves may take a quarter of the limit; beyond
+        that they are recycled. The result does not depend on how the stream is divided into
+        calls. The limit does not include feature names and long label names. Three sixteenths of
+        it are reserved for the sums of a re-ranking ``second_stage``.
     swap_resistance : int
-        R_S: a leaf may take the nodes of the smallest leaf s only if it holds more than
-        ``swap_resistance * (C_s + 1)`` examples of other classes than its most frequent one. From
-        4 on, and with a fixed ``max_nodes``, no node is recycled more often than the logarithm
-        (base 2) of the number of examples (Lemma 3).
+        R_S: a leaf may take over the nodes of the smallest leaf s only if it has more than
+        ``swap_resistance * (C_s + 1)`` examples of classes other than its most frequent one.
+        With at least 4, and a fixed ``max_nodes``, no node is recycled more often than the
+        logarithm (base 2) of the number of examples (Lemma 3).
     learner : {"arow", "adagrad", "sgd"}
         How regressors learn: adaptive regularisation of weights (diagonal, squared hinge),
-        AdaGrad, or plain steps (online gradient descent, the paper's).
+        AdaGrad, or plain steps (online gradient descent, as in the paper).
     loss : {"squared", "logistic"}
         Loss of AdaGrad and plain steps. The squared loss compares the target, -1 or +1, with the
-        prediction clipped to [-1, 1], and its plain steps never overshoot.
+        prediction clipped to [-1, 1]; plain steps with it never overshoot.
     learning_rate : float, optional
         Step size of AdaGrad and plain steps (0.25 by default). AROW has none.
     epsilon : float
         AdaGrad's epsilon, which damps the first steps.
     r : float
-        AROW's r: the larger, the smaller the steps.
+        AROW's r; larger values make smaller steps.
     leaves : int
-        How many of the most probable leaves of an example a prediction goes by. 1 is the paper's
-        one path; 2 forgives most of the wrong turns, and asks two to four times as many
+        Number of most probable leaves that a prediction combines. 1 follows a single path, as in
+        the paper; 2 corrects most wrong turns, but evaluates two to four times as many
         regressors.
     normalize : bool
-        Whether examples are scaled to unit length.
+        Whether to scale examples to unit length.
     epochs : int
-        Passes of :meth:`fit` over its data.
+        Number of passes that :meth:`fit` makes over its data.
     threshold : float
-        Not used: :meth:`predict` gives the most probable class.
+        Not used: :meth:`predict` returns the most probable class.
     second_stage : {"calibrate", "head", "tail"} or float in [0, 1], optional
-        What comes after the tree: see :class:`OnlinePLTClassifier`.
+        A second stage after the tree: see :class:`OnlinePLTClassifier`.
     n_jobs : int, optional
-        Threads for prediction; -1 for all processors. Learning takes one: where an example goes
-        depends on all that came before.
+        Number of threads for prediction; -1 for all processors. Learning uses one, because the
+        route of an example depends on all earlier examples.
     random_state : int, RandomState or None
-        Not used: nothing here is random.
+        Not used: the algorithm is deterministic.
 
     Attributes
     ----------
     classes_ : ndarray of shape (n_classes,)
         The classes that can be predicted, sorted.
     label_counts_ : ndarray of int64, shape (n_classes,)
-        In how many examples each class was seen, every pass counted.
+        Number of examples of each class, every pass counted.
     n_features_in_ : int
-        Columns seen so far.
+        Number of columns seen so far.
     examples_seen_ : int
-        Examples learnt from, every pass counted.
+        Number of examples learnt from, every pass counted.
 
     Notes
     -----
-    ``predict_proba`` and ``predict_topk`` give the frequencies of the classes at the leaves of an
-    example. They are smoothed: at every node half an example more is counted, which is shared out
-    among the classes by their smoothed frequencies at the parent. So every class has a probability,
-    and those that a leaf has seen come first. Several leaves are found by uniform-cost search and
-    count by their probabilities: at a node the example goes to the side of most of its class with
-    probability sigma(s m), of its margin m and of a slope s that the node has learnt.
-    ``beam_width`` of a prediction stands in for ``leaves``.
+    ``predict_proba`` and ``predict_topk`` return the smoothed frequencies of the classes in the
+    leaves of an example. Smoothing adds half an example to every node, divided among the classes
+    by their smoothed frequencies at the parent. So every class has a probability, and the classes
+    that a leaf has seen come first. Uniform-cost search finds the most probable leaves, and each
+    counts by its probability: at a node the example goes to the side of most of its class with
+    probability sigma(s m), with m its margin and s a slope that the node has learnt.
+    ``beam_width`` of a prediction replaces ``leaves``.
 
     Any number of threads may predict at once. To learn meanwhile, use :meth:`shared`.
 
@@ -234,12 +235,12 @@ class LOMTreeClassifier(OnlineClassifier):
 
     @property
     def statistics_(self) -> LOMTreeStatistics:
-        """The tree, and how well each of its nodes splits.
+        """Shape of the tree, and how well each of its nodes splits the examples.
 
         Raises
         ------
         ModelStateError
-            If the model was saved for prediction: they are not kept there.
+            If the model was saved for prediction, which leaves the statistics out.
         """
         with self._reading("statistics_"):
             learned = known(self._learned)
@@ -266,9 +267,9 @@ class LOMTreeClassifier(OnlineClassifier):
 
 @dataclass(frozen=True)
 class LOMTreeStatistics:
-    """A LOMtree as it stands; arrays hold one entry a node, the root first.
+    """Statistics of the current LOMtree; arrays have one entry per node, the root first.
 
-    Frequencies are those of learning: each example counts with the scores that it had then.
+    Frequencies were counted while learning, with the scores that each example had at the time.
 
     Attributes
     ----------
@@ -277,22 +278,22 @@ class LOMTreeStatistics:
     depths : ndarray of int64
         0 for the root.
     reached : ndarray of int64
-        Examples that have come to the node.
+        Number of examples that have reached the node.
     swaps : ndarray of int64
-        How often the node was recycled (Figure 2).
+        Number of times that the node was recycled (Figure 2).
     balance : ndarray of float64
         beta (Definition 2), the share of the examples that went right; NaN for leaves.
     purity : ndarray of float64
-        alpha (Definition 1), the share of the examples that went the other way than most of their
-        class: 0 is pure, 0.5 the worst. NaN for leaves.
+        alpha (Definition 1), the share of the examples that went to the other side than most of
+        their class: 0 is pure, 0.5 the worst. NaN for leaves.
     objective : ndarray of float64
-        J (Equation 1): 1 where a split is pure and balanced, 0 where it tells classes nothing. NaN
-        for leaves.
+        J (Equation 1): 1 for a pure and balanced split, 0 for one that does not distinguish
+        classes. NaN for leaves.
     entropy : float
-        G_t (section 2.3): the entropy of the classes at a leaf, in nats, averaged over the
+        G_t (section 2.3): the entropy of the classes in a leaf, in nats, averaged over the
         examples that have ended in the leaves.
     root_entropy : float
-        The entropy of the classes of all examples, in nats: what the tree began with.
+        The entropy of the classes of all examples, in nats, before any split.
     """
 
     parents: Integers
@@ -307,12 +308,12 @@ class LOMTreeStatistics:
 
     @property
     def n_nodes(self) -> int:
-        """Nodes, leaves included."""
+        """Number of nodes, including leaves."""
         return len(self.parents)
 
     @property
     def n_leaves(self) -> int:
-        """Leaves: one more than inner nodes."""
+        """Number of leaves, one more than inner nodes."""
         return (self.n_nodes + 1) // 2
 
     @property
@@ -329,7 +330,7 @@ class LOMTreeStatistics:
 
 
 def statistics_of_lom_tree(nodes: Mapping[str, npt.NDArray[Any]]) -> LOMTreeStatistics:
-    """The figures of a tree whose arrays are named as in docs/format.md."""
+    """Compute the statistics of a tree from arrays named as in docs/format.md."""
     left, right = nodes["node.left"], nodes["node.right"]
     n = len(left)
     inner = np.flatnonzero(left != MISSING)
@@ -365,6 +366,6 @@ def statistics_of_lom_tree(nodes: Mapping[str, npt.NDArray[Any]]) -> LOMTreeStat
 
 
 def _entropies(counts: Floats, totals: Floats, at: Integers) -> Floats:
-    """The entropy of the classes at every node; classes that were not seen are not listed."""
+    """Return the entropy of the classes at every node; counts exclude unseen classes."""
     shares = counts / totals[at]
     return np.bincount(at, -shares * np.log(shares), minlength=len(totals)).astype(np.float64)

@@ -22,7 +22,7 @@ _MOST = 10_000
 
 @dataclass(frozen=True)
 class MemoryTreeOptions(SavedOptions):
-    """All that the core must know, every value checked."""
+    """Options of the core, with values checked."""
 
     alpha: float
     leaf_multiplier: int
@@ -33,8 +33,8 @@ class MemoryTreeOptions(SavedOptions):
     r: float
     normalize: bool
     seed: int
-    max_bytes: int = 0  # 0 where there is no bound
-    sums_bytes: int = 0  # of max_bytes in all, what the second stage may take
+    max_bytes: int = 0  # limit of the engine; 0 for none
+    sums_bytes: int = 0  # limit of the second stage's sums; 0 for none
 
     @classmethod
     def from_parameters(cls, parameters: Mapping[str, Any]) -> Self:
@@ -64,59 +64,62 @@ class MemoryTreeOptions(SavedOptions):
 
 
 class MemoryTreeClassifier(OnlineClassifier):
-    """Contextual memory tree: remembers examples, and finds those near to a new one in log time.
+    """Contextual memory tree: stores examples, and finds similar ones in logarithmic time.
 
-    Every inner node holds a linear router that sends an example left or right, every leaf remembers
-    examples with their labels (Sun, Beygelzimer, Daumé, Langford & Mineiro 2019). The labels of an
-    example are those of the ones that are near to it, at the leaves that it most probably reaches,
-    by a similarity that is learnt; classifiers of these labels, and of no others, have a say as
-    well. Routers learn to balance, and which side answers better; with every new example some of
-    those remembered go down the tree anew. New labels and new features may show up in any call of
-    :meth:`partial_fit`, and a label can be found as soon as one example of it is remembered.
+    Every inner node has a linear router that sends an example left or right; every leaf remembers
+    examples with their labels (Sun, Beygelzimer, Daumé, Langford & Mineiro 2019). An example is
+    compared, by a learnt similarity, with the remembered examples of its most probable leaves,
+    which vote for their labels. Linear classifiers of these labels, and of no others, contribute
+    as well. Routers learn to balance the tree, and which side gives better answers. With every new
+    example, some remembered examples are rerouted through the tree. New labels and features may
+    appear in any call of :meth:`partial_fit`, and one remembered example makes a label
+    predictable.
 
-    It pays where a label has been seen once, and where an example has a dozen labels or more; else,
-    from three examples a label on, :class:`OnlinePLTClassifier` is ahead. That one predicts 8 to
-    90 times as fast, too. The model holds the examples.
+    Use it for labels that have been seen once, or if examples have a dozen labels or more.
+    Otherwise, with three or more examples per label, :class:`OnlinePLTClassifier` is more
+    accurate, and predicts 10 to 90 times as fast. The model contains the examples.
 
     Parameters
     ----------
     alpha : float in [0, 1]
-        What a router's own prediction, or the difference in reward between the two sides, weighs
+        Weight of a router's own prediction, or of the difference in reward between the two sides,
         against balance.
     leaf_multiplier : int
-        c: a leaf holds up to c times the bits of the number of nodes.
+        c: a leaf holds up to c times the number of bits of the node count.
     reroutes : int
-        d: examples, drawn from those remembered, that go down the tree anew with every new one.
+        d: number of remembered examples, drawn at random, to reroute after every new example.
     max_examples : int, optional
-        The most examples that are remembered: a fair sample of all, wherever they stood in the
-        stream. None remembers all. It bounds neither routers nor classifiers.
+        Largest number of remembered examples, a uniform sample of the whole stream. None
+        remembers all. It does not limit routers and classifiers.
     max_bytes : int or str, optional
-        What tree, weights and remembered examples may take at any time, as a number or as
-        "500MB"; no bound by default. Where it is reached, the weights of routers and classifiers
-        that are worth least are forgotten, and fewer examples are remembered once these take more
-        than a quarter; the result is the same for any cut into calls. The sums of ``second_stage``
-        get three sixteenths of it. Names of features, and longer ones of labels, do not count.
+        Limit on the memory of the tree, its weights and remembered examples at any time, as a
+        number or as "500MB"; by default there is none. At the limit the model forgets the least
+        important weights of routers and classifiers, and remembers fewer examples if they take
+        more than a quarter of it. The result does not depend on how the stream is divided into
+        calls. The limit does not include feature names and long label names. Three sixteenths of
+        it are reserved for the sums of a re-ranking ``second_stage``.
     leaves : int
-        How many of the most probable leaves of an example are looked at. 1 is the paper's one path.
+        Number of most probable leaves to search. 1 follows a single path, as in the paper.
     classifiers : bool
-        One against some: whether labels have linear classifiers, which learn from the examples
-        that reach a leaf where the label is; a label's probability is then the geometric mean of
-        its share of the votes and of what its classifier says. Without them the nearest examples
-        vote alone. They are what takes most memory: about 22 bytes for each feature that the
-        examples of a label had.
+        Whether labels have linear classifiers, which learn from the examples that reach a leaf
+        containing the label ("one against some"). A label's probability is then the geometric mean
+        of its share of the votes and its classifier's probability; otherwise it is the share of
+        the votes. Classifiers take most of the memory: about 22 bytes for each feature of a
+        label's examples.
     r : float
-        AROW's r: the larger, the smaller the steps of all that learns.
+        AROW's r for routers, similarity and classifiers; larger values make smaller steps.
     normalize : bool
-        Whether examples are scaled to unit length.
+        Whether to scale examples to unit length.
     epochs : int
-        Passes of :meth:`fit` over its data; each remembers every example once more.
+        Number of passes that :meth:`fit` makes over its data. Each pass remembers every example
+        again.
     threshold : float
-        Probability from which :meth:`predict` returns a label, for multi-label targets.
+        Lowest probability at which :meth:`predict` returns a label, for multi-label targets.
     second_stage : {"calibrate", "head", "tail"} or float in [0, 1], optional
-        What comes after the tree: see :class:`OnlinePLTClassifier`.
+        A second stage after the tree: see :class:`OnlinePLTClassifier`.
     n_jobs : int, optional
-        Threads for prediction; -1 for all processors. Learning takes one: where an example goes
-        depends on all that came before.
+        Number of threads for prediction; -1 for all processors. Learning uses one, because the
+        route of an example depends on all earlier examples.
     random_state : int, RandomState or None
         Seed of all random choices. None draws one.
 
@@ -125,18 +128,18 @@ class MemoryTreeClassifier(OnlineClassifier):
     classes_ : ndarray of shape (n_classes,)
         The labels that can be predicted, sorted; for indicator targets the column numbers.
     label_counts_ : ndarray of int64, shape (n_classes,)
-        In how many examples each class was seen, every pass counted.
+        Number of examples of each class, every pass counted.
     n_features_in_ : int
-        Columns seen so far.
+        Number of columns seen so far.
     examples_seen_ : int
-        Examples learnt from, every pass counted.
+        Number of examples learnt from, every pass counted.
     target_type_ : {"multiclass", "multilabel"}
 
     Notes
     -----
-    Half an example more has a vote, for every label by how frequent it is: so every label has a
-    probability, and those near by come first. ``beam_width`` of a prediction stands in for
-    ``leaves``.
+    Half an additional example votes for every label in proportion to its frequency. So every label
+    has a probability, and labels of similar examples come first. ``beam_width`` of a prediction
+    replaces ``leaves``.
 
     Any number of threads may predict at once. To learn meanwhile, use :meth:`shared`.
 

@@ -1,4 +1,4 @@
-"""Names of labels as evidence: before a label's first example its names are learnt as one."""
+"""Learning names of labels: a label's names become an example before its first example."""
 
 from __future__ import annotations
 
@@ -25,22 +25,22 @@ class Known(Protocol):
 
 
 _WEIGHT = 1.0
-"""Of a label's names, as of any example: docs/benchmarks.md has others."""
+"""Weight of an example made from names; docs/benchmarks.md compares others."""
 
 
 @dataclass(frozen=True, eq=False)
 class WithNames:
-    """Texts and labels, those made of names among them.
+    """Texts and labels, including the examples made from names.
 
     Attributes
     ----------
     texts : list of str
     labels : list
-        As the classifier takes them.
+        In the form that the classifier accepts.
     weights : float array or None
         None if the caller gave none.
     own : bool array
-        Which texts are the caller's.
+        True for the caller's texts, False for names.
     """
 
     texts: list[str]
@@ -50,16 +50,16 @@ class WithNames:
 
 
 def check_names(names: object, vocabulary: object) -> None:
-    """Refuse what these parameters cannot be."""
+    """Refuse invalid values of the parameters ``names`` and ``vocabulary``."""
     if not isinstance(vocabulary, Vocabulary | None):
         raise ParameterError(
             f"vocabulary is a {type(vocabulary).__name__}; expected a Vocabulary, such as "
-            "read_vocabulary gives"
+            "read_vocabulary returns"
         )
     if names not in (None, "met", "all"):
         raise ParameterError(f"names={names!r}: expected None, 'met' or 'all'")
     if names is not None and vocabulary is None:
-        raise ParameterError(f"names={names!r}: expected a vocabulary, which has the names")
+        raise ParameterError(f"names={names!r}: expected a vocabulary with the names")
 
 
 def with_names(
@@ -70,22 +70,22 @@ def with_names(
     names: NamesLearnt,
     known: Known = (),
 ) -> WithNames:
-    """Put the names of labels that are new before the examples that bring them.
+    """Insert the names of new labels before the examples that introduce them.
 
-    What comes out depends on the rows and on what is known before each alone, so that a stream may
-    be cut into calls anywhere.
+    The result depends only on the rows and on the labels known before each, so a stream may be
+    divided into calls anywhere.
 
     Parameters
     ----------
     texts : iterable of str
-        One an example.
-    y : labels of each, by name
+        One text per example.
+    y : labels of each text, by name
     sample_weight : array-like of shape (n,), optional
     vocabulary : Vocabulary
     names : "met" or "all"
-        Whether the labels of the whole vocabulary are new when the first label comes.
+        "all": the first label introduces all labels of the vocabulary.
     known : sized container of labels
-        Those that the model knows.
+        Labels that the model knows.
 
     Raises
     ------
@@ -96,12 +96,12 @@ def with_names(
     targets = parse_targets(y, len(given))
     if targets.kind == "indicator":
         raise DataError(
-            "Y is a 0/1 matrix, and the names of a vocabulary belong to labels; expected labels"
+            "Y is a 0/1 matrix, and the names of a vocabulary refer to labels; expected labels"
         )
     weights = None if sample_weight is None else np.asarray(sample_weight, np.float64)
     if weights is not None and weights.shape != (len(given),):
         raise DataError(
-            f"sample_weight has the shape {weights.shape}; expected one weight for each of "
+            f"sample_weight has shape {weights.shape}; expected one weight for each of the "
             f"{len(given)} examples"
         )
     rows: list[int] = []  # -1 for names
@@ -136,7 +136,7 @@ def _new(
     met: set[Any],
     started: bool,
 ) -> Iterator[Any]:
-    """Labels that this row is the first to bring, and with the first label all the others."""
+    """Yield the labels that this row introduces; the first label may introduce all others."""
     fresh = list(row)
     if names == "all" and row and not started:
         fresh += _ids(vocabulary, targets)
@@ -147,7 +147,7 @@ def _new(
 
 
 def _ids(vocabulary: Vocabulary, targets: Targets) -> list[Any]:
-    """Ids of the vocabulary, of the type that labels have here."""
+    """Return the ids of the vocabulary, in the type of the labels."""
     if targets.label_type != "int":
         return list(vocabulary)
     return [int(name) for name in vocabulary if name.isascii() and name.isdigit()]

@@ -1,4 +1,4 @@
-"""How estimators learn from one example after another."""
+"""Base of the online estimators, and how they learn from a stream."""
 
 from __future__ import annotations
 
@@ -24,22 +24,23 @@ from labelgrove.models.engine._learned import Learned, OnlineEngine, known
 from labelgrove.models.engine._records import Options
 from labelgrove.models.engine._staged import StagedEngine
 
-# A run is what Ctrl-C waits for. Several threads get longer ones: all but one begin by waiting.
+# Ctrl-C takes effect between two runs. Several threads get longer runs, since all but one of them
+# begin each run by waiting.
 _RUN_NONZEROS = 2_000_000
 _RUN_ROWS = 8192
 
-# Runs of a shared model: readers wait for one of these.
+# Shorter runs for shared models, since readers have to wait for one.
 _STEP_SECONDS = 0.003
 _STEP_NONZEROS = 200
 
 Prepare = Callable[[Rows, int, int, int], Rows]
-"""Makes the rows from ``begin`` to ``end`` what is learnt of them, just before they are learnt."""
+"""Turns the rows from ``begin`` to ``end`` into their learnt form, just before they are learnt."""
 
 OnlineStart = Start[Callable[[Examples | None], OnlineEngine]]
 
 
 class OnlineClassifier(LabelClassifier):
-    """Base of the estimators that learn from one example after another."""
+    """Base of the online estimators, which learn from one example after another."""
 
     epochs: int
 
@@ -67,21 +68,21 @@ class OnlineClassifier(LabelClassifier):
         *,
         again: bool = False,
     ) -> Self:
-        """Go on learning from X and y, in the given order; new labels and features are welcome.
+        """Continue learning from X and y, in the given order, with any new labels and features.
 
         Parameters
         ----------
         X, y
-            As for :meth:`fit`. A call of n rows is the same as n calls of one.
+            As for :meth:`fit`. One call with n rows is equivalent to n calls with one row.
         classes : array-like, optional
-            Not needed. As scikit-learn has it, the first call may announce all labels: they are
-            in ``classes_`` at once, with probability 0 until an example has them. Later calls may
-            repeat ``classes_``. Where it is given, y must hold no other labels.
+            Not needed. As in scikit-learn, the first call may announce all labels, which then
+            appear in ``classes_`` at once, with probability 0 until an example has them. Later
+            calls may repeat ``classes_``. If given, y must not contain other labels.
         sample_weight
             As for :meth:`fit`.
         again : bool
-            Whether the examples have been learnt before, so that predictions of them would
-            flatter: a second stage learns nothing from them.
+            Whether the examples have been learnt before. A second stage does not learn from
+            them, since predictions for learnt examples are too good.
 
         Returns
         -------
@@ -90,23 +91,23 @@ class OnlineClassifier(LabelClassifier):
         Raises
         ------
         DataError
-            As for :meth:`fit`; whatever was learnt before stays as it was.
+            As for :meth:`fit`; the model does not change.
         LearningInterrupted
-            On Ctrl-C; ``examples_learned`` tells how many rows of this call have been learnt.
+            On Ctrl-C; ``examples_learned`` is the number of rows of this call that were learnt.
         """
         return self._partial_fit(X, y, classes, sample_weight, None, again=again)
 
     def shared(self, timeout: float | None = None) -> SharedModel:
-        """Give threads a handle to this model, through which one learns while others predict.
+        """Return a handle through which one thread can learn while others predict.
 
-        Used directly, a model that learns in one thread refuses all others. Through the handle
-        they wait for each other, and while :meth:`SharedModel.partial_fit` runs no
-        prediction waits longer than a few milliseconds for it.
+        A model used directly refuses other threads while one is learning. Through the handle,
+        threads wait for each other, and no prediction waits longer than a few milliseconds for
+        :meth:`SharedModel.partial_fit`.
 
         Parameters
         ----------
         timeout : float, optional
-            Seconds after which a thread gives up waiting, by a ModelStateError.
+            Seconds that a thread waits before it raises a ModelStateError; by default no limit.
 
         Returns
         -------
@@ -132,7 +133,7 @@ class OnlineClassifier(LabelClassifier):
         *,
         again: bool = False,
     ) -> Self:
-        """Learn without waiting; with patience, wait for others and let them in between runs."""
+        """Learn without waiting; with patience, wait for others and admit them between runs."""
         threads = thread_count(self.n_jobs)
         pace = Pace.of_runs(threads) if patience is None else Pace.of_steps()
         with self._guard.changing(patience) as turn:
@@ -142,10 +143,10 @@ class OnlineClassifier(LabelClassifier):
         return self
 
     def _take_more(self, X: Any, y: Any, classes: Any, weigh: Weigh, turn: Turn) -> Examples:
-        """Validate a call's examples; a model that has learnt nothing is started."""
+        """Validate a call's examples; start the model if it has learnt nothing yet."""
         into = self._learned or self._started(named=is_dict_rows(X))
         if isinstance(into, Learned) and not into.engine.can_learn:
-            raise ModelStateError("this model was saved for prediction only; it cannot learn on")
+            raise ModelStateError("this model was saved for prediction only and cannot learn")
         examples = take(into, X, y, self._kinds, weigh, classes, self._check_new_labels)
         if isinstance(into, Start):
             self._adopt(into.learned(into.make(None), examples), turn)
@@ -181,32 +182,33 @@ class OnlineClassifier(LabelClassifier):
             turn.interrupts.pending = False
             raise LearningInterrupted(
                 f"learning stopped after {done} of {n * passes} examples of this call; the model "
-                f"is valid and has learnt from {learned.engine.examples_seen} in all",
+                f"is valid and has learnt from {learned.engine.examples_seen} examples in total",
                 done,
             )
 
     @abstractmethod
     def _start(self, *, named: bool) -> OnlineStart:
-        """Check the parameters; ``named`` tells that features have names.
+        """Check the parameters; ``named`` says that features have names.
 
-        The engine is made of all of a fit's examples, or of none.
+        The engine is made from all examples of a ``fit``, or from None by ``partial_fit``.
         """
 
     def _check_new_labels(self, options: Any, fresh: list[Any]) -> None:
-        """Refuse labels that a model with these options cannot take."""
+        """Refuse labels that a model with these options cannot learn."""
 
 
 @dataclass
 class Pace:
-    """How long runs are.
+    """Length of the runs into which a call's examples are divided.
 
     Attributes
     ----------
     most_rows : int
+        Largest number of rows in a run.
     nonzeros : float
-        Most non-zeros in a run, unless a single row has more.
+        Largest number of non-zeros in a run, unless a single row has more.
     seconds : float
-        How long a run should take; ``nonzeros`` is adjusted to it.
+        Target duration of a run; ``nonzeros`` is adjusted to it.
     """
 
     most_rows: int
@@ -225,7 +227,7 @@ class Pace:
         return cls(_RUN_ROWS, _STEP_NONZEROS, _STEP_SECONDS)
 
     def end_of_run(self, rows: Rows, begin: int) -> int:
-        """The end of the run that begins at this row."""
+        """Return the end of the run that begins at this row."""
         if rows.dense:
             end = begin + int(self.nonzeros) // max(rows.n_features, 1)
         else:
@@ -234,7 +236,7 @@ class Pace:
         return min(max(end, begin + 1), begin + self.most_rows, rows.n_rows)
 
     def adapt(self, seconds: float) -> None:
-        """Adjust to how long the last run took. What is learnt does not depend on it."""
+        """Adjust to the duration of the last run. The learnt model does not depend on it."""
         if math.isfinite(self.seconds):
             change = min(max(self.seconds / max(seconds, 1e-9), 0.25), 2.0)
             self.nonzeros = min(max(self.nonzeros * change, 1.0), _RUN_NONZEROS)
@@ -243,7 +245,10 @@ class Pace:
 def learn_run(
     learned: Learned[Options, OnlineEngine], examples: Examples, begin: int, end: int, threads: int
 ) -> None:
-    """Learn some rows. Before and after, the model is consistent and knows no label too early."""
+    """Learn some rows, making labels known no earlier than their examples.
+
+    The model is consistent before and after.
+    """
     label_indptr, ids, engine = examples.indptr, examples.ids, learned.engine
     labels = ids[label_indptr[begin] : label_indptr[end]]
     before, seen = len(learned.labels), engine.examples_seen
@@ -261,8 +266,8 @@ def learn_run(
         if not isinstance(error, _core.BudgetExceeded):
             raise
         learned.count(examples.counted(begin, begin + engine.examples_seen - seen), 1)
-        told, sums = str(error), getattr(learned.options, "sums_bytes", 0)
+        message, sums = str(error), getattr(learned.options, "sums_bytes", 0)
         if sums:
-            told = f"{sums} bytes of max_bytes are for second_stage, which leaves {told}"
-        raise ModelStateError(told) from None
+            message = f"second_stage reserves {sums} bytes of max_bytes, which leaves {message}"
+        raise ModelStateError(message) from None
     learned.count(examples.counted(begin, end), 1)

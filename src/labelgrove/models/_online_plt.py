@@ -28,93 +28,96 @@ if TYPE_CHECKING:
 
 
 class OnlinePLTClassifier(OnlineClassifier, LabelTreeClassifier):
-    """Online probabilistic label tree: learns label after label as they come.
+    """Online probabilistic label tree, which adds new labels as they appear in the stream.
 
-    A tree of small linear classifiers estimates the probability of every label (Jasinska-Kobus et
-    al. 2021). To learn from an example is to update the nodes on the paths to its labels; to
-    predict is to search the branches that are probable. New labels and new features may show up
-    in any call of :meth:`partial_fit`; each node is, to the last bit, what it would be had the
-    tree been known from the start.
+    A tree of linear classifiers estimates the probability of every label (Jasinska-Kobus et al.
+    2021). Learning from an example updates the nodes on the paths to its labels; prediction
+    searches only the probable branches. New labels and features may appear in any call of
+    :meth:`partial_fit`. Every node is, to the last bit, what it would be if the whole tree had
+    been known from the start.
 
     Parameters
     ----------
     preset : {"default", "paper"}
-        What the parameters left at None stand for: the learner, replay and tree shape that
-        measured best, or those of the paper.
+        Values of the parameters left at None: the learner, replay and tree shape that measured
+        best, or those of the paper. Use "paper" to compare with published results.
     learner : {"arow", "adagrad", "sgd"}, optional
         How node classifiers learn: adaptive regularisation of weights (diagonal, squared hinge),
-        logistic loss with AdaGrad (the paper's), or logistic loss with plain steps and lazy L2
-        regularisation (Jasinska et al. 2016, Appendix B).
+        logistic loss with AdaGrad (as in the paper), or logistic loss with plain steps and lazy
+        L2 regularisation (Jasinska et al. 2016, Appendix B).
     learning_rate : float, optional
-        Step size: AdaGrad's eta, SGD's gamma (both 1 by default). AROW has none.
+        Step size of AdaGrad (eta) and SGD (gamma); 1 by default. AROW has none.
     epsilon : float
         AdaGrad's epsilon, which damps the first steps.
     l2 : float
-        SGD's lambda.
+        Strength of SGD's L2 regularisation (lambda).
     r : float
-        AROW's r: the larger, the smaller the steps.
+        AROW's r; larger values make smaller steps.
     policy : {"best-greedy", "random", "complete", "cpet", "fixed"}
-        Where a new label goes (Algorithm 8): along the best trade-off of fit and balance; at
-        random; always where the tree has the fewest leaves; at a leaf, which splits; or nowhere
-        (``tree`` is all there is: IPLT).
+        Where to insert a new label (Algorithm 8): along the best trade-off between fit and
+        balance; at random; always in the branch with the fewest leaves; at a leaf, which is split;
+        or nowhere: with "fixed", ``tree`` never grows (IPLT).
     alpha : float in [0, 1]
-        BEST-GREEDY's weight of balance.
+        Weight of balance against fit in "best-greedy".
     arity : int, optional
-        Children of an inner node, b.
+        Number of children of an inner node (b).
     max_leaves : int, optional
-        Leaves of a node that has only leaves, b_max. By default 64, and for the first node 256 if
-        examples have five features or more, on average; what is given holds for every node.
+        Largest number of leaves under a node whose children are all leaves (b_max). The default
+        is 64, or 256 for the first node if examples have at least five features on average. An
+        explicit value applies to every node.
     warm_start_size : float or int, optional
-        OPLT-W: :meth:`fit` builds a balanced k-means tree for the labels of the first examples,
-        of a share (a float up to 1) or number of them, and then learns all examples on it, in
-        order; labels to come extend the tree.
+        OPLT-W: :meth:`fit` builds a balanced k-means tree over the labels of the first examples,
+        given as a share (a float up to 1) or a number, then learns all examples in order. Later
+        labels extend the tree.
     n_trees : int
-        Trees of the ensemble, whose probabilities are averaged. They differ in their random
-        choices, and where the first places new labels by BEST-GREEDY, the others do so at random.
+        Number of trees, whose probabilities are averaged. They differ in their random choices;
+        with "best-greedy", all trees but the first insert new labels at random.
     tree : LabelTree, optional
-        The tree to start from. Its labels are known from the start.
+        The initial tree, whose labels are known from the start.
     replay : int or "auto", optional
-        How often every node learns again, from an example drawn among those that have reached it,
-        after each new one. It is what keeps early labels from being forgotten. "auto", the default
-        but for the paper's preset, is twice, and the more often, up to 12 times, the more labels
-        come in blocks, one class after another. Where examples have one label each and labels are
-        mixed, AROW's weights then also settle less by what they have nearly right; where they have
-        several, they fade a little where an example that is learnt again teaches them nothing.
+        Number of remembered examples that each node relearns after every new one, which keeps it
+        from forgetting early labels. "auto", the default except in the paper's preset, replays
+        two, and up to 12 the more labels come in blocks, one class after another. With "auto",
+        AROW also adapts its regularisation: with one label an example, in mixed order, variances
+        shrink less where the loss is small; with several, weights fade slightly where a replayed
+        example teaches them nothing. Set 0 for shuffled data, to save time and memory.
     replay_memory : int, optional
-        How many examples a node remembers, a fair sample of all that reached it; 0 for all of
-        them.
+        Number of examples that a node remembers, a uniform sample of all that reached it; 0 to
+        remember all.
     max_bytes : int or str, optional
-        What trees, weights and remembered examples may take at any time, as a number or as
-        "500MB"; no bound by default. Where it is reached, the rows of weights are forgotten that
-        are worth least, and nodes remember fewer examples; the result is the same for any number
-        of threads and any cut into calls. Several trees share it, and what is inherited from a
-        batch model counts, as do 256 bytes for a label and its name. The sums of ``second_stage``
-        get three sixteenths of it. Names of features, and longer ones of labels, do not count.
+        Limit on the memory of trees, weights and remembered examples at any time, as a number or
+        as "500MB"; by default there is none. At the limit the model forgets its least important
+        rows of weights, and nodes remember fewer examples. The result does not depend on the
+        number of threads or on how the stream is divided into calls. Several trees share the
+        limit. It includes weights inherited from a batch model, and 256 bytes for each label and
+        its name, but neither feature names nor the rest of longer label names. Three sixteenths
+        of it are reserved for the sums of a re-ranking ``second_stage``.
     normalize : bool
-        Whether examples are scaled to unit length.
+        Whether to scale examples to unit length.
     epochs : int
-        Passes of :meth:`fit` over its data.
+        Number of passes that :meth:`fit` makes over its data.
     threshold : float
-        Probability from which :meth:`predict` returns a label, for multi-label targets and as long
-        as there are no ``thresholds_``.
+        Lowest probability at which :meth:`predict` returns a label, for multi-label targets
+        without ``thresholds_``.
     thresholds : {None, "ofo"}
-        "ofo" tunes a threshold for every label while learning, for the macro-averaged F-measure
-        (Jasinska et al. 2016, Algorithm 2): examples are predicted just before they are learnt.
+        "ofo" tunes a threshold for each label while learning, to maximise the macro-averaged
+        F-measure (Jasinska et al. 2016, Algorithm 2). It predicts examples just before they are
+        learnt.
     ofo_a, ofo_b : float
-        What OFO's counts begin with: a new label's threshold is ``ofo_a / ofo_b``, which is worth
-        ``ofo_b`` true or predicted examples.
+        Initial counts of OFO. A new label's threshold is ``ofo_a / ofo_b``, but at most 1/2, with
+        the weight of ``ofo_b`` true or predicted examples.
     ofo_every : int, optional
-        Of how many examples OFO predicts one, drawn at random: 4 by default, and 1 in the paper's
+        OFO predicts one example in this many, drawn at random: 4 by default, 1 in the paper's
         preset.
     second_stage : {"calibrate", "head", "tail"} or float in [0, 1], optional
-        What comes after the tree, and learns from examples predicted before they are learnt:
-        "calibrate" turns scores into probabilities that are right as often as they say; "head"
-        also re-ranks the best labels by how near the example is to the centroid of each, as soon
-        as P@k is seen to gain; "tail" does so for PSP@k, which counts rare labels more, a number
-        for a mix, from 0 for the head to 1 for the tail. Off the head, what comes first is what
-        is worth most, not what is most probable.
+        A second stage after the tree, which learns from examples predicted before they are learnt.
+        "calibrate" calibrates the probabilities. "head" also re-ranks the best labels by the
+        similarity of the example to each label's centroid, once this measurably improves P@k.
+        "tail" does the same for PSP@k, which gives rare labels more weight; a number mixes the
+        two, from 0 for the head to 1 for the tail. Except at 0, re-ranked labels are in the order
+        of their expected contribution to that measure, not of probability alone.
     n_jobs : int, optional
-        Threads; -1 for all processors. The result is the same for any number.
+        Number of threads; -1 for all processors. The result is the same for any number.
     random_state : int, RandomState or None
         Seed of all random choices. None draws one.
 
@@ -123,23 +126,23 @@ class OnlinePLTClassifier(OnlineClassifier, LabelTreeClassifier):
     classes_ : ndarray of shape (n_classes,)
         The labels that can be predicted, sorted; for indicator targets the column numbers.
     label_counts_ : ndarray of int64, shape (n_classes,)
-        In how many examples each class was seen, every pass counted.
+        Number of examples of each class, every pass counted.
     n_features_in_ : int
-        Columns seen so far.
+        Number of columns seen so far.
     examples_seen_ : int
-        Examples learnt from, every pass counted.
+        Number of examples learnt from, every pass counted.
     target_type_ : {"multiclass", "multilabel"}
     thresholds_ : ndarray of float64, shape (n_classes,)
-        Thresholds of :meth:`predict`, where there are any: tuned while learning, by
-        :meth:`tune_thresholds`, or given by :meth:`set_thresholds`.
+        Thresholds of :meth:`predict`, if there are any: tuned while learning or by
+        :meth:`tune_thresholds`, or set by :meth:`set_thresholds`.
     tree_ : LabelTree
-        The tree as it stands; labels that were removed are not in it. Of an ensemble the first one.
+        The current tree, without removed labels; of an ensemble the first tree.
 
     Notes
     -----
-    Any number of threads may predict at once. Learning, or removing labels, while another thread
-    uses the same model raises :class:`ModelStateError`; through :meth:`shared` they wait for each
-    other, and predictions go on while the model learns.
+    Any number of threads may predict at once. Learning or removing labels while another thread
+    uses the same model raises :class:`ModelStateError`. Through :meth:`shared`, threads wait for
+    each other instead, and predictions continue while the model learns.
 
     Examples
     --------
@@ -221,13 +224,15 @@ class OnlinePLTClassifier(OnlineClassifier, LabelTreeClassifier):
         if self.tree is not None and not isinstance(self.tree, LabelTree):
             raise ParameterError(f"tree={self.tree!r}: expected a LabelTree or None")
         if self.tree is not None and self.warm_start_size is not None:
-            raise ParameterError("warm_start_size: found a tree as well; expected one of them")
+            raise ParameterError(
+                "warm_start_size and tree exclude each other; expected one of them"
+            )
         if options.policy == POLICIES["fixed"] and self.tree is None:
             raise ParameterError(
                 "policy='fixed' needs a tree; expected tree=LabelTree(…)"
                 if self.warm_start_size is None
-                else "warm_start_size: the sample's tree is to grow; expected a policy other than "
-                "'fixed'"
+                else "warm_start_size: the tree of the sample must be able to grow; expected a "
+                "policy other than 'fixed'"
             )
         _check_share(self.warm_start_size)
         if options.n_trees > 1 and options.replay == 0 and self.warm_start_size is None:
@@ -236,7 +241,7 @@ class OnlinePLTClassifier(OnlineClassifier, LabelTreeClassifier):
         return Start(options, labels_of(self.tree), FeatureNames() if named else None, make)
 
     def _make_engine(self, options: EngineOptions, examples: Examples | None) -> _core.OnlinePlt:
-        """An engine that has learnt nothing, on a tree if there is one."""
+        """Make an untrained engine, on the given or sampled tree if there is one."""
         if self.tree is not None:
             parents, leaf_labels, names = engine_tree(self.tree)
             trees = [(parents, leaf_labels)] * options.n_trees
@@ -256,35 +261,35 @@ class OnlinePLTClassifier(OnlineClassifier, LabelTreeClassifier):
 
     @classmethod
     def from_batch(cls, model: PLTClassifier, **parameters: Any) -> Self:
-        """Go on online where a batch model has ended.
+        """Continue learning online from a batch model.
 
-        Node classifiers keep their weights, which the two models share until they are learnt on:
-        the new one's memory grows with what it learns. A model fitted with ``online_ready=True``
-        brings the rest as well: the optimiser's state, auxiliary classifiers and remembered
-        examples that an online learner would have after going over the same examples. From any
-        other model they are guessed: the state from how often each label occurred, and auxiliary
-        classifiers know that all of a node's examples were positive, nothing more.
+        The new model starts with the batch model's weights. The two share them until they are
+        changed, so the new model's memory grows as it learns. A model fitted with
+        ``online_ready=True`` also supplies the optimiser state, auxiliary classifiers and
+        remembered examples that an online learner would have after the same examples. For any
+        other model the optimiser state is estimated from the label counts, and the auxiliary
+        classifiers know only that all examples of their node were positive.
 
         Parameters
         ----------
         model : PLTClassifier
-            Without softmax.
+            A fitted model that does not use softmax.
         **parameters
-            Of the new estimator; by default AROW goes on from the squared hinge and AdaGrad from
-            the logistic loss, with arity and leaf size as of any OnlinePLTClassifier. It has as
-            many trees as the model.
+            Parameters of the new estimator. By default the learner is AROW after the squared
+            hinge and AdaGrad after the logistic loss, and arity and leaf size have the defaults
+            of OnlinePLTClassifier. The number of trees is the batch model's.
 
         Returns
         -------
         OnlinePLTClassifier
-            It knows all labels of the model and has its tree; the model itself stays as it is.
+            A model with all labels and the tree of the batch model, which does not change.
 
         Raises
         ------
         NotLearnedError
-            If the model has not learnt anything.
+            If the model has not been fitted.
         ParameterError
-            If a parameter lies outside its domain, or the model cannot be learnt on.
+            If a parameter lies outside its domain, or the model cannot continue online.
 
         Examples
         --------
@@ -300,7 +305,7 @@ class OnlinePLTClassifier(OnlineClassifier, LabelTreeClassifier):
             trained = first_stage(batch.engine)
             if not isinstance(trained, BatchEngine):
                 raise ParameterError(
-                    "a compact model predicts only; expected one that is not compact"
+                    "a compact model can only predict; expected a model that is not compact"
                 )
             given = {"n_trees": trained.batch.n_trees, "second_stage": model.second_stage}
             parameters = {**given, **parameters}
@@ -334,17 +339,17 @@ class OnlinePLTClassifier(OnlineClassifier, LabelTreeClassifier):
         if options.policy == POLICIES["fixed"]:
             raise DataError(
                 f"y: label {fresh[0]!r} is not in the tree, which is fixed; choose another policy "
-                "for it to grow"
+                "to let the tree grow"
             )
 
 
 def online_parameters(batch: BatchOptions, parameters: Mapping[str, Any]) -> dict[str, Any]:
-    """What an online estimator that goes on from a batch model is made with.
+    """Return the parameters of an online estimator that continues from a batch model.
 
     Raises
     ------
     ParameterError
-        If a batch model of this kind cannot be learnt on so.
+        If a batch model of this kind cannot continue with these parameters.
     """
     learner = "arow" if batch.link in HINGES else "adagrad"
     given = {
@@ -354,7 +359,9 @@ def online_parameters(batch: BatchOptions, parameters: Mapping[str, Any]) -> dic
         **parameters,
     }
     if batch.link == LINKS["softmax"]:
-        raise ParameterError("a model with link='softmax' cannot be learnt on; siblings compete")
+        raise ParameterError(
+            "a model with link='softmax' cannot continue online, because its siblings compete"
+        )
     if given["learner"] not in ("arow", "adagrad", None):
         raise ParameterError(
             f"learner={given['learner']!r}: expected 'arow' or 'adagrad' after a batch model"
@@ -365,13 +372,13 @@ def online_parameters(batch: BatchOptions, parameters: Mapping[str, Any]) -> dic
 
 
 def online_options(batch: BatchOptions, parameters: Mapping[str, Any]) -> EngineOptions:
-    """What the core is told by an online estimator that goes on from a batch model."""
+    """Return the core's options for an online estimator that continues from a batch model."""
     online = OnlinePLTClassifier(**online_parameters(batch, parameters))
     return EngineOptions.from_parameters(online.get_params(deep=False))
 
 
 def iplt_options(batch: BatchOptions, n_trees: int) -> EngineOptions:
-    """What the core is told by passes of the paper's learner over fixed trees."""
+    """Return the core's options for passes of the paper's learner over fixed trees."""
     online = OnlinePLTClassifier(
         preset="paper",
         policy="fixed",
@@ -385,8 +392,8 @@ def iplt_options(batch: BatchOptions, n_trees: int) -> EngineOptions:
 def _check_trees_differ(options: EngineOptions) -> None:
     if options.policy not in (POLICIES["best-greedy"], POLICIES["random"]):
         raise ParameterError(
-            f"n_trees={options.n_trees}: such trees would all be the same; expected n_trees=1, some"
-            " replay, or policy='best-greedy' or 'random'"
+            f"n_trees={options.n_trees}: these trees would all be identical; expected n_trees=1, "
+            "replay, or policy='best-greedy' or 'random'"
         )
 
 

@@ -1,4 +1,4 @@
-"""The probabilistic label tree learnt in batch, as a scikit-learn estimator."""
+"""The batch probabilistic label tree, as a scikit-learn estimator."""
 
 from __future__ import annotations
 
@@ -38,78 +38,79 @@ from labelgrove.trees import LabelTree
 class PLTClassifier(BatchClassifier, LabelTreeClassifier):
     """Probabilistic label tree, learnt from all examples at once.
 
-    The labels hang on a tree that is built from the data, and every node has a linear classifier
-    that tells whether an example has a label below it (Jasinska et al. 2016). Node classifiers are
-    those of L2-regularised squared hinge or logistic loss, each learnt from the examples of its
-    parent; a balanced k-means tree makes it the model of Parabel (Prabhu et al. 2018), a wide one
-    that of Bonsai (Khandagale et al. 2020), a tree of one level one-versus-rest.
+    The labels are the leaves of a tree built from the data. Every node has a linear classifier
+    that predicts whether an example has a label below the node (Jasinska et al. 2016). Each
+    classifier minimises an L2-regularised squared hinge or logistic loss over the examples of its
+    parent. With a balanced k-means tree this is Parabel (Prabhu et al. 2018), with a wide tree
+    Bonsai (Khandagale et al. 2020), and with a tree of one level one-versus-rest.
 
     Parameters
     ----------
     tree : str or LabelTree
-        ``"kmeans"``: balanced k-means over what the labels' examples look like;
-        ``"interpolated"``: between that and Fano's tree (Baharav et al. 2021);
-        ``"cost"``: the cheapest one to search, which chooses every width by itself;
-        ``"huffman"``, ``"fano"``: by the labels' frequency alone;
-        ``"complete"``, ``"random"``: complete, in order of arrival or at random;
+        How to build the tree, or a tree that contains every label of the data.
+        ``"kmeans"``: balanced k-means over the mean examples of the labels;
+        ``"interpolated"``: between k-means and Fano's tree (Baharav et al. 2021);
+        ``"cost"``: the tree that is cheapest to search, with a width chosen for each node;
+        ``"huffman"``, ``"fano"``: from the label frequencies alone;
+        ``"complete"``, ``"random"``: a complete tree, in order of arrival or shuffled;
         ``"flat"``: all labels below the root, which is one-versus-rest.
-        Or a tree of your own, which must have every label of the data.
     arity : int, optional
-        Children of an inner node; by default one for every 128 labels of the data, or for every
-        ``max_leaf_size`` if that is less, but from 2 to 32. Huffman's trees have 32.
+        Number of children of an inner node. By default one for every 128 labels of the data, or
+        for every ``max_leaf_size`` labels if that is less, but at least 2 and at most 32. Huffman
+        trees have 32 by default.
     max_leaf_size : int
-        Labels that hang together on one node, at most; not for the trees of Huffman and of least
-        cost.
+        Largest number of labels under a node whose children are all leaves, unless ``arity`` is
+        larger. Ignored by ``"huffman"``, ``"cost"`` and ``"flat"``.
     interpolation : float in [0, 2]
         λ of ``tree="interpolated"``: 0 is k-means, 1 weighted k-means, 2 Fano's tree.
     n_trees : int
-        Trees of the ensemble, which differ in their random choices; their probabilities are
-        averaged.
+        Number of trees, whose probabilities are averaged. They differ in their random choices.
     loss : {"squared_hinge", "log"}, optional
-        What node classifiers minimise; by default the squared hinge, but with ``link="softmax"``
-        and with ``solver="adagrad"`` the logistic loss.
+        Loss of the node classifiers. The default is the squared hinge, or the logistic loss with
+        ``link="softmax"`` or ``solver="adagrad"``.
     link : {"softmax", "cubic_hinge"}, optional
-        By default every node has a probability of its own: σ(m) of the margin m for the logistic
-        loss, exp(-max(0, 1 - m)²) for the squared hinge, as in Parabel. ``"cubic_hinge"``, for
-        the squared hinge: exp(-max(0, 1 - m)³), as in PECOS, which may rank labels better where
-        trees are uncertain, but gives probabilities that are far too high. ``"softmax"``:
-        siblings compete, and the labels' probabilities sum to one: hierarchical softmax, for
-        multi-class targets alone.
+        How margins become probabilities. By default each node has a probability of its own: σ(m)
+        of the margin m for the logistic loss, exp(-max(0, 1 - m)²) for the squared hinge, as in
+        Parabel. ``"cubic_hinge"``, for the squared hinge: exp(-max(0, 1 - m)³), as in PECOS; it
+        may rank labels better where trees are uncertain, but its probabilities are far too high.
+        ``"softmax"``: siblings compete and the probabilities of all labels sum to one
+        (hierarchical softmax), for multi-class targets only.
     solver : {"dual", "adagrad"}
-        Dual coordinate ascent up to ``tol``; or ``max_iter`` passes of AdaGrad, which is IPLT
-        (Jasinska-Kobus et al. 2021, Algorithm 1).
+        Dual coordinate ascent until ``tol`` is reached, or ``max_iter`` passes of AdaGrad, which
+        is IPLT (Jasinska-Kobus et al. 2021, Algorithm 1).
     C : float, optional
-        Weight of the loss against the regulariser ½|w|². By default 10 for the logistic loss, and
-        for the squared hinge 1, or √(400/n) for a node or label that n > 400 examples have.
+        Weight of the loss against the regulariser ½|w|². The default is 10 for the logistic loss.
+        For the squared hinge it is 1, or √(400/n) for a node or label with n > 400 examples.
     bias : float
         Value of the constant feature; 0 for none.
     tol : float, optional
-        How far the derivative of any dual variable may be from optimal: 0.3 by default for the
-        squared hinge and 0.05 for the logistic loss.
+        Largest distance from optimality of the derivative of a dual variable: by default 0.3 for
+        the squared hinge and 0.05 for the logistic loss.
     max_iter : int, optional
-        Passes over a node's examples at most: 20 by default, for AdaGrad 3.
+        Largest number of passes over the examples of a node: by default 20, or 3 for AdaGrad.
     weight_threshold : float
-        Smaller weights are dropped when a node has been learnt.
+        Drop smaller weights once a node has been learnt. Raise it for a smaller model.
     class_weight : {"balanced", "propensity"} or mapping, optional
-        What it costs to miss a label, relative to 1: by label; inversely to how often it occurs;
-        or the inverse propensity of Jain et al. (2016). A node counts for an example as much as
-        the costliest of its labels below the node.
+        Cost of missing each label, relative to 1: inversely proportional to its frequency, its
+        inverse propensity (Jain et al. 2016), or a mapping from labels to costs. A positive
+        example of a node has the cost of its costliest label below the node.
     normalize : bool
-        Whether examples are scaled to unit length.
+        Whether to scale examples to unit length.
     threshold : float
-        Probability from which :meth:`predict` returns a label, for multi-label targets.
+        Lowest probability at which :meth:`predict` returns a label, for multi-label targets.
     second_stage : {"calibrate", "head", "tail"} or float in [0, 1], optional
-        What comes after the trees, and learns from held-out examples:
-        "calibrate" turns scores into probabilities that are right as often as they say; "head"
-        also re-ranks the best labels by how near the example is to the centroid of each, as soon
-        as P@k is seen to gain; "tail" does so for PSP@k, which counts rare labels more, a number
-        for a mix, from 0 for the head to 1 for the tail. Off the head, what comes first is what
-        is worth most, not what is most probable.
+        A second stage after the trees, which learns from held-out examples. "calibrate"
+        calibrates the probabilities. "head" also re-ranks the best labels by the similarity of
+        the example to each label's centroid, once this measurably improves P@k. "tail" does the
+        same for PSP@k, which gives rare labels more weight; a number mixes the two, from 0 for
+        the head to 1 for the tail. Except at 0, re-ranked labels are in the order of their
+        expected contribution to that measure, not of probability alone.
     n_jobs : int, optional
-        Threads; -1 for all processors. The result is the same for any number.
+        Number of threads; -1 for all processors. The result is the same for any number.
     online_ready : bool
-        Whether fit also prepares all that :meth:`OnlinePLTClassifier.from_batch` needs to learn on
-        as if the online learner had seen the examples itself; the model is a multiple as large.
+        Whether :meth:`fit` also prepares the state with which
+        :meth:`OnlinePLTClassifier.from_batch` continues as if the online learner had seen the
+        examples itself. The model becomes several times as large.
     random_state : int, RandomState or None
         Seed of all random choices. None draws one.
 
@@ -118,14 +119,14 @@ class PLTClassifier(BatchClassifier, LabelTreeClassifier):
     classes_ : ndarray of shape (n_classes,)
         The labels that can be predicted, sorted; for indicator targets the column numbers.
     label_counts_ : ndarray of int64, shape (n_classes,)
-        In how many examples each class was seen.
+        Number of examples of each class.
     n_features_in_ : int
-        Columns of X.
+        Number of columns of X.
     examples_seen_ : int
-        Examples learnt from.
+        Number of examples learnt from.
     target_type_ : {"multiclass", "multilabel"}
     tree_ : LabelTree
-        The tree, without labels that were removed; of an ensemble the first one.
+        The tree, without removed labels; of an ensemble the first tree.
 
     Examples
     --------
@@ -192,7 +193,7 @@ class PLTClassifier(BatchClassifier, LabelTreeClassifier):
         return Start(options, labels, FeatureNames() if named else None, make)
 
     def _checked(self) -> tuple[BatchOptions, TreePlan, LabelRegistry]:
-        """What the parameters ask for, and the labels that are known beforehand."""
+        """Check the parameters; return options, tree plan, and the labels of a given tree."""
         options = BatchOptions.from_parameters(self.get_params(deep=False))
         if self.online_ready:
             options = replace(options, online=self._online_options(options))
@@ -200,7 +201,7 @@ class PLTClassifier(BatchClassifier, LabelTreeClassifier):
         check_class_weight(self.class_weight)
         if options.solver == SOLVERS.index("adagrad") and self.class_weight is not None:
             raise ParameterError(
-                "class_weight: solver='adagrad' has no costs of labels; expected None"
+                "class_weight: solver='adagrad' does not support label costs; expected None"
             )
         thread_count(self.n_jobs)
         return options, plan, labels_of(plan.given)
@@ -208,8 +209,8 @@ class PLTClassifier(BatchClassifier, LabelTreeClassifier):
     def _online_options(self, options: BatchOptions) -> EngineOptions:
         if options.link == LINKS["softmax"]:
             raise ParameterError(
-                "online_ready=True: expected no link='softmax'; trees whose siblings do not "
-                "compete are what can be learnt on"
+                "online_ready=True: a model with link='softmax' cannot continue online; expected "
+                "another link"
             )
         return online_options(options, {"n_trees": self.n_trees})
 
@@ -222,15 +223,15 @@ class PLTClassifier(BatchClassifier, LabelTreeClassifier):
         weights: npt.NDArray[np.float32] | None,
         progress: _core.Progress,
     ) -> BatchEngine:
-        """Build the trees, and learn them."""
+        """Build the trees and learn their node classifiers."""
         rows, indptr, ids = examples.rows, examples.indptr, examples.ids
         online = options.solver == SOLVERS.index("adagrad")
         if online or options.online is not None:
             check_weights(weights, rows.n_rows, most=MOST_WEIGHT)
         if options.link == LINKS["softmax"] and examples.kind != "multiclass":
             raise DataError(
-                f"y: {examples.kind} targets; with link='softmax', where labels compete, expected "
-                "multiclass ones"
+                f"y: found {examples.kind} targets; expected multiclass ones with link='softmax', "
+                "whose labels compete"
             )
         trees = [engine_tree_of_ids(tree) for tree in plan.build(rows, indptr, ids, labels)]
         threads = thread_count(self.n_jobs)

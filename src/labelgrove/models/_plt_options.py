@@ -1,4 +1,4 @@
-"""Parameters of the label trees, online and batch: domains, presets, and what the core is told."""
+"""Parameters of online and batch label trees: domains, presets, and the core's options."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ LEARNERS = words_of(_core.LearnerKind)
 del LEARNERS["nag"]  # LdSM's alone
 POLICIES = words_of(_core.Policy)
 
-# What the core's 32-bit floats can multiply without becoming 0 or infinite.
+# Values that the core can multiply in 32-bit floats without underflow or overflow.
 FLOATS = (1e-30, 1e30)
 LARGEST_STEP = 1e6
 
@@ -48,9 +48,9 @@ PRESETS: dict[str, dict[str, Any]] = {
 
 
 def with_preset(parameters: Mapping[str, Any]) -> dict[str, Any]:
-    """The parameters, with what the preset says for those that are None.
+    """Return the parameters, with the preset's values in place of None.
 
-    Of ``arity`` and ``max_leaves`` one may be given alone: the other gives way to it.
+    If only one of ``arity`` and ``max_leaves`` is given, the other is adjusted to it.
     """
     p = {**PRESETS[choice(parameters, "preset", PRESETS)]}
     arity, max_leaves = parameters["arity"], parameters["max_leaves"]
@@ -66,18 +66,17 @@ LEAST_BUDGET = 100_000
 """The smallest ``max_bytes``."""
 
 
-# What replay="auto" stands for: so often in mixed streams, and at most so often where labels come
-# in blocks.
+# replay="auto": number of replays in mixed streams, and the maximum when labels come in blocks.
 CALM, MOST = 2, 12
 
-# Where max_leaves is None, of long examples' first node and of all others:
-# docs/decisions/tree-shape.md.
+# Defaults of max_leaves: for the first node if examples have many features, and for all other
+# nodes (docs/decisions/tree-shape.md).
 FIRST_LEAVES, LEAVES = 256, 64
 
 
 @dataclass(frozen=True)
 class EngineOptions(SavedOptions):
-    """All that the core must know, every preset resolved and every value checked."""
+    """Options of the core, with presets resolved and values checked."""
 
     learner: int
     rate: float
@@ -92,14 +91,14 @@ class EngineOptions(SavedOptions):
     replay_memory: int
     normalize: bool
     seed: int
-    first_leaves: int = 0  # 0 where the first node is as every other
-    replay_most: int = 0  # 0 where the number of replays is fixed
-    ofo_a: float = 0.0  # both 0 where no thresholds are tuned
+    first_leaves: int = 0  # 0: the first node has no limit of its own
+    replay_most: int = 0  # 0: the number of replays is fixed
+    ofo_a: float = 0.0  # both 0 if no thresholds are tuned
     ofo_b: float = 0.0
-    ofo_every: int = 1  # of how many examples one tells OFO; 1 where no thresholds are tuned
+    ofo_every: int = 1  # OFO predicts one example in this many; 1 if no thresholds are tuned
     n_trees: int = 1
-    max_bytes: int = 0  # 0 where there is no bound
-    sums_bytes: int = 0  # of max_bytes in all, what the second stage may take
+    max_bytes: int = 0  # limit of the engine; 0 for none
+    sums_bytes: int = 0  # limit of the second stage's sums; 0 for none
 
     @classmethod
     def from_parameters(cls, parameters: Mapping[str, Any]) -> Self:
@@ -158,9 +157,9 @@ class EngineOptions(SavedOptions):
 
 
 def budget_from(parameters: Mapping[str, Any]) -> dict[str, int]:
-    """What ``max_bytes`` leaves to the engine, and to the sums of a second stage that has them.
+    """Divide ``max_bytes`` between the engine and the sums of a second stage that re-ranks.
 
-    Both are 0 where there is no bound.
+    Both parts are 0 if there is no limit.
     """
     given = parameters["max_bytes"]
     if given is None:
@@ -174,7 +173,7 @@ def budget_from(parameters: Mapping[str, Any]) -> dict[str, int]:
 
 
 def budget_of(saved: Mapping[str, Any]) -> dict[str, Any]:
-    """The parameters that `budget_from` has read."""
+    """Return parameters from which `budget_from` computes the saved values."""
     most, sums = saved["max_bytes"], saved["sums_bytes"]
     return {"max_bytes": most + sums or None, "second_stage": "head" if sums else None}
 
@@ -187,18 +186,18 @@ _SOFTMAX_LOSS = _core.BatchLoss.softmax.value
 
 # What measured best: docs/decisions/batch-solver.md.
 _COSTS = {"squared_hinge": 1.0, "log": 10.0, "softmax": 10.0}
-_PLENTY = 400.0  # of the squared hinge alone
+_PLENTY = 400.0  # for the squared hinge only
 _TOLERANCES = {"squared_hinge": 0.3, "log": 0.05, "softmax": 0.05}
 _PASSES = {"dual": 20, "adagrad": 3}
 _LARGEST = 1e6
 
 _CLASS_WEIGHTS = ("balanced", "propensity")
-_FEWEST_EXAMPLES = 3  # that the model of propensities knows
+_FEWEST_EXAMPLES = 3  # propensities are undefined for fewer
 
 
 @dataclass(frozen=True)
 class BatchOptions(SavedOptions):
-    """All that the core must know, every default resolved and every value checked."""
+    """Options of the core, with defaults resolved and values checked."""
 
     solver: int
     loss: int
@@ -211,7 +210,7 @@ class BatchOptions(SavedOptions):
     normalize: bool
     seed: int
     online: EngineOptions | None = None
-    plenty: float = 0.0  # examples of a child from which on C falls; 0 where it is the same for all
+    plenty: float = 0.0  # C falls for children with more examples; 0: the same C for all
 
     @classmethod
     def from_parameters(cls, parameters: Mapping[str, Any]) -> Self:
@@ -288,7 +287,7 @@ class BatchOptions(SavedOptions):
 
 
 def check_class_weight(class_weight: Any) -> None:
-    """Refuse what `class_weights` could not use."""
+    """Refuse a ``class_weight`` that `class_weights` cannot use."""
     if class_weight is None or (isinstance(class_weight, str) and class_weight in _CLASS_WEIGHTS):
         return
     if not isinstance(class_weight, Mapping):
@@ -307,13 +306,13 @@ def check_class_weight(class_weight: Any) -> None:
 def class_weights(
     class_weight: Any, labels: LabelRegistry, ids: npt.NDArray[np.uint32], n_rows: int
 ) -> npt.NDArray[np.float32] | None:
-    """Give the weight of every label id; None where all are 1.
+    """Return the weight of every label id, or None if all are 1.
 
     Parameters
     ----------
     class_weight : {"balanced", "propensity"}, mapping or None
-        Inversely to how often a label occurs, n / (labels that occur × its examples), as
-        scikit-learn has it; the inverse propensity of Jain et al. (2016); or by name.
+        "balanced", as in scikit-learn: n / (number of labels × examples of the label);
+        "propensity": the inverse propensity of Jain et al. (2016); or weights by label name.
     labels : LabelRegistry
     ids : ndarray of uint32
         The labels of all rows.
@@ -322,7 +321,7 @@ def class_weights(
     Raises
     ------
     DataError
-        If a name in the mapping is no label.
+        If a name in the mapping is not a label of y.
     """
     if class_weight is None:
         return None
@@ -337,6 +336,6 @@ def class_weights(
     names = list(class_weight)
     known = labels.ids_of(names)
     if (known < 0).any():
-        raise DataError(f"class_weight: {names[int(np.argmin(known))]!r} is no label of y")
+        raise DataError(f"class_weight: {names[int(np.argmin(known))]!r} is not a label of y")
     weights[known] = list(class_weight.values())
     return weights

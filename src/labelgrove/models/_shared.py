@@ -1,4 +1,4 @@
-"""A model that many threads use while one of them teaches it."""
+"""A model shared by threads, one of which can learn while the others predict."""
 
 from __future__ import annotations
 
@@ -18,31 +18,32 @@ T = TypeVar("T")
 
 
 class SharedModel:
-    """A handle to an online model for many threads: they wait for each other.
+    """A handle to an online model that makes threads wait for each other.
 
-    Any number of threads may use the handle; :meth:`OnlineClassifier.shared` makes it. Threads are
-    served in order of arrival. Learning goes on in short steps, a few milliseconds each, and
-    threads that have arrived meanwhile predict between two of them, before the next step begins. So
-    none starves, and a prediction of one row waits for one step at most, unless one of many rows is
-    under way. What is learnt is, to the last bit, what the model's own ``partial_fit`` would have
-    learnt.
+    Call ``shared()`` of the model to make a handle. Any number of threads may use it, and are
+    served in order of arrival. Learning proceeds in steps of a few milliseconds; threads that
+    arrive during a step predict before the next one begins. So no thread starves, and a
+    prediction for one row waits for at most one step, unless a prediction for many rows is in
+    progress. The learnt model is identical, to the last bit, to that of the model's own
+    ``partial_fit``.
 
     Parameters
     ----------
     model : OnlineClassifier
-        Used directly, it refuses threads that would have to wait.
+        The model to share. Used directly, it refuses threads that would have to wait.
     timeout : float, optional
-        Seconds after which a thread gives up waiting, by a ModelStateError.
+        Seconds that a thread waits before it raises a ModelStateError; by default no limit.
 
     Attributes
     ----------
     model : OnlineClassifier
+        The shared model.
 
     Notes
     -----
-    A prediction sees the model between two steps: some examples of a call of :meth:`partial_fit`
-    may have been learnt, others not yet. In a process that was forked while a step was under way,
-    the model cannot be used.
+    A prediction sees the model between two steps, when only some examples of a
+    :meth:`partial_fit` call may have been learnt. The model cannot be used in a process that was
+    forked during a step.
 
     Examples
     --------
@@ -68,21 +69,21 @@ class SharedModel:
     # --- predicting ----------------------------------------------------------------------------
 
     def read(self, use: Callable[[OnlineClassifier], T]) -> T:
-        """Use the model while no thread changes it.
+        """Call a function with the model while no thread changes it.
 
         Parameters
         ----------
         use : callable
-            Is given the model, which it must not change.
+            Called with the model, which it must not change.
 
         Returns
         -------
-        What ``use`` returns.
+        The result of ``use``.
 
         Raises
         ------
         ModelStateError
-            If the wait was too long.
+            If the wait exceeds ``timeout``.
 
         Examples
         --------
@@ -95,28 +96,28 @@ class SharedModel:
             return use(self.model)
 
     def predict_topk(self, X: Any, k: int = 5, **options: Any) -> Any:
-        """The k most probable labels of every row, as the model's own ``predict_topk``."""
+        """Predict the k most probable labels of every row; see the model's ``predict_topk``."""
         return self.read(lambda model: model.predict_topk(X, k, **options))
 
     def predict_proba(self, X: Any, **options: Any) -> Any:
-        """Probability estimates, as the model's own ``predict_proba``."""
+        """Estimate probabilities; see the model's ``predict_proba``."""
         return self.read(lambda model: model.predict_proba(X, **options))
 
     def predict(self, X: Any) -> Any:
-        """Predicted labels, as the model's own ``predict``."""
+        """Predict labels; see the model's ``predict``."""
         return self.read(lambda model: model.predict(X))
 
     def save(self, path: str | PathLike[str], *, for_prediction: bool = False) -> None:
-        """Write the model as it stands to a file, as its own ``save``; learning waits."""
+        """Save the current model to a file, while learning waits; see the model's ``save``."""
         self.read(lambda model: model.save(path, for_prediction=for_prediction))
 
     # --- changing ------------------------------------------------------------------------------
 
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
-        """Go on learning, as the model's own ``partial_fit``, while others predict.
+        """Continue learning while other threads predict; see the model's ``partial_fit``.
 
-        Everything is validated before the first example is learnt. Calls of several threads are
-        worked off one after another.
+        All examples are validated before the first one is learnt. Calls from several threads run
+        one after another.
 
         Parameters
         ----------
@@ -130,28 +131,28 @@ class SharedModel:
         Raises
         ------
         DataError, LearningInterrupted
-            As the model's ``partial_fit``.
+            As for the model's ``partial_fit``.
         ModelStateError
-            If the wait was too long; then nothing has been learnt.
+            If the wait exceeds ``timeout``; nothing has been learnt then.
         """
         self.model._partial_fit(X, y, classes, sample_weight, self._patience)
         return self
 
     def remove_labels(self, labels: Iterable[Any]) -> Self:
-        """Never predict these labels again, as the model's own ``remove_labels``."""
+        """Never predict these labels again; see the model's ``remove_labels``."""
         names = as_collection(labels)
         with self.model._guard.changing(self._patience) as turn, turn.alone():
             known(self.model._learned).remove_labels(names)
         return self
 
     def rename_labels(self, names: Mapping[Any, Any]) -> Self:
-        """Give labels other names, as the model's own ``rename_labels``."""
+        """Rename labels; see the model's ``rename_labels``."""
         with self.model._guard.changing(self._patience) as turn, turn.alone():
             known(self.model._learned).rename_labels(names)
         return self
 
     def set_thresholds(self, thresholds: Any) -> Self:
-        """Predict each class from a threshold of its own, as the model's ``set_thresholds``."""
+        """Set a threshold for each class; see the model's ``set_thresholds``."""
         with self.model._guard.changing(self._patience) as turn, turn.alone():
             model = self.model
             keep_thresholds(known(model._learned), thresholds, default=model._checked_threshold())

@@ -1,4 +1,4 @@
-"""One class from text to labels: a front end that turns texts into rows, and a classifier."""
+"""A front end that turns texts into rows and a classifier of these rows, as one estimator."""
 
 from __future__ import annotations
 
@@ -34,11 +34,11 @@ P = ParamSpec("P")
 
 
 def _of_classifier(name: str, doc: str) -> Any:
-    """An attribute that is the classifier's own, and is there where the classifier has it."""
+    """Return a property that reads an attribute of the classifier, if the classifier has it."""
 
     def get(self: TextClassifier) -> Any:
         if "classifier_" not in self.__dict__:
-            raise AttributeError(f"{name} is there once the model has learnt from an example")
+            raise AttributeError(f"{name} is available once the model has learnt from an example")
         return getattr(self.classifier_, name)
 
     return property(get, doc=doc)
@@ -47,7 +47,7 @@ def _of_classifier(name: str, doc: str) -> Any:
 def _passed_on(
     method: Callable[Concatenate[LabelClassifier, P], object],
 ) -> Callable[Concatenate[TextClassifier, P], TextClassifier]:
-    """A method of the classifier that knows nothing of texts."""
+    """Delegate a method that does not involve texts to the classifier."""
 
     @wraps(method)
     def run(self: TextClassifier, /, *given: P.args, **named: P.kwargs) -> TextClassifier:
@@ -62,45 +62,45 @@ def _offered(method: str) -> Any:
 
 
 class TextClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
-    """Learn labels of texts, and predict them.
+    """Learn and predict labels of texts.
 
-    Texts become rows of features, and a classifier learns from these. Both are kept in one file,
-    which ``labelgrove.load`` reads, and which is what the command line writes and reads.
+    A front end turns texts into rows of features, from which a classifier learns. Both are saved
+    in one file, which ``labelgrove.load`` and the command line read.
 
     Parameters
     ----------
     classifier : estimator of LabelGrove, optional
-        Learns from the rows; by default an `OnlinePLTClassifier`. It is copied and stays as it is.
+        Learns from the rows; by default an `OnlinePLTClassifier`. It is cloned.
     text : TextFeatures, HashedText or str, optional
-        Turns texts into rows, or says by its name which setting of `TextFeatures` does; by default
-        ``TextFeatures()``. It is copied as well.
+        The front end, or the name of a setting of `TextFeatures`; by default ``TextFeatures()``.
+        It is cloned as well.
     vocabulary : Vocabulary, optional
-        What labels are called; kept in the file. See `labelgrove.vocabulary.read_vocabulary`.
+        Names of the labels, saved with the model. See `labelgrove.vocabulary.read_vocabulary`.
     names : {None, "met", "all"}, default=None
-        Whose names in the vocabulary are learnt as examples. ``"met"``: before a label's first
-        example its names are learnt, as a text with that one label. ``"all"``: so are, before the
-        first example that has a label, the names of the whole vocabulary, and labels that no
-        example has had can be predicted. Both help where texts are short; where they are long
-        documents P@1 can be a little lower, for which reason it is off by default. Such examples
-        count in ``label_counts_`` and ``examples_seen_``.
+        Which names in the vocabulary to learn as examples. ``"met"`` learns a label's names, as a
+        text with that one label, before the label's first example. ``"all"`` learns the names of
+        the whole vocabulary before the first example that has a label, so that labels without
+        examples can be predicted too. Both help with short texts. With long documents they can
+        lower P@1 a little, so the default is None. These examples count in ``label_counts_`` and
+        ``examples_seen_``.
     columns : Columns, optional
-        Which columns of tables hold texts and labels; kept in the file. The command line reads by
-        it where it is told nothing else, and ``labelgrove train --text-column`` sets it.
+        Columns of a table that contain texts and labels, saved with the model. The command line
+        uses them by default; ``labelgrove train --text-column`` sets them.
 
     Attributes
     ----------
     classifier_ : estimator
-        What has learnt.
+        The trained classifier.
     text_ : TextFeatures or HashedText
-        What turns texts into its rows. `fit` weights words by their frequency in all texts;
-        `partial_fit` counts a text, then weights it by the frequencies so far, then learns it.
+        The front end of the classifier. `fit` weights words by their frequencies in all texts.
+        `partial_fit` counts each text, weights it by the frequencies so far, then learns it.
     classes_, label_counts_, n_classes_, examples_seen_, target_type_, thresholds_, threshold, \
 tree_, statistics_, compaction_, second_stage_, vocabulary_, fit_progress
-        Those of ``classifier_``, where it has them.
+        Attributes of ``classifier_``, if it has them.
 
     Notes
     -----
-    Threads may use it as they may use its classifier.
+    The rules for threads are those of the classifier.
 
     Examples
     --------
@@ -130,12 +130,12 @@ tree_, statistics_, compaction_, second_stage_, vocabulary_, fit_progress
         self.columns = columns
 
     def set_params(self, **params: Any) -> Self:
-        """Set parameters, as scikit-learn's estimators do; ``classifier__arity`` is one of a part.
+        """Set parameters as in scikit-learn; ``classifier__arity`` sets ``arity`` of a part.
 
         Parameters
         ----------
         **params
-            A part that is left to its default has no parameters: give it first.
+            Parameters of a part can be set only if that part was given.
 
         Returns
         -------
@@ -144,15 +144,15 @@ tree_, statistics_, compaction_, second_stage_, vocabulary_, fit_progress
         Raises
         ------
         ParameterError
-            If a parameter is that of a part which has not been given.
+            If a parameter belongs to a part that was not given.
         """
         for part, given in (("classifier", "OnlinePLTClassifier()"), ("text", "TextFeatures()")):
             value = params.get(part, getattr(self, part))
             inner = [name for name in params if name.startswith(f"{part}__")]
             if inner and (value is None or isinstance(value, str)):
                 raise ParameterError(
-                    f"{inner[0]}: {part}={value!r} has no parameters; expected {part} to be given "
-                    f"first, as in TextClassifier({part}={given})"
+                    f"{inner[0]}: {part}={value!r} has no parameters; expected an explicit "
+                    f"{part}, as in TextClassifier({part}={given})"
                 )
         super().set_params(**params)
         return self
@@ -165,7 +165,7 @@ tree_, statistics_, compaction_, second_stage_, vocabulary_, fit_progress
         Parameters
         ----------
         X : iterable of str
-            One text an example.
+            One text per example.
         y, sample_weight
             As for the classifier's ``fit``.
 
@@ -176,12 +176,12 @@ tree_, statistics_, compaction_, second_stage_, vocabulary_, fit_progress
         Raises
         ------
         DataError
-            If X, y or sample_weight cannot be used; the message names the place. What was learnt
-            before stays.
+            If X, y or sample_weight cannot be used; the message says where. The model does not
+            change.
         ParameterError
             If a parameter lies outside its domain.
         LearningInterrupted, KeyboardInterrupt
-            On Ctrl-C, as the classifier's ``fit``.
+            On Ctrl-C, as in the classifier's ``fit``.
         """
         classifier, text = self._fresh()
         if self.names is not None:
@@ -208,16 +208,17 @@ tree_, statistics_, compaction_, second_stage_, vocabulary_, fit_progress
         *,
         again: bool = False,
     ) -> Self:
-        """Go on learning from texts and their labels, in the given order.
+        """Continue learning from texts and their labels, in the given order.
 
         Parameters
         ----------
         X : iterable of str
-            One text an example. A call of n texts is the same as n calls of one.
+            One text per example. One call with n texts is equivalent to n calls with one text.
         y, classes, sample_weight
             As for :meth:`OnlinePLTClassifier.partial_fit`.
         again : bool
-            Whether the texts have been learnt before, so that they count as no more documents.
+            Whether the texts have been learnt before. If so, their words are not counted again,
+            and a second stage does not learn from them.
 
         Returns
         -------
@@ -232,12 +233,12 @@ tree_, statistics_, compaction_, second_stage_, vocabulary_, fit_progress
 
     @_offered("shared")  # type: ignore[untyped-decorator]
     def shared(self, timeout: float | None = None) -> SharedModel:
-        """Give threads a handle to this model, through which one learns while others predict.
+        """Return a handle through which one thread can learn while others predict.
 
         Parameters
         ----------
         timeout : float, optional
-            Seconds after which a thread gives up waiting, by a ModelStateError.
+            Seconds that a thread waits before it raises a ModelStateError; by default no limit.
 
         Returns
         -------
@@ -247,12 +248,12 @@ tree_, statistics_, compaction_, second_stage_, vocabulary_, fit_progress
         return SharedModel(self, timeout)
 
     def with_classifier(self, classifier: LabelClassifier) -> TextClassifier:
-        """Put the same front end before another classifier that has learnt.
+        """Return a model with the same front end and another trained classifier.
 
         Parameters
         ----------
         classifier : estimator of LabelGrove
-            It has learnt from rows of this very front end; it is not copied.
+            Trained on rows from this front end. It is not copied.
 
         Returns
         -------
@@ -282,7 +283,7 @@ tree_, statistics_, compaction_, second_stage_, vocabulary_, fit_progress
         beam_width: int | None = None,
         return_stats: bool = False,
     ) -> Any:
-        """The k most probable labels of every text, best first.
+        """Predict the k most probable labels of every text, best first.
 
         Parameters
         ----------
@@ -292,7 +293,7 @@ tree_, statistics_, compaction_, second_stage_, vocabulary_, fit_progress
 
         Returns
         -------
-        labels, scores, and stats if asked for
+        labels, scores, and stats if requested
             As :meth:`OnlinePLTClassifier.predict_topk` returns them.
 
         Raises
@@ -315,7 +316,7 @@ tree_, statistics_, compaction_, second_stage_, vocabulary_, fit_progress
         beam_width: int | None = None,
         return_stats: bool = False,
     ) -> Any:
-        """Sparse probability estimates: those that are among the best k, or reach a threshold.
+        """Estimate probabilities: all, the k best of each text, or those that reach a threshold.
 
         Parameters
         ----------
@@ -325,7 +326,7 @@ tree_, statistics_, compaction_, second_stage_, vocabulary_, fit_progress
 
         Returns
         -------
-        probabilities, and stats if asked for
+        probabilities, and stats if requested
             As :meth:`OnlinePLTClassifier.predict_proba` returns them.
 
         Raises
@@ -344,7 +345,7 @@ tree_, statistics_, compaction_, second_stage_, vocabulary_, fit_progress
             )
 
     def predict(self, X: Iterable[str]) -> Any:
-        """The most probable class of every text, or all labels from their thresholds on.
+        """Predict the most probable class of every text, or all labels that reach their thresholds.
 
         Parameters
         ----------
@@ -359,7 +360,7 @@ tree_, statistics_, compaction_, second_stage_, vocabulary_, fit_progress
             return classifier.predict(self._rows(X))
 
     def score(self, X: Iterable[str], y: Any, sample_weight: Any = None) -> float:
-        """Accuracy for multi-class targets, precision at 1 for multi-label ones.
+        """Return the accuracy for multi-class targets, or precision at 1 for multi-label ones.
 
         Parameters
         ----------
@@ -384,7 +385,7 @@ tree_, statistics_, compaction_, second_stage_, vocabulary_, fit_progress
         threshold: Any = None,
         top: int = 8,
     ) -> Explanation:
-        """Say why labels are predicted for a text, or why a given label is not.
+        """Explain why labels are predicted for a text, or why a given label is not.
 
         Parameters
         ----------
@@ -395,8 +396,8 @@ tree_, statistics_, compaction_, second_stage_, vocabulary_, fit_progress
         Returns
         -------
         Explanation
-            Its features are the words of the text, parts of words added to the words that they
-            come from, and ``highlights`` tells where these stand.
+            Its features are the words of the text; the contributions of parts of words are added
+            to their words. ``highlights`` locates the words in the text.
 
         Examples
         --------
@@ -407,7 +408,7 @@ tree_, statistics_, compaction_, second_stage_, vocabulary_, fit_progress
         """
         texts = [X] if isinstance(X, str) else list(checked_texts(X))
         if len(texts) != 1:
-            raise DataError(f"X has {len(texts)} texts; expected the one to be explained")
+            raise DataError(f"X has {len(texts)} texts; expected the one to explain")
         with self._reading() as classifier:
             explained = classifier.explain(
                 self._rows(texts),
@@ -442,7 +443,7 @@ tree_, statistics_, compaction_, second_stage_, vocabulary_, fit_progress
     def tune_thresholds(
         self, X: Iterable[str], y: Any, method: str = "auto", **options: Any
     ) -> Self:
-        """Find and keep the thresholds with the best F-measure on texts not learnt from.
+        """Find and set the thresholds with the best F-measure on held-out texts.
 
         Parameters
         ----------
@@ -466,24 +467,24 @@ tree_, statistics_, compaction_, second_stage_, vocabulary_, fit_progress
 
     classes_ = _of_classifier("classes_", "Labels that can be predicted, sorted.")
     n_classes_ = _of_classifier("n_classes_", "Number of classes.")
-    label_counts_ = _of_classifier("label_counts_", "In how many examples each class was seen.")
-    examples_seen_ = _of_classifier("examples_seen_", "Examples learnt from.")
+    label_counts_ = _of_classifier("label_counts_", "Number of examples of each class.")
+    examples_seen_ = _of_classifier("examples_seen_", "Number of examples learnt from.")
     target_type_ = _of_classifier("target_type_", '``"multiclass"`` or ``"multilabel"``.')
-    thresholds_ = _of_classifier("thresholds_", "From which probability on a class is predicted.")
-    threshold = _of_classifier("threshold", "The same for all classes, until they are tuned.")
-    tree_ = _of_classifier("tree_", "The label tree as it stands.")
-    statistics_ = _of_classifier("statistics_", "What the trees that route examples are like.")
-    vocabulary_ = _of_classifier("vocabulary_", "What labels are called; None if nobody has said.")
-    second_stage_ = _of_classifier("second_stage_", "What the second stage has seen.")
-    compaction_ = _of_classifier("compaction_", "What :meth:`compact` has cost.")
+    thresholds_ = _of_classifier("thresholds_", "Lowest probability that predicts each class.")
+    threshold = _of_classifier("threshold", "Threshold of all classes until they are tuned.")
+    tree_ = _of_classifier("tree_", "The current label tree.")
+    statistics_ = _of_classifier("statistics_", "Statistics of trees that route examples.")
+    vocabulary_ = _of_classifier("vocabulary_", "Names of the labels, or None.")
+    second_stage_ = _of_classifier("second_stage_", "Figures of the second stage.")
+    compaction_ = _of_classifier("compaction_", "What :meth:`compact` saved and lost.")
 
     @property
     def fit_progress(self) -> float:
-        """How far the batch :meth:`fit` is that another thread runs, from 0 to 1."""
+        """Progress of a batch :meth:`fit` in another thread, from 0 to 1."""
         return float(self._learner.fit_progress)
 
     def size(self) -> dict[str, int]:
-        """Weights held, and bytes of the model and of the remembered examples.
+        """Return the number of weights, and the bytes of the model and its remembered examples.
 
         Returns
         -------
@@ -502,13 +503,14 @@ tree_, statistics_, compaction_, second_stage_, vocabulary_, fit_progress
         X: Iterable[str] | None = None,
         y: Any = None,
     ) -> TextClassifier:
-        """Make a copy that takes few bytes, predicts, and cannot learn on.
+        """Return a small copy that can predict but not learn.
 
         Parameters
         ----------
         dtype, threshold, max_bytes, y
             As for :meth:`OnlinePLTClassifier.compact`.
         X : iterable of str, optional
+            Texts to measure the copy on.
 
         Returns
         -------
@@ -539,7 +541,7 @@ tree_, statistics_, compaction_, second_stage_, vocabulary_, fit_progress
             classifier._save(path, self._about(), for_prediction=for_prediction)
 
     def fingerprint(self) -> str:
-        """SHA-256 of the file that ``save`` would write, without writing it.
+        """Return the SHA-256 of the file that ``save`` would write, without writing it.
 
         Returns
         -------
@@ -552,7 +554,7 @@ tree_, statistics_, compaction_, second_stage_, vocabulary_, fit_progress
     # --- inside --------------------------------------------------------------------------------
 
     def _fresh(self) -> tuple[Any, FrontEnd]:
-        """A classifier and a front end that have seen nothing."""
+        """Check the parts; return an untrained classifier and front end."""
         classifier = OnlinePLTClassifier() if self.classifier is None else self.classifier
         text = TextFeatures() if self.text is None else self.text
         if isinstance(text, str):
@@ -563,7 +565,7 @@ tree_, statistics_, compaction_, second_stage_, vocabulary_, fit_progress
             raise ParameterError(
                 f"classifier is of type {type(classifier).__name__}"
                 + (
-                    ", which goes outside: ThresholdedClassifier(TextClassifier(…))"
+                    "; expected it outside: ThresholdedClassifier(TextClassifier(…))"
                     if turned
                     else "; expected an estimator of LabelGrove"
                 )
@@ -586,7 +588,7 @@ tree_, statistics_, compaction_, second_stage_, vocabulary_, fit_progress
         return fresh, front
 
     def _about(self) -> About:
-        """What a file tells of the model, beside what was learnt."""
+        """Describe the model for its file, apart from the learnt state."""
         about = self._learnt()._about()
         front_end, names, columns = self.text_.state(), self.names, self.columns
         return replace(about, front_end=front_end, names=names, columns=columns)
@@ -618,8 +620,8 @@ tree_, statistics_, compaction_, second_stage_, vocabulary_, fit_progress
         if again or isinstance(self.text_, HashedText):
             rows, prepare = self._rows(X), None
         else:
-            # Counted and weighted run by run, as they are learnt: between two runs the front end
-            # has seen what the classifier has learnt, and nothing else.
+            # Count and weight the texts run by run, so that between two runs the front end has
+            # seen exactly the texts that the classifier has learnt.
             rows = self.text_.counted(X, thread_count(classifier.n_jobs)).rows
             prepare = self.text_.learn
         try:
@@ -636,7 +638,7 @@ tree_, statistics_, compaction_, second_stage_, vocabulary_, fit_progress
 
     @contextmanager
     def _reading(self) -> Iterator[LabelClassifier]:
-        """What has learnt, and learns no more meanwhile."""
+        """Yield the trained classifier, which does not change meanwhile."""
         classifier = self._learnt()
         with classifier._guard.reading():
             yield classifier
@@ -650,16 +652,16 @@ tree_, statistics_, compaction_, second_stage_, vocabulary_, fit_progress
 
     @property
     def _learner(self) -> Any:
-        """The classifier: the one that learns just now, has learnt, or will learn."""
+        """The classifier that is learning now, has learnt, or will learn."""
         for name in ("_fitting", "classifier_"):
             if name in self.__dict__:
                 return self.__dict__[name]
         return OnlinePLTClassifier() if self.classifier is None else self.classifier
 
-    # What a SharedModel needs.
+    # Required by SharedModel.
     _guard = _of_classifier("_guard", "The lock of the classifier.")
-    _learned = _of_classifier("_learned", "What the classifier has learnt.")
-    _checked_threshold = _of_classifier("_checked_threshold", "Of the classifier.")
+    _learned = _of_classifier("_learned", "The learnt state of the classifier.")
+    _checked_threshold = _of_classifier("_checked_threshold", "Method of the classifier.")
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "classifier_") and self.classifier_.__sklearn_is_fitted__()
@@ -678,7 +680,7 @@ def text_classifier(
     names: NamesLearnt | None = None,
     columns: Columns | None = None,
 ) -> TextClassifier:
-    """A model of parts that have learnt; they are not copied."""
+    """Return a model of trained parts, which are not copied."""
     model = TextClassifier(clone(classifier), clone(text), classifier.vocabulary_, names, columns)
     model.classifier_, model.text_ = classifier, text
     return model
@@ -687,10 +689,10 @@ def text_classifier(
 def counter_of(
     model: TextClassifier, threads: int
 ) -> Callable[[list[str]], CountedTexts | list[str]]:
-    """Give a function that does, before the model is given texts, all that can be done before.
+    """Return a function that prepares texts as far as possible before the model learns them.
 
-    Another thread may call it while the model learns. Where names of labels are learnt texts come
-    back as they are.
+    Another thread may call it while the model learns. It returns texts unchanged if the model
+    learns names of labels.
     """
     front = clone(model.text_) if hasattr(model, "text_") else model._fresh()[1]
     if model.names is not None or isinstance(front, HashedText):

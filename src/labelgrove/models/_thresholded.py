@@ -1,4 +1,4 @@
-"""Any probabilistic classifier, with thresholds that maximise the F-measure."""
+"""A wrapper that adds thresholds, tuned for the F-measure, to any probabilistic classifier."""
 
 from __future__ import annotations
 
@@ -28,53 +28,53 @@ def _estimator_has(method: str) -> Any:
 
 
 class ThresholdedClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
-    """Predict every label from a probability on that maximises the F-measure.
+    """Predict the labels that reach thresholds tuned to maximise the F-measure.
 
-    Fits an estimator, tunes thresholds on examples that it has not seen (Jasinska et al. 2016),
-    and predicts label sets. Estimators whose ``predict_proba`` takes thresholds, as LabelGrove's
-    do, also in a pipeline, search for nothing that would be cut; of others the probabilities are
-    asked for in batches.
+    Fits an estimator, tunes thresholds on held-out examples (Jasinska et al. 2016), and predicts
+    label sets. If the estimator's ``predict_proba`` accepts thresholds, as in LabelGrove, also in
+    a pipeline, labels below their thresholds are never searched for. The probabilities of other
+    estimators are computed in batches.
 
     Parameters
     ----------
     estimator : classifier with ``predict_proba``
-        It is cloned. Probabilities may be dense or sparse. One that is fitted already can be
-        given as ``sklearn.frozen.FrozenEstimator(clf)``.
+        It is cloned. Probabilities may be dense or sparse. To use a fitted classifier, wrap it as
+        ``sklearn.frozen.FrozenEstimator(clf)``.
     method : {"auto", "ofo", "fta", "sto"}
-        Thresholds of the labels' own as far as that does no harm, rare labels borrowing from
-        others as frequent; or as published: online F-measure optimisation; fixed thresholds, the
-        same for all labels; the best on the held-out examples, which over-fits: where labels are
-        rare it is far from the best on others. See `labelgrove.tuning`.
+        "auto" tunes a threshold for each label as far as that does no harm; rare labels borrow
+        from labels of similar frequency. The others are as published: "ofo", online F-measure
+        optimisation; "fta", fixed thresholds, the same for all labels; "sto", the best thresholds
+        on the held-out examples, which over-fits rare labels. See `labelgrove.tuning`.
     validation : float, "cv", int, or (X, Y)
-        A share of the rows, drawn at random, is held out; or each of five (or of so many) folds
-        in turn; or these examples.
+        The held-out examples: a random share of the rows; each fold of five, or of this number,
+        in turn; or the examples given.
     refit : bool
-        Where a share is held out: whether the estimator learns from all rows in the end. Without,
-        labels that only held-out rows have are never predicted.
+        Whether to fit the estimator on all rows in the end, if a share is held out. Without it,
+        labels that occur only in held-out rows are never predicted.
     average : {"macro", "micro", "instance"}
-        The F-measure to be maximised; "ofo" is for "macro". What "macro" means to "auto" is told
-        by `labelgrove.tuning.tune_auto`.
+        The F-measure to maximise; "ofo" supports only "macro". `labelgrove.tuning.tune_auto`
+        explains what "auto" does with each.
     common : bool, optional
-        One threshold for all labels, or one for each; None is what `labelgrove.tuning.FTA` and
-        `labelgrove.tuning.STO` do.
+        Whether all labels share one threshold. None: the default of `labelgrove.tuning.FTA` and
+        `labelgrove.tuning.STO`.
     candidates : array-like of shape (k,), optional
         Thresholds for "fta" to try.
     a, b : float
-        Where "ofo" begins: see `labelgrove.tuning.OFO`. With a=None all labels begin from the
-        best common threshold.
+        Initial counts of "ofo"; see `labelgrove.tuning.OFO`. With a=None all labels start from
+        the best common threshold.
     c : float, optional
-        Thresholds lie above max(1/c, nu_j), nu_j = pi_j / (pi_j + 1), and lower probabilities are
-        not asked for. None: above nu_j. For "auto" 1/c alone.
+        Lower bound of the thresholds: max(1/c, nu_j) with nu_j = pi_j / (pi_j + 1), or nu_j alone
+        if None; for "auto" 1/c alone. Lower probabilities are not computed.
     upper : float, optional
-        Thresholds do not lie above. None: 1/2, for with true probabilities none above is best; 1
-        with `labels_per_row` or `least_recall`.
+        Upper bound of the thresholds. None: 1/2, since with true probabilities no threshold above
+        it is optimal; 1 with `labels_per_row` or `least_recall`.
     zero_division : {0, 1}
-        F-measure of a label (or row) that is nowhere true and nowhere predicted.
+        F-measure of a label (or row) without any true or predicted entry.
     labels_per_row, least_recall : float, optional
-        For "auto": how many labels a row should get on average, or the share of true labels that
-        must be found.
+        For "auto": the average number of labels to predict per row, or the share of true labels
+        that must be found.
     random_state : int, RandomState or None
-        Which rows are held out.
+        Seed of the choice of held-out rows.
 
     Attributes
     ----------
@@ -83,10 +83,11 @@ class ThresholdedClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
     classes_ : ndarray of shape (n_classes,)
         Its labels; for indicator targets the column numbers.
     thresholds_ : ndarray of float64, shape (n_classes,)
+        The threshold of each class.
     tuned_ : Thresholds
-        The same, with the F-measure reached on the held-out examples.
+        The same thresholds, with the F-measure that they reach on the held-out examples.
     inner_products_ : float
-        How many a held-out example took on average; NaN where the estimator does not report it.
+        Inner products per held-out example, on average; NaN if the estimator does not report it.
 
     Examples
     --------
@@ -148,13 +149,13 @@ class ThresholdedClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         Parameters
         ----------
         X
-            Examples as the estimator takes them.
+            Examples in any form that the estimator accepts.
         y
-            Their labels as the estimator takes them: one a row, a collection a row, or a 0/1
-            indicator.
+            Their labels in any form that the estimator accepts: one per row, a collection per
+            row, or a 0/1 indicator.
         sample_weight : array-like of shape (n,), optional
-            How much each row counts when the estimator is fitted, whose own ``fit`` must take it.
-            Thresholds are tuned on rows that count alike. Rows of weight 0 are left out of both.
+            Weight of each row in the estimator's ``fit``, which must accept it. Tuning ignores
+            the weights, except that rows of weight 0 are left out of both.
 
         Returns
         -------
@@ -165,7 +166,7 @@ class ThresholdedClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         DataError
             If X, y or sample_weight cannot be used, or there are too few rows to hold some out.
         ParameterError
-            If a parameter lies outside its domain, or the estimator takes no weights.
+            If a parameter lies outside its domain, or the estimator does not accept weights.
         """
         require_probabilities(self.estimator)
         labels = LabelRegistry()
@@ -193,7 +194,7 @@ class ThresholdedClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         return [Labelled.read(*self.validation, labels, examples.kind)]
 
     def _fitted(self, examples: Labelled, given: list[Labelled]) -> Iterator[tuple[Any, Labelled]]:
-        """Give fitted estimators, each with examples that it has not seen."""
+        """Yield fitted estimators, each with examples that it has not seen."""
         if given:
             yield examples.fit(self.estimator), given[0]
             return
@@ -219,20 +220,21 @@ class ThresholdedClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
     def predict(self, X: Any, *, return_stats: Literal[True]) -> tuple[csr_array, SearchStats]: ...
 
     def predict(self, X: Any, *, return_stats: bool = False) -> Any:
-        """All labels that reach their thresholds.
+        """Predict all labels that reach their thresholds.
 
         Parameters
         ----------
         X
-            Examples as the estimator takes them.
+            Examples in any form that the estimator accepts.
         return_stats : bool
+            Whether to return the cost of the search as well.
 
         Returns
         -------
         predicted : csr_array of int8, shape (n, n_classes)
             A 0/1 indicator, columns as in ``classes_``.
         stats : SearchStats
-            If asked for: the inner products that each example took.
+            The inner products computed for each example; only if ``return_stats``.
 
         Raises
         ------
@@ -241,7 +243,7 @@ class ThresholdedClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         DataError
             If the estimator cannot use X.
         ParameterError
-            If return_stats is asked of an estimator that does not report them.
+            If ``return_stats`` and the estimator does not report them.
         """
         self._require_fitted()
         found, stats = Estimates(self.estimator_, len(self.classes_)).at_least(X, self.thresholds_)
@@ -257,25 +259,25 @@ class ThresholdedClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
 
     @available_if(_estimator_has("predict_proba"))  # type: ignore[untyped-decorator]
     def predict_proba(self, X: Any, **options: Any) -> Any:
-        """What the estimator's own ``predict_proba`` gives; options are passed on."""
+        """Return the estimator's own ``predict_proba``, with the same options."""
         self._require_fitted()
         return self.estimator_.predict_proba(X, **options)
 
     @available_if(_estimator_has("predict_topk"))  # type: ignore[untyped-decorator]
     def predict_topk(self, X: Any, k: int = 5, **options: Any) -> Any:
-        """What the estimator's own ``predict_topk`` gives; options are passed on."""
+        """Return the estimator's own ``predict_topk``, with the same options."""
         self._require_fitted()
         return self.estimator_.predict_topk(X, k, **options)
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
-        """The F-measure of the predicted labels, averaged as ``average`` says.
+        """Return the F-measure of the predicted labels, averaged according to ``average``.
 
         Parameters
         ----------
         X, y
             As for `fit`. Labels that are not among ``classes_`` count as not predicted.
         sample_weight : None
-            Rows have no weights.
+            Not supported.
 
         Returns
         -------
@@ -301,9 +303,9 @@ class ThresholdedClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
 
     @property
     def n_features_in_(self) -> int:
-        """Columns of X, where the estimator says so."""
+        """Number of columns of X, if the estimator knows it."""
         if not hasattr(self, "estimator_"):
-            raise AttributeError("n_features_in_ is there once the estimator has been fitted")
+            raise AttributeError("n_features_in_ is available once the estimator has been fitted")
         return int(self.estimator_.n_features_in_)
 
     def __sklearn_is_fitted__(self) -> bool:
@@ -323,14 +325,14 @@ def _label_counts(parts: list[Labelled], n_labels: int) -> tuple[npt.NDArray[np.
 
 
 def _classes_of(fitted: Any, examples: Labelled) -> npt.NDArray[Any]:
-    """The labels that the columns of the estimator's probabilities stand for."""
+    """Return the labels of the columns of the estimator's probabilities."""
     if examples.kind == "indicator":
         return np.arange(examples.n_columns)
     classes = np.asarray(getattr(fitted, "classes_", None))
     if classes.ndim != 1:
         raise ParameterError(
-            f"{type(fitted).__name__} has no one-dimensional classes_ that names the columns of "
-            "its probabilities; expected one that has, or y as an indicator"
+            f"{type(fitted).__name__} has no one-dimensional classes_, so the columns of its "
+            "probabilities have no labels; expected classes_, or y as an indicator"
         )
     return classes
 
@@ -338,7 +340,7 @@ def _classes_of(fitted: Any, examples: Labelled) -> npt.NDArray[Any]:
 def _columns(
     classes: npt.NDArray[Any], labels: LabelRegistry, examples: Labelled
 ) -> npt.NDArray[np.int64]:
-    """Label ids of classes; columns of an indicator are ids as they are."""
+    """Return the label ids of classes; for an indicator they are its column numbers."""
     if examples.kind == "indicator":
         return classes
     return labels.ids_of(classes).astype(np.int64)

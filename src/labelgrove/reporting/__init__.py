@@ -1,7 +1,7 @@
-"""Reports to look at: how good a model is, or how it learnt, in one page of HTML.
+"""HTML reports on the quality of a model, or on the course of its learning.
 
-A page holds everything it needs and opens without a network. Making one needs the optional
-packages of ``labelgrove[report]``: Vega, which draws the charts, and Jinja, which sets the page.
+A report is one self-contained page that opens without a network. Writing one needs the optional
+packages of ``labelgrove[report]``: Vega for the charts, and Jinja for the page.
 """
 
 from labelgrove.reporting._report import write_report

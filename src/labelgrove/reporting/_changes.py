@@ -1,4 +1,4 @@
-"""What one model does better and worse than another, with significance."""
+"""What one model does better and worse than another, with significance tests."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ SIGNIFICANT = 0.05
 
 
 def differences(before: Measured, after: Measured, interval: Interval) -> list[dict[str, Any]]:
-    """The change of every metric of the headlines that is a mean over rows or labels."""
+    """Compute the change of every headline metric that is a mean over rows or labels."""
     truth = after.truth
     found = compare_rankings(
         truth,
@@ -50,7 +50,7 @@ def _difference(before: Finish, after: Finish) -> Finish:
 
 
 def first_places(before: Measured, after: Measured) -> dict[str, Any]:
-    """McNemar's test of who is right with the first label."""
+    """Compare with McNemar's test how often each model's first label is right."""
     right, truth = [], after.truth
     for measured in (before, after):
         best = measured.ranking[:, 0]
@@ -75,7 +75,7 @@ def changed_labels(
     f1: tuple[list[Any], list[Any]],
     called: Callable[[Hashable], str] = str,
 ) -> dict[str, Any]:
-    """The labels on which the models ever differ, column by column, by significance."""
+    """List the labels for which the models differ, column by column, sorted by significance."""
     found = label_changes(after.truth, before.answer, after.answer)
     gain = found.only_after - found.only_before
     differ = np.flatnonzero(found.only_after + found.only_before > 0)

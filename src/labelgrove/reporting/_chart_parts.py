@@ -1,8 +1,7 @@
 """Parts of the reports' charts, in Vega-Lite.
 
-The page gives charts their data, by name, and their colours.
-
-Colours are written ``var(--name)``: the page puts in those of its light or dark style.
+Charts refer to their data by name. Colours are written ``var(--name)``; the page replaces them by
+the colours of its light or dark theme.
 """
 
 from __future__ import annotations
@@ -38,7 +37,7 @@ _CONFIG: Spec = {
     },
     "axisX": {"grid": False},
     "legend": {
-        # Two legends below one another: beside each other they are wider than a phone.
+        # Stack two legends: side by side they would be wider than a phone.
         "layout": {"top": {"direction": "vertical", "anchor": "start", "margin": 4}},
         "labelColor": INK,
         "title": None,
@@ -64,22 +63,22 @@ def chart(
     height: int = 240,
     canvas: bool = False,
 ) -> Spec:
-    """Describe a chart as wide as its place in the page.
+    """Specify a chart that fills the width of its container.
 
     Parameters
     ----------
     data : str
-        The name of its data.
+        Name of its data.
     description : str
-        What it shows, for those who cannot see it.
+        Alternative text for screen readers.
     layers : list of dict
         Vega-Lite layers.
     encoding : dict, optional
-        What the layers share.
+        Encoding shared by the layers.
     height : int
-        In pixels.
+        Height in pixels.
     canvas : bool
-        Draw as pixels: for thousands of marks.
+        Draw on a canvas instead of as SVG, for thousands of marks.
     """
     return {
         "$schema": "https://vega.github.io/schema/vega-lite/v6.json",
@@ -96,18 +95,18 @@ def chart(
 
 
 def x(field: str, title: str, **more: Any) -> Spec:
-    """A quantitative horizontal axis."""
+    """Specify a quantitative axis."""
     return {"field": field, "type": "quantitative", "title": title, **more}
 
 
 def share(field: str, title: str | None, **more: Any) -> Spec:
-    """A vertical axis of shares, from 0 to 100 %."""
+    """Specify a vertical axis of shares, from 0 to 100%."""
     given = {"axis": PERCENT, "scale": {"domain": [0, 1]}} | more
     return {"field": field, "type": "quantitative", "title": title, **given}
 
 
 def tooltip(**fields: str) -> list[Spec]:
-    """Fields to show on a mark: title="field" or title="field|format"."""
+    """Specify the fields of a tooltip: title="field" or title="field|format"."""
     result = []
     for title, field in fields.items():
         name, _, form = field.partition("|")
@@ -119,14 +118,14 @@ def tooltip(**fields: str) -> list[Spec]:
 
 
 def colours(field: str, names: list[str], values: list[str]) -> Spec:
-    """One colour a name, with a legend where there are several."""
+    """Assign a colour to each name, with a legend if there are several."""
     legend: Spec | None = {} if len(names) > 1 else None
     scale = {"domain": names, "range": values[: len(names)]}
     return {"field": field, "type": "nominal", "scale": scale, "legend": legend, "sort": names}
 
 
 def plain(values: npt.ArrayLike, digits: int = 4) -> list[Any]:
-    """Whole numbers as they are, others rounded; None for what is not finite."""
+    """Convert to a list: integers unchanged, floats rounded, None for non-finite values."""
     array = np.asarray(values)
     if array.dtype.kind != "f":
         return list(array.tolist())
@@ -135,6 +134,6 @@ def plain(values: npt.ArrayLike, digits: int = 4) -> list[Any]:
 
 
 def records(**columns: npt.ArrayLike) -> list[dict[str, Any]]:
-    """Columns as one dict a row, as Vega takes them."""
+    """Convert columns to one dict per row, the format of Vega."""
     lists = [plain(values) for values in columns.values()]
     return [dict(zip(columns, row, strict=True)) for row in zip(*lists, strict=True)]

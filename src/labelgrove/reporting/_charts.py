@@ -24,7 +24,7 @@ from labelgrove.reporting._chart_parts import (
 
 
 def ranking(models: list[str]) -> Spec:
-    """P@k and R@k against k, with their intervals."""
+    """Draw P@k and R@k against k, with their intervals."""
     dash: Spec = {}
     if len(models) > 1:
         scale = {"domain": models, "range": [[1, 0], [4, 3]]}
@@ -35,7 +35,7 @@ def ranking(models: list[str]) -> Spec:
     )
     return chart(
         "ranking",
-        "Precision and recall among the first k places, for k from 1 to 10",
+        "Precision and recall of the first k labels, for k from 1 to 10",
         [
             {
                 "mark": {"type": "area", "opacity": 0.14},
@@ -51,7 +51,7 @@ def ranking(models: list[str]) -> Spec:
             },
         ],
         encoding={
-            "x": x("k", "places k", axis={"tickMinStep": 1, "format": "d"}, scale={"nice": False}),
+            "x": x("k", "k", axis={"tickMinStep": 1, "format": "d"}, scale={"nice": False}),
             "color": colours("metric", names, [GREEN, OCHRE]),
             "detail": {"field": "model"},
         },
@@ -59,7 +59,7 @@ def ranking(models: list[str]) -> Spec:
 
 
 def threshold_curve(threshold: float | None) -> Spec:
-    """Macro-, micro- and instance-averaged F against one threshold for all labels."""
+    """Draw macro-, micro- and instance-averaged F1 against a threshold for all labels."""
     names = ["macro", "micro", "instance"]
     layers: list[Spec] = [
         {
@@ -86,7 +86,7 @@ def threshold_curve(threshold: float | None) -> Spec:
         )
     return chart(
         "threshold_curve",
-        "F1 against a common threshold",
+        "F1 against a threshold shared by all labels",
         layers,
         encoding={"x": x("threshold", "threshold", scale={"domain": [0, 1]})},
     )
@@ -102,7 +102,7 @@ def histogram(
     y: str = "labels",
     scale: str = "linear",
 ) -> Spec:
-    """Bars over intervals [low, high] with counts, made beforehand."""
+    """Draw bars for precomputed intervals [low, high] with counts."""
     seen = tooltip(**{"from": f"low|{unit}", "to": f"high|{unit}", y: "count|,d"})
     return chart(
         data,
@@ -129,13 +129,13 @@ def histogram(
 
 
 def reliability(models: list[str]) -> Spec:
-    """Observed frequency against predicted probability."""
+    """Draw observed frequency against predicted probability."""
     seen = tooltip(
         model="model", predicted="predicted|.1%", observed="observed|.1%", predictions="count|,d"
     )
     return chart(
         "reliability",
-        "How often labels predicted with a probability are true",
+        "Share of true labels against their predicted probability",
         [
             {
                 "data": {
@@ -173,17 +173,17 @@ def reliability(models: list[str]) -> Spec:
 
 
 def frequency() -> Spec:
-    """F1 of every label against how often it was seen, and the mean."""
-    seen = tooltip(label="label", seen="seen|,d", in_the_test="support|,d", F1="f1|.1%")
+    """Draw F1 of every label against its number of training examples, and the mean."""
+    seen = tooltip(label="label", seen="seen|,d", in_test="support|,d", F1="f1|.1%")
     counts = x(
         "seen",
-        "examples seen of the label",
+        "training examples of the label",
         scale={"type": "log", "nice": False},
         axis={"format": "~s", "tickCount": 5},
     )
     return chart(
         "frequency",
-        "F1 of every label against the examples seen of it",
+        "F1 of every label against its number of training examples",
         [
             {
                 "mark": {"type": "circle", "opacity": 0.28, "color": GREEN, "size": 26},
@@ -210,7 +210,7 @@ def frequency() -> Spec:
 
 
 def lost_by_depth() -> Spec:
-    """The depth of the tree at which missed labels are lost."""
+    """Draw the depth of the tree at which missed labels are lost."""
     return chart(
         "lost_by_depth",
         "Depth of the tree at which missed labels are lost",
@@ -227,7 +227,7 @@ def lost_by_depth() -> Spec:
                     "y": {
                         "field": "share",
                         "type": "quantitative",
-                        "title": "of all misses",
+                        "title": "share of misses",
                         "axis": PERCENT,
                     },
                     "color": colours(
@@ -244,7 +244,7 @@ def lost_by_depth() -> Spec:
 
 
 def differences() -> Spec:
-    """How much every metric has changed, with its interval."""
+    """Draw the change of every metric, with its interval."""
     names = ["better", "worse", "undecided"]
     y = {"field": "metric", "type": "ordinal", "title": None, "sort": None}
     colour = colours("verdict", names, [BETTER, WORSE, MUTED])
@@ -259,7 +259,7 @@ def differences() -> Spec:
     )
     return chart(
         "differences",
-        "The change of every metric with its 95 % interval",
+        "Change of every metric with its 95% interval",
         [
             {
                 "data": {"values": [{"zero": 0}]},
@@ -285,7 +285,7 @@ def differences() -> Spec:
 
 
 def rings() -> dict[str, Any]:
-    """The chart of the tree, coloured by the signal ``by``: "f1", "seen" or "lost"."""
+    """Draw the tree, coloured by the signal ``by``: "f1", "seen" or "lost"."""
     return {
         "$schema": "https://vega.github.io/schema/vega/v6.json",
         "description": "The label tree as rings around its root",
@@ -344,7 +344,7 @@ def rings() -> dict[str, Any]:
                         "tooltip": {
                             "signal": "{title: datum.title,"
                             " 'examples seen': format(datum.seen, ',d'),"
-                            " F1: isValid(datum.f1) ? format(datum.f1, '.1%') : 'not in the test',"
+                            " F1: isValid(datum.f1) ? format(datum.f1, '.1%') : 'not in test set',"
                             " 'misses lost here': format(datum.lost, ',d')}"
                         },
                     },

@@ -1,4 +1,4 @@
-"""Where in the tree the missed labels were lost."""
+"""Where in the tree missed labels are lost."""
 
 from __future__ import annotations
 
@@ -20,21 +20,21 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Losses:
-    """One entry a missed label of an example, as far as the model knows the label.
+    """The missed labels of all examples, one entry per miss of a label that the model knows.
 
     Attributes
     ----------
     labels : int64 array
-        Which label was missed.
+        The missed label.
     nodes : int64 array
-        The node of the tree where it was lost: the first on its path whose probability is below
-        what the label needed, which is its threshold, or the probability of the best class.
+        The node where it was lost: the first on its path whose probability is below the label's
+        threshold, or for classes below the probability of the best class.
     depths : int64 array
         Depth of that node; the root has depth 0.
     at_leaf : bool array
-        Whether it is the label's own leaf.
+        Whether that node is the label's leaf.
     unknown : int
-        Further missed labels, which the model has never seen.
+        Number of further misses, of labels that the model has never seen.
     """
 
     labels: IntArray
@@ -44,11 +44,11 @@ class Losses:
     unknown: int
 
     def by_node(self, n_nodes: int) -> IntArray:
-        """How many were lost at each node."""
+        """Count the misses lost at each node."""
         return np.bincount(self.nodes, minlength=n_nodes).astype(np.int64)
 
     def main_nodes(self, n_labels: int) -> tuple[IntArray, FloatArray]:
-        """By label, the node where it is lost most often (-1: nowhere) and the share there."""
+        """Find, for each label, the node where it is lost most often (-1: none), and its share."""
         pairs, counts = np.unique(np.stack([self.labels, self.nodes]), axis=1, return_counts=True)
         order = np.lexsort((pairs[1], -counts, pairs[0]))
         labels, first = np.unique(pairs[0][order], return_index=True)
@@ -61,7 +61,7 @@ class Losses:
 
 
 def find_losses(model: Any, X: Any, measured: Measured) -> Losses:
-    """Follow every missed label from the root to where it was lost."""
+    """Follow every missed label from the root to the node where it is lost."""
     names, truth = measured.labels, measured.truth
     missed = csr_array(truth - truth.multiply(measured.answer))
     missed.eliminate_zeros()
@@ -94,10 +94,10 @@ def _needed(measured: Measured, rows: IntArray, labels: IntArray) -> FloatArray:
 
 
 def _first_below(paths: LabelPaths, needed: FloatArray) -> IntArray:
-    """Place in every path of the first product that is too small; of equals, the leaf."""
+    """Find the first product that is too small on every path, or else the leaf."""
     lengths = np.diff(paths.indptr)
     enough = reaches(paths.products, np.repeat(needed, lengths))
-    # Products fall along a path: those that are enough come first.
+    # Products decrease along a path, so the sufficient ones come first.
     before = np.concatenate([[0], np.cumsum(enough)])
     passed = before[paths.indptr[1:]] - before[paths.indptr[:-1]]
     return np.asarray(np.minimum(passed, np.maximum(lengths - 1, 0)), np.int64)

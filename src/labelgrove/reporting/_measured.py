@@ -1,4 +1,4 @@
-"""A model measured for a report."""
+"""The measurements of a model for a report."""
 
 from __future__ import annotations
 
@@ -26,45 +26,45 @@ from labelgrove.metrics._inputs import IntArray, keep_entries
 from labelgrove.metrics._score import Interval
 
 PLACES = (1, 3, 5)
-"""The numbers of places that are measured."""
+"""Values of k for P@k and the like."""
 
 LEAST = 0.02
-"""Probabilities below are not drawn, and do not count in the calibration error."""
+"""Least probability that is drawn and counts in the calibration error."""
 
 CALIBRATED = 5
-"""So many labels of an example, the best ones, count in the calibration error and its curve."""
+"""Number of best labels per example that count in the calibration error and its curve."""
 
 _LONGEST_RANKING = 10
-_TIMED = 400  # rows that are predicted one by one
+_TIMED = 400  # rows predicted one at a time to measure latency
 
 
 @dataclass(frozen=True)
 class Measured:
-    """A model's answers and figures, and what only the report shows.
+    """A model's predictions and metrics, and further measurements for the report.
 
     Attributes
     ----------
     observed : Observed
     figures : dict
-        What `labelgrove.evaluation.evaluate` gives, and "ece", the calibration error.
+        The result of `labelgrove.evaluation.evaluate`, and "ece", the calibration error.
     answer, estimates : csr_array (n, L)
-        The labels that the model predicts, and its probabilities from `LEAST` on.
+        The labels that the model predicts, and its probabilities of at least `LEAST`.
     best : csr_array (n, L)
-        Those of the estimates that are among the `CALIBRATED` best of their row.
+        The estimates that are among the `CALIBRATED` best of their row.
     ranking : int64 array (n, 10)
         The columns of the best labels, -1 in missing places.
     rule : {"class", "threshold", "thresholds"}
-        What makes a label part of the answer: to be the best one, to reach the model's threshold,
-        or its own.
+        How the model predicts: the best class, all labels that reach its one threshold, or all
+        that reach their own.
     thresholds : float64 array (L,)
-        From which probability on each label is predicted; NaN where that is not the rule.
+        The threshold of each label; NaN if the model predicts classes, or does not know the label.
     counts : int64 array (L,)
-        In how many examples the model has seen each label.
+        The number of training examples of each label.
     examples_seen : int
     weights : float64 array (L,) or None
         Inverse propensities.
     latencies : float64 array
-        Seconds for one row at a time.
+        Seconds per prediction of a single row.
     """
 
     observed: Observed
@@ -92,7 +92,7 @@ class Measured:
 
     @property
     def labels(self) -> tuple[Hashable, ...]:
-        """What the columns stand for."""
+        """The labels of the columns."""
         return self.observed.labels
 
 
@@ -112,9 +112,9 @@ def measure(
     model, X, Y
         As for `labelgrove.evaluation.evaluate`.
     labels : sequence
-        What the first columns stand for.
+        The labels of the first columns.
     interval : float or Bootstrap, optional
-        Of the figures.
+        Intervals of the metrics.
     excluded : mapping of int to collection of labels, optional
         As for `labelgrove.evaluation.evaluate`.
     """
@@ -125,7 +125,7 @@ def measure(
     training = Training.of(model)
     found = figures(observed, PLACES, training=training, interval=interval)
     columns = {label: i for i, label in enumerate(observed.labels)}
-    # The curves need more places than the figures, which are about the best 5.
+    # The curves need longer rankings than the metrics, which use the 5 best labels.
     deep = _LONGEST_RANKING + most_excluded(excluded)
     answers: tuple[Any, FloatArray] = model.predict_topk(X, deep)
     ranking = as_columns(*answers, columns, (observed.n_rows, deep))
@@ -157,7 +157,7 @@ def measure(
 
 
 def among_best(estimates: csr_array, ranking: IntArray) -> csr_array:
-    """Keep the estimates of labels that are in the rankings of their rows."""
+    """Keep the estimates whose labels are in the ranking of their row."""
     rows = np.repeat(np.arange(estimates.shape[0]), np.diff(estimates.indptr))
     return keep_entries(estimates, (ranking[rows] == estimates.indices[:, None]).any(axis=1))
 

@@ -1,4 +1,4 @@
-"""What a model gets wrong: labels taken for others, examples with the reason, in plain words."""
+"""The mistakes of a model: confused labels, and wrongly predicted examples with explanations."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ from labelgrove.reporting._measured import Measured
 
 _PAIRS = 20
 _EXAMPLES = 12
-_LABELS = 3  # true labels that are shown of an example
-_WORDS = 4  # that are named as a reason
-_CHARACTERS = 320  # of a text
+_LABELS = 3  # true labels shown per example
+_WORDS = 4  # words shown as an explanation
+_CHARACTERS = 320  # characters shown of a text
 
 Called = Callable[[Hashable], str]
 
 
 def confusions(measured: Measured, called: Called) -> list[dict[str, Any]]:
-    """Pairs of a true label and one that was put in its place, the most frequent first.
+    """List pairs of a missed label and a label predicted instead, the most frequent first.
 
-    Of every example as many labels are taken as it has, the best ones: what is true and not among
-    them was missed, and what is among them and not true was predicted instead.
+    For an example with n true labels, the n best labels count as predicted. Each missed label is
+    paired with each wrongly predicted label of the same example.
     """
     missed, instead = _in_places_of_true(measured)
     together = csr_array(missed.T @ instead).tocoo()
@@ -63,7 +63,7 @@ def _indicator(ranking: IntArray, shape: tuple[int, int]) -> csr_array:
 
 
 def wrong_examples(model: Any, X: Any, measured: Measured, called: Called) -> list[dict[str, Any]]:
-    """Examples whose best label is wrong, those first of which the model was surest."""
+    """List examples whose best label is wrong, those with the highest probability first."""
     best = measured.ranking[:, 0]
     truth, estimates = measured.truth, measured.estimates
     sure = np.array([_estimate(estimates, row, column) for row, column in enumerate(best)])
@@ -91,7 +91,7 @@ def _example(model: Any, X: Any, measured: Measured, called: Called, row: int) -
 def _described(
     model: Any, example: Any, measured: Measured, called: Called, row: int, column: int
 ) -> dict[str, Any]:
-    """A label, its probability there, how often it was learnt, and what speaks for and against."""
+    """Describe a label for an example: its probability, frequency, and words for and against."""
     label = measured.labels[column]
     found: dict[str, Any] = {
         "label": called(label),
@@ -129,7 +129,7 @@ def _row(matrix: csr_array, row: int) -> list[int]:
 
 
 def _estimate(matrix: csr_array, row: int, column: int) -> float:
-    """An entry of a matrix, 0 where it holds none."""
+    """Return an entry of a matrix, 0 if it is not stored."""
     columns = _row(matrix, row)
     if column not in columns:
         return 0.0

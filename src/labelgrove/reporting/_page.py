@@ -1,4 +1,4 @@
-"""One self-contained page of HTML: template, style, scripts, Vega and the data."""
+"""A self-contained HTML page: template, style, scripts, Vega and the data."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def write_page(path: str | PathLike[str], template: str, content: dict[str, Any]
     template : str
         Name of a file in the folder ``page``.
     content : dict
-        What the template asks for; ``content["page"]`` is what the scripts find as JSON.
+        Variables of the template; ``content["page"]`` is passed to the scripts as JSON.
 
     Raises
     ------
@@ -57,20 +57,20 @@ def write_page(path: str | PathLike[str], template: str, content: dict[str, Any]
 
 
 def _json(value: Any) -> str:
-    """JSON that is safe in a script element, whatever the labels are."""
+    """Encode as JSON that is safe in a script element, whatever the labels are."""
     text = json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
-    # Lone surrogates have no UTF-8, and "<" could end the element.
+    # UTF-8 cannot encode lone surrogates, and "<" could end the element.
     return text.replace("<", "\\u003c").encode("utf-8", "backslashreplace").decode("utf-8")
 
 
 @cache
 def vega_script() -> str:
-    """Vega-Lite and Vega in one script, which defines ``vegaEmbed``.
+    """Bundle Vega-Lite and Vega in one script, which defines ``vegaEmbed``.
 
     Raises
     ------
     MissingDependencyError
-        Without the package that holds Vega.
+        Without the package that contains Vega.
     """
     script: str = _vega().javascript_bundle("window.vegaEmbed = vegaEmbed;")
     return script.replace("</script", "<\\/script")

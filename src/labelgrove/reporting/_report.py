@@ -33,47 +33,48 @@ def write_report(
     level: float = 0.95,
     excluded: Mapping[int, Collection[Any]] | None = None,
 ) -> None:
-    """Measure a model on held-out examples and write a page about it.
+    """Measure a model on held-out examples and write an HTML report.
 
-    The page shows the headline metrics with bootstrap intervals, which labels are taken for which,
-    examples that come out wrong with their text and the reason, P@k and R@k, F1 against the
-    threshold, the reliability of the probabilities, a table of all labels, F1 against label
-    frequency, the label tree, where in it labels are lost, and the time a prediction takes; with
-    a second model also what got better and worse, with significance. Labels have the names that
-    the model's vocabulary gives them. It is one file, opens in any browser and needs no network.
+    The report shows headline metrics with bootstrap intervals, confused labels, wrongly predicted
+    examples with their text and an explanation, P@k and R@k, F1 by threshold, the calibration of
+    the probabilities, a table of all labels, F1 by label frequency, the label tree and where in it
+    labels are lost, and prediction latency. With a second model, it also shows what got better and
+    worse, with significance tests. If the model has a vocabulary, labels appear by name. The
+    report is one self-contained file that opens in any browser.
 
     Parameters
     ----------
     model : estimator of LabelGrove
-        It has learnt. Labels are predicted by its ``thresholds_`` where it has tuned ones, else
-        by its ``threshold``; of classes that exclude one another the best one is.
-    X : rows as the model takes them
+        A trained model. It predicts labels with its ``thresholds_`` if they are tuned, else with
+        its ``threshold``; a multi-class model predicts the best class.
+    X : rows
+        Examples in the form that the model expects.
     Y : sparse 0/1 matrix, sequence of label collections, or 1-D sequence of labels
         True labels; the columns of a matrix are labels 0, 1, 2, ...
     path : path
-        Where the page is written.
+        File to write.
     compare : estimator of LabelGrove, optional
-        A model to compare with: the report says what `model` does better and worse.
+        A model to compare with: the report shows what `model` does better and worse.
     X_compare : rows, optional
-        The same examples as `compare` takes them; by default `X`.
+        The same examples in the form that `compare` expects; by default `X`.
     names : sequence of two str
-        What to call the models.
+        Names of the models in the report.
     data_name : str
-        What to call the examples.
+        Name of the examples in the report.
     level : float
-        Of the intervals: the share of bootstrap resamples within.
+        Confidence level of the bootstrap intervals.
     excluded : mapping of int to collection of labels, optional
-        Labels that count neither as true nor as predicted, by row from 0: what
-        `labelgrove.data.read_filter_pairs` reads.
+        Labels that count neither as true nor as predicted, by row from 0, as read by
+        `labelgrove.data.read_filter_pairs`.
 
     Raises
     ------
     DataError
-        When `X` and `Y` cannot be used.
+        If `X` and `Y` cannot be used.
     MissingDependencyError
         Without the packages of ``labelgrove[report]``.
     OSError
-        When the page cannot be written.
+        If the page cannot be written.
 
     Examples
     --------
@@ -84,7 +85,7 @@ def write_report(
     """
     interval = Bootstrap(level=level, n_resamples=_RESAMPLES, method="centred")
     models = [model] if compare is None else [model, compare]
-    # Both models get the same columns: first the labels that either knows, then other true ones.
+    # Both models use the same columns: labels that either model knows, then other true labels.
     labels = list(dict.fromkeys(label for one in models for label in one.classes_.tolist()))
     measured = measure(model, X, Y, labels=labels, interval=interval, excluded=excluded)
     charted = _in_charts(names)
@@ -135,7 +136,7 @@ def _page(
     interval: Interval,
     called: Called,
 ) -> dict[str, Any]:
-    """What the scripts of the page draw."""
+    """Collect the data that the page's scripts draw."""
     columns = _sections.label_columns(measured, losses, called)
     points, means = _sections.frequency(columns)
     data: dict[str, Any] = {
@@ -186,10 +187,10 @@ def _add_charts(page: dict[str, Any], measured: Measured, names: Sequence[str]) 
         "lost_by_depth": _charts.lost_by_depth,
         "differences": _charts.differences,
         "chosen": lambda: _charts.histogram(
-            "chosen", "The thresholds of the labels", "threshold", colour=_chart_parts.OCHRE
+            "chosen", "Thresholds of the labels", "threshold", colour=_chart_parts.OCHRE
         ),
         "latency": lambda: _charts.histogram(
-            "latency", "Time of a prediction", "milliseconds", unit="~g", y="examples", scale="log"
+            "latency", "Prediction latency", "milliseconds", unit="~g", y="examples", scale="log"
         ),
     }
     page["charts"] = {name: make() for name, make in makers.items() if name in page["data"]}
@@ -198,7 +199,7 @@ def _add_charts(page: dict[str, Any], measured: Measured, names: Sequence[str]) 
 
 
 def _in_charts(names: Sequence[str]) -> list[str]:
-    """Names that fit into the legend of a chart on a phone, and differ."""
+    """Shorten names to fit into a chart's legend on a phone, and keep them distinct."""
     short = [
         name if len(name) <= _LEGEND else f"{name[: _LEGEND - 1]}…" for name in map(str, names)
     ]
@@ -212,10 +213,10 @@ def _facts(model: Any, measured: Measured, data_name: str) -> list[tuple[str, st
         ("learnt from", f"{measured.examples_seen:,} examples"),
         ("labels", f"{int(measured.known.sum()):,}"),
         ("measured on", f"{found['examples']:,} examples of {data_name}"),
-        ("labels an example", f"{measured.truth.nnz / found['examples']:.1f}"),
+        ("labels per example", f"{measured.truth.nnz / found['examples']:.1f}"),
     ]
     if found["unknown_labels"]:
-        of = f"{found['unknown_labels']:,} of {found['labels_in_test']:,} in the test"
+        of = f"{found['unknown_labels']:,} of {found['labels_in_test']:,} in the test set"
         facts.append(("labels never learnt", of))
     return facts
 
@@ -241,7 +242,7 @@ def _latency(measured: Measured) -> dict[str, Any]:
 
 
 def _time(seconds: float) -> tuple[str, str]:
-    """A short time and its unit."""
+    """Format a short time, as number and unit."""
     if seconds < 1e-3:
         return f"{seconds * 1e6:.0f}", "µs"
     return f"{seconds * 1e3:.3g}", "ms"

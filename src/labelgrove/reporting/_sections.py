@@ -1,4 +1,4 @@
-"""The parts of a report as numbers: what the charts and tables of the page show."""
+"""The data behind the charts and tables of a report."""
 
 from __future__ import annotations
 
@@ -32,13 +32,13 @@ NAMES = {
     "instance_f1": "instance F1",
     "ece": "calibration error",
 }
-"""What metrics are called in the page."""
+"""Names of the metrics on the page."""
 
-_FREQUENCY_BINS = 4  # for each power of ten
+_FREQUENCY_BINS = 4  # per power of ten
 
 
 def headline(measured: Measured) -> dict[str, Score]:
-    """The figures of the first lines, with their intervals."""
+    """Select the headline metrics, with their intervals."""
     if measured.rule == "class":
         chosen = ["accuracy", "psp@1", "macro_f1", "ece"]
     else:
@@ -47,7 +47,7 @@ def headline(measured: Measured) -> dict[str, Score]:
 
 
 def ranking_curve(measured: Measured, model: str, interval: Interval) -> list[dict[str, Any]]:
-    """P@k and R@k for k = 1 to 10."""
+    """Compute P@k and R@k for k = 1 to 10."""
     ks = range(1, measured.ranking.shape[1] + 1)
     finishes, n = ranking_finishes(measured.truth, measured.ranking, ks, None, None, 0.0)
     rows = []
@@ -63,7 +63,7 @@ def ranking_curve(measured: Measured, model: str, interval: Interval) -> list[di
 
 
 def threshold_curve(measured: Measured) -> list[dict[str, Any]]:
-    """F1, averaged in three ways, where all labels share one threshold."""
+    """Compute F1, averaged in three ways, for thresholds shared by all labels."""
     rows, estimates = [], measured.estimates
     for threshold in np.arange(1, 50) / 50:
         kept = keep_entries(estimates, reaches(estimates.data, threshold))
@@ -80,7 +80,7 @@ def threshold_curve(measured: Measured) -> list[dict[str, Any]]:
 
 
 def reliability(measured: Measured, model: str) -> list[dict[str, Any]]:
-    """The reliability curve, of the same estimates as the calibration error."""
+    """Compute the reliability curve from the same estimates as the calibration error."""
     curve = reliability_curve(measured.truth, measured.best)
     there = curve.count > 0
     rows = records(
@@ -92,13 +92,13 @@ def reliability(measured: Measured, model: str) -> list[dict[str, Any]]:
 
 
 def counts_in_bins(values: FloatArray, edges: FloatArray) -> list[dict[str, Any]]:
-    """A histogram, as the page draws it."""
+    """Compute a histogram in the page's format."""
     counts, edges = np.histogram(values, edges)
     return records(low=edges[:-1], high=edges[1:], count=counts)
 
 
 def latency_bins(seconds: FloatArray) -> list[dict[str, Any]]:
-    """Milliseconds a row, in bins of equal ratio."""
+    """Compute a histogram of milliseconds per row, in bins of equal ratio."""
     ms = seconds * 1000
     low, high = np.log10(max(ms.min(), 1e-4)), np.log10(max(ms.max(), 1e-4))
     return counts_in_bins(ms, np.logspace(low - 0.01, high + 0.01, 41))
@@ -107,12 +107,12 @@ def latency_bins(seconds: FloatArray) -> list[dict[str, Any]]:
 def label_columns(
     measured: Measured, losses: Losses | None, called: Callable[[Hashable], str] = str
 ) -> dict[str, Any]:
-    """The per-label table, column by column."""
+    """Build the per-label table, column by column."""
     table = label_table(
         measured.truth, measured.answer, names=measured.labels, thresholds=measured.thresholds
     )
     f1 = table.f1.copy()
-    f1[table.support == 0] = np.nan  # unknown for a label that is not in the test set
+    f1[table.support == 0] = np.nan  # unknown for labels that are not in the test set
     columns: dict[str, Any] = {
         "label": [called(name) for name in table.name.tolist()],
         "seen": plain(measured.counts),
@@ -133,7 +133,7 @@ def label_columns(
 
 
 def frequency(columns: Mapping[str, Any]) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
-    """F1 by label against the examples seen of it, and its means within bins of log(seen)."""
+    """Pair each label's F1 with its number of training examples; also means in logarithmic bins."""
     seen = np.array(columns["seen"], np.int64)
     f1 = np.array([np.nan if value is None else value for value in columns["f1"]], np.float64)
     there = (seen > 0) & np.isfinite(f1)
@@ -156,7 +156,7 @@ def frequency(columns: Mapping[str, Any]) -> tuple[list[dict[str, Any]], list[di
 
 
 def lost_by_depth(losses: Losses) -> list[dict[str, Any]]:
-    """Misses by the depth at which they were lost, inner nodes and leaves apart."""
+    """Count misses by the depth at which they were lost, separately for inner nodes and leaves."""
     total = max(losses.depths.size, 1)
     rows = []
     for depth in np.unique(losses.depths).tolist():
@@ -170,7 +170,7 @@ def lost_by_depth(losses: Losses) -> list[dict[str, Any]]:
 
 
 def tree_arrays(tree: Any, labels: Sequence[Hashable], losses: Losses | None) -> dict[str, Any]:
-    """The tree: by node its parent, its label's number (-1: none) and the misses lost there."""
+    """Describe the tree by node: its parent, its label's number (-1: none), and misses lost."""
     ids = {label: i for i, label in enumerate(labels)}
     numbers: IntArray = np.full(tree.n_nodes, -1, np.int64)
     for node, name in tree.labels.items():

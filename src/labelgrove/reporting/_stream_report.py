@@ -1,4 +1,4 @@
-"""The report of a stream: how a model did while it learnt."""
+"""The report on a stream: how well a model predicted while it learnt."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from labelgrove.reporting._mistakes import Called
 from labelgrove.reporting._page import write_page
 
 _OVERLOOKED = 20
-_NOISE = 200  # the first of so many parts of a stream is too short to measure precision or speed
+_NOISE = 200  # skip the first 1/200 of a stream, too short to measure precision or speed
 
 
 def write_stream_report(
@@ -39,35 +39,35 @@ def write_stream_report(
     data_name: str = "the stream",
     called: Called = str,
 ) -> None:
-    """Write a page on how a model did while it learnt.
+    """Write an HTML report on how well a model predicted while it learnt.
 
-    It shows progressive P@1 over time, the growing numbers of labels and nodes, how many examples
-    of a new label are learnt until it is recognised, which labels never were, and the examples a
-    second. The page is one file and needs no network.
+    The report shows progressive P@1 over time, the growing numbers of labels and nodes, how many
+    examples of a new label are learnt before the model recognises it, which labels it never
+    recognised, and the speed. It is one self-contained file.
 
     Parameters
     ----------
     record : StreamRecord
-        With at least one example.
+        A record with at least one example.
     path : path
-        Where the page is written.
+        File to write.
     name, data_name : str
-        What to call the model and the stream.
+        Names of the model and the stream in the report.
     called : callable
-        Gives the name of a label, such as the ``called`` of a vocabulary.
+        Returns the display name of a label, like a vocabulary's ``called``.
 
     Raises
     ------
     DataError
-        When nothing was recorded.
+        If nothing was recorded.
     MissingDependencyError
         Without the packages of ``labelgrove[report]``.
     OSError
-        When the page cannot be written.
+        If the page cannot be written.
     """
     points = record.points()
     if not points:
-        raise DataError("record: there is not a single example to report on")
+        raise DataError("record: found no examples; expected at least one")
     patience = record.patience()
     page = {"data": _data(points, patience), "charts": _charts(has_tree=points[-1].nodes > 0)}
     page["charts"] = {name: spec for name, spec in page["charts"].items() if page["data"][name]}
@@ -82,7 +82,7 @@ def write_stream_report(
             "facts": [
                 ("examples", f"{last.examples:,}"),
                 ("labels", f"{last.n_labels:,}"),
-                ("new among them", f"{record.new_labels:,}"),
+                ("new labels", f"{record.new_labels:,}"),
                 *([("nodes", f"{last.nodes:,}")] if last.nodes else []),
             ],
             "so_far": last.accuracy,
@@ -108,7 +108,7 @@ def _data(points: Sequence[ProgressPoint], patience: npt.NDArray[np.float64]) ->
     settled = [point for point in points if point.examples * _NOISE >= points[-1].examples]
 
     grown = {"labels": "n_labels", "nodes": "nodes"} if points[-1].nodes else {"labels": "n_labels"}
-    # From one change to the next: a step needs no points between.
+    # Keep only the points where the step function changes.
     steps = np.flatnonzero(np.diff(patience, prepend=-1.0) != 0)
     steps = np.unique(np.append(steps, len(patience) - 1)) if len(patience) else steps
     return {
@@ -120,7 +120,7 @@ def _data(points: Sequence[ProgressPoint], patience: npt.NDArray[np.float64]) ->
 
 
 def _speeds(points: Sequence[ProgressPoint]) -> list[dict[str, Any]]:
-    """Examples a second, between points that are far enough apart."""
+    """Compute examples per second between points that are far enough apart."""
     kept = [points[0]]
     for point in points[1:]:
         if point.examples >= kept[-1].examples * 1.1:
@@ -128,7 +128,7 @@ def _speeds(points: Sequence[ProgressPoint]) -> list[dict[str, Any]]:
     rows = []
     for before, after in pairwise(kept):
         speed = (after.examples - before.examples) / max(after.seconds - before.seconds, 1e-9)
-        rows.append({"examples": after.examples, "name": "examples a second", "value": speed})
+        rows.append({"examples": after.examples, "name": "examples per second", "value": speed})
     return rows
 
 
@@ -141,7 +141,7 @@ def _charts(*, has_tree: bool) -> dict[str, Any]:
         "growth": _over_time("growth", "Labels and nodes over time", "number", grown),
         "patience": _patience(),
         "speed": _over_time(
-            "speed", "Examples a second over time", "a second", ["examples a second"]
+            "speed", "Examples per second over time", "per second", ["examples per second"]
         ),
     }
 
@@ -158,7 +158,7 @@ def _over_time(
     shares: bool = False,
     height: int = 220,
 ) -> Spec:
-    """Lines over the examples of a stream."""
+    """Draw lines over the examples of a stream."""
     axis = (
         {"y": share("value", title, scale={"zero": True})}
         if shares
@@ -189,7 +189,7 @@ def _over_time(
 
 
 def _patience() -> Spec:
-    """The share of new labels recognised, by how many examples of them were learnt."""
+    """Draw the share of new labels recognised, by the number of their examples learnt."""
     return chart(
         "patience",
         "Share of new labels recognised, by the number of their examples learnt",

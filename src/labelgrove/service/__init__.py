@@ -1,4 +1,4 @@
-"""A service that learns while it answers, and loses nothing: ``labelgrove serve``."""
+"""``labelgrove serve``: an HTTP service that answers while it learns, with durable writes."""
 
 from labelgrove.service._app import create_app, serve
 from labelgrove.service._database import recover

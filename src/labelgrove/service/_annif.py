@@ -1,6 +1,6 @@
-"""Annif's contract, so that its ``http`` backend takes a project of ours for one of its own.
+"""Annif's API, so that its ``http`` backend can use our projects like Annif's own.
 
-NatLibFi/Annif, ``annif/openapi/annif.yaml`` and ``annif/backend/http.py``.
+See ``annif/openapi/annif.yaml`` and ``annif/backend/http.py`` in NatLibFi/Annif.
 """
 
 from __future__ import annotations
@@ -32,20 +32,20 @@ AnyText = Annotated[str, Meta(max_length=MOST_TEXT)]
 
 
 class Info(Struct):
-    """What this is."""
+    """The name and version of the service."""
 
     title: str
     version: str
 
 
 class Backend(Struct):
-    """What answers for a project."""
+    """The backend of a project."""
 
     backend_id: str
 
 
 class Vocabulary(Struct):
-    """The labels of a project."""
+    """The vocabulary of a project."""
 
     vocab_id: str
     languages: list[str]
@@ -79,7 +79,7 @@ class Vocabularies(Struct):
 
 
 class SuggestForm(Struct):
-    """A text, and how many labels are wanted."""
+    """A text, and how many labels to suggest."""
 
     text: AnyText
     limit: Limit = 10
@@ -89,7 +89,7 @@ class SuggestForm(Struct):
 
 
 class Result(Struct):
-    """A label that is suggested."""
+    """A suggested label."""
 
     uri: str
     label: str
@@ -104,7 +104,7 @@ class Results(Struct):
 
 
 class BatchQuery(Struct):
-    """How many labels are wanted."""
+    """How many labels to suggest."""
 
     limit: Limit = 10
     threshold: Share = 0.0
@@ -126,7 +126,7 @@ class Documents(Struct):
 
 
 class DocumentResults(Struct):
-    """Labels for one of the texts."""
+    """Suggested labels for one of the texts."""
 
     results: list[Result]
     document_id: str | None
@@ -140,7 +140,7 @@ class Subject(Struct):
 
 
 class IndexedDocument(Struct):
-    """An example."""
+    """An example in Annif's format."""
 
     text: AnyText = ""
     subjects: list[Subject] = []
@@ -151,7 +151,7 @@ IndexedDocuments = Annotated[list[IndexedDocument], Meta(max_length=MOST_EXAMPLE
 
 
 class LanguageQuestion(Struct):
-    """A text, and the languages that it may be in."""
+    """A text, and its candidate languages."""
 
     text: AnyText
     languages: Annotated[
@@ -160,14 +160,14 @@ class LanguageQuestion(Struct):
 
 
 class Language(Struct):
-    """How probable a language is; null stands for all others."""
+    """The probability of a language; null stands for an unknown language."""
 
     language: str | None
     score: float
 
 
 class Languages(Struct):
-    """What a text's language may be."""
+    """The candidate languages of a text."""
 
     results: list[Language]
 
@@ -207,7 +207,7 @@ def _look(call: Call, name: str) -> ProjectInfo:
 
 
 def project_info(project: Project) -> ProjectInfo:
-    """A project, as Annif describes it."""
+    """Describe a project in Annif's format."""
     settings, head = project.settings, project.log.read(project.log.head - 1, 1)
     size, vocabulary = project.learner.label_count(), project.learner.vocabulary
     if vocabulary is not None:
@@ -226,7 +226,7 @@ def project_info(project: Project) -> ProjectInfo:
 
 
 def _languages(project: Project) -> list[str]:
-    """In which labels have names, the project's own first."""
+    """List the languages of the label names, the project's own first."""
     own, vocabulary = project.settings.language, project.learner.vocabulary
     others = () if vocabulary is None else filter(None, vocabulary.named_in)
     return list(dict.fromkeys((own, *others)))
@@ -283,7 +283,7 @@ def _check_language(project: Project, language: str | None) -> None:
     if language and language not in (known := _languages(project)):
         expected = " or ".join(map(repr, known))
         raise Problem(
-            400, f"language: found {language!r:.40}; expected {expected}, as the labels have names"
+            400, f"language: found {language!r:.40}; expected {expected}, a language of the labels"
         )
 
 
@@ -303,12 +303,12 @@ async def learn(call: Call) -> Response:
 
 
 def _check_additions(additions: list[Addition]) -> None:
-    """Hold examples that came as subjects to the bounds that all others have."""
+    """Apply the limit on labels per example to examples in Annif's format."""
     for place, addition in enumerate(additions):
         if len(addition.body.labels) > 1000:
             raise Problem(422, f"[{place}].subjects: found more than 1000; expected fewer")
 
 
 async def detect_language(_: Call) -> Languages:
-    # We cannot tell languages apart; in Annif's terms all of the probability is on none of them.
+    # Language detection is not supported; in Annif's format, "unknown" has all the probability.
     return Languages([Language(None, 1.0)])

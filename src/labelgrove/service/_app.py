@@ -1,4 +1,4 @@
-"""The service as an application, and as a server that ends in good order."""
+"""The service as an ASGI application, and as a server with a graceful shutdown."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ _HEAD_BYTES = 64 * 1024
 
 
 def create_app(service: Service) -> Router:
-    """Make the ASGI application of a service.
+    """Create the ASGI application of a service.
 
     Parameters
     ----------
@@ -64,9 +64,9 @@ def create_app(service: Service) -> Router:
         return Response(document, media_type="application/json")
 
     own = [
-        Route("GET", "/openapi.json", show_document, "read", "This document", public=True),
+        Route("GET", "/openapi.json", show_document, "read", "Get this document", public=True),
         *(
-            Route("GET", f"/{name}", partial(_page, file), "read", "The page", public=True)
+            Route("GET", f"/{name}", partial(_page, file), "read", "Get the web page", public=True)
             for name, file in _PAGE.items()
         ),
     ]
@@ -77,9 +77,9 @@ def create_app(service: Service) -> Router:
 
 
 class _Resource(Path):
-    """A route that answers without what Starlette puts around handlers, half of a request's cost.
+    """A route without Starlette's wrapper around handlers, half of the cost of a request.
 
-    It has no need of that: `answer` turns every failure into an answer.
+    The wrapper handles exceptions, but `answer` already turns every failure into a response.
     """
 
     def __init__(self, context: Context, route: Route) -> None:
@@ -99,7 +99,7 @@ class _Resource(Path):
 
 
 async def _unknown(scope: Scope, receive: Receive, send: Send) -> None:
-    said = f"{_asked(scope)}: there is no such resource; /openapi.json lists all"
+    said = f"{_asked(scope)}: no such resource; /openapi.json lists all resources"
     await problem(404, said)(scope, receive, send)
 
 
@@ -113,23 +113,23 @@ async def _page(file: str, _: Call) -> Response:
 
 
 class Protocol(HttpToolsProtocol):
-    """HTTP that does not wait for ever for the head of a request, nor for an endless one."""
+    """HTTP with limits on the time and size of a request's head."""
 
     _head_bytes = 0
     _deadline: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        """Begin to wait for the first request."""
+        """Start the timer for the first request."""
         super().connection_made(transport)
         self._expect_head()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Wait no longer."""
+        """Stop the timer."""
         self._head_is_here()
         super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
-        """Take what has come, of which a head may be no more than a part."""
+        """Receive data; close the connection if a head grows too large."""
         if self._deadline is not None:
             self._head_bytes += len(data)
         super().data_received(data)
@@ -137,13 +137,13 @@ class Protocol(HttpToolsProtocol):
             self.transport.close()
 
     def on_message_begin(self) -> None:
-        """Give the head of a request its time."""
+        """Start the timer for the head of a request."""
         super().on_message_begin()
         if self._deadline is None:
             self._expect_head()
 
     def on_headers_complete(self) -> None:
-        """Answer a request, now that its head is here."""
+        """Stop the timer once the head is complete."""
         self._head_is_here()
         super().on_headers_complete()
 
@@ -158,26 +158,26 @@ class Protocol(HttpToolsProtocol):
 
 
 class _Server(uvicorn.Server):
-    """A server that says when it serves, and ends without a signal of its own."""
+    """A server that reports its address, and returns on signals instead of raising them again."""
 
     def __init__(self, config: uvicorn.Config, serving: Callable[[str], None]) -> None:
         super().__init__(config)
         self._serving = serving
 
     async def startup(self, sockets: Any = None) -> None:
-        """Begin to listen, and say where."""
+        """Start listening, and report the address."""
         try:
             await super().startup(sockets)
-        except SystemExit:  # the log has said what the system did
+        except SystemExit:  # uvicorn has already logged the system's error
             place = f"{self.config.host}:{self.config.port}"
-            raise LabelGroveError(f"{place}: cannot be listened at; is it in use?") from None
+            raise LabelGroveError(f"cannot listen on {place}; is it already in use?") from None
         if self.started:
             [host, port, *_] = self.servers[0].sockets[0].getsockname()
             self._serving(f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}")
 
     @contextmanager
     def capture_signals(self) -> Iterator[None]:
-        """End at SIGTERM and Ctrl-C, by returning."""
+        """Return on SIGTERM and Ctrl-C."""
         before = {one: signal.signal(one, self.handle_exit) for one in _SIGNALS}
         try:
             yield
@@ -190,7 +190,9 @@ _SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
 
 def serve(service: Service, host: str, port: int, serving: Callable[[str], None]) -> None:
-    """Serve until SIGTERM or Ctrl-C; then answer what was begun, learn what waits, write snapshots.
+    """Serve until SIGTERM or Ctrl-C, then shut down gracefully.
+
+    Shutting down completes running requests, applies waiting events and writes snapshots.
 
     Parameters
     ----------
@@ -198,15 +200,15 @@ def serve(service: Service, host: str, port: int, serving: Callable[[str], None]
         Closed at the end.
     host : str
     port : int
-        0 for any that is free.
+        0 for any free port.
     serving : callable
-        Is given the address, once it is served.
+        Called with the address once the server listens.
     """
-    # What is there by now stays: a search for garbage that went through all of it again and again
-    # would hold up everybody.
+    # Existing objects live until exit. Exempt them from garbage collection, whose repeated scans
+    # would stall all requests.
     gc.collect()
     gc.freeze()
-    # Threads that compute in Python hand over sooner to those who answer.
+    # Threads that compute in Python yield sooner to those that answer requests.
     before = sys.getswitchinterval()
     sys.setswitchinterval(_LEAST_SWITCH)
     try:

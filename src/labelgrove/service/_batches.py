@@ -1,4 +1,4 @@
-"""A thread that takes all that waits: the shape of group commit, and of batched predictions."""
+"""A thread that drains a queue in batches, for group commit and batched predictions."""
 
 from __future__ import annotations
 
@@ -13,22 +13,21 @@ T = TypeVar("T")
 
 
 class Batches(Generic[T]):
-    """Work off items in a thread of their own, as many at once as have come meanwhile.
+    """Process items in a separate thread, in batches of those that have arrived meanwhile.
 
-    While one batch is worked off the next one gathers. So the cost of a batch (a flush to the
-    disk, a call into the model) is shared by more the busier it is, and nobody waits for others
-    to come.
+    While one batch is processed, the next one gathers. Under load, more items share the cost of a
+    batch (a flush to the disk, a call into the model); without load, no item waits for others.
 
     Parameters
     ----------
     work : callable
-        Is given a list of items. It must answer each of them, and must not raise.
+        Called with a list of items. It must answer each of them, and must not raise.
     name : str
-        The thread's.
+        Name of the thread.
     most : int
-        Items of a batch.
+        Largest batch.
     waiting : int
-        Items that may wait; one more is refused.
+        Capacity of the queue; further items are refused.
     """
 
     def __init__(
@@ -44,24 +43,26 @@ class Batches(Generic[T]):
         self._thread.start()
 
     def put(self, item: T) -> None:
-        """Let an item wait for the next batch.
+        """Queue an item for the next batch.
 
         Raises
         ------
         Problem
-            429, if too many wait; 503, if this was closed.
+            429, if the queue is full; 503, if it is closed.
         """
         with self._changed:
             if self._closing:
                 raise Problem(503, "the project is being closed; try again in a moment")
             if len(self._items) >= self._waiting:
-                raise Problem(429, f"{self._waiting} requests wait already; try again in a second")
+                raise Problem(
+                    429, f"{self._waiting} requests are already waiting; try again in a second"
+                )
             self._items.append(item)
             if len(self._items) == 1:
                 self._changed.notify()
 
     def close(self) -> None:
-        """Take no more; return when all that waits has been worked off."""
+        """Refuse further items; return once the queue is drained."""
         with self._changed:
             self._closing = True
             self._changed.notify()

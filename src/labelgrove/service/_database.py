@@ -1,7 +1,7 @@
-"""The database of a project's log: SQLite, and how an event that was damaged is found.
+"""The SQLite database of a project's log, and the detection of damaged events.
 
-In write-ahead mode with ``synchronous=FULL`` a commit returns when its pages have been flushed to
-the disk.
+In write-ahead mode with ``synchronous=FULL``, a commit returns once its pages are flushed to the
+disk.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ from labelgrove.service._events import BODIES, Row
 from labelgrove.service._problems import DamagedLog
 
 FORMAT = 1
-# A flipped bit may make text of a body: it is read as the bytes that it is.
+# A flipped bit may turn a body into text, so always read it as bytes.
 _EVENTS = (
     "SELECT sequence, kind, name, CAST(body AS BLOB), at, checksum FROM events "
     "WHERE sequence > ? ORDER BY sequence LIMIT ?"
 )
 _SYNCHRONOUS = "FULL"
-# Python cannot even read what SQLite says of some names that are no UTF-8 any longer.
+# Python cannot decode SQLite's message about a damaged name that is not valid UTF-8.
 _FAULTS = (sqlite3.DatabaseError, UnicodeDecodeError)
 _DAMAGE = {"SQLITE_CORRUPT", "SQLITE_ERROR", "SQLITE_IOERR_SHORT_READ"}
 
@@ -58,12 +58,12 @@ class Reading:
             self._connection = connect(path, reading=True)
 
     def read(self, after: int, limit: int) -> list[Row]:
-        """The events that follow a sequence number, at most so many."""
+        """Return at most `limit` events after a sequence number."""
         with refusing_damage(self._path):
             return events_after(self._connection, self._path, after, limit)
 
     def close(self) -> None:
-        """Let go of the database."""
+        """Close the database."""
         self._connection.close()
 
 
@@ -80,9 +80,9 @@ def has_events(path: Path) -> bool:
 
 
 def recover(path: Path) -> tuple[int, Path]:
-    """Put a log of the events before the first damaged one in the place of a damaged log.
+    """Replace a damaged log by one with the events before the first damaged event.
 
-    If there is none, no log takes its place.
+    If no event is intact, the log is only moved away.
 
     Parameters
     ----------
@@ -92,9 +92,9 @@ def recover(path: Path) -> tuple[int, Path]:
     Returns
     -------
     kept : int
-        How many events were whole.
+        Number of events recovered.
     moved : Path
-        Where the damaged database is now.
+        New path of the damaged database.
     """
     partial = path.with_name("log.recovered")
     for old in (partial, Path(f"{partial}-wal"), Path(f"{partial}-shm")):
@@ -123,7 +123,7 @@ def recover(path: Path) -> tuple[int, Path]:
 
 
 def _whole(path: Path) -> Iterator[Row]:
-    """The events before the first damaged one."""
+    """Yield the events before the first damaged one."""
     try:
         with closing(connect(path, reading=True)) as source:
             yield from _events(source, path)
@@ -161,7 +161,7 @@ def _prepare(connection: sqlite3.Connection, path: Path) -> None:
 
 
 def _flush_folder(folder: Path) -> None:
-    """Let a new file's name last through a power cut, where folders can be opened."""
+    """Make a new file's name durable, on systems that can open folders."""
     if os.name == "nt":
         return
     descriptor = os.open(folder, os.O_RDONLY)
@@ -172,12 +172,12 @@ def _flush_folder(folder: Path) -> None:
 
 
 def events_after(connection: sqlite3.Connection, path: Path, after: int, limit: int) -> list[Row]:
-    """The events behind a sequence number, so many at most (-1: all), each as it was written."""
+    """Return at most `limit` events after a sequence number (-1 for all), verified."""
     return list(_events(connection, path, after, limit))
 
 
 def verified(connection: sqlite3.Connection, path: Path) -> Iterator[Row]:
-    """Every event, after a look at the structure of the database."""
+    """Yield every event, after checking the structure of the database."""
     (verdict,) = connection.execute("PRAGMA quick_check(1)").fetchone()
     if verdict != "ok":
         raise _damaged(path, verdict)
@@ -193,7 +193,7 @@ def _events(
         if row.sequence != expected:
             raise _lost(path, expected, f"event {expected} is missing")
         if row.checksum != checksum or (row.kind != "settings" and row.kind not in BODIES):
-            raise _lost(path, expected, f"event {expected} is not what was written")
+            raise _lost(path, expected, f"event {expected} differs from what was written")
         yield row
 
 
@@ -204,19 +204,19 @@ def _damaged(path: Path, verdict: str) -> DamagedLog:
 
 def _lost(path: Path, first: int, what: str) -> DamagedLog:
     command = f"labelgrove serve {path.parent.parent.parent} --recover {path.parent.name}"
-    kept = f"keeps events 1 to {first - 1}, which are whole" if first > 1 else "lets it begin anew"
+    kept = f"keeps the intact events 1 to {first - 1}" if first > 1 else "keeps no events"
     return DamagedLog(
-        f"{path}: the log is damaged: {what}; '{command}' {kept}, and puts the damaged file aside"
+        f"{path}: the log is damaged: {what}; '{command}' {kept}, and moves the damaged file away"
     )
 
 
 @contextmanager
 def refusing_damage(path: Path) -> Iterator[None]:
-    """Turn what SQLite says of a damaged file into one sentence."""
+    """Turn SQLite's errors about a damaged file into a `DamagedLog`."""
     try:
         yield
     except _FAULTS as error:
-        name = getattr(error, "sqlite_errorname", "SQLITE_CORRUPT")  # none where text is no UTF-8
+        name = getattr(error, "sqlite_errorname", "SQLITE_CORRUPT")  # absent for invalid UTF-8
         if isinstance(error, sqlite3.OperationalError) and name not in _DAMAGE:
             raise
         whole = sum(1 for _ in _whole(path)) if name == "SQLITE_CORRUPT" else 0

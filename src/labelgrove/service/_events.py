@@ -1,7 +1,7 @@
-"""What the log of a project holds: events, and the words that they are written in.
+"""The events of a project's log, and their encoding.
 
-A model is a function of its project's events, taken in order of their sequence numbers. Bodies
-are JSON, so that a log can be read with nothing but SQLite's own shell.
+A model is a function of its project's events, in order of their sequence numbers. Bodies are JSON,
+so that a log can be read with nothing but SQLite's shell.
 """
 
 from __future__ import annotations
@@ -25,25 +25,26 @@ Probability = Annotated[float, Meta(ge=0.0, le=1.0)]
 ExampleId = Annotated[
     str,
     Meta(
-        # Dots alone are no names: paths end there. What follows $ keeps Python's from a line's end.
+        # "." and ".." are not names, since clients resolve them in paths. The part after $ stops
+        # Python's $ from matching before a trailing newline.
         pattern=r"^(?!\.{1,2}$)[^@\x00-\x1f/][^\x00-\x1f/]*$(?!\n)",
         max_length=200,
-        description="The caller's name for an example. One that begins with @ stands for the "
-        "sequence number of an example that was sent without a name.",
+        description="The caller's name for an example. @ followed by a sequence number names an "
+        "example that was sent without a name.",
     ),
 ]
 
 PROJECT_NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,62}")
-"""What a project may be called: it becomes the name of a folder."""
+"""Valid project names; each becomes the name of a folder."""
 
 
 class Row(NamedTuple):
-    """An event as the log keeps it.
+    """An event as stored in the log.
 
     Attributes
     ----------
     sequence : int
-        Its number: 1, 2, 3 and so on, without a gap.
+        Its number: 1, 2, 3 and so on, without gaps.
     kind : str
         ``settings`` (the first), or one of `BODIES`.
     name : str or None
@@ -51,7 +52,7 @@ class Row(NamedTuple):
     body : bytes
         JSON, decoded by `body_of`.
     at : int
-        When it was written, in milliseconds since 1970. No model depends on it.
+        Time of writing, in milliseconds since 1970. No model depends on it.
     """
 
     sequence: int
@@ -62,13 +63,13 @@ class Row(NamedTuple):
 
     @property
     def checksum(self) -> int:
-        """CRC-32 over all of it; stored beside it."""
+        """CRC-32 of the whole event; stored with it."""
         head = f"{self.sequence} {self.kind} {self.at} {self.name or ''}\n"
         return zlib.crc32(self.body, zlib.crc32(head.encode()))
 
 
 class Event(Struct):
-    """An event of the log, as it is stored."""
+    """An event as stored in the log."""
 
     sequence: int
     kind: str
@@ -97,59 +98,59 @@ class Learnt(Struct, forbid_unknown_fields=True):
 
 
 class Forgotten(Struct, forbid_unknown_fields=True):
-    """``forgotten``: what is left of an example that was forgotten."""
+    """``forgotten``: the remains of a forgotten example."""
 
 
 class Forgetting(Struct, forbid_unknown_fields=True):
-    """``forget``: the sequence numbers of examples whose text and labels left the log."""
+    """``forget``: the sequence numbers of examples whose text and labels were erased."""
 
     sequences: list[int]
 
 
 class Renaming(Struct, forbid_unknown_fields=True):
-    """``rename``: labels get other names; what was learnt about them stays."""
+    """``rename``: labels get new names; what was learnt about them remains."""
 
     names: Annotated[dict[Name, Name], Meta(min_length=1, max_length=10_000)]
 
 
 class Removal(Struct, forbid_unknown_fields=True):
-    """``remove``: labels are never suggested again, until an example has them anew."""
+    """``remove``: labels are no longer suggested, until a new example has them."""
 
     labels: Annotated[list[Name], Meta(min_length=1, max_length=10_000)]
 
 
 class Merging(Struct, forbid_unknown_fields=True):
-    """``merge``: what had one of these labels has ``into``, from the first example on."""
+    """``merge``: all examples with one of these labels get ``into`` instead, past and future."""
 
     labels: Names
     into: Name
 
 
 class Deprecation(Struct, forbid_unknown_fields=True):
-    """``deprecate``: labels are learnt but not suggested; or suggested again."""
+    """``deprecate``: labels are still learnt but no longer suggested, or suggested again."""
 
     labels: Annotated[list[Name], Meta(min_length=1, max_length=10_000)]
     deprecated: bool = True
 
 
 class ThresholdValues(Struct, forbid_unknown_fields=True):
-    """``thresholds``: from which probability on labels are predicted; null goes back."""
+    """``thresholds``: the least probability of each predicted label; null restores the default."""
 
     default: Probability = 0.5
     values: dict[Name, Probability] | None = None
 
 
 class Rebuilt(Struct, forbid_unknown_fields=True):
-    """``rebuilt``: the model begins anew as a tree of all examples up to ``upto``, in batch."""
+    """``rebuilt``: the model restarts from a batch model of all examples up to ``upto``."""
 
     upto: int
 
 
 NAME_CHANGES = ("rename", "remove", "merge")
-"""Kinds of events that change what labels are called."""
+"""Kinds of events that change the labels of earlier examples."""
 
 NEW_BEGINNINGS = ("merge", "rebuilt")
-"""Kinds of events at which the model is learnt anew, from the first example on."""
+"""Kinds of events at which the model is learnt again from the first example."""
 
 BODIES: dict[str, type[Struct]] = {
     "learn": Learnt,
@@ -170,28 +171,28 @@ _decoders: dict[str, msgspec.json.Decoder[Any]] = {
 
 
 def encoded(body: Any) -> bytes:
-    """JSON, the same for the same content."""
+    """Encode as JSON, deterministically."""
     return _encoder.encode(body)
 
 
 def body_of(row: Row) -> Any:
-    """What a row says, as the type that `BODIES` names for its kind.
+    """Decode the body of a row to the type that `BODIES` lists for its kind.
 
     Raises
     ------
     msgspec.ValidationError
-        It says something else.
+        If the body does not match the type.
     """
     return _decoders[row.kind].decode(row.body)
 
 
-# --- names of labels, as time goes by ------------------------------------------------------------
+# --- changes of label names ----------------------------------------------------------------------
 
 
 def aliases_after(aliases: dict[str, str], change: Any) -> dict[str, str]:
-    """Which labels stand for others, after a change: those that were merged into them.
+    """Update the aliases of merged labels after a change.
 
-    An example that comes later and still has a merged label has the other one.
+    A later example with a merged label gets the label that it was merged into.
     """
     if isinstance(change, Merging):
         gone = set(change.labels)
@@ -209,24 +210,24 @@ def aliases_after(aliases: dict[str, str], change: Any) -> dict[str, str]:
 
 
 def aliased(labels: Sequence[str], aliases: dict[str, str]) -> list[str]:
-    """Labels by what they stand for, none of them twice."""
+    """Resolve the aliases of labels, without duplicates."""
     return list(dict.fromkeys(aliases.get(label, label) for label in labels))
 
 
 def named_now(rows: Iterable[Row], changes: Sequence[Row]) -> Iterator[Example]:
-    """The examples among some events, with their labels as changes since then have named them.
+    """Yield the examples among some events with the current names of their labels.
 
     Parameters
     ----------
     rows : iterable of Row
-        In order, from the first event on.
+        Events in order, from the first one.
     changes : sequence of Row
-        All changes of names up to now.
+        All changes of label names so far.
 
     Yields
     ------
     Example
-        Those left without a label are left out.
+        Examples without any remaining label are skipped.
     """
     to_come = [(row.sequence, body_of(row)) for row in changes]
     aliases: dict[str, str] = {}

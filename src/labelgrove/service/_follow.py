@@ -1,4 +1,4 @@
-"""A replica: the leader's log, copied event by event, and models that must be the leader's."""
+"""A replica: copies the leader's log, and checks that its models equal the leader's."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _AT_ONCE = 1_000
 
 
 class Events(msgspec.Struct):
-    """Events of the log, the last one that there is, and fingerprints of the model on the way."""
+    """Events of the log, the number of its last event, and recent fingerprints of the model."""
 
     head: int
     events: list[Event]
@@ -33,7 +33,7 @@ class Events(msgspec.Struct):
 
 
 class Follower:
-    """Copies the logs of a leader in a thread of its own, and compares fingerprints.
+    """Copies a leader's logs in a separate thread, and compares fingerprints.
 
     Parameters
     ----------
@@ -42,7 +42,7 @@ class Follower:
     leader : str
         The leader's address.
     token : str, optional
-        That allows to learn: it reads the log.
+        A token with the scope learn, which reading the log requires.
     """
 
     def __init__(self, service: Service, leader: str, token: str | None) -> None:
@@ -79,7 +79,7 @@ class Follower:
         return self._clients[name]
 
     def _follow(self, name: str) -> int:
-        """Copy what is new of a project; return how many events were."""
+        """Copy the new events of a project; return their number."""
         if name in self._service.damaged():
             return 0
         client = self._client(name)
@@ -102,8 +102,8 @@ class Follower:
         fresh = rows[1:]
         if not rows or (rows[0] != own and rows[0].kind != "forgotten"):
             raise DamagedLog(
-                f"{project.name}: event {head} is not the leader's; the replica has gone its own "
-                "way: remove its folder and follow anew"
+                f"{project.name}: event {head} differs from the leader's, so the replica has "
+                "diverged; remove its folder to copy it again"
             )
         if fresh:
             project.log.copy(fresh).result()
@@ -128,7 +128,7 @@ def _check(project: Project, sequence: int, ours: str, theirs: str) -> None:
     if ours != theirs:
         raise DamagedLog(
             f"{project.name}: at event {sequence} the model differs from the leader's ({ours[:8]}… "
-            f"and {theirs[:8]}…); it answers no longer: remove its snapshots and start again"
+            f"and {theirs[:8]}…), so it no longer answers; remove its snapshots and restart"
         )
 
 
@@ -137,12 +137,12 @@ def _fetch(client: Client, after: int) -> Events:
     try:
         return msgspec.json.decode(content, type=Events)
     except msgspec.MsgspecError as error:
-        raise ServiceError(0, f"{client.url}: no log came back ({error})") from None
+        raise ServiceError(0, f"{client.url}: expected a log as the answer ({error})") from None
 
 
 def _rows(events: list[Event]) -> list[Row]:
     rows = [Row(one.sequence, one.kind, one.name, bytes(one.body), one.at) for one in events]
     for row, event in zip(rows, events, strict=True):
         if row.checksum != event.checksum:
-            raise Problem(502, f"event {row.sequence} was changed on its way")
+            raise Problem(502, f"event {row.sequence} was damaged in transit")
     return rows

@@ -1,4 +1,4 @@
-"""From a log to its model: by the newest snapshot that still holds, or from the first event on."""
+"""From a log to its model: from the newest valid snapshot, or from the first event."""
 
 from __future__ import annotations
 
@@ -23,17 +23,17 @@ _AT_ONCE = 1_000
 
 
 class History:
-    """The events of a project, and the models that they make.
+    """The events of a project, and the models that result from them.
 
     Parameters
     ----------
     folder : Path
-        With the snapshots.
+        Folder of the snapshots.
     settings : Settings
     controls : sequence of Row
-        The log's events but examples, which may grow.
+        The log's events other than examples; the sequence may grow.
     read : callable
-        Gives the events after a sequence number, so many at most.
+        Called with a sequence number and a limit; returns the events that follow.
     """
 
     def __init__(
@@ -47,7 +47,7 @@ class History:
         self._controls, self._read = controls, read
 
     def model_at(self, upto: int) -> Learner:
-        """The model of the log as it stands, up to a sequence number."""
+        """Compute the model of the current log up to a sequence number."""
         learner = loaded(
             [one for one in snapshots(self._folder) if one.sequence <= upto and self.holds(one)],
             lambda one: Learner(self._settings, self._controls, one.sequence, one.path),
@@ -63,7 +63,7 @@ class History:
         return learner
 
     def advance(self, learner: Learner, rows: Sequence[Row]) -> None:
-        """Apply events as they stand; what was forgotten is not among them any longer."""
+        """Apply events of the current log, from which forgotten examples are erased."""
         plain: list[Row] = []
         for row in rows:
             if row.kind in NEW_BEGINNINGS:
@@ -75,14 +75,14 @@ class History:
         learner.apply(plain)
 
     def events(self, after: int, upto: int) -> Iterator[list[Row]]:
-        """The events between two sequence numbers, many at a time."""
+        """Yield the events between two sequence numbers, in batches."""
         while after < upto:
             rows = self._read(after, min(_AT_ONCE, upto - after))
             yield rows
             after = rows[-1].sequence
 
     def holds(self, snapshot: Snapshot) -> bool:
-        """Whether a snapshot knows no example that was forgotten after it."""
+        """Whether a snapshot is valid: it contains no example that was forgotten after it."""
         return not any(
             min(body_of(row).sequences) <= snapshot.sequence < row.sequence
             for row in self._controls
@@ -90,12 +90,12 @@ class History:
         )
 
     def changes(self, after: int, before: int) -> set[str]:
-        """Kinds of events between two others that change what earlier examples are."""
+        """Return the kinds of events between two others that change earlier examples."""
         kinds = {row.kind for row in self._controls if after < row.sequence < before}
         return kinds & {"forget", *NAME_CHANGES}
 
     def _begun_at(self, row: Row) -> TextClassifier:
-        """The model that begins at an event, learnt from the examples before it."""
+        """Learn the model that begins at an event from the examples before it."""
         event = body_of(row)
         upto = event.upto if isinstance(event, Rebuilt) else 0
         changes = [
@@ -108,7 +108,7 @@ class History:
         return learnt_anew(self._settings, named_now(before, changes), upto, built)
 
     def _built(self, upto: int, sequence: int) -> Path | None:
-        """A model in batch that was built beside, if its examples are still the same."""
+        """Find the batch model of a rebuild, if its examples have not changed since."""
         for path in self._folder.glob(f"built-{upto}-*.lg"):
             if not self.changes(int(path.stem.rpartition("-")[2]), sequence):
                 return path

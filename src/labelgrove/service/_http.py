@@ -1,4 +1,4 @@
-"""HTTP around the resources: who may come in, how much they may send, what failures look like."""
+"""HTTP around the resources: authorisation, request limits, error responses, metrics."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _log = logging.getLogger("labelgrove.service")
 T = TypeVar("T")
 
 MOST_BYTES = 32 * 1024 * 1024
-"""Of a request's body."""
+"""Limit of a request's body."""
 
 _FIELDS = 1_000
 _BODY_SECONDS = 30.0
@@ -42,11 +42,11 @@ _BUCKETS = (0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.5, 1, 5, 30, 6
 
 
 class Awaited:
-    """Brings what other threads have found to the one that answers, all that is there at once.
+    """Hands results of other threads to the event loop, in batches.
 
-    To wake that thread is a system call, for which a thread lets go of the interpreter; one wakes
-    it for many. Who gives up waiting (unlike with ``asyncio.wrap_future``) cancels nothing: the
-    other thread finds its future as it was.
+    Waking the event loop is a system call that releases the interpreter lock, so one call wakes it
+    for many results. Unlike with ``asyncio.wrap_future``, giving up waiting does not cancel the
+    other thread's future.
     """
 
     def __init__(self) -> None:
@@ -54,7 +54,7 @@ class Awaited:
         self._woken = False
 
     async def result(self, future: Future[T]) -> T:
-        """What a future gives."""
+        """Await a future of another thread."""
         loop = asyncio.get_running_loop()
         waiting: asyncio.Future[T] = loop.create_future()
         future.add_done_callback(lambda found: self._tell(loop, waiting, found))
@@ -66,11 +66,11 @@ class Awaited:
         self._found.append((waiting, found))
         if not self._woken:
             self._woken = True
-            with suppress(RuntimeError):  # the loop has ended, and with it all who waited
+            with suppress(RuntimeError):  # the loop has ended; nobody waits any more
                 loop.call_soon_threadsafe(self._hand_over)
 
     def _hand_over(self) -> None:
-        self._woken = False  # first: what is found from here on wakes again
+        self._woken = False  # first, so that later results wake the loop again
         while self._found:
             waiting, found = self._found.popleft()
             if waiting.done():
@@ -83,13 +83,13 @@ class Awaited:
 
 
 class Metrics:
-    """What `/metrics` tells; no label of a model is ever a label of a metric."""
+    """The metrics of `/metrics`; labels of a model never become labels of a metric."""
 
     def __init__(self) -> None:
         self.registry = CollectorRegistry()
         self.seconds = Histogram(
             "labelgrove_request_seconds",
-            "Time from a request's head to its answer",
+            "Time from the head of a request to its response",
             ("operation", "status"),
             registry=self.registry,
             buckets=_BUCKETS,
@@ -103,18 +103,18 @@ class Metrics:
         self.gauges = {
             name: Gauge(f"labelgrove_{name}", text, ("project",), registry=self.registry)
             for name, text in {
-                "log_sequence": "Last event of the log",
-                "applied_sequence": "Last event that the model knows",
-                "waiting_requests": "Requests that wait to be committed",
+                "log_sequence": "Last event in the log",
+                "applied_sequence": "Last event applied to the model",
+                "waiting_requests": "Requests waiting to be committed",
                 "model_bytes": "Memory of the model",
-                "failed": "1 if the model does not follow its log any longer",
+                "failed": "1 if the model no longer follows its log",
             }.items()
         }
 
 
 @dataclass
 class Context:
-    """What all requests share."""
+    """State shared by all requests."""
 
     service: Service
     metrics: Metrics
@@ -123,29 +123,29 @@ class Context:
 
 @dataclass(frozen=True)
 class Route:
-    """A resource and what may be done to it; the OpenAPI document is made from these.
+    """A method of a resource; the OpenAPI document is derived from the routes.
 
     Attributes
     ----------
     method, path : str
-        The path as OpenAPI has it: ``/v1/projects/{project}``.
+        The path in OpenAPI's notation: ``/v1/projects/{project}``.
     handle : callable
-        Is awaited with a `Call`; gives an object to be encoded, or a Response.
+        Awaited with a `Call`; returns an object to encode, or a Response.
     scope : str
-        What a token must allow.
+        Scope that a token must have.
     summary : str
     body : type, optional
-        Of the JSON that is expected.
+        Type of the request body.
     answer : type, optional
-        Of what is given.
+        Type of the response body.
     query : type, optional
-        A Struct of the parameters in the query.
+        A Struct of the query parameters.
     form : bool
-        Whether the body is a form, not JSON.
+        Whether the body is a form rather than JSON.
     status : int
-        Of a success.
+        Status of a successful response.
     public : bool
-        Whether no token is needed.
+        Whether the route needs no token.
     """
 
     method: str
@@ -162,7 +162,7 @@ class Route:
 
     @property
     def name(self) -> str:
-        """The operation's id."""
+        """The operation id."""
         return getattr(self.handle, "__name__", "show_page")
 
 
@@ -174,9 +174,9 @@ class Call:
     context : Context
     request : Request
     body, query : object
-        What came, checked: of the types that the route says. A form's body is a dict.
+        Decoded and validated, of the route's types.
     headers : dict
-        Of the answer, beside what it has anyway.
+        Additional headers of the response.
     """
 
     def __init__(self, context: Context, route: Route, request: Request) -> None:
@@ -193,8 +193,8 @@ class Call:
         return self.context.service
 
     async def project(self) -> Project:
-        """The project that the path names, which stays in memory until the call is over."""
-        if self._project is not None:  # entered once, as it is left once
+        """Return the project named in the path; it stays in memory until the call ends."""
+        if self._project is not None:  # entered only once, since it is left only once
             return self._project
         name = self.request.path_params["project"]
         project = self.service.held_now(name)
@@ -204,11 +204,11 @@ class Call:
         return project
 
     async def result(self, future: Future[T]) -> T:
-        """What a future of another thread gives."""
+        """Await a future of another thread."""
         return await self.context.awaited.result(future)
 
     async def durable(self, project: Project, future: Future[T]) -> T:
-        """What a future of the log gives; with ``wait=applied``, once the model knows it."""
+        """Await a future of the log; with ``wait=applied``, also wait for the model to apply it."""
         receipt: Any = await self.result(future)
         project_name = project.name
         self.context.metrics.learnt.labels(project_name).inc(getattr(receipt, "examples", 0))
@@ -227,18 +227,18 @@ class Call:
         return key
 
     def may_learn(self) -> None:
-        """Refuse what only the leader may do."""
+        """Refuse writes to a replica."""
         if self.service.leader is not None:
-            raise Problem(403, f"this is a replica; send it to {self.service.leader}")
+            raise Problem(403, f"this is a read-only replica; send writes to {self.service.leader}")
 
     def leave(self) -> None:
-        """Let go of the project."""
+        """Release the project."""
         if self._project is not None:
             self.service.leave(self._project.name)
 
 
 async def answer(context: Context, route: Route, request: Request) -> Response:
-    """Let a request in, have it handled, and put what comes of it into words."""
+    """Check a request, handle it, and turn the result or failure into a response."""
     started = time.perf_counter()
     call = Call(context, route, request)
     try:
@@ -278,22 +278,28 @@ async def _take_body(call: Call) -> None:
         return
     length = request.headers.get("content-length", "0")
     if length.isdecimal() and int(length) > MOST_BYTES:
-        raise Problem(413, f"the body has {length} bytes; expected {MOST_BYTES} at most")
+        raise Problem(413, f"the body has {length} bytes; expected at most {MOST_BYTES}")
     pieces, size = [], 0
     try:
         async with asyncio.timeout(_BODY_SECONDS):
             async for piece in request.stream():
                 size += len(piece)
                 if size > MOST_BYTES:
-                    raise Problem(413, f"the body has more than {MOST_BYTES} bytes")
+                    raise Problem(
+                        413, f"the body is too large; expected at most {MOST_BYTES} bytes"
+                    )
                 pieces.append(piece)
     except TimeoutError:
-        raise Problem(408, f"the body did not come within {_BODY_SECONDS:.0f} s") from None
+        raise Problem(408, f"the body did not arrive within {_BODY_SECONDS:.0f} s") from None
     call.raw = b"".join(pieces)
     kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     if route.form:
         if kind != "application/x-www-form-urlencoded":
-            raise Problem(415, f"found a body of type {kind!r:.80}; expected a form")
+            raise Problem(
+                415,
+                f"found a body of type {kind!r:.80}; expected a form, "
+                "application/x-www-form-urlencoded",
+            )
         call.body = _converted(_form(call.raw), route.body, "form")
         return
     if kind != "application/json":
@@ -312,9 +318,9 @@ def _form(raw: bytes) -> dict[str, str]:
             raw.decode("ascii"), True, encoding="utf-8", errors="strict", max_num_fields=_FIELDS
         )
     except UnicodeDecodeError:
-        raise Problem(400, "the form holds bytes that are no UTF-8") from None
+        raise Problem(400, "the form is not valid UTF-8") from None
     except ValueError as error:
-        raise Problem(400, f"the form cannot be read ({error})") from None
+        raise Problem(400, f"the form cannot be parsed ({error})") from None
     return dict(pairs)
 
 
@@ -335,25 +341,25 @@ def _failure(failure: Exception) -> Response:
     if isinstance(failure, msgspec.ValidationError):
         return problem(422, _sentence(failure))
     if isinstance(failure, msgspec.DecodeError | UnicodeDecodeError):
-        return problem(400, f"the body is no JSON ({failure})")
+        return problem(400, f"the body is not valid JSON ({failure})")
     if isinstance(failure, DataError | ParameterError):
         return problem(422, str(failure))
     if isinstance(failure, ModelStateError):
         return problem(503, str(failure), 1)
     if isinstance(failure, TimeoutError):
         return problem(
-            504, f"what was sent is durable, but is not applied after {_WAIT_SECONDS:.0f} s"
+            504, f"the change is durable, but was not applied within {_WAIT_SECONDS:.0f} s"
         )
     if isinstance(failure, LabelGroveError):
         return problem(500, str(failure))
     if isinstance(failure, OSError) and failure.errno in _NO_ROOM:
-        return problem(507, "the disk is full; what was there before is there as it was")
+        return problem(507, "the disk is full; nothing was changed")
     _log.exception("a request failed", exc_info=failure)
-    return problem(500, "this is a fault of LabelGrove itself; the server's log says more")
+    return problem(500, "internal error; the server's log has the details")
 
 
 def problem(status: int, detail: str, retry_after: int | None = None) -> Response:
-    """A failure as RFC 9457 has it."""
+    """Build an error response in the format of RFC 9457."""
     content = {
         "type": "about:blank",
         "title": HTTPStatus(status).phrase,
@@ -371,11 +377,11 @@ def problem(status: int, detail: str, retry_after: int | None = None) -> Respons
     )
 
 
-# --- who may come in -----------------------------------------------------------------------------
+# --- authorisation -------------------------------------------------------------------------------
 
 
 def _token(request: Request) -> str | None:
-    """The token of a request: Bearer, or the password of Basic, for clients that know no other."""
+    """Return the token of a request: Bearer, or the password of Basic authentication."""
     kind, _, value = request.headers.get("authorization", "").partition(" ")
     if kind.lower() == "bearer":
         return value.strip()
@@ -388,21 +394,23 @@ def _token(request: Request) -> str | None:
 
 
 def _check_origin(request: Request, service: Service) -> None:
-    """Refuse what a page of another site lets a browser send.
+    """Refuse cross-site requests from browsers.
 
-    Without tokens whoever reaches the address is let in. So the name asked for must be that of
-    this machine, or a page could have its own name point here.
+    Without tokens, every client that reaches the address is allowed. The Host must then be this
+    machine: otherwise another site could point its own domain name here (DNS rebinding).
     """
     try:
         asked = _address(f"//{request.headers.get('host', '')}")
         origin = request.headers.get("origin")
         sent_by = None if origin is None else _address(origin)
     except ValueError:
-        raise Problem(400, "Host or Origin cannot be read") from None
+        raise Problem(400, "the Host or Origin header cannot be parsed") from None
     if not len(service.tokens) and asked[0] not in _LOOPBACK:
-        raise Problem(403, f"found the host {asked[0]!r:.80}; without tokens expected localhost")
+        raise Problem(
+            403, f"Host: found {asked[0]!r:.80}; expected localhost unless there are tokens"
+        )
     if sent_by is not None and request.method != "GET" and sent_by != asked:
-        raise Problem(403, f"the page is of another site, {origin!r:.80}")
+        raise Problem(403, f"Origin: refused a request from another site, {origin!r:.80}")
 
 
 def _address(url: str) -> tuple[str | None, int | None]:

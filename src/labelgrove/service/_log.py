@@ -1,7 +1,7 @@
-"""The log of a project: what was acknowledged is kept, exactly once, through any crash.
+"""The log of a project: acknowledged writes are durable, and applied exactly once.
 
-One thread writes to the database. What waits for it is committed together, so that the flush to
-the disk is paid once by all who came while the last one was under way.
+One thread writes to the database. It commits all waiting requests together (group commit): requests
+that arrive during one flush to the disk share the next one.
 """
 
 from __future__ import annotations
@@ -38,20 +38,20 @@ _COUNT = "SELECT count(*) FROM events WHERE kind = 'learn'"
 
 
 class Receipt(msgspec.Struct, omit_defaults=True):
-    """What a request has put into the log.
+    """What a request has added to the log.
 
     Attributes
     ----------
     sequence : int
-        Of the last event; the request counts in every answer computed at this one or later.
+        Its last event; every answer computed at this event or later takes the request into account.
     first : int
-        Of the first event.
+        Its first event.
     examples : int
-        How many are new.
+        Number of new examples.
     known : int
-        How many were there already, under the same names.
+        Number of examples that already existed under the same names.
     repeated : bool
-        Whether the request was answered before, under the same idempotency key.
+        Whether the request had already been answered under the same idempotency key.
     """
 
     sequence: int
@@ -62,7 +62,7 @@ class Receipt(msgspec.Struct, omit_defaults=True):
 
 
 class Addition(NamedTuple):
-    """An event to be: all but its number and time."""
+    """An event to be written, without its number and time."""
 
     kind: str
     body: Any
@@ -80,26 +80,26 @@ class Log:
     Parameters
     ----------
     path : Path
-        The database; made if it is not there.
+        The database; created if missing.
     committed : callable, optional
-        Called, in the writing thread, after something has been committed.
+        Called in the writing thread after each commit.
 
     Raises
     ------
     DamagedLog
-        What is there cannot be trusted.
+        If an existing log is damaged.
 
     Attributes
     ----------
     head : int
-        Sequence number of the last event that was committed.
+        Sequence number of the last committed event.
     examples : int
-        How many examples there are, without those that were forgotten.
+        Number of examples, without forgotten ones.
     controls : list of Row
-        All events but examples. They are few.
+        All events other than examples. They are few.
     rebuilt : tuple of int
-        Of the newest tree built anew, or else of the first event: how many examples there were,
-        and when it was, in milliseconds since 1970.
+        At the latest rebuild, or else at the first event: the number of examples, and the time in
+        milliseconds since 1970.
     """
 
     def __init__(self, path: Path, committed: Callable[[], None] = lambda: None) -> None:
@@ -122,18 +122,18 @@ class Log:
     # --- reading -------------------------------------------------------------------------------
 
     def read(self, after: int, limit: int) -> list[Row]:
-        """The events that follow a sequence number, at most so many.
+        """Return at most `limit` events after a sequence number.
 
         Raises
         ------
         DamagedLog
-            One of them is not what was written.
+            If one of them is damaged.
         """
         with self._reading, refusing_damage(self.path):
             return events_after(self._reader, self.path, after, limit)
 
     def find(self, name: str) -> Row:
-        """An example by its name, or by ``@`` and its sequence number.
+        """Find an example by its name, or by ``@`` and its sequence number.
 
         Raises
         ------
@@ -147,7 +147,7 @@ class Log:
         return row
 
     def fingerprints(self, after: int, limit: int) -> dict[int, str]:
-        """Fingerprints that were noted after a sequence number: the newest, so many at most."""
+        """Return the newest fingerprints recorded after a sequence number, at most `limit`."""
         with self._reading:
             found = self._reader.execute(
                 "SELECT sequence, value FROM fingerprints WHERE sequence > ? "
@@ -158,7 +158,7 @@ class Log:
 
     @property
     def waiting(self) -> int:
-        """Requests that wait to be committed."""
+        """Number of requests waiting to be committed."""
         return len(self._queue)
 
     # --- writing -------------------------------------------------------------------------------
@@ -166,22 +166,22 @@ class Log:
     def append(
         self, additions: Sequence[Addition], key: str | None = None, digest: bytes = b""
     ) -> Future[Receipt]:
-        """Add events; the future is done when they have been flushed to the disk.
+        """Add events; the future is done once they are durable.
 
         Parameters
         ----------
         additions : sequence of Addition
-            All of them become durable, or none.
+            Written atomically.
         key : str, optional
-            Idempotency key: a request of a key that was answered before gets the same answer.
+            Idempotency key: a repeated request gets the same answer as the first one.
         digest : bytes
-            Of the request: one that differs, under the same key, is a mistake.
+            The request, to detect a different request under the same key.
 
         Returns
         -------
         Future of Receipt
-            Fails by a Problem: 409 for a name that another example has, 422 for a key that another
-            request had, 507 for a full disk.
+            Fails with a Problem: 409 if another example has the same name, 422 if another request
+            had the same key, 507 if the disk is full.
         """
         bodies = [encoded(one.body) for one in additions]
 
@@ -194,12 +194,12 @@ class Log:
         return self._submit(run)
 
     def forget(self, name: str, key: str | None = None) -> Future[Receipt]:
-        """Erase the text and labels of an example; its sequence number stays.
+        """Erase the text and labels of an example; its sequence number remains.
 
         Returns
         -------
         Future of Receipt
-            Fails by a Problem, 404, if there is no such example.
+            Fails with a Problem, 404, if there is no such example.
         """
 
         def run(connection: sqlite3.Connection) -> Receipt:
@@ -215,12 +215,12 @@ class Log:
         return self._submit(run)
 
     def copy(self, rows: Sequence[Row]) -> Future[None]:
-        """Add events of another log, under the numbers that they have there.
+        """Add events of another log, with the same sequence numbers.
 
         Returns
         -------
         Future
-            Fails by a DamagedLog, if they do not follow on what is here.
+            Fails with a DamagedLog if they do not follow on from the last event of this log.
         """
 
         def run(connection: sqlite3.Connection) -> None:
@@ -233,7 +233,7 @@ class Log:
         return self._submit(run)
 
     def note_fingerprint(self, sequence: int, value: str) -> Future[None]:
-        """Keep a model's fingerprint, for replicas to compare."""
+        """Record a model's fingerprint for replicas to compare."""
 
         def run(connection: sqlite3.Connection) -> None:
             connection.execute(
@@ -243,7 +243,7 @@ class Log:
         return self._submit(run)
 
     def remember(self, identifier: str, text: str, seconds: int) -> Future[None]:
-        """Keep the text of a suggestion, for feedback to come."""
+        """Store the text of a suggestion, for later feedback."""
         moment = now()
 
         def run(connection: sqlite3.Connection) -> None:
@@ -252,8 +252,8 @@ class Log:
             if kept >= _MOST_SUGGESTIONS:
                 raise Problem(
                     429,
-                    f"{kept} texts wait for feedback already; suggest without remember, or try "
-                    "again when the oldest have expired",
+                    f"{kept} texts are already waiting for feedback; suggest without remember, or "
+                    "try again when the oldest have expired",
                     3600,
                 )
             connection.execute(
@@ -264,14 +264,14 @@ class Log:
         return self._submit(run)
 
     def answer(self, identifier: str, body_with: Callable[[str], Any]) -> Future[Receipt]:
-        """Make an example of a remembered text; it is remembered no longer.
+        """Turn a remembered text into an example.
 
-        Repeating it gives the same answer: the example bears the suggestion's identifier.
+        The example takes the suggestion's identifier as its name, so repeating this is harmless.
 
         Returns
         -------
         Future of Receipt
-            Fails by a Problem, 404, if no such text is remembered.
+            Fails with a Problem, 404, if no such text is remembered.
         """
 
         def run(connection: sqlite3.Connection) -> Receipt:
@@ -290,11 +290,11 @@ class Log:
         return self._submit(run)
 
     def close_writing(self) -> None:
-        """Commit what waits, and take no more."""
+        """Commit all waiting requests, and refuse new ones."""
         self._queue.close()
 
     def close(self) -> None:
-        """Commit what waits, and close the database."""
+        """Commit all waiting requests, and close the database."""
         self.close_writing()
         with self._reading:
             self._reader.close()
@@ -306,7 +306,7 @@ class Log:
         return future
 
     def _commit(self, batch: list[_Operation]) -> None:
-        """Run operations in one transaction, and answer them when it is on the disk."""
+        """Run operations in one transaction, and answer them once it is durable."""
         try:
             if self._broken is not None:
                 raise Problem(503, self._broken)
@@ -314,7 +314,7 @@ class Log:
             answers = [(one.future, *self._run(one)) for one in batch]
             rows = events_after(self._writer, self.path, self.head, -1)
             self._writer.execute("COMMIT")
-        except Exception as failure:  # noqa: BLE001  whatever it is, those who wait must hear of it
+        except Exception as failure:  # noqa: BLE001  waiting callers must get any failure
             self._give_up(failure)
             for operation in batch:
                 operation.future.set_exception(self._problem(failure))
@@ -323,7 +323,7 @@ class Log:
             self._count(row)
         if any(row.kind == "forget" for row in rows):
             (self.examples,) = self._writer.execute(_COUNT).fetchone()
-            # Nothing erased may stay behind in the write-ahead log.
+            # Erased data must not survive in the write-ahead log.
             self._writer.execute("PRAGMA wal_checkpoint(TRUNCATE)")
         self._committed()
         for future, answer, problem in answers:
@@ -333,7 +333,7 @@ class Log:
                 future.set_exception(problem)
 
     def _run(self, operation: _Operation) -> tuple[Any, BaseException | None]:
-        """Run one operation; what it refuses leaves the others as they are."""
+        """Run one operation in a savepoint, so that its refusal does not affect the others."""
         self._writer.execute("SAVEPOINT operation")
         try:
             answer, problem = operation.run(self._writer), None
@@ -347,10 +347,10 @@ class Log:
         if self._writer.in_transaction:
             self._writer.rollback()
         if getattr(failure, "sqlite_errorname", "") in _UNCERTAIN:
-            # What the system could not flush it may have dropped, and say so only once.
+            # After a failed flush the system may have dropped the data, and reports this only once.
             self._broken = (
-                f"{self.path}: the disk could not flush what was written; restart the service "
-                "when the disk is well again"
+                f"{self.path}: flushing to the disk failed; restart the service once the disk "
+                "works again"
             )
 
     def _problem(self, failure: BaseException) -> BaseException:
@@ -371,7 +371,7 @@ class Log:
 
 
 def now() -> int:
-    """Milliseconds since 1970."""
+    """Return the time in milliseconds since 1970."""
     return time.time_ns() // 1_000_000
 
 
@@ -386,7 +386,7 @@ def _head(connection: sqlite3.Connection) -> int:
 def _once(
     connection: sqlite3.Connection, key: str | None, digest: bytes, act: Callable[[], Receipt]
 ) -> Receipt:
-    """Do something, unless it was done under the same key."""
+    """Run an operation, unless it was already run under the same key."""
     if key is None:
         return act()
     digest = hashlib.sha256(digest).digest()
@@ -395,7 +395,7 @@ def _once(
     ).fetchone()
     if found is not None:
         if found[0] != digest:
-            raise Problem(422, f"the idempotency key {key!r} was used for another request")
+            raise Problem(422, f"Idempotency-Key: {key!r} was already used for another request")
         answer = msgspec.json.decode(found[1], type=Receipt)
         answer.repeated = True
         return answer
@@ -424,8 +424,8 @@ def _append(
             if there is not None:
                 raise Problem(
                     409,
-                    f"examples[{place}]: there is another example {addition.name!r} already; "
-                    "delete it first, or give another id",
+                    f"examples[{place}]: another example {addition.name!r} already exists; "
+                    "delete it first, or choose another id",
                 )
             named[addition.name] = body
         rows.append(Row(head + 1 + len(rows), addition.kind, addition.name, body, at))
@@ -453,7 +453,7 @@ def _find(connection: sqlite3.Connection, name: str) -> Row | None:
 
 
 def _insert(connection: sqlite3.Connection, rows: Sequence[Row]) -> None:
-    """Write events, and do to the log what they say should be done to it."""
+    """Write events, and carry out those that erase earlier ones."""
     write_events(connection, rows)
     for row in rows:
         if row.kind == "forget":

@@ -1,8 +1,8 @@
-"""The model of a project: a function of its log, to the byte.
+"""The model of a project: a function of its log, byte for byte.
 
-How many events are applied at a time makes no difference, nor does whether a snapshot stood in
-between: that is the promise of the engine's `partial_fit` and of its files. All that the service
-adds to a model is here, so that start-up, the living service, replicas and rebuilds do the same.
+Neither the number of events applied at a time nor snapshots in between make a difference: the
+engine's `partial_fit` and its files guarantee that. Everything that the service adds to a model is
+in this module, so that start-up, live updates, replicas and rebuilds behave alike.
 """
 
 from __future__ import annotations
@@ -47,10 +47,10 @@ _MANY = 1_000
 
 
 class _Now(NamedTuple):
-    """A model, and the sequence number at which it had seen so many examples.
+    """A model, a sequence number, and how many examples the model had seen there.
 
-    Answers are computed in the middle of a batch, too. What the model has seen since then are the
-    events that follow; where names are learnt as well they cannot be told from those.
+    Answers may be computed in the middle of a batch. Examples seen beyond `seen` are then the
+    events after `sequence`, unless the model also learns names, which count as examples too.
     """
 
     shared: Any
@@ -58,7 +58,7 @@ class _Now(NamedTuple):
     seen: int
 
     def at(self, model: Any) -> int:
-        """The sequence number at which the model stands."""
+        """Return the sequence number that the model has reached."""
         if model.names is not None:
             return self.sequence
         return self.sequence + int(model.examples_seen_) - self.seen
@@ -67,26 +67,26 @@ class _Now(NamedTuple):
 class Learner:
     """A project's model at a sequence number.
 
-    One thread changes it; any number may ask it meanwhile.
+    One thread changes it; any number of threads may query it meanwhile.
 
     Parameters
     ----------
     settings : Settings
     controls : iterable of Row
-        Events but examples; those up to `sequence` have been made.
+        Events other than examples; those up to `sequence` are already applied.
     sequence : int
-        Of the last event that the model knows.
+        Last event that the model has applied.
     path : Path, optional
-        The model's file; by default it has learnt nothing.
+        The model's file; by default the model is new.
 
     Attributes
     ----------
     vocabulary : Vocabulary or None
-        What labels are called.
+        Label names.
     deprecated : set of str
         Labels that are not suggested.
     refused : int
-        Examples that could not be learnt from; the log keeps them.
+        Number of examples that the model could not learn from; they remain in the log.
     """
 
     def __init__(
@@ -118,12 +118,12 @@ class Learner:
 
     @property
     def sequence(self) -> int:
-        """Of the last event that the model knows, seen by the thread that changes it."""
+        """Last event that the model has applied, for the thread that changes it."""
         return self._now.sequence
 
     @property
     def model(self) -> Any:
-        """The model itself, for whoever has it alone."""
+        """The model itself, for callers with exclusive access."""
         return self._model
 
     @property
@@ -134,19 +134,19 @@ class Learner:
     def suggest(
         self, texts: Sequence[str], limit: int, *, restricted: bool = False
     ) -> tuple[int, list[list[tuple[str, float]]]]:
-        """The most probable labels of every text, best first.
+        """Return the most probable labels of every text, best first.
 
         Parameters
         ----------
         texts : sequence of str
         limit : int
         restricted : bool
-            Whether to leave out labels that the vocabulary lacks, as those that are deprecated.
+            Whether to hide labels that the vocabulary lacks, in addition to deprecated ones.
 
         Returns
         -------
         sequence : int
-            At which it was computed.
+            Sequence number of the model that answered.
         suggestions : list of list of (label, score)
         """
         now, hidden = self._now, self.deprecated | (self._strangers if restricted else frozenset())
@@ -171,12 +171,12 @@ class Learner:
         ]
 
     def explain(self, text: str, label: str | None, k: int) -> tuple[int, Any]:
-        """Why labels are predicted, as `TextClassifier.explain` says it.
+        """Explain why labels are predicted, like `TextClassifier.explain`.
 
         Raises
         ------
         DataError
-            If the label is not known.
+            If the label is unknown.
         """
         now = self._now
         found: tuple[int, Any] = now.shared.read(
@@ -185,7 +185,7 @@ class Learner:
         return found
 
     def labels(self) -> dict[str, int]:
-        """The labels that can be predicted, and in how many examples each was."""
+        """Map the labels that can be predicted to their numbers of examples."""
         if not self.has_learnt:
             return {}
         found: dict[str, int] = self._now.shared.read(
@@ -196,11 +196,11 @@ class Learner:
         return found
 
     def label_count(self) -> int:
-        """How many labels can be predicted."""
+        """Count the labels that can be predicted."""
         return int(self._now.shared.read(lambda model: model.n_classes_)) if self.has_learnt else 0
 
     def cut_offs(self) -> dict[str, float]:
-        """From which probability on each label is predicted, where they have one of their own."""
+        """Return the threshold of each label; empty if labels have no thresholds of their own."""
         if not self.has_learnt:
             return {}
 
@@ -214,17 +214,17 @@ class Learner:
         return found
 
     def bytes(self) -> int:
-        """What the model takes in memory."""
+        """Return the memory use of the model."""
         if not self.has_learnt:
             return 0
         return sum(self._now.shared.read(lambda model: model.size()).values())
 
     def fingerprint(self) -> str:
-        """SHA-256 of the model's file, whether it was written or not."""
+        """Compute the SHA-256 of the model's file, whether it has been written or not."""
         return str(self._model.fingerprint()) if self.has_learnt else EMPTY
 
     def save(self, path: Path) -> None:
-        """Write the model's file. Others may predict meanwhile."""
+        """Write the model's file; other threads may predict meanwhile."""
         self._model.save(path)
 
     @property
@@ -238,13 +238,12 @@ class Learner:
     # --- learning ------------------------------------------------------------------------------
 
     def apply(self, rows: Sequence[Row]) -> None:
-        """Take events in: examples are learnt, changes are made.
+        """Apply events: learn the examples, and carry out the changes.
 
         Parameters
         ----------
         rows : sequence of Row
-            They follow on `sequence`, in order; none of the kinds at which the model is learnt
-            anew.
+            The events after `sequence`, in order; none of the kinds in `NEW_BEGINNINGS`.
         """
         for learnt, run in itertools.groupby(rows, key=lambda row: row.kind == "learn"):
             if learnt:
@@ -254,14 +253,14 @@ class Learner:
                     self._change(row)
 
     def begin_anew(self, row: Row, model: Any) -> None:
-        """Take in an event of those at which the model is learnt anew.
+        """Apply an event of the kinds in `NEW_BEGINNINGS`, at which the model is learnt again.
 
         Parameters
         ----------
         row : Row
-            It follows on `sequence`.
+            The event after `sequence`.
         model : TextClassifier
-            What has been learnt anew.
+            The model learnt again.
         """
         self._note(body_of(row))
         if self.thresholds is not None:
@@ -288,7 +287,7 @@ class Learner:
         self._reach(row.sequence)
 
     def _change_model(self, change: Any) -> None:
-        """Make a change as far as it can be made, the same way whenever it is replayed."""
+        """Carry out a change as far as possible; a replay has the same result."""
         if isinstance(change, Renaming):
             known = set(self.labels())
             names = {old: new for old, new in change.names.items() if old in known}
@@ -304,12 +303,12 @@ class Learner:
             self._now.shared.set_thresholds(_thresholds(self._model, change))
 
     def _meet_strangers(self, labels: Iterable[str]) -> None:
-        """Remember labels that the vocabulary lacks, before the model can suggest them."""
+        """Record labels that the vocabulary lacks, before the model can suggest them."""
         if self.vocabulary is not None:
             self._strangers |= {label for label in labels if label not in self.vocabulary}
 
     def _note(self, change: Any) -> None:
-        """Keep what a change says beside the model."""
+        """Record the parts of a change that the model itself does not store."""
         self._aliases = aliases_after(self._aliases, change)
         if isinstance(change, Renaming):
             self.deprecated = frozenset(change.names.get(one, one) for one in self.deprecated)
@@ -325,7 +324,7 @@ class Learner:
 
 
 def can_rename(names: Mapping[str, str], known: Collection[str]) -> bool:
-    """Whether labels can get these names: each of them only one, that no other label has."""
+    """Whether labels can get these names: all different, and none taken by another label."""
     others = set(known) - set(names)
     return (
         bool(names) and len(set(names.values())) == len(names) and others.isdisjoint(names.values())
@@ -333,7 +332,7 @@ def can_rename(names: Mapping[str, str], known: Collection[str]) -> bool:
 
 
 def _thresholds(model: Any, change: ThresholdValues) -> npt.NDArray[np.float64] | None:
-    """What was set, in the order of the model's labels."""
+    """Return the thresholds that were set, in the order of the model's labels."""
     if change.values is None:
         return None
     labels = model.classes_.tolist()
@@ -344,12 +343,12 @@ def _thresholds(model: Any, change: ThresholdValues) -> npt.NDArray[np.float64] 
 
 
 def new_model(settings: Settings) -> TextClassifier:
-    """A model that has learnt nothing.
+    """Create a new model.
 
     Raises
     ------
     ParameterError
-        If a parameter of the settings is unknown, or lies outside its domain.
+        If a parameter of the settings is unknown or out of range.
     """
     unknown = sorted(settings.estimator.keys() - OnlinePLTClassifier().get_params())
     if unknown:
@@ -362,12 +361,12 @@ def new_model(settings: Settings) -> TextClassifier:
 
 
 def front_end(settings: Settings) -> FrontEnd:
-    """What turns the texts of a project into features.
+    """Create the text front end of a project.
 
     Raises
     ------
     ParameterError
-        If a parameter is unknown, or lies outside its domain.
+        If a parameter is unknown or out of range.
     """
     parameters = {
         name: tuple(value) if isinstance(value, list) else value
@@ -377,7 +376,7 @@ def front_end(settings: Settings) -> FrontEnd:
 
 
 def batch_model(settings: Settings, examples: Sequence[Example]) -> TextClassifier:
-    """A model that has learnt from all examples at once, and can learn on."""
+    """Learn a model from all examples at once; it can continue learning online."""
     batch = TextClassifier(
         PLTClassifier(online_ready=True, random_state=0),
         front_end(settings),
@@ -392,17 +391,17 @@ def batch_model(settings: Settings, examples: Sequence[Example]) -> TextClassifi
 def learnt_anew(
     settings: Settings, examples: Iterable[Example], upto: int = 0, built: Path | None = None
 ) -> TextClassifier:
-    """A model that learns from the first example on.
+    """Learn a model again from the first example.
 
     Parameters
     ----------
     settings : Settings
     examples : iterable of Example
-        In order, their labels as they are called now.
+        In order, with the current names of their labels.
     upto : int
-        Examples up to this sequence number are learnt from in batch, the others one by one.
+        Examples up to this sequence number are learnt in batch, later ones online.
     built : Path, optional
-        A file of the model of the former, if it is at hand.
+        File of the batch model, if it exists.
     """
     model = new_model(settings)
     for in_batch, run in itertools.groupby(examples, key=lambda one: one.sequence <= upto):
@@ -417,9 +416,9 @@ def learnt_anew(
 
 
 def teach(model: Any, examples: Sequence[Example]) -> int:
-    """Let a model learn what it can of some examples; return how many it could not.
+    """Teach a model some examples; return how many it could not learn from.
 
-    An example that a model refuses is left out, the same one whoever came with it.
+    An example that the model refuses is skipped, whichever examples share its batch.
     """
     try:
         model.partial_fit([one.text for one in examples], [one.labels for one in examples])

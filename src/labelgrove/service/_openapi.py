@@ -1,4 +1,4 @@
-"""The OpenAPI document: made from the routes, and from the types that requests are decoded by."""
+"""The OpenAPI document, derived from the routes and from the types that decode requests."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from labelgrove.service._http import Route
 
 _PROBLEM = {
     "type": "object",
-    "description": "A failure, as RFC 9457 has it; detail is one sentence.",
+    "description": "A failure in the format of RFC 9457; detail is one sentence.",
     "required": ["type", "title", "status", "detail"],
     "properties": {
         "type": {"type": "string"},
@@ -28,29 +28,29 @@ _PARAMETERS = {
     "example": {"type": "string", "minLength": 1, "pattern": "^[^/]+$"},
 }
 _FAILURES = {
-    "400": "What was sent cannot be read.",
-    "401": "A token is needed.",
-    "403": "This is not allowed.",
-    "404": "There is no such thing.",
-    "408": "The body did not come in time.",
-    "409": "It contradicts what is there.",
-    "413": "It is too large.",
-    "415": "It is of another type.",
-    "422": "It is not what was expected.",
-    "429": "Too much waits already; Retry-After says when to try again.",
-    "503": "Not now; Retry-After says when to try again.",
-    "504": "It is durable, but not applied yet.",
+    "400": "The request cannot be parsed.",
+    "401": "A token is missing or unknown.",
+    "403": "The request is not allowed.",
+    "404": "There is no such resource.",
+    "408": "The body did not arrive in time.",
+    "409": "The request conflicts with the current state.",
+    "413": "The body is too large.",
+    "415": "The body has another media type.",
+    "422": "The request is well-formed but invalid.",
+    "429": "Too many requests are waiting; Retry-After says when to try again.",
+    "503": "The service is not available; Retry-After says when to try again.",
+    "504": "The change is durable but not applied yet.",
     "507": "The disk is full; nothing was learnt.",
 }
 
 
 def openapi(routes: Sequence[Route]) -> dict[str, Any]:
-    """Describe what can be asked of the service.
+    """Describe the routes.
 
     Returns
     -------
     dict
-        A document of OpenAPI 3.1.
+        An OpenAPI 3.1 document.
     """
     kinds = [kind for one in routes for kind in (one.body, one.answer, one.query) if kind]
     schemas, components = msgspec.json.schema_components(
@@ -58,7 +58,7 @@ def openapi(routes: Sequence[Route]) -> dict[str, Any]:
     )
     by_kind = [(kind, schema) for kind, schema in zip(kinds, schemas, strict=True)]
     for component in components.values():
-        # A docstring's first line says it all; the rest is about the types in Python.
+        # Only the first line of a docstring concerns users; the rest documents Python attributes.
         if "description" in component:
             component["description"] = component["description"].partition("\n")[0]
     paths: dict[str, Any] = {}
@@ -70,7 +70,7 @@ def openapi(routes: Sequence[Route]) -> dict[str, Any]:
         "info": {
             "title": "LabelGrove",
             "version": __version__,
-            "summary": "Suggest labels for texts, and learn better ones.",
+            "summary": "Suggest labels for texts, and learn from corrections.",
         },
         "paths": paths,
         "components": {
@@ -102,7 +102,7 @@ def _operation(
                 "name": "Idempotency-Key",
                 "in": "header",
                 "required": False,
-                "description": "The same request under the same key is carried out once.",
+                "description": "A request is carried out only once per key.",
                 "schema": {"type": "string", "pattern": "^[!-~]{1,200}$"},
             }
         )
@@ -113,9 +113,9 @@ def _operation(
         success["content"] = {"text/plain": {"schema": {"type": "string"}}}
     responses = {str(route.status): success}
     if route.method == "PUT" and route.name == "make_project":
-        responses["201"] = {**success, "description": "Made."}
+        responses["201"] = {**success, "description": "Created."}
     if route.name == "ready":
-        responses["503"] = {**success, "description": "Not ready, and why."}
+        responses["503"] = {**success, "description": "Not ready, with the reason."}
     problem = {"application/problem+json": {"schema": {"$ref": "#/components/schemas/Problem"}}}
     for status, description in _FAILURES.items():
         responses.setdefault(status, {"description": description, "content": problem})

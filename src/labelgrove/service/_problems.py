@@ -1,4 +1,4 @@
-"""What a request may fail by."""
+"""Errors that a request may fail with."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from labelgrove._errors import LabelGroveError
 
 
 class Problem(LabelGroveError):
-    """A request that cannot be answered: an HTTP status, and one sentence that says why.
+    """A failed request: an HTTP status and one sentence with the reason.
 
     Parameters
     ----------
@@ -14,7 +14,7 @@ class Problem(LabelGroveError):
     detail : str
         Where, what was found, what was expected.
     retry_after : int, optional
-        Seconds after which it may succeed.
+        Seconds to wait before trying again.
     """
 
     def __init__(self, status: int, detail: str, retry_after: int | None = None) -> None:
@@ -24,4 +24,4 @@ class Problem(LabelGroveError):
 
 
 class DamagedLog(LabelGroveError):
-    """A project's log that cannot be trusted; the message says what can be recovered, and how."""
+    """A damaged log of a project; the message says what can be recovered, and how."""

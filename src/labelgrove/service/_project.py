@@ -1,4 +1,4 @@
-"""A project: a log, the model that follows it, and those who ask the model."""
+"""A project: a log, the model that follows it, and queries to the model."""
 
 from __future__ import annotations
 
@@ -32,11 +32,11 @@ from labelgrove.service._stats import Progress, Stats
 _log = logging.getLogger("labelgrove.service")
 
 _AT_ONCE = 1_000
-_SECONDS = 0.02  # that a batch should take; those who ask come in between its steps
-_PATIENCE = 30.0  # seconds between two looks at the clock
+_SECONDS = 0.02  # target duration of a batch, between whose steps queries are answered
+_PATIENCE = 30.0  # seconds between checks whether a rebuild is due
 _ASKED_AT_ONCE = 64
 _MOST_ASKING = 4_000
-_JUDGED = 8  # of a batch: all of a slow stream, a sample of a fast one
+_JUDGED = 8  # examples judged per batch: all of a slow stream, a sample of a fast one
 
 
 class Asked(NamedTuple):
@@ -49,18 +49,18 @@ class Asked(NamedTuple):
 
 
 class Rebuilding(msgspec.Struct):
-    """Whether a tree of all examples is better than the one that has grown.
+    """The comparison of a tree rebuilt from all examples with the tree that has grown online.
 
     Attributes
     ----------
     examples : int
-        At the stream's end, on which both were compared.
+        Number of examples at the end of the stream on which both were compared.
     before, after : float
         How often the first suggestion was right, just before its example was learnt.
     taken : bool
-        Whether the new one takes the place of the old one.
+        Whether the rebuilt tree replaces the current one.
     sequence : int or None
-        Of the event that says so.
+        Sequence number of the replacing event.
     """
 
     examples: int
@@ -76,16 +76,16 @@ class Project:
     Parameters
     ----------
     folder : Path
-        Of this project alone.
+        The project's own folder.
     settings : Settings, optional
-        Of a new project.
+        Settings of a new project.
     following : bool
-        Whether events come from another server only.
+        Whether all events come from another server.
 
     Raises
     ------
     DamagedLog
-        The log cannot be trusted.
+        If the log is damaged.
 
     Attributes
     ----------
@@ -93,7 +93,7 @@ class Project:
     settings : Settings
     log : Log
     failure : str or None
-        Why the model does not follow the log any longer, if so.
+        Why the model no longer follows the log, if so.
     """
 
     def __init__(
@@ -119,7 +119,7 @@ class Project:
         self._history = History(folder, self.settings, self.log.controls, self.log.read)
         self._remove_outdated()
         self.learner = self._history.model_at(self.log.head)
-        self._tried = (0, 0)  # to build anew: with how many examples, and when
+        self._tried = (0, 0)  # the last attempt to rebuild: number of examples, and time
         self._asking: Batches[Asked] = Batches(
             self._answer, f"answers of {self.name}", most=_ASKED_AT_ONCE, waiting=_MOST_ASKING
         )
@@ -133,14 +133,14 @@ class Project:
     def suggest(
         self, texts: Sequence[str], limit: int, *, restricted: bool
     ) -> Future[tuple[int, list[list[tuple[str, float]]]]]:
-        """The most probable labels of every text, and the sequence number of the answer.
+        """Return the most probable labels of every text, and the sequence number of the answer.
 
         Parameters
         ----------
         texts : sequence of str
         limit : int
         restricted : bool
-            Whether to keep to the vocabulary, if there is one.
+            Whether to suggest only labels of the vocabulary, if there is one.
         """
         if self.failure is not None:
             raise Problem(503, self.failure)
@@ -158,7 +158,7 @@ class Project:
             texts = [text for one in asked for text in one.texts]
             try:
                 sequence, found = learner.suggest(texts, limit, restricted=restricted)
-            except Exception as failure:  # noqa: BLE001  those who wait must hear of it
+            except Exception as failure:  # noqa: BLE001  waiting callers must get any failure
                 for one in asked:
                     one.future.set_exception(failure)
                 continue
@@ -167,7 +167,10 @@ class Project:
                 one.future.set_result((sequence, list(itertools.islice(answers, len(one.texts)))))
 
     def applied(self, sequence: int) -> Future[int]:
-        """Done when the model knows an event, with the sequence number that it has then."""
+        """Return a future that is done once the model has applied an event.
+
+        Its result is the model's sequence number at that moment.
+        """
         future: Future[int] = Future()
         with self._changed:
             if self.failure is not None:
@@ -179,37 +182,37 @@ class Project:
         return future
 
     def fingerprint(self) -> Future[tuple[int, str]]:
-        """A sequence number, and SHA-256 of the model's file there."""
+        """Compute the model's sequence number, and the SHA-256 of its file."""
         return self._do(self._fingerprint_now)
 
     def stats(self, *, fingerprint: bool = True) -> Future[Stats]:
-        """How the project is, at one sequence number."""
+        """Collect statistics, consistent at one sequence number."""
         return self._do(lambda: self._stats_now(fingerprint=fingerprint))
 
     def snapshot(self) -> Future[Snapshot | None]:
-        """Write a snapshot of the model as it stands; None if it has not learnt anything."""
+        """Write a snapshot of the current model; None if it has not learnt anything."""
         return self._do(self._take_snapshot)
 
     def snapshots(self) -> list[Snapshot]:
-        """Snapshots that are there, newest first."""
+        """List the snapshots, newest first."""
         return snapshots(self.folder)
 
     def rebuild(self) -> Rebuilding:
-        """Build a tree of all examples beside; it takes the place of this one if it is no worse.
+        """Build a tree from all examples in another process; use it if it is no worse.
 
         Raises
         ------
         Problem
-            409, if one is being built already, if labels changed or examples were forgotten
+            409, if a rebuild is already running, if labels were changed or examples forgotten
             meanwhile, or if there are too few examples.
         """
         if not self._rebuilding.acquire(blocking=False):
-            raise Problem(409, "a tree is being built already")
+            raise Problem(409, "a rebuild is already running")
         try:
             head = self.log.head
             compared = compare_beside(self.folder, head, self._processes)
             if self._history.changes(head, self.log.head + 1):
-                raise Problem(409, "labels or examples were changed meanwhile; try again")
+                raise Problem(409, "labels or examples were changed during the rebuild; try again")
             taken = compared.after >= compared.before
             answer = Rebuilding(compared.examples, compared.before, compared.after, taken)
             if taken:
@@ -223,7 +226,7 @@ class Project:
             self._rebuilding.release()
 
     def _rebuild_is_due(self) -> bool:
-        """Whether there are enough new examples, or any after hours enough."""
+        """Whether there are enough new examples, or any at all after enough hours."""
         every, hours = self.settings.rebuild_every, self.settings.rebuild_hours
         examples, at = max(self._tried, self.log.rebuilt)
         fresh = self.log.examples - examples
@@ -239,12 +242,12 @@ class Project:
             _log.warning("%s: not rebuilt (%s)", self.name, problem)
 
     def stop_building(self) -> None:
-        """End what is being built beside; who waits for it is told so."""
+        """Stop running rebuilds; their callers get an error."""
         for process in list(self._processes):
             process.terminate()
 
     def close(self) -> None:
-        """Commit and learn all that waits, and write a snapshot."""
+        """Commit and apply everything that waits, then write a snapshot."""
         self.stop_building()
         self.log.close_writing()
         with self._changed:
@@ -261,10 +264,10 @@ class Project:
             self._changed.notify()
 
     def _do(self, job: Callable[[], Any]) -> Future[Any]:
-        """Run something in the thread that changes the model, between two batches.
+        """Run a job in the thread that changes the model, between two batches.
 
-        So it sees the model at one sequence number, while those who ask need not wait: they wait
-        for what changes it alone.
+        The job sees the model at one sequence number. It does not block queries, which wait only
+        for changes to the model.
         """
         future: Future[Any] = Future()
         with self._changed:
@@ -288,7 +291,7 @@ class Project:
             for job, future in jobs:
                 try:
                     future.set_result(job())
-                except Exception as failure:  # noqa: BLE001  those who wait must hear of it
+                except Exception as failure:  # noqa: BLE001  waiting callers must get any failure
                     future.set_exception(failure)
             if self._has_more():
                 size = self._step(size)
@@ -304,14 +307,16 @@ class Project:
         """Apply some events; return how many to apply next time."""
         started = time.perf_counter()
         try:
-            # Snapshots are at the same events on all replicas, however many come at a time.
+            # Take snapshots at the same events on all replicas, whatever the batch sizes.
             every = self.settings.snapshot_every
             size = min(size, every - self.learner.sequence % every)
             rows = self.log.read(self.learner.sequence, size)
             self._judge(rows)
             self._apply(rows)
-        except Exception as failure:  # noqa: BLE001  the model may be anything now
-            self.stop(f"{self.name}: the model cannot follow its log ({failure}); restart")
+        except Exception as failure:  # noqa: BLE001  the model may be in any state now
+            self.stop(
+                f"{self.name}: the model cannot follow its log ({failure}); restart the service"
+            )
             _log.exception("%s: stopped after event %d", self.name, self.learner.sequence)
             return 1
         self._tell()
@@ -322,7 +327,7 @@ class Project:
         return max(1, min(faster if seconds < 2 * _SECONDS else size // 2, _AT_ONCE))
 
     def stop(self, reason: str) -> None:
-        """Follow the log no longer, and say why to whoever asks."""
+        """Stop following the log; later queries get the reason."""
         with self._changed:
             self.failure = reason
             waiting, self._waiting = self._waiting, []
@@ -330,7 +335,7 @@ class Project:
             future.set_exception(Problem(503, reason))
 
     def _tell(self) -> None:
-        """Answer those who wait for what is applied now."""
+        """Complete the futures of events that are now applied."""
         with self._changed:
             ready = []
             while self._waiting and self._waiting[0][0] <= self.learner.sequence:
@@ -339,7 +344,7 @@ class Project:
             future.set_result(self.learner.sequence)
 
     def _judge(self, rows: Sequence[Row]) -> None:
-        """Compare what would have been suggested with what is to be learnt."""
+        """Suggest labels for examples before they are learnt, and count the hits."""
         some = rows[:: -(-len(rows) // _JUDGED)]
         examples = [body_of(row) for row in some if row.kind == "learn"]
         if not examples:
@@ -352,11 +357,11 @@ class Project:
         self.progress.note(rows[0].sequence, hits)
 
     def _apply(self, rows: Sequence[Row]) -> None:
-        """Take events in; where the past has changed, replay it, and put that model in place."""
+        """Apply events; if an example was forgotten, replay the log without it."""
         for place, row in enumerate(rows):
             if row.kind == "forget":
                 self._history.advance(self.learner, rows[:place])
-                # One replay serves all examples that were forgotten meanwhile.
+                # One replay covers all examples forgotten so far.
                 last = max(one.sequence for one in self.log.controls if one.kind == "forget")
                 self._remove_outdated()
                 self.learner = self._history.model_at(last)
@@ -367,9 +372,9 @@ class Project:
     # --- snapshots -----------------------------------------------------------------------------
 
     def _remove_outdated(self) -> None:
-        """Remove snapshots that know an example which was forgotten since, or of another log.
+        """Remove snapshots that contain a since forgotten example, or that outlived their log.
 
-        A log that was recovered, or made again, may be shorter than what snapshots were taken of.
+        A log that was recovered or created anew may be shorter than the one they were taken from.
         """
         head = self.log.head
         for one in self.snapshots():
@@ -392,11 +397,11 @@ class Project:
         return taken
 
     def _snapshot_if_new(self) -> None:
-        """Write a snapshot; one that cannot be written leaves those that are there."""
+        """Write a snapshot; if that fails, the earlier ones remain."""
         try:
             self._take_snapshot()
         except (OSError, LabelGroveError) as failure:
-            _log.warning("%s: no snapshot could be written (%s)", self.name, failure)
+            _log.warning("%s: cannot write a snapshot (%s)", self.name, failure)
 
     def _fingerprint_now(self) -> tuple[int, str]:
         sequence = self.learner.sequence
@@ -421,6 +426,6 @@ class Project:
         )
 
     def _note_fingerprint(self) -> None:
-        """Let replicas compare; the log may be closed already, when the service ends."""
+        """Record the fingerprint for replicas; at shutdown, the log may already be closed."""
         with suppress(Problem):
             self.log.note_fingerprint(*self._fingerprint).result()

@@ -1,7 +1,7 @@
-"""A better tree, built of the whole log beside the service, in a process of its own.
+"""Rebuilding: a new tree from the whole log, built in a separate process.
 
-That process, :func:`main`, leaves the model in batch in the project's folder, and says on standard
-output how it compares with the one that has grown.
+That process, :func:`main`, writes the batch model to the project's folder, and prints how it
+compares with the model that has grown online.
 """
 
 from __future__ import annotations
@@ -29,14 +29,14 @@ _MOST_JUDGED = 2_000
 
 
 class Comparison(msgspec.Struct):
-    """A model in batch beside the one that has grown.
+    """A batch model compared with the one that has grown online.
 
     Attributes
     ----------
     upto : int
-        The last event that the one in batch was built of.
+        The last event that the batch model has learnt from.
     examples : int
-        At the stream's end, on which both were compared.
+        Number of examples at the end of the stream on which both were compared.
     before, after : float
         How often the first suggestion was right, just before its example was learnt.
     """
@@ -48,14 +48,14 @@ class Comparison(msgspec.Struct):
 
 
 def compare(folder: Path, head: int) -> Comparison:
-    """Build a model of all but the stream's end, and compare both models there.
+    """Build a model from all but the end of the stream, and compare both models there.
 
     Parameters
     ----------
     folder : Path
-        Of the project.
+        Folder of the project.
     head : int
-        Sequence number of the last event to be looked at.
+        Sequence number of the last event to use.
     """
     with closing(Reading(folder / "log.sqlite")) as log:
         rows = log.read(0, head)
@@ -65,7 +65,7 @@ def compare(folder: Path, head: int) -> Comparison:
         changes = [row for row in controls if row.kind in NAME_CHANGES]
         examples = list(named_now(rows, changes))
         if len(examples) < _LEAST:
-            raise Problem(409, f"there are {len(examples)} examples; expected {_LEAST} at least")
+            raise Problem(409, f"found {len(examples)} examples; expected at least {_LEAST}")
         judged = max(_LEAST // 2, min(len(examples) // 10, _MOST_JUDGED))
         old, new = examples[:-judged], examples[-judged:]
         upto = old[-1].sequence
@@ -78,7 +78,7 @@ def compare(folder: Path, head: int) -> Comparison:
 
 
 def hit_rate(model: Any, examples: Sequence[Example]) -> float:
-    """How often the first suggestion is right, just before its example is learnt."""
+    """Measure how often the first suggestion is right, just before its example is learnt."""
     hits = 0
     for example in examples:
         [[best]] = model.predict_topk([example.text], k=1)[0].tolist()
@@ -88,12 +88,12 @@ def hit_rate(model: Any, examples: Sequence[Example]) -> float:
 
 
 def compare_beside(folder: Path, head: int, started: list[subprocess.Popen[str]]) -> Comparison:
-    """Run :func:`compare` in another process, which may be killed through `started`.
+    """Run :func:`compare` in another process, which can be killed through `started`.
 
     Raises
     ------
     Problem
-        500 if it fails, 503 if it was stopped.
+        500 if it fails, 503 if it is stopped.
     """
     run = f"from {__name__} import main; main()"
     words = [sys.executable, "-c", run, str(folder), str(head)]
@@ -104,9 +104,9 @@ def compare_beside(folder: Path, head: int, started: list[subprocess.Popen[str]]
         finally:
             started.remove(process)
     if process.returncode == -signal.SIGTERM:
-        raise Problem(503, "rebuild: stopped, as the project was closed")
+        raise Problem(503, "rebuild: stopped, since the project was closed")
     if not output:
-        raise Problem(500, f"rebuild: its process ended by {process.returncode}")
+        raise Problem(500, f"rebuild: its process failed with status {process.returncode}")
     answer: dict[str, Any] = json.loads(output)
     if "problem" in answer:
         raise Problem(answer["status"], f"rebuild: {answer['problem']}")
@@ -114,7 +114,7 @@ def compare_beside(folder: Path, head: int, started: list[subprocess.Popen[str]]
 
 
 def main() -> None:
-    """Compare what the command line says, and tell the result on standard output."""
+    """Run `compare` with the arguments of the command line, and print the result."""
     folder, head = sys.argv[1:]
     try:
         answer: Any = msgspec.to_builtins(compare(Path(folder), int(head)))

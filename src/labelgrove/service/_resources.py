@@ -1,4 +1,4 @@
-"""Our own resources: examples, labels, reasons, the log, snapshots, health."""
+"""LabelGrove's own resources: examples, labels, explanations, the log, snapshots, health."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ from labelgrove.vocabulary import Vocabulary
 _FINGERPRINTS = 20
 
 MOST_EXPLAINED = 100_000
-"""Characters of a text that is explained, which takes ten times as long as to suggest for it."""
+"""Characters of the longest text to explain; explaining takes ten times as long as suggesting."""
 
 Count = Annotated[int, Meta(ge=0, le=2**53)]
 Wait = Literal["durable", "applied"]
@@ -49,7 +49,7 @@ Wait = Literal["durable", "applied"]
 
 
 class StatsQuery(Struct):
-    """Whether to tell the fingerprint, which takes a moment where the model is large."""
+    """Whether to include the fingerprint, which takes a moment for large models."""
 
     fingerprint: bool = True
 
@@ -88,13 +88,13 @@ class NewExample(Struct, forbid_unknown_fields=True):
 
 
 class NewExamples(Struct, forbid_unknown_fields=True):
-    """Examples to learn, in this order."""
+    """Examples to learn, in order."""
 
     examples: Annotated[list[NewExample], Meta(min_length=1, max_length=MOST_EXAMPLES)]
 
 
 class StoredExample(Struct):
-    """An example as the log has it."""
+    """An example as stored in the log."""
 
     id: str
     sequence: int
@@ -104,13 +104,13 @@ class StoredExample(Struct):
 
 
 class Waiting(Struct):
-    """Answer when it is kept, or when it counts in answers as well."""
+    """Whether to answer once the change is durable, or once the model has applied it."""
 
     wait: Wait = "durable"
 
 
 class Feedback(Struct, forbid_unknown_fields=True):
-    """The labels that a suggestion should have had."""
+    """The right labels for the text of a remembered suggestion."""
 
     id: Annotated[str, Meta(min_length=1, max_length=200)]
     labels: Names
@@ -166,7 +166,7 @@ class LabelQuery(Struct):
 
 
 class Label(Struct):
-    """A label."""
+    """A label, its name and the number of its examples."""
 
     id: str
     name: str
@@ -175,7 +175,7 @@ class Label(Struct):
 
 
 class Labels(Struct):
-    """Labels that were learnt, and those of the vocabulary; those with most examples first."""
+    """Labels that were learnt or are in the vocabulary, those with most examples first."""
 
     total: int
     labels: list[Label]
@@ -212,7 +212,7 @@ async def rename_labels(call: Call) -> Receipt:
     known = await asyncio.to_thread(project.learner.labels)
     _check_known(list(call.body.names), known)
     if not can_rename(call.body.names, known):
-        raise Problem(409, "names: two labels would share a name; merge them instead")
+        raise Problem(409, "names: two labels would get the same name; merge them instead")
     return await _change(call, "rename")
 
 
@@ -240,7 +240,7 @@ def _check_known(labels: list[str], known: dict[str, int]) -> None:
 
 
 class Cuts(Struct):
-    """From which probability on labels are predicted, where they have thresholds of their own."""
+    """The thresholds of labels that have their own; a label is predicted if it reaches its own."""
 
     sequence: int
     default: float | None
@@ -264,7 +264,7 @@ async def set_thresholds(call: Call) -> Receipt:
 
 
 class Question(Struct, forbid_unknown_fields=True):
-    """A text, and perhaps a label that it may or may not have been given."""
+    """A text, and optionally a label to explain, suggested or not."""
 
     text: Annotated[str, Meta(min_length=1, max_length=MOST_EXPLAINED)]
     label: Name | None = None
@@ -272,7 +272,7 @@ class Question(Struct, forbid_unknown_fields=True):
 
 
 class Reason(Struct):
-    """How much a word speaks for a label, or against it."""
+    """A word's contribution for a label, or against it if negative."""
 
     feature: str
     weight: float
@@ -304,7 +304,7 @@ async def explain(call: Call) -> Explanations:
 
 
 def _explained(one: Any) -> Explained:
-    """Add up what a word says along the way to a label."""
+    """Sum each word's contributions along the path to a label."""
     weights: dict[str, float] = {}
     for step in one.path:
         for said in step.contributions:
@@ -319,7 +319,7 @@ def _explained(one: Any) -> Explained:
 
 
 class LogQuery(Struct):
-    """Which events to list, and how long to wait for the first of them."""
+    """Which events to list, and how long to wait for the first one."""
 
     after: Count = 0
     limit: Annotated[int, Meta(ge=1, le=1_000)] = 100
@@ -327,7 +327,7 @@ class LogQuery(Struct):
 
 
 class SnapshotInfo(Struct):
-    """A snapshot."""
+    """A snapshot of the model."""
 
     sequence: int
     fingerprint: str
@@ -358,7 +358,7 @@ async def list_events(call: Call) -> Events:
 async def list_snapshots(call: Call) -> Snapshots:
     found = []
     for one in (await call.project()).snapshots():
-        with suppress(FileNotFoundError):  # a newer one may take its place just now
+        with suppress(FileNotFoundError):  # a newer snapshot may just have replaced it
             size = one.path.stat().st_size
             found.append(SnapshotInfo(one.sequence, one.fingerprint, size))
     return Snapshots(found)
@@ -373,7 +373,7 @@ async def take_snapshot(call: Call) -> Snapshots:
 async def rebuild(call: Call) -> Rebuilding:
     call.may_learn()
     project = await call.project()
-    # A thread of its own: it takes minutes, and those of to_thread are few.
+    # Rebuilding takes minutes, so it gets its own thread rather than one of to_thread's few.
     alone = ThreadPoolExecutor(1, "rebuild")
     built = alone.submit(project.rebuild)
     alone.shutdown(wait=False)
@@ -384,7 +384,7 @@ async def rebuild(call: Call) -> Rebuilding:
 
 
 class Health(Struct):
-    """How the service is."""
+    """The health of the service."""
 
     status: str
     detail: str | UnsetType = UNSET
@@ -397,7 +397,7 @@ async def live(_: Call) -> Health:
 async def ready(call: Call) -> Response:
     failures = [one.failure for one in call.service.held() if one.failure is not None]
     if call.service.closing:
-        failures.append("the service is being stopped")
+        failures.append("the service is shutting down")
     if failures:
         return _json(Health("failing", failures[0]), 503)
     damaged = call.service.damaged()

@@ -1,4 +1,4 @@
-"""A directory of projects, those in use held in memory; and the tokens that open it."""
+"""A directory of projects, of which those in use are in memory; and access tokens."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from labelgrove.text import TextFeatures
 _log = logging.getLogger("labelgrove.service")
 
 SCOPES = ("read", "learn", "admin")
-"""What a token allows, each with all before it."""
+"""Scopes of tokens; each one includes those before it."""
 
 
 class Service:
@@ -40,12 +40,12 @@ class Service:
     Parameters
     ----------
     directory : Path
-        Made if it is not there. One process uses it at a time.
+        Created if missing. Only one process at a time may use it.
     memory : int, optional
-        Bytes of models that are held at most; those not asked for longest are put away first. The
-        one that was asked for last is held, whatever it takes.
+        Memory limit for models, in bytes; the least recently used are evicted beyond it. The most
+        recently used model always stays, whatever its size.
     leader : str, optional
-        The address of the server whose logs this one follows; then nothing else is learnt.
+        Address of the server to replicate; this one is then read-only.
 
     Raises
     ------
@@ -62,10 +62,10 @@ class Service:
         self._folder.mkdir(parents=True, exist_ok=True)
         self._lock_file = locked(
             directory / "lock",
-            f"{directory}: another process serves this directory; expected only one",
+            f"{directory}: another process is already serving this directory; expected only one",
         )
         self._changed = threading.Condition()
-        self._open: dict[str, Project] = {}  # the one asked for last comes last
+        self._open: dict[str, Project] = {}  # least recently used first
         self._users: dict[str, int] = {}
         self._damaged: dict[str, str] = {}
         self._busy: set[str] = set()
@@ -74,14 +74,14 @@ class Service:
         self.closing = False
 
     def begin(self, projects: Sequence[str] = (), token: str | None = None) -> None:
-        """Make projects that are missing, and open those that there are, as far as they fit.
+        """Create missing projects, then open all projects, within the memory limit.
 
-        One whose log cannot be trusted does not keep the others from being served.
+        A project with a damaged log does not prevent the others from being served.
 
         Raises
         ------
         DamagedLog
-            If there are no others.
+            If there is a damaged project and no intact one.
         """
         for name in projects:
             if name not in self.names() and self.leader is None:
@@ -89,7 +89,7 @@ class Service:
         sound, there = 0, self.names()
         for log in sorted(self._folder.glob("[!.]*/log.sqlite")):
             if log.parent.name not in there:
-                _log.warning("%s: the log has no events; the project is not there", log)
+                _log.warning("%s: the log has no events; ignoring this project", log)
         for name in there:
             try:
                 with self.using(name):
@@ -104,7 +104,7 @@ class Service:
     # --- projects ------------------------------------------------------------------------------
 
     def names(self) -> list[str]:
-        """The projects that there are, sorted."""
+        """Return the names of all projects, sorted."""
         return sorted(
             path.name
             for path in self._folder.iterdir()
@@ -115,27 +115,27 @@ class Service:
         return name in self._open or has_events(self._folder / name / "log.sqlite")
 
     def held(self) -> list[Project]:
-        """The projects in memory."""
+        """Return the projects in memory."""
         with self._changed:
             return list(self._open.values())
 
     def damaged(self) -> dict[str, str]:
-        """Why projects are not served whose logs cannot be trusted."""
+        """Map each project with a damaged log to the reason why it is not served."""
         with self._changed:
             return dict(self._damaged)
 
     def create(self, name: str, settings: Settings) -> bool:
-        """Make a project; False if it is there with the same settings.
+        """Create a project; return False if it exists with the same settings.
 
         Raises
         ------
         Problem
-            409, if it is there with others.
+            409, if it exists with other settings.
         ParameterError
-            If the settings cannot be used.
+            If the settings are invalid.
         """
         folder = self._folder / _checked(name)
-        # Written down, since a later version may prefer another: the log says all that there is.
+        # Store the default preset, since a later version may have another: a log is self-contained.
         preset = {"preset": TextFeatures().preset}
         settings = msgspec.structs.replace(settings, text=preset | settings.text)
         new_model(settings)
@@ -148,14 +148,14 @@ class Service:
             if project.settings != settings:
                 raise Problem(
                     409,
-                    f"project {name!r} is there with other settings, which stay as they are; "
+                    f"project {name!r} already exists with other settings, which cannot change; "
                     "delete it first, or choose another name",
                 )
         self._make_room()
         return fresh
 
     def adopt(self, name: str, rows: Sequence[Row]) -> None:
-        """Begin a project with the first events of another server's log."""
+        """Create a project from the first events of another server's log."""
         folder = self._folder / _checked(name)
         with self._alone(name):
             folder.mkdir(exist_ok=True)
@@ -166,39 +166,39 @@ class Service:
                 log.close()
 
     def teach(self, name: str, texts: Sequence[str], labels: Sequence[Iterable[str]]) -> int:
-        """Learn examples, without HTTP; when this returns they are kept.
+        """Learn examples, without HTTP; they are durable when this returns.
 
         Parameters
         ----------
         name : str
-            Of the project.
+            Name of the project.
         texts : sequence of str
         labels : sequence of collections of str
 
         Returns
         -------
         int
-            The sequence number of the last one.
+            Sequence number of the last example.
 
         Raises
         ------
         DataError
-            If a text or the labels of one are empty.
+            If an example has no text or no labels.
         """
         bodies = [Learnt(text, list(own)) for text, own in zip(texts, labels, strict=True)]
         if not all(one.text and one.labels for one in bodies):
-            raise DataError("an example has no text, or no labels; expected both")
+            raise DataError("found an example without text or labels; expected both")
         with self.using(name) as project:
             return project.log.append([Addition("learn", one) for one in bodies]).result().sequence
 
     def delete(self, name: str) -> None:
-        """Remove a project with all that it has learnt."""
+        """Delete a project and everything that it has learnt."""
         self._existing(name)
         held = self._open.get(name)
         if held is not None:
-            held.stop_building()  # who waits for that uses the project
+            held.stop_building()  # a request that waits for a rebuild is using the project
         with self._alone(name):
-            folder = self._existing(name)  # while we waited, another may have removed it
+            folder = self._existing(name)  # another request may have deleted it meanwhile
             project = self._open.pop(name, None)
             if project is not None:
                 project.close()
@@ -209,14 +209,14 @@ class Service:
 
     @contextmanager
     def using(self, name: str) -> Iterator[Project]:
-        """Use a project, which is opened if it is not in memory.
+        """Use a project, opening it if it is not in memory.
 
         Raises
         ------
         Problem
             404, if there is no such project.
         DamagedLog
-            If its log cannot be trusted.
+            If its log is damaged.
         """
         project = self.enter(name)
         try:
@@ -225,7 +225,7 @@ class Service:
             self.leave(name)
 
     def held_now(self, name: str) -> Project | None:
-        """The project, entered, if it is in memory: without waiting for anything."""
+        """Enter a project and return it if it is in memory, without blocking."""
         with self._changed:
             if name in self._busy or name not in self._open:
                 return None
@@ -234,7 +234,7 @@ class Service:
             return project
 
     def enter(self, name: str) -> Project:
-        """The project, which stays in memory until it is left."""
+        """Return a project, which stays in memory until `leave`."""
         while (project := self.held_now(name)) is None:
             with self._alone(name, unused=False):
                 if name not in self._open:
@@ -244,7 +244,7 @@ class Service:
 
     def _opened(self, name: str) -> Project:
         folder = self._existing(name)
-        if name in self._damaged:  # looked through once: that takes a while
+        if name in self._damaged:  # checking a log takes a while, so do it only once
             raise DamagedLog(self._damaged[name])
         try:
             return Project(folder, following=self.leader is not None)
@@ -253,7 +253,7 @@ class Service:
             raise
 
     def leave(self, name: str) -> None:
-        """Let go of a project that was entered."""
+        """Release a project that was entered."""
         with self._changed:
             self._users[name] -= 1
             if not self._users[name]:
@@ -261,7 +261,7 @@ class Service:
                 self._changed.notify_all()
 
     def close(self) -> None:
-        """Close all projects: what was acknowledged is learnt, and snapshots are written."""
+        """Close all projects: apply all acknowledged events, and write snapshots."""
         if self._follower is not None:
             self._follower.close()
         self.closing = True
@@ -272,13 +272,13 @@ class Service:
 
     @contextmanager
     def _alone(self, name: str, *, unused: bool = True) -> Iterator[None]:
-        """Open a project, or close or remove one that is unused, while nobody else does."""
+        """Get exclusive access to open a project, or to close or delete an unused one."""
         with self._changed:
             if self.closing:
-                raise Problem(503, "the service is being stopped; try again in a moment")
+                raise Problem(503, "the service is shutting down; try again in a moment")
             while name in self._busy:
                 self._changed.wait()
-            self._busy.add(name)  # from here on nobody enters
+            self._busy.add(name)  # from here on, no request can enter it
         try:
             with self._changed:
                 while unused and name in self._users:
@@ -294,7 +294,7 @@ class Service:
             self._open[name] = project
 
     def _make_room(self) -> None:
-        """Put away projects that nobody uses, until the others fit."""
+        """Evict unused projects until the others fit into the memory limit."""
         if self._memory is None:
             return
         for name in list(self._open)[:-1]:
@@ -322,8 +322,8 @@ def _checked(name: str) -> str:
     if not PROJECT_NAME.fullmatch(name):
         raise Problem(
             422,
-            f"{name!r:.80} cannot be a project's name: expected up to 63 small letters, digits, "
-            "_ and -, the first a letter or digit",
+            f"project name {name!r:.80}: expected at most 63 lower-case letters, digits, _ and -, "
+            "starting with a letter or digit",
         )
     return name
 
@@ -332,7 +332,7 @@ def _checked(name: str) -> str:
 
 
 class Token(msgspec.Struct):
-    """A token as it is stored: only its hash."""
+    """A stored token, of which only the hash is kept."""
 
     scope: str
     sha256: str
@@ -340,12 +340,12 @@ class Token(msgspec.Struct):
 
 
 class Tokens:
-    """Who may do what.
+    """Access tokens and their scopes.
 
     Parameters
     ----------
     path : Path
-        Of the file with the hashes, which need not be there.
+        File of the hashes; it need not exist.
     """
 
     def __init__(self, path: Path) -> None:
@@ -355,13 +355,13 @@ class Tokens:
             try:
                 self._tokens = msgspec.json.decode(path.read_bytes(), type=list[Token])
             except msgspec.MsgspecError as error:
-                raise LabelGroveError(f"{path}: no list of tokens ({error})") from None
+                raise LabelGroveError(f"{path}: expected a list of tokens ({error})") from None
 
     def __len__(self) -> int:
         return len(self._tokens)
 
     def add(self, scope: str) -> str:
-        """Make a token; it is told once and kept nowhere."""
+        """Create a token and return it; only its hash is stored."""
         token = f"lg_{secrets.token_urlsafe(32)}"
         made = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
         self._tokens.append(Token(scope, _hash(token), made))
@@ -375,12 +375,12 @@ class Tokens:
         return token
 
     def allow(self, token: str | None, scope: str) -> None:
-        """Do nothing if a token allows something, or none is needed.
+        """Check that a token has a scope, if any tokens exist.
 
         Raises
         ------
         Problem
-            401 for a token that is missing or unknown, 403 for one that allows less.
+            401 for a missing or unknown token, 403 for insufficient scope.
         """
         if not self._tokens:
             return
@@ -389,9 +389,9 @@ class Tokens:
         given = _hash(token)
         known = [one for one in self._tokens if hmac.compare_digest(one.sha256, given)]
         if not known:
-            raise Problem(401, "the token is not known here")
+            raise Problem(401, "the token is unknown")
         if SCOPES.index(known[0].scope) < SCOPES.index(scope):
-            raise Problem(403, f"the token allows to {known[0].scope}; expected one for {scope}")
+            raise Problem(403, f"the token has the scope {known[0].scope}; expected {scope}")
 
 
 def _hash(token: str) -> str:

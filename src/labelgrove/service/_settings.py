@@ -1,4 +1,4 @@
-"""What a project is set to when it is made: the first event of its log."""
+"""The settings of a project, fixed at its creation: the first event of its log."""
 
 from __future__ import annotations
 
@@ -16,22 +16,22 @@ MOST_CONCEPTS = 1_000_000
 
 
 class Entry(Struct, forbid_unknown_fields=True, omit_defaults=True):
-    """A concept of the vocabulary, as a line of its file in JSON lines has it.
+    """A concept of the vocabulary, in the format of a JSON lines vocabulary.
 
     Attributes
     ----------
     id : str
-        What examples have; where labels are subjects, its URI.
+        The label of examples, such as the URI of a subject.
     label : str or dict
         Its name, or its names by language.
     alternative : list of str or dict
-        Its other names, by language perhaps.
+        Its alternative names, or these by language.
     notation : str, optional
         A class number.
     broader : list of str
-        Ids of the concepts above it.
+        Ids of its broader concepts.
     name : str
-        What `label` was called at first; older logs have it.
+        Former name of `label`, found in older logs.
     """
 
     id: Name
@@ -42,7 +42,7 @@ class Entry(Struct, forbid_unknown_fields=True, omit_defaults=True):
     name: str = ""
 
     def concept(self) -> Concept:
-        """The same for the library."""
+        """Convert to the library's `Concept`."""
         label, others = self.label or self.name, self.alternative
         names = label if isinstance(label, dict) else {"": label} if label else {}
         more = others if isinstance(others, dict) else {"": others}
@@ -51,28 +51,28 @@ class Entry(Struct, forbid_unknown_fields=True, omit_defaults=True):
 
 
 class Settings(Struct, forbid_unknown_fields=True, omit_defaults=True):
-    """What decides how a project learns and answers; it stays as it is.
+    """The settings of a project, fixed at its creation.
 
     Attributes
     ----------
     name : str
-        What people call the project; by default its id.
+        Display name of the project; by default its id.
     language : str
-        Of the texts and of the labels' names.
+        Language of the texts and of the label names.
     estimator : dict
         Parameters of `OnlinePLTClassifier`.
     text : dict
-        Parameters of `TextFeatures`, which turns texts into features.
+        Parameters of `TextFeatures`, the text front end.
     vocabulary : list of Entry, optional
-        What labels are called. Labels beside these are learnt, and never suggested.
+        Label names. Other labels are learnt but never suggested.
     names : "met" or "all", optional
-        Whose names in the vocabulary are learnt as examples; see `TextClassifier`.
+        Which label names to learn as examples; see `TextClassifier`.
     snapshot_every : int
-        Examples between two snapshots.
+        Number of events between two snapshots.
     rebuild_every : int
-        Examples after which a better tree is built of all of them; 0 for never.
+        Number of new examples after which the tree is rebuilt from all examples; 0 for never.
     rebuild_hours : float
-        Hours after which one is built, if there are new examples; 0 for never.
+        Hours after which the tree is rebuilt if there are new examples; 0 for never.
     """
 
     name: Annotated[str, Meta(max_length=200)] = ""
@@ -87,7 +87,7 @@ class Settings(Struct, forbid_unknown_fields=True, omit_defaults=True):
 
 
 def vocabulary_of(settings: Settings) -> Vocabulary | None:
-    """What a project's labels are called, in its own language before all others.
+    """Return the label names of a project, preferring its own language.
 
     Raises
     ------

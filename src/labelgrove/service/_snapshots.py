@@ -1,4 +1,4 @@
-"""Snapshots of a project's model: model files, named by what they are."""
+"""Snapshots of a project's model: model files named by sequence number and fingerprint."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ _KEPT = 2
 
 
 class Snapshot(NamedTuple):
-    """A model file and what its name says.
+    """A model file, with the sequence number and fingerprint from its name.
 
     Attributes
     ----------
     sequence : int
-        Of the last event that the model knows.
+        Last event that the model has applied.
     fingerprint : str
-        SHA-256 of the file: `sha256sum` gives it, too.
+        SHA-256 of the file, as `sha256sum` computes it.
     path : Path
     """
 
@@ -37,7 +37,7 @@ class Snapshot(NamedTuple):
 
 
 def snapshots(folder: Path) -> list[Snapshot]:
-    """The snapshots in a folder, newest first; whether they are whole has not been looked at."""
+    """List the snapshots in a folder, newest first, without checking that they are intact."""
     found = [
         Snapshot(int(name[1]), name[2], path)
         for path in folder.glob("*.lg")
@@ -52,7 +52,7 @@ def write_snapshot(folder: Path, learner: Learner) -> Snapshot:
     Raises
     ------
     OSError
-        The file cannot be written; the older ones are there as before.
+        If the file cannot be written; the older snapshots remain.
     """
     partial = folder / "writing.lg"
     learner.save(partial)
@@ -65,7 +65,7 @@ def write_snapshot(folder: Path, learner: Learner) -> Snapshot:
 
 
 def whole(candidates: list[Snapshot]) -> Iterator[Snapshot]:
-    """Those whose bytes are what their names say; a warning for each of the others."""
+    """Yield the intact snapshots, whose bytes match their names; warn about the others."""
     for one in candidates:
         try:
             found = file_fingerprint(one.path)
@@ -74,11 +74,11 @@ def whole(candidates: list[Snapshot]) -> Iterator[Snapshot]:
         if found == one.fingerprint:
             yield one
         else:
-            _log.warning("%s: the snapshot is damaged; an older one takes its place", one.path)
+            _log.warning("%s: the snapshot is damaged; trying an older one", one.path)
 
 
 def loaded(candidates: list[Snapshot], load: Callable[[Snapshot], Learner]) -> Learner | None:
-    """The model of the first snapshot that can be read."""
+    """Load the first snapshot that can be read."""
     for one in whole(candidates):
         try:
             return load(one)
@@ -88,13 +88,13 @@ def loaded(candidates: list[Snapshot], load: Callable[[Snapshot], Learner]) -> L
 
 
 def file_fingerprint(path: Path) -> str:
-    """SHA-256 of a file's bytes."""
+    """Compute the SHA-256 of a file."""
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def tidy(folder: Path) -> None:
-    """Remove what a process that was killed left half written."""
+    """Remove half-written files of a killed process."""
     for pattern in ("*.partial", ".*.partial", "writing.lg"):
         for path in folder.glob(pattern):
             with suppress(OSError):

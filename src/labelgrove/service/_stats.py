@@ -1,4 +1,4 @@
-"""What a project tells of itself: how much it has learnt, and how well it suggests."""
+"""Statistics of a project: how much it has learnt, and how well it suggests."""
 
 from __future__ import annotations
 
@@ -14,8 +14,11 @@ class Stretch(msgspec.Struct):
     Attributes
     ----------
     sequence : int
-        Where it begins.
-    predictions, right : int
+        The first event of this stretch of the stream.
+    predictions : int
+        Number of examples predicted.
+    right : int
+        Number of predictions that were right.
     """
 
     sequence: int
@@ -24,7 +27,7 @@ class Stretch(msgspec.Struct):
 
 
 class Stats(msgspec.Struct):
-    """How a project is.
+    """Statistics of a project.
 
     Attributes
     ----------
@@ -33,21 +36,21 @@ class Stats(msgspec.Struct):
     examples : int
         Examples in the log.
     labels : int
-        That can be suggested.
+        Labels that can be suggested.
     sequence : int
-        At which labels, examples_seen and fingerprint are those of the model.
+        Last event that the model has applied; labels, examples_seen and fingerprint refer to it.
     fingerprint : str or None
-        SHA-256 of the model's file; None where it was not asked for.
+        SHA-256 of the model's file; None if it was not requested.
     head : int
         Sequence number of the last event of the log.
     refused : int
-        Examples that the model could not learn from, since the service has started.
+        Examples that the model could not learn from since the service started.
     waiting : int
         Requests that wait to be committed.
     failure : str or None
-        Why the model does not follow its log any longer.
+        Why the model no longer follows its log, if so.
     progress : list of Stretch
-        Of the stream since the service has started.
+        Progressive validation since the service started.
     """
 
     project_id: str
@@ -65,9 +68,9 @@ class Stats(msgspec.Struct):
 
 
 class Progress:
-    """How often the first suggestion was right, just before its example was learnt.
+    """Count how often the first suggestion was right, just before its example was learnt.
 
-    Counted since the service has started, in at most 200 stretches of the stream.
+    Counts since the service started, in at most 200 stretches of the stream.
     """
 
     def __init__(self) -> None:
@@ -76,7 +79,7 @@ class Progress:
         self._stretches: list[list[int]] = []
 
     def note(self, sequence: int, hits: Sequence[bool]) -> None:
-        """Count predictions that were right, from a sequence number on."""
+        """Add predictions, starting at a sequence number."""
         with self._lock:
             for hit in hits:
                 if not self._stretches or self._stretches[-1][1] >= self._width:
@@ -90,6 +93,6 @@ class Progress:
                 self._width *= 2
 
     def stretches(self) -> list[Stretch]:
-        """All of them, in order."""
+        """Return all stretches, in order."""
         with self._lock:
             return [Stretch(*one) for one in self._stretches]

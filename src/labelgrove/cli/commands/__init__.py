@@ -1,4 +1,4 @@
-"""The application with all its commands, in the order in which ``--help`` lists them."""
+"""The application and its commands, in the order of ``--help``."""
 
 from labelgrove.cli._application import Command, app
 from labelgrove.cli.commands import (

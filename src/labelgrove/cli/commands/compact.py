@@ -1,4 +1,4 @@
-"""``labelgrove compact``: a small copy of a model, for prediction."""
+"""``labelgrove compact``: a small copy of a model, for prediction only."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def compact(
     dtype: Annotated[
         str,
         typer.Option(
-            "--dtype", metavar="NAME", help="How weights are held: float32, float16 or int8."
+            "--dtype", metavar="NAME", help="Type of the stored weights: float32, float16 or int8."
         ),
     ] = "float32",
     threshold: Annotated[
@@ -55,7 +55,7 @@ def compact(
         typer.Option(
             "--threshold",
             metavar="T",
-            help="Drop weights that add less than T to a score for a feature of value 1.",
+            help="Drop weights that contribute less than T to a score for a feature of value 1.",
         ),
     ] = None,
     max_bytes: Annotated[
@@ -63,13 +63,13 @@ def compact(
         typer.Option(
             "--max-bytes",
             metavar="SIZE",
-            help="Drop as few weights as needed for the file to take this much, e.g. 10MB.",
+            help="Drop as few weights as needed to fit the file into this size, such as 10MB.",
         ),
     ] = None,
     data: Annotated[
         str | None,
         typer.Option(
-            "--data", metavar="DATA", help="Labelled examples on which to compare the two models."
+            "--data", metavar="DATA", help="Labelled examples to compare the two models on."
         ),
     ] = None,
     reading: Reading = AS_FOUND,
@@ -77,18 +77,17 @@ def compact(
     jobs: JobsOption = 1,
     json: JsonOption = False,
 ) -> None:
-    """Write a small copy of MODEL that predicts and cannot learn on.
+    """Write a small copy of MODEL that predicts but can no longer learn.
 
-    Without a threshold and with float32 it predicts exactly what MODEL does. Its weights stay in
-    the mapped file: processes that use it share them. With --data the precision of both models
-    is measured.
+    With float32 and no threshold, it predicts exactly what MODEL does. Its weights stay in the
+    memory-mapped file, so processes share them. With --data, also measures the precision of both
+    models.
     """
     most = None if max_bytes is None else size_from("--max-bytes", max_bytes)
     model = load_model(model_file, jobs=jobs)
     if not isinstance(estimator_of(model), LabelTreeClassifier):
         raise ParameterError(
-            f"{model_file}: a model of {algorithm_of(model)} has no label tree, and "
-            "cannot be made compact"
+            f"{model_file}: expected a model with a label tree; {algorithm_of(model)} has none"
         )
     check_can_write(output)
     refuse_inputs(output, model_file, *([] if data is None else [data]))
@@ -105,7 +104,7 @@ def _examples(model: Model, data: str, reading: Reading, limit: int | None) -> t
     with Source(data, reading=reading_for(model, reading), limit=limit) as source:
         examples = source.whole()
         if examples is None:
-            raise DataError(f"{data}: there are no examples")
+            raise DataError(f"{data}: this file contains no examples")
         return inputs_of(model, examples, source.path), targets_of(model, examples, source.path)
 
 
@@ -113,8 +112,8 @@ def _for_people(report: CompactionReport, path: str) -> list[tuple[str, str]]:
     count, size = _numbers.count, _numbers.size
     pairs = [
         ("weights", f"{count(report.weights_before)} → {count(report.weights_after)}"),
-        ("held as", f"{report.dtype}, none below {report.threshold:.3g}"),
-        ("bytes", f"{size(report.bytes_before)} → {size(report.bytes_after)}"),
+        ("stored as", f"{report.dtype}, no weight below {report.threshold:.3g}"),
+        ("size", f"{size(report.bytes_before)} → {size(report.bytes_after)}"),
     ]
     before, after = report.precision_before, report.precision_after
     if before is not None and after is not None:

@@ -1,4 +1,4 @@
-"""``labelgrove convert``: files of examples into one data set that is mapped, not read."""
+"""``labelgrove convert``: combine files of examples into one memory-mapped data set."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from labelgrove.data import convert as convert_files
 def convert(
     inputs: Annotated[
         list[str],
-        typer.Argument(metavar="DATA…", help="Examples, in files that `train` reads, too."),
+        typer.Argument(metavar="DATA…", help="Examples, in any files that `train` reads."),
     ],
     output: Annotated[
         str, typer.Option("--output", "-o", metavar="DIR", help="The folder to write.")
@@ -27,14 +27,14 @@ def convert(
     jobs: JobsOption = 1,
     json: JsonOption = False,
 ) -> None:
-    """Write the examples of all DATA into one folder that the other commands take for DATA.
+    """Convert DATA to one memory-mapped data set, a folder that the other commands read as DATA.
 
-    They map it into memory, read only what they use, and need not parse it again. After a stop the
-    same command goes on with the file that it was at.
+    They read only the parts they use, without parsing. If interrupted, the same command resumes
+    with the file it was converting.
     """
     share = [0.0]
 
-    def told(done: float) -> None:
+    def progress(done: float) -> None:
         share[0] = done
 
     with shown(ShareLine("converting", lambda: share[0])):
@@ -44,7 +44,7 @@ def convert(
             format=reading.format,
             columns=reading.columns,
             n_jobs=jobs,
-            progress=told,
+            progress=progress,
         )
     size = sum(path.stat().st_size for path in Path(output).iterdir())
     width = None if dataset.X is None else dataset.X.shape[1]

@@ -1,4 +1,4 @@
-"""``labelgrove demo``: watch a model learn from real text that is on every machine."""
+"""``labelgrove demo``: watch a model learn from real text that every machine has."""
 
 from __future__ import annotations
 
@@ -31,12 +31,12 @@ def demo(
         str, typer.Option("--output", "-o", metavar="MODEL", help="Where to write the model.")
     ] = "python-docs.lg",
 ) -> None:
-    """Watch a model learn from the documentation of Python; no download.
+    """Watch a model learn from the documentation of Python, without any download.
 
-    Every docstring in the Python sources installed here (standard library, NumPy, SciPy,
-    scikit-learn) comes once, file after file, its own name and path masked; its labels are the
-    packages, modules and classes that it belongs to. One name in ten is held out for the test at
-    the end.
+    Reads every docstring in the installed Python sources (standard library, NumPy, SciPy,
+    scikit-learn) once, in file order, with the object's own name and path masked. The labels are
+    the packages, modules and classes that it belongs to. One docstring in ten is held out for the
+    test at the end.
     """
     check_can_write(output)
     console = output_console()
@@ -52,7 +52,7 @@ def demo(
             table.add(state, batch[-1].name)
     seconds = perf_counter() - begin
     if table.n_examples == 0:
-        raise DataError("not a single docstring was found to learn from; no model was written")
+        raise DataError("found no docstrings to learn from; no model was written")
     model.save(output)
     show_samples(console, model, _spread(held_out, _N_SAMPLES))
     show_conclusion(
@@ -67,7 +67,7 @@ def demo(
 
 
 def _batches(limit: int | None, held_out: list[PythonDoc]) -> Iterator[list[PythonDoc]]:
-    """Yield docstrings to learn from in batches of 1, 2, 4, …, and set the held-out ones aside."""
+    """Yield docstrings in batches of 1, 2, 4, …, and put the held-out ones aside."""
     size, batch = 1, list[PythonDoc]()
     for doc in islice(iter_python_docs(), limit):
         if doc.held_out:
@@ -87,7 +87,7 @@ def _as_examples(docs: list[PythonDoc]) -> Examples:
 
 
 def _spread(docs: list[PythonDoc], number: int) -> list[PythonDoc]:
-    """Choose docstrings at even distances: neither the best nor the worst."""
+    """Choose evenly spaced docstrings: neither the best nor the worst."""
     places = np.linspace(0, len(docs), number, endpoint=False) + len(docs) / (2 * number)
     return [docs[int(place)] for place in places] if len(docs) >= number else docs
 

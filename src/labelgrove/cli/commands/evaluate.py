@@ -1,4 +1,4 @@
-"""``labelgrove eval``: how good a model is on examples whose labels are known."""
+"""``labelgrove eval``: measure a model on labelled examples."""
 
 from __future__ import annotations
 
@@ -52,15 +52,17 @@ def evaluate(
     filter_pairs: FilterPairsOption = None,
     propensity: Annotated[
         str | None,
-        typer.Option("--propensity", metavar="A,B", help="Parameters of PSP@k. Default: 0.55,1.5."),
+        typer.Option(
+            "--propensity", metavar="A,B", help="Propensity parameters of PSP@k. Default: 0.55,1.5."
+        ),
     ] = None,
     inverse_propensities: Annotated[
         str | None,
         typer.Option(
             "--inverse-propensities",
             metavar="FILE",
-            help="A number for each label, a line each from label 0 on, in place of the "
-            "propensities computed.",
+            help="Read inverse propensities from FILE, one number per line from label 0, instead "
+            "of computing them.",
         ),
     ] = None,
     per_label: Annotated[
@@ -68,14 +70,14 @@ def evaluate(
         typer.Option(
             "--per-label",
             metavar="FILE",
-            help="Write a table of all labels, tabs between its columns, names among them.",
+            help="Write precision, recall and F1 of every label as TSV.",
         ),
     ] = None,
     json: JsonOption = False,
     metrics_file: Annotated[
         str | None,
         typer.Option(
-            "--metrics-file", metavar="FILE", help="Write the result as JSON to FILE too."
+            "--metrics-file", metavar="FILE", help="Also write the result as JSON to FILE."
         ),
     ] = None,
     thresholds: ThresholdsOption = False,
@@ -86,16 +88,16 @@ def evaluate(
     vocabulary: Vocabulary | None = None,
     limit: LimitOption = None,
 ) -> None:
-    """Measure MODEL on DATA: its rankings, the labels it predicts, and its speed.
+    """Measure MODEL on DATA: ranking quality, predicted label sets, and speed.
 
-    k is 1, 3 and 5, and with --json all figures are fractions.
-    A place without a prediction counts as a miss, and so does every place of an example
-    without labels; true labels that MODEL has never seen count in R@k, nDCG@k and PSP@k.
-    The propensities of PSP@k come from how often MODEL has seen each label.
-    Where every example has one label, also the error with its 95 % binomial interval, and the
-    entropy reduction, in bits.
-    The F-measures are of what MODEL predicts by its own thresholds, or by --threshold: macro (the
-    mean over the labels that occur in DATA), micro and instance.
+    Reports P@k, R@k, nDCG@k, PSP@k and PSnDCG@k for k = 1, 3 and 5; with --json as fractions.
+    Missing predictions count as misses, and so does every prediction for an example without
+    labels. True labels that MODEL has never seen count in R@k, nDCG@k and PSP@k.
+    Propensities derive from the label frequencies that MODEL has seen.
+    If every example has exactly one label, also reports the error with its 95% binomial interval,
+    and the entropy reduction in bits.
+    F1 is measured on the label sets that MODEL predicts with its own thresholds, or with
+    --threshold: macro (the mean over the labels in DATA), micro and instance.
     """
     if metrics_file is not None:
         refuse_inputs(metrics_file, model_file, data)
@@ -120,7 +122,7 @@ def evaluate(
 
 
 def _training(model: Model, propensity: str | None, file: str | None) -> Training | None:
-    """What propensities are made of: the model's counts, or a file."""
+    """Return the source of propensities: the model's label counts, or a file."""
     if file is not None:
         numbers = read_inverse_propensities(file).tolist()
         given = {label_of(model, i): number for i, number in enumerate(numbers)}
@@ -137,7 +139,7 @@ def _training(model: Model, propensity: str | None, file: str | None) -> Trainin
 
 
 def _table(observed: Observed, vocabulary: Vocabulary | None) -> bytes:
-    """A line for each label that is true or predicted anywhere, the most frequent first."""
+    """Format a line for each label that is true or predicted anywhere, most frequent first."""
     assert observed.sets is not None
     rows = label_table(observed.truth, observed.sets, names=observed.labels).rows()
     there = [row for row in rows if row.support or row.false_positives]
@@ -158,7 +160,7 @@ def _observed(
     cut: Cut | None,
     excluded: Mapping[int, Collection[Any]],
 ) -> tuple[Observed, float]:
-    """Ask the library, batch by batch, with a progress line; also how long it took."""
+    """Predict batch by batch, with a progress line; also return the time it took."""
     line = ProgressLine("predicting", source.total, source.share_read)
     begin = perf_counter()
 
@@ -169,7 +171,7 @@ def _observed(
             done += chunk.n_rows
             line.update(done)
         if not done:
-            raise DataError(f"{source.path}: there is not a single example to measure on")
+            raise DataError(f"{source.path}: this file contains no examples to measure on")
 
     with shown(line):
         found = observe(
@@ -179,7 +181,7 @@ def _observed(
 
 
 def show_evaluation(result: Mapping[str, Any]) -> None:
-    """Show a table of metrics and what else was found, on standard output."""
+    """Show a table of metrics and other findings on standard output."""
     table = Table(box=SIMPLE_HEAD, pad_edge=False, show_edge=False)
     table.add_column("")
     for k in _PLACES:
@@ -199,12 +201,13 @@ def _findings(result: Mapping[str, Any]) -> list[tuple[str, str]]:
     if "error" in result:
         margin = _numbers.percent(result["error_margin"])
         bits = result["entropy_reduction"]
-        gained = "" if bits is None else f"; {bits:.2f} bits better than always the same class"
+        baseline = "always predicting the most frequent class"
+        gained = "" if bits is None else f"; {bits:.2f} bits better than {baseline}"
         pairs.append(("error", f"{_numbers.percent(result['error'])} ± {margin}{gained}"))
     if "macro_f1" in result:
         macro, micro, instance = (_numbers.percent(result[f"{name}_f1"]) for name in AVERAGES)
         in_test = _numbers.counted(result["labels_in_test"], "label")
-        sets = f"{result['labels_per_example']:.2f} labels an example"
+        sets = f"{result['labels_per_example']:.2f} labels per example"
         parts = f"macro {macro} (over {in_test} in DATA), micro {micro}, instance {instance}"
         pairs.append(("F1 of label sets", f"{parts}; {sets}"))
     if result["unknown_labels"]:
@@ -213,7 +216,7 @@ def _findings(result: Mapping[str, Any]) -> list[tuple[str, str]]:
         pairs.append(("unknown labels", f"{number} ({share} of all true labels)"))
     speed = _numbers.count(round(result["examples_per_second"]))
     pairs.append(
-        ("prediction", f"{_numbers.duration(result['seconds'])} ({speed} examples a second)")
+        ("prediction", f"{_numbers.duration(result['seconds'])} ({speed} examples per second)")
     )
-    pairs.append(("classifiers", f"{result['classifiers_per_example']:,.1f} evaluated an example"))
+    pairs.append(("classifiers", f"{result['classifiers_per_example']:,.1f} evaluated per example"))
     return pairs

@@ -1,4 +1,4 @@
-"""``labelgrove explain``: why labels are predicted for one example, or why a label is not."""
+"""``labelgrove explain``: why labels are predicted for one example, or why one is not."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ from labelgrove.vocabulary import Vocabulary
 _SHORT = 800
 _PASSAGES = 6
 _AROUND = 40
-"""Characters: a longer text is shown in passages, with so many on each side of a highlight."""
+"""A text longer than `_SHORT` is shown in passages, with `_AROUND` characters of context."""
 
 
 @gathered
@@ -48,43 +48,44 @@ def explain(
     model_file: ModelArgument,
     data: Annotated[
         str | None,
-        typer.Argument(metavar="[DATA]", show_default=False, help="Examples, with --row."),
+        typer.Argument(metavar="[DATA]", show_default=False, help="Examples; requires --row."),
     ] = None,
     text: Annotated[
         str | None,
-        typer.Option("--text", metavar="TEXT", help="The example, if MODEL reads text."),
+        typer.Option("--text", metavar="TEXT", help="The text to explain, instead of DATA."),
     ] = None,
     row: Annotated[
         int | None,
-        typer.Option("--row", metavar="N", min=1, help="The N-th example of DATA, from 1 on."),
+        typer.Option("--row", metavar="N", min=1, help="Explain the N-th example of DATA, from 1."),
     ] = None,
     label: Annotated[
         str | None,
         typer.Option("--label", metavar="X", help="Explain this label, predicted or not."),
     ] = None,
     k: Annotated[
-        int, typer.Option("-k", metavar="K", min=1, help="Predicted are the K best labels.")
+        int, typer.Option("-k", metavar="K", min=1, help="Explain the K best labels.")
     ] = 5,
     threshold: ThresholdOption = None,
     thresholds: ThresholdsOption = False,
     top: Annotated[
-        int, typer.Option("--top", metavar="N", min=0, help="Features to list at every node.")
+        int, typer.Option("--top", metavar="N", min=0, help="Number of features shown per node.")
     ] = 6,
     reading: Reading = AS_FOUND,
     vocabulary: Vocabulary | None = None,
     json: JsonOption = False,
 ) -> None:
-    """Show why MODEL predicts labels for one example, or why not.
+    """Show why MODEL predicts labels for an example, or why it does not predict a label.
 
-    For every step of the way through the tree: its probability, and the features that speak for
-    and against it. In a label tree the product of the probabilities is that of the label. For a
-    label that is not predicted: where it falls out, and by how much. For LOMtree, LdSM and
-    FastXML also the leaves that the example reaches, and how much of the label there is in them.
+    Shows the path through the tree: the probability at each node, and the features that contribute
+    most for and against it. In a label tree, the label's probability is the product along the
+    path. For a label that is not predicted, also shows the node where it falls out, and by how
+    much. For LOMtree, LdSM and FastXML, also shows the leaves that the example reaches, and the
+    label's share in them.
     """
     model = load_model(model_file, vocabulary=vocabulary)
     if not hasattr(model, "explain"):
         raise ModelStateError(
-            f"{model_file}: models of {algorithm_of(model)} cannot explain themselves"
+            f"{model_file}: {algorithm_of(model)} models cannot explain their predictions"
         )
     cut = chosen_cut(model, threshold, thresholds)
     X = _example(model, data, text, row, reading)
@@ -98,13 +99,13 @@ def explain(
 def _example(
     model: Model, data: str | None, text: str | None, row: int | None, reading: Reading
 ) -> Any:
-    """The text or row to be explained."""
+    """Return the text or row to explain."""
     if (text is None) == (row is None) or (data is None) != (row is None):
-        raise ParameterError("give the example either as --text TEXT or as --row N with DATA")
+        raise ParameterError("expected an example, either --text TEXT or DATA with --row N")
     if text is not None:
         if not isinstance(model, TextClassifier):
             raise ParameterError(
-                "--text: the model has learnt from numbered features; give --row N and DATA"
+                "--text: expected DATA and --row N, since the model reads numbered features"
             )
         return [text]
     assert data is not None and row is not None
@@ -116,7 +117,7 @@ def _example(
                 return inputs_of(model, chunk, data)[left - 1 : left]
             left -= chunk.n_rows
     there = _numbers.counted(row - left, "example")
-    raise DataError(f"{data}: --row {row}, but it holds no more than {there}")
+    raise DataError(f"--row {row}: {data} contains only {there}")
 
 
 def _label(model: Model, label: str | None) -> Any:
@@ -126,12 +127,12 @@ def _label(model: Model, label: str | None) -> Any:
         return int(label)
     except ValueError:
         raise ParameterError(
-            f"--label {label}: expected a whole number, as the model's labels are"
+            f"--label {label}: expected an integer, as the model's labels are"
         ) from None
 
 
 def show_explanation(explained: Explanation) -> None:
-    """Show one table a label on standard output."""
+    """Show one table per label on standard output."""
     parts: list[RenderableType] = []
     for one in explained.labels:
         parts.append(_heading(one))
@@ -151,14 +152,14 @@ def show_explanation(explained: Explanation) -> None:
 
 def _heading(one: LabelExplanation) -> Text:
     mark, style = ("✓", "green") if one.predicted else ("·", "yellow")
-    place = f"  {_score(one.probability)}, place {_numbers.count(one.rank)}"
+    place = f"  {_score(one.probability)}, rank {_numbers.count(one.rank)}"
     return Text.assemble((f"{mark} {one.called}", f"bold {style}"), (place, "dim"))
 
 
 def _highlighted(text: str, highlights: Sequence[Highlight]) -> Text:
-    """The text, or passages of a long one, with colours for what speaks for a label or against.
+    """Colour the text, or passages of a long one, by contribution for or against a label.
 
-    The words that weigh half as much as the heaviest, or more, are reversed.
+    Words that weigh at least half as much as the heaviest are in reverse video.
     """
     shown, end = Text(), 0
     heavy = max(abs(mark.contribution) for mark in highlights) / 2
@@ -175,7 +176,7 @@ def _highlighted(text: str, highlights: Sequence[Highlight]) -> Text:
 
 
 def _passages(length: int, highlights: Sequence[Highlight]) -> list[tuple[int, int]]:
-    """Where the highlights of a text stand: all of a short one, else the first few places."""
+    """Return the spans of a text to show: all of a short one, else the first few highlights."""
     if length <= _SHORT:
         return [(0, length)]
     found: list[tuple[int, int]] = []
@@ -196,7 +197,7 @@ def _path(one: LabelExplanation) -> Table:
         table.add_column("P(node|parent)", justify="right", no_wrap=True)
         table.add_column("P(node)", justify="right", no_wrap=True)
     table.add_column("margin", justify="right", no_wrap=True)
-    table.add_column("speaks for it (+) and against it (−)")
+    table.add_column("contributions for (+) and against (−)")
     for place, step in enumerate(one.path):
         fell = one.fallen_out is not None and one.fallen_out.step == place
         products = [_score(step.probability), _score(step.product)] if has_products else []

@@ -1,4 +1,4 @@
-"""``labelgrove info``: what is in a model file."""
+"""``labelgrove info``: facts about a model file, or about this installation."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _MOST_FREQUENT = 5
 
 
 def info(model_file: OptionalModelArgument = None, json: JsonOption = False) -> None:
-    """Show what MODEL is and what it has learnt from; without MODEL, what LabelGrove runs on."""
+    """Describe MODEL; without MODEL, list the versions and kernels that LabelGrove runs with."""
     if model_file is None:
         facts: dict[str, Any] = versions()
         pairs = list(facts.items())
@@ -149,7 +149,7 @@ def _second_stage(seen: Mapping[str, Any] | None) -> list[tuple[str, str]]:
     verdict = "re-ranks the best labels" if seen["reranks"] else "keeps the ranking"
     gain = f"{100 * seen['gain']:+.2f} ± {100 * seen['error']:.2f}"
     examples = _numbers.count(seen["examples"])
-    return [("second stage", f"{verdict} (gain {gain} points, {examples} examples seen)")]
+    return [("second stage", f"{verdict} (gain {gain} points on {examples} examples)")]
 
 
 def _for_people(facts: Mapping[str, Any], vocabulary: Vocabulary | None) -> list[tuple[str, str]]:
@@ -190,7 +190,7 @@ def _assignments(parameters: Mapping[str, Any]) -> str:
 
 
 def _word(value: Any) -> str:
-    """Write a value as ``--set`` would take it."""
+    """Format a value as ``--set`` reads it."""
     if isinstance(value, list | tuple):
         return ",".join(map(_word, value))
     return str(value).lower() if value is None or isinstance(value, bool) else str(value)
@@ -198,11 +198,11 @@ def _word(value: Any) -> str:
 
 def _tree(facts: Mapping[str, Any]) -> str:
     nodes = _numbers.count(facts["nodes"])
-    return f"{nodes} nodes, depth {facts['depth']}, leaves at {facts['mean_depth']:.1f} on average"
+    return f"{nodes} nodes, depth {facts['depth']}, mean leaf depth {facts['mean_depth']:.1f}"
 
 
 def _thresholds(found: Mapping[str, Any]) -> str:
-    return f"{in_words(found)}; by {found['method']}, for the {found['average']} F1"
+    return f"{in_words(found)}; by {found['method']}, for {found['average']} F1"
 
 
 def _named(found: Mapping[str, Any]) -> str:
@@ -212,18 +212,18 @@ def _named(found: Mapping[str, Any]) -> str:
 
 def _splits(facts: Mapping[str, Any]) -> str:
     return (
-        f"entropy {facts['entropy']:.2f} of {facts['root_entropy']:.2f} nats left, objective J "
-        f"{facts['objective']:.2f} on average, {_numbers.counted(facts['swaps'], 'swap')}"
+        f"entropy {facts['entropy']:.2f} nats left of {facts['root_entropy']:.2f}, mean objective "
+        f"J {facts['objective']:.2f}, {_numbers.counted(facts['swaps'], 'swap')}"
     )
 
 
 def _held(report: Mapping[str, Any]) -> str:
     before = _numbers.size(report["bytes_before"])
-    return f"{report['dtype']}, none below {report['threshold']:.3g}; {before} before"
+    return f"{report['dtype']}, no weight below {report['threshold']:.3g}; {before} before"
 
 
 def _memory(facts: Mapping[str, Any]) -> str:
     total = _numbers.size(facts["model_bytes"] + facts["memory_bytes"])
     if not facts["memory_bytes"]:
         return total
-    return f"{total}, {_numbers.size(facts['memory_bytes'])} of it remembered examples"
+    return f"{total}, including {_numbers.size(facts['memory_bytes'])} of remembered examples"

@@ -1,4 +1,4 @@
-"""``labelgrove learn``: go on learning with an existing model."""
+"""``labelgrove learn``: update an existing model with more examples."""
 
 from __future__ import annotations
 
@@ -51,19 +51,19 @@ def learn(
     checkpoint: CheckpointOption = CHECKPOINT,
     json: JsonOption = False,
 ) -> None:
-    """Go on learning with MODEL from DATA, new labels included.
+    """Update MODEL with the examples of DATA, which may bring new labels.
 
-    The result is the same as if learning had never stopped. The old file stays as it is
-    until the new one is complete. A model of the batch algorithm plt becomes one of online-plt,
-    with the same tree and weights (best after --set online_ready=true). Ctrl-C ends the learning
-    early: what has been learnt so far is written. After any other stop the same command goes on
-    from its last checkpoint. In the place of MODEL there may be a project of
-    a service, as http://localhost:8787#tickets.
+    The result is the same as if the model had learnt everything in one run. MODEL is replaced
+    only once the new file is complete. A model of the batch algorithm plt becomes an online-plt
+    model with the same tree and weights (best after --set online_ready=true). Ctrl-C ends learning
+    early and writes the model learnt so far. After a crash or a kill, the same command resumes
+    from its last checkpoint. MODEL may also be a project of a service, such as
+    http://localhost:8787#tickets.
     """
     if is_address(model_file):
         if output is not None or for_prediction or progressive is not None:
             raise ParameterError(
-                f"{model_file}: a service keeps its model itself; expected none of -o, "
+                f"{model_file}: a service stores its own model; expected none of -o, "
                 "--for-prediction and --progressive"
             )
         learn_there(model_file, data, reading, limit, as_json=json)
@@ -71,7 +71,7 @@ def learn(
     target = model_file if output is None else output
     if for_prediction and output is None:
         raise ParameterError(
-            "--for-prediction needs -o: in the place of MODEL it would end all further learning"
+            "--for-prediction: expected -o as well, since replacing MODEL would end all learning"
         )
     checkpoints = Checkpoints(target, context.params, checkpoint)
     model = load_model(model_file, jobs=jobs, vocabulary=vocabulary)
@@ -84,8 +84,8 @@ def learn(
             model = model.with_classifier(online) if isinstance(model, TextClassifier) else online
         if not hasattr(model, "partial_fit"):
             raise ModelStateError(
-                f"{model_file}: a model of {algorithm_of(model)} has learnt from all its "
-                "examples at once and cannot learn on; train one of online-plt, or train it again"
+                f"{model_file}: a model of {algorithm_of(model)} learns from all its examples at "
+                "once and cannot be updated; train an online-plt model, or train this one again"
             )
         known = int(model.n_classes_)
         record = new_record(progressive, target, data, known=model.classes_.tolist())

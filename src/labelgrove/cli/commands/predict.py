@@ -1,4 +1,4 @@
-"""``labelgrove predict``: labels and scores for every example, one JSON object a line."""
+"""``labelgrove predict``: labels and scores for every example, one JSON object per line."""
 
 from __future__ import annotations
 
@@ -38,7 +38,9 @@ def predict(
     data: Annotated[
         str | None,
         typer.Argument(
-            metavar="[DATA]", show_default=False, help="Examples; - is standard input. Or --text."
+            metavar="[DATA]",
+            show_default=False,
+            help="Examples; - reads standard input. Not with --text.",
         ),
     ] = None,
     text: Annotated[
@@ -46,13 +48,13 @@ def predict(
         typer.Option(
             "--text",
             metavar="TEXT",
-            help="An example, if MODEL reads text. May be given several times, in place of DATA.",
+            help="A text to predict for, instead of DATA. Repeatable.",
         ),
     ] = None,
     k: Annotated[
         int | None,
         typer.Option(
-            "-k", metavar="K", min=1, show_default=False, help="The K best labels. Default: 5."
+            "-k", metavar="K", min=1, show_default=False, help="Predict K labels. Default: 5."
         ),
     ] = None,
     threshold: ThresholdOption = None,
@@ -63,7 +65,7 @@ def predict(
         typer.Option(
             "--labels-file",
             metavar="FILE",
-            help="Predict only the labels that FILE names, one a line.",
+            help="Predict only labels listed in FILE, one per line.",
         ),
     ] = None,
     filter_pairs: FilterPairsOption = None,
@@ -73,7 +75,7 @@ def predict(
             "--output",
             "-o",
             metavar="FILE",
-            help="Where to write (.gz and .xz compress); - is standard output.",
+            help="Where to write; .gz and .xz files are compressed, - is standard output.",
         ),
     ] = "-",
     jobs: JobsOption = 1,
@@ -81,21 +83,19 @@ def predict(
     vocabulary: Vocabulary | None = None,
     limit: LimitOption = None,
 ) -> None:
-    """Predict labels, with their probabilities, for the examples of DATA, or for texts.
+    """Predict labels and their probabilities for DATA or for texts.
 
-    One line of JSON for each example, in the order of DATA: {"labels": [...], "scores": [...]},
-    best first; with a vocabulary also their "names", null for a label that it lacks. Labels in
-    DATA are ignored; it may also hold a text on every line and nothing else. In the place of MODEL
-    there may be a project of a service, as http://localhost:8787#tickets.
+    Writes one line of JSON per example, in the order of DATA: {"labels": [...], "scores": [...]},
+    best first. If the model has a vocabulary, also "names", null for labels without one. Labels in
+    DATA are ignored; DATA may also be plain text, one text per line. MODEL may also be a project
+    of a service, such as http://localhost:8787#tickets.
     """
     if (text is None) == (data is None):
-        raise ParameterError(
-            "expected examples, either as DATA (- for standard input) or by --text"
-        )
+        raise ParameterError("expected either DATA (- for standard input) or --text")
     if is_address(model_file):
         if thresholds or {threshold, beam, labels_file, filter_pairs} != {None}:
             raise ParameterError(
-                f"{model_file}: of a service only the K best labels can be asked; expected none of "
+                f"{model_file}: a service returns only the K best labels; expected none of "
                 "--threshold, --thresholds, --beam, --labels-file and --filter-pairs"
             )
         predict_there(model_file, data or text or [], k or 5, output, reading, limit)
@@ -112,7 +112,7 @@ def predict(
 
     if data is None:
         if not isinstance(model, TextClassifier):
-            raise ParameterError("--text: the model has learnt from numbered features; give DATA")
+            raise ParameterError("--text: expected DATA, since the model reads numbered features")
         with closing(Output(output)) as out:
             out.write(lines(text))
         return
@@ -133,7 +133,7 @@ def predict(
 def _as_object(
     labels: list[Any], scores: list[float], vocabulary: Vocabulary | None
 ) -> dict[str, Any]:
-    # Scores are single precision: more digits than this would be noise.
+    # Scores have single precision: further digits would be noise.
     found: dict[str, Any] = {"labels": labels}
     if vocabulary is not None:
         found["names"] = [vocabulary.name(label) for label in labels]
@@ -141,9 +141,9 @@ def _as_object(
 
 
 def read_allowed_labels(path: str, model: Model) -> list[Any]:
-    """Read the labels that a model knows from a file; the others are counted in a warning.
+    """Read labels from a file, keep those that the model knows, and warn about the others.
 
-    The file has one label a line, integers where the model's labels are; empty lines are skipped.
+    The file has one label per line, as integers if the model's labels are; empty lines are skipped.
     """
     numbered = model.classes_.dtype.kind in "iu"
     known = set(model.classes_.tolist())
@@ -159,8 +159,8 @@ def read_allowed_labels(path: str, model: Model) -> list[Any]:
     if not allowed:
         raise DataError(f"{path}: the model knows none of the labels in this file ({len(unknown)})")
     if unknown:
-        several = f"{len(unknown)} labels are" if len(unknown) > 1 else "one label is"
-        say_warning(f"{path}: {several} unknown to the model and left out, first {unknown[0]!r}")
+        several = f"{len(unknown)} labels" if len(unknown) > 1 else "one label"
+        say_warning(f"{path}: ignoring {several} unknown to the model, first {unknown[0]!r}")
     return list(allowed)
 
 
@@ -179,5 +179,5 @@ def _parse(path: str, number: int, raw: bytes, numbered: bool) -> Any:
         raise FileFormatError(
             path,
             number,
-            f"found {text!r} where a whole number, as the model's labels are, is expected",
+            f"found {text!r}; expected an integer, as the model's labels are",
         ) from None

@@ -1,4 +1,4 @@
-"""``labelgrove report``: a page on the quality of a model."""
+"""``labelgrove report``: an HTML page about the quality of a model."""
 
 from __future__ import annotations
 
@@ -40,7 +40,9 @@ def report(
     compare: Annotated[
         str | None,
         typer.Option(
-            "--compare", metavar="MODEL2", help="Also say what MODEL does better and worse than it."
+            "--compare",
+            metavar="MODEL2",
+            help="Also show what MODEL does better and worse than it.",
         ),
     ] = None,
     filter_pairs: FilterPairsOption = None,
@@ -49,10 +51,10 @@ def report(
     vocabulary: Vocabulary | None = None,
     limit: LimitOption = None,
 ) -> None:
-    """Write a report of MODEL, measured on DATA, as one page of HTML.
+    """Measure MODEL on DATA in detail, and write an HTML report.
 
-    It holds everything it needs, and opens in any browser without a network. DATA is read into
-    memory. Needs the packages of labelgrove[report].
+    The page is self-contained: it opens in any browser, without a network. DATA is loaded into
+    memory. Needs labelgrove[report].
     """
     check_can_write(output)
     refuse_inputs(output, model_file, data, *([compare] if compare else []))
@@ -82,7 +84,7 @@ def report(
 def _read(
     models: list[Model], data: str, reading: Reading, limit: int | None
 ) -> tuple[list[Any], list[Any]]:
-    """All examples, as rows of each model, and their labels."""
+    """Read all examples: the inputs of each model, and the labels."""
     parts: list[list[Any]] = [[] for _ in models]
     labels: list[Any] = []
     vocabulary = models[0].vocabulary_
@@ -96,7 +98,7 @@ def _read(
                 labels += chunk.labels
                 line.update(len(labels))
     if not labels:
-        raise DataError(f"{data}: there is not a single example to measure on")
+        raise DataError(f"{data}: this file contains no examples to measure on")
     return [_stacked(rows) for rows in parts], labels
 
 

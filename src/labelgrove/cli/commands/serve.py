@@ -1,4 +1,4 @@
-"""``labelgrove serve``: a service that learns while it answers."""
+"""``labelgrove serve``: an HTTP service that answers while it learns."""
 
 from __future__ import annotations
 
@@ -26,15 +26,17 @@ _TOKEN = "LABELGROVE_TOKEN"  # noqa: S105  the name of a variable
 
 def serve(
     directory: Annotated[
-        Path, typer.Argument(metavar="DIR", help="Where logs and models are; made if missing.")
+        Path, typer.Argument(metavar="DIR", help="Folder of logs and models; created if missing.")
     ],
     project: Annotated[
         list[str] | None,
-        typer.Option("--project", metavar="NAME", help="Make this project if it is missing."),
+        typer.Option(
+            "--project", metavar="NAME", help="Create this project if missing. Repeatable."
+        ),
     ] = None,
-    host: Annotated[str, typer.Option("--host", help="The address to listen at.")] = "127.0.0.1",
+    host: Annotated[str, typer.Option("--host", help="Address to listen on.")] = "127.0.0.1",
     port: Annotated[
-        int, typer.Option("--port", min=0, max=65535, help="0 for any that is free.")
+        int, typer.Option("--port", min=0, max=65535, help="Port to listen on; 0 for any free one.")
     ] = 8787,
     follow: Annotated[
         str | None,
@@ -42,7 +44,7 @@ def serve(
             "--follow",
             metavar="URL",
             show_default=False,
-            help=f"Be a replica of this server; its token is taken from {_TOKEN}.",
+            help=f"Run as a read-only replica of this server; {_TOKEN} holds its token.",
         ),
     ] = None,
     memory: Annotated[
@@ -52,7 +54,7 @@ def serve(
             metavar="MB",
             min=1,
             show_default=False,
-            help="Put projects away that were not used for longest, so that models fit into this.",
+            help="Memory for models; the least recently used projects are evicted beyond it.",
         ),
     ] = None,
     new_token: Annotated[
@@ -61,7 +63,7 @@ def serve(
             "--new-token",
             metavar="SCOPE",
             show_default=False,
-            help="Make a token for read, learn or admin, show it once, and stop.",
+            help="Create a token for read, learn or admin, print it once, and exit.",
         ),
     ] = None,
     recover: Annotated[
@@ -70,32 +72,34 @@ def serve(
             "--recover",
             metavar="NAME",
             show_default=False,
-            help="Keep what is whole of this project's damaged log, and stop.",
+            help="Recover the intact events of this project's damaged log, and exit.",
         ),
     ] = None,
     demo: Annotated[
         bool,
-        typer.Option("--demo", help="Teach a project demo what the documentation of Python says."),
+        typer.Option("--demo", help="Teach a project named demo the documentation of Python."),
     ] = False,
     json: JsonOption = False,
 ) -> None:
-    """Suggest labels over HTTP, and learn over HTTP, from the first example on.
+    """Serve an HTTP API that suggests labels and learns.
 
-    What was acknowledged is on the disk. The page at / shows it all; /openapi.json describes it.
-    SIGTERM or Ctrl-C ends it in good order.
+    Acknowledged examples are durable. The page at / shows the projects; /openapi.json describes
+    the API. SIGTERM or Ctrl-C shuts down cleanly.
     """
     try:
         from labelgrove import service
     except ImportError as error:
         raise MissingDependencyError(
-            f'the service needs {error.name}: pip install "labelgrove[service]"'
+            f'the service needs {error.name}; install it with pip install "labelgrove[service]"'
         ) from None
     if recover is not None:
         kept, moved = service.recover(directory / "projects" / recover / "log.sqlite")
-        say(f"{kept} events were whole and are kept; the damaged file is {moved}")
+        say(f"recovered {kept} events; the damaged file is now {moved}")
         return
     if new_token is not None and new_token not in service.SCOPES:
-        raise ParameterError(f"--new-token {new_token}: expected {', '.join(service.SCOPES)}")
+        raise ParameterError(
+            f"--new-token {new_token}: expected one of {', '.join(service.SCOPES)}"
+        )
     _log_to_stderr(as_json=json)
     served = service.Service(
         directory, memory=None if memory is None else memory * 1_000_000, leader=follow
@@ -106,8 +110,8 @@ def serve(
             return
         if not len(served.tokens) and not _is_loopback(host):
             raise ParameterError(
-                f"--host {host}: others could reach it, and there is no token yet; make one "
-                f"first: labelgrove serve {directory} --new-token admin"
+                f"--host {host}: the service would be open to the network without a token; create "
+                f"one first: labelgrove serve {directory} --new-token admin"
             )
         served.begin([*(project or []), *(["demo"] if demo else [])], os.environ.get(_TOKEN))
 
@@ -117,7 +121,7 @@ def serve(
                 sys.stdout.flush()
             else:
                 say(f"serving {directory} at {address}")
-            if demo:  # while it serves, so that the page shows it
+            if demo:  # in the background, so that the page shows the model learning
                 threading.Thread(target=_teach_demo, args=(served,), daemon=True).start()
 
         service.serve(served, host, port, serving)
@@ -146,7 +150,7 @@ def _is_loopback(host: str) -> bool:
 
 
 class _Lines(logging.Formatter):
-    """Log records as JSON, one a line."""
+    """Format log records as JSON, one per line."""
 
     def format(self, record: logging.LogRecord) -> str:
         moment = time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(record.created))

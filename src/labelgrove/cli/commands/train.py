@@ -55,13 +55,13 @@ _SETTABLE_TEXT = sorted(f"text.{name}" for name in TEXT_SETTINGS)
 
 #: Shown below the options in ``--help``.
 EPILOG = (
-    "Parameters for --set, by algorithm; the reference of the estimators and of TextFeatures says "
-    f"what they mean.\n\n{_SETTABLE}\n\nText: {', '.join(_SETTABLE_TEXT)}.\n\n"
-    "Progressive P@1 (“P@1 while learning”): on the first pass every batch of examples (1, 2, 4, … "
-    f"up to {SAMPLE} rows) is predicted just before it is learnt, and the share of examples whose "
-    f"best label was right is counted from the first one on. After {ALL_PREDICTED:,} examples "
-    f"batches have {LEARNING_ROWS:,} rows ({CHUNK_ROWS:,} of standard input); their first {SAMPLE} "
-    "are predicted and stand for all."
+    "Parameters for --set, by algorithm; see the reference documentation of the estimators and of "
+    f"TextFeatures.\n\n{_SETTABLE}\n\nText: {', '.join(_SETTABLE_TEXT)}.\n\n"
+    "“P@1 while learning” is the progressive P@1: the share of examples whose best label was right "
+    "when predicted just before they were learnt, on the first pass. In the first "
+    f"{ALL_PREDICTED:,} examples, batches grow from 1 to {SAMPLE} rows, all of which are "
+    f"predicted; later batches have {LEARNING_ROWS:,} rows ({CHUNK_ROWS:,} from standard input), "
+    f"of which the first {SAMPLE} are predicted."
 )
 
 
@@ -77,22 +77,22 @@ def train(
         typer.Option(
             "--algorithm",
             metavar="NAME",
-            help=f"One of {', '.join(ALGORITHMS)}; or {AUTO}: the one that is best on a sample.",
+            help=f"One of {', '.join(ALGORITHMS)}; or {AUTO}, which picks the best on a sample.",
         ),
     ] = "online-plt",
     trial: Annotated[
         int,
         typer.Option(
-            "--trial", metavar="N", min=3, help=f"Examples that --algorithm {AUTO} tries them on."
+            "--trial", metavar="N", min=3, help=f"Size of the sample for --algorithm {AUTO}."
         ),
     ] = TRIAL,
     settings: SetOption = None,
     passes: Annotated[
-        int, typer.Option("--passes", metavar="N", min=1, help="How often to go through DATA.")
+        int, typer.Option("--passes", metavar="N", min=1, help="Number of passes over DATA.")
     ] = 1,
     trees: Annotated[
         int | None,
-        typer.Option("--trees", metavar="N", min=1, help="How many trees to average; usually 1."),
+        typer.Option("--trees", metavar="N", min=1, help="Number of trees to average. Default: 1."),
     ] = None,
     jobs: JobsOption = 1,
     seed: SeedOption = 0,
@@ -100,7 +100,7 @@ def train(
     vocabulary: Vocabulary | None = None,
     shuffle: Annotated[
         bool,
-        typer.Option("--shuffle", help="Read all of DATA into memory and shuffle it every pass."),
+        typer.Option("--shuffle", help="Load DATA into memory and shuffle it for every pass."),
     ] = False,
     limit: LimitOption = None,
     for_prediction: ForPredictionOption = False,
@@ -109,8 +109,9 @@ def train(
         Literal["met", "all"] | None,
         typer.Option(
             "--learn-names",
-            help="Learn the names of labels in the vocabulary as examples: met, of each label "
-            "before its first example; all, of the whole vocabulary. For short texts.",
+            help="Learn label names from the vocabulary as additional examples: met learns each "
+            "label's name before its first example, all learns the whole vocabulary. Useful for "
+            "short texts.",
         ),
     ] = None,
     memory: Annotated[
@@ -118,8 +119,9 @@ def train(
         typer.Option(
             "--memory",
             metavar="SIZE",
-            help="Learn in pieces that take no more memory each, such as 2GB. DATA is a folder of "
-            "convert; after a stop the same command goes on. For plt.",
+            help="Learn in pieces that each fit into this much memory, such as 2GB. Needs "
+            "--algorithm plt, and a folder written by convert as DATA. If interrupted, the same "
+            "command resumes.",
         ),
     ] = None,
     dask: Annotated[
@@ -127,17 +129,18 @@ def train(
         typer.Option(
             "--dask",
             metavar="ADDRESS",
-            help="Have the pieces learnt by the workers of a Dask scheduler, such as "
-            "tcp://host:8786, which see DATA and MODEL under the same paths. For plt.",
+            help="Learn in pieces on the workers of this Dask scheduler, such as "
+            "tcp://host:8786. Workers must see DATA and MODEL under the same paths. Needs "
+            "--algorithm plt.",
         ),
     ] = None,
     checkpoint: CheckpointOption = CHECKPOINT,
     json: JsonOption = False,
 ) -> None:
-    """Learn a new model from DATA, one example after another.
+    """Learn a new model from DATA.
 
-    Ctrl-C ends the learning early: what has been learnt so far is written to MODEL. After any other
-    stop the same command goes on from its last checkpoint.
+    Ctrl-C ends learning early and writes the model learnt so far to MODEL (batch algorithms write
+    none). After a crash or a kill, the same command resumes from its last checkpoint.
     """
     check_can_write(output)
     refuse_inputs(output, data)
@@ -146,7 +149,7 @@ def train(
     if in_pieces and (shuffle or limit is not None or record is not None):
         raise ParameterError(
             "--memory and --dask: expected none of --shuffle, --limit and --progressive, since "
-            "all examples are learnt together"
+            "learning in pieces uses all examples at once"
         )
     shuffle_seed = seed if shuffle else None
     with Source(

@@ -1,4 +1,4 @@
-"""``labelgrove tree``: build label trees, and look at them."""
+"""``labelgrove tree``: build, show, plot and measure label trees."""
 
 from __future__ import annotations
 
@@ -44,12 +44,12 @@ from labelgrove.vocabulary import Vocabulary
 _RESERVED = {"n_jobs": "--jobs", "random_state": "--seed"}
 
 tree_app = typer.Typer(
-    cls=Group, help="Build label trees from data, and look at them.", no_args_is_help=True
+    cls=Group, help="Build, show, plot and measure label trees.", no_args_is_help=True
 )
 
 TreeArgument = Annotated[
     str,
-    typer.Argument(metavar="TREE", help="A tree: JSON, edges (.tsv), or a model file."),
+    typer.Argument(metavar="TREE", help="A tree: JSON, an edge list (.tsv), or a model file."),
 ]
 
 
@@ -60,9 +60,8 @@ def _settable(kind: str) -> str:
 
 #: Shown below the options in ``--help``.
 BUILD_EPILOG = (
-    f"Parameters for --set by kind: {'; '.join(map(_settable, BUILDERS))}. The reference of "
-    "labelgrove.trees says what they mean. A hierarchy has a line for each pair: parent, tab, "
-    "child."
+    f"Parameters for --set, by kind: {'; '.join(map(_settable, BUILDERS))}. See the reference "
+    "documentation of labelgrove.trees. A hierarchy has one pair per line: parent, tab, child."
 )
 
 
@@ -76,7 +75,8 @@ def build(
             "--output",
             "-o",
             metavar="TREE",
-            help="Where to write it: JSON, edges (.tsv) or Graphviz (.dot); - is standard output.",
+            help="Where to write the tree: JSON, an edge list (.tsv) or Graphviz (.dot); - is "
+            "standard output.",
         ),
     ],
     kind: Annotated[
@@ -85,13 +85,14 @@ def build(
     settings: SetOption = None,
     embeddings: Annotated[
         Literal["pifa", "cooccurrence"],
-        typer.Option("--embeddings", help="How labels are compared."),
+        typer.Option("--embeddings", help="Label embeddings for clustering."),
     ] = "pifa",
     fano_frequencies: Annotated[
         Literal["marginal", "greedy", "all"],
         typer.Option(
             "--fano-frequencies",
-            help="Which of an example's labels count for the frequencies of an interpolated tree.",
+            help="Which labels of an example count towards the frequencies of an interpolated "
+            "tree.",
         ),
     ] = "marginal",
     reading: Reading = AS_FOUND,
@@ -103,11 +104,13 @@ def build(
     """Build a label tree from DATA: examples, a hierarchy or a thesaurus."""
     builder = BUILDERS.get(kind)
     if builder is None:
-        raise ParameterError(f"--kind {kind}: no such builder (there are {', '.join(BUILDERS)})")
+        raise ParameterError(
+            f"--kind {kind}: no such builder (expected one of {', '.join(BUILDERS)})"
+        )
     if output != "-":
         refuse_inputs(output, data)
     if json and output == "-":
-        raise ParameterError("--json: the tree itself goes to standard output (-o -)")
+        raise ParameterError("--json: expected a file for -o, since -o - prints the tree itself")
     chosen = parse_settings(settings or [], builder.settable, TEXT_SETTINGS, _RESERVED)
     taken = inspect.signature(builder.function).parameters
     options = {"n_jobs": jobs, "random_state": seed}
@@ -133,17 +136,18 @@ def build(
 def show(
     tree: TreeArgument,
     levels: Annotated[
-        int, typer.Option("--levels", metavar="N", min=0, max=100, help="Levels below the root.")
+        int,
+        typer.Option("--levels", metavar="N", min=0, max=100, help="Levels shown below the root."),
     ] = 3,
     children: Annotated[
-        int, typer.Option("--children", metavar="N", min=1, help="Children shown of each node.")
+        int, typer.Option("--children", metavar="N", min=1, help="Children shown per node.")
     ] = 8,
     labels: Annotated[
-        int, typer.Option("--labels", metavar="N", min=1, help="Labels named for a node.")
+        int, typer.Option("--labels", metavar="N", min=1, help="Labels listed per node.")
     ] = 6,
     vocabulary: Vocabulary | None = None,
 ) -> None:
-    """Print TREE as an outline, labels with their names where a vocabulary has them."""
+    """Print TREE as an outline, with label names if there is a vocabulary."""
     found = read_tree(tree, named=vocabulary is None)
     if vocabulary is not None:
         found = with_names(found, vocabulary)
@@ -161,17 +165,17 @@ def plot(
     output: Annotated[
         str,
         typer.Option(
-            "--output", "-o", metavar="PICTURE", help="Where to draw it: .svg, .png, .pdf."
+            "--output", "-o", metavar="PICTURE", help="Where to write the plot: .svg, .png or .pdf."
         ),
     ],
     max_nodes: Annotated[
         int,
         typer.Option(
-            "--max-nodes", metavar="N", min=1, help="The largest tree drawn node by node."
+            "--max-nodes", metavar="N", min=1, help="Size of the largest tree drawn node by node."
         ),
     ] = 300,
 ) -> None:
-    """Draw TREE, or a summary of a large one. Needs Matplotlib."""
+    """Plot TREE, or a summary of a large one. Needs Matplotlib."""
     refuse_inputs(output, tree)
     if Path(output).suffix.lower() not in {".svg", ".png", ".pdf"}:
         raise ParameterError(f"{output}: expected a name that ends in .svg, .png or .pdf")
@@ -188,14 +192,14 @@ def stats(
         typer.Option(
             "--data",
             metavar="DATA",
-            help="Examples whose labels are looked for: adds the expected depth and cost.",
+            help="Labelled examples: adds the expected depth and search cost of their labels.",
         ),
     ] = None,
     reading: Reading = AS_FOUND,
     limit: LimitOption = None,
     json: JsonOption = False,
 ) -> None:
-    """Show size, depth and balance of TREE, and what searches on it cost."""
+    """Show the size, depth and balance of TREE, and with --data its search cost."""
     found = read_tree(tree)
     searches = None if data is None else Given(data, reading=reading, limit=limit)
     facts = {"tree": tree, **figures(found, searches)}

@@ -1,4 +1,4 @@
-"""``labelgrove tune``: find the thresholds with which a model's F-measure is highest."""
+"""``labelgrove tune``: find the thresholds that maximise a model's F-measure."""
 
 from __future__ import annotations
 
@@ -49,10 +49,10 @@ def tune(
         typer.Option(
             "--method",
             metavar="NAME",
-            help="auto gives labels thresholds of their own where that does no harm, and rare ones "
-            "those of labels as frequent; ofo follows the F-measure along DATA; fta tries a few "
-            "thresholds, the same for all labels; sto finds the best on DATA and over-fits: where "
-            "labels are rare it is far from the best on other examples.",
+            help="auto: one threshold per label where that does no harm; rare labels borrow from "
+            "labels of similar frequency. ofo: follow the F-measure along DATA, online. fta: try a "
+            "few thresholds, the same for all labels. sto: the best thresholds on DATA, which "
+            "overfit rare labels.",
         ),
     ] = "auto",
     average: Annotated[
@@ -60,14 +60,14 @@ def tune(
         typer.Option(
             "--average",
             metavar="NAME",
-            help="The F-measure to maximise: macro (auto: without losing micro F); with auto, fta "
-            "or sto also micro, instance.",
+            help="F-measure to maximise: macro (auto does so without losing micro F); auto, fta "
+            "and sto also support micro and instance.",
         ),
     ] = "macro",
     labels: Annotated[
         float | None,
         typer.Option(
-            "--labels", metavar="N", help="With auto: predict N labels an example on average."
+            "--labels", metavar="N", help="With auto: predict N labels per example on average."
         ),
     ] = None,
     recall: Annotated[
@@ -75,7 +75,7 @@ def tune(
         typer.Option(
             "--recall",
             metavar="SHARE",
-            help="With auto: find this share of the true labels, as precisely as possible.",
+            help="With auto: reach this recall with the highest possible precision.",
         ),
     ] = None,
     filter_pairs: FilterPairsOption = None,
@@ -85,10 +85,10 @@ def tune(
     reading: Reading = AS_FOUND,
     limit: LimitOption = None,
 ) -> None:
-    """Find the probability from which each label should be predicted, and keep it in the model.
+    """Choose a threshold for each label, and store the thresholds in the model.
 
-    DATA are examples that MODEL has not learnt from: on others its probabilities are too good.
-    With --thresholds, `predict` and `eval` use what was found.
+    DATA must be held-out examples: on those that MODEL has learnt from, its probabilities are too
+    optimistic. With --thresholds, `predict`, `eval` and `explain` use these thresholds.
     """
     target = model_file if output is None else output
     model = load_model(model_file, jobs=jobs)
@@ -115,9 +115,9 @@ def tune_on(
     excluded: Mapping[int, Collection[Any]],
     **goal: Any,
 ) -> dict[str, Any]:
-    """Give a model the thresholds that suit examples that it has not learnt from.
+    """Tune a model's thresholds on held-out examples.
 
-    Labels ``excluded``, by row, count neither as true nor as predicted; ``goal`` holds
+    Labels ``excluded``, by row, count neither as true nor as predicted; ``goal`` contains
     ``average``, ``labels_per_row`` and ``least_recall``, as for `ThresholdedClassifier`.
     """
     begin = perf_counter()
@@ -130,7 +130,7 @@ def tune_on(
             show_examples(tuning, model, inputs_of(model, chunk, source.path), chunk.labels)
             line.update(tuning.n_rows)
     if not tuning.n_rows:
-        raise DataError(f"{source.path}: there is not a single example to tune thresholds on")
+        raise DataError(f"{source.path}: this file contains no examples to tune thresholds on")
     columns = {label: i for i, label in enumerate(model.classes_.tolist())}
     cells = excluded_cells(excluded, columns, (tuning.n_rows, len(columns)))
     if cells is not None:
@@ -162,19 +162,21 @@ _ENOUGH = 200
 
 
 def _warn(result: dict[str, Any]) -> None:
-    """Say where the examples are too few for what was found."""
+    """Warn if there are too few examples to rely on the thresholds."""
     true, examples = result["true_labels"], _numbers.counted(result["examples"], "example")
     rare = f"{_numbers.count(result['rare_labels'])} of {_numbers.count(result['labels'])} labels"
     if true < _ENOUGH:
         say_warning(
-            f"{examples} with {_numbers.counted(true, 'true label')} in all are few to tune on: "
-            f"expect other figures on other examples; {_ENOUGH} true labels are a beginning"
+            f"{examples} with {_numbers.counted(true, 'true label')} in total are too few for "
+            f"reliable thresholds; expected at least {_ENOUGH} true labels"
         )
     if result["method"] in ("ofo", "sto") and 2 * result["rare_labels"] > result["labels"]:
-        harm = "over-fits them" if result["method"] == "sto" else "leaves them where they begin"
+        harm = "overfits them"
+        if result["method"] == "ofo":
+            harm = "leaves their thresholds near the initial values"
         say_warning(
             f"{rare} have fewer than {_FEW} examples in DATA, and --method {result['method']} "
-            f"{harm}; --method auto lets them borrow from others"
+            f"{harm}; --method auto lets them borrow from labels of similar frequency"
         )
 
 
@@ -183,10 +185,10 @@ def _for_people(result: dict[str, Any]) -> list[tuple[str, str]]:
     path = result["model"]
     few, labels = (_numbers.count(result[name]) for name in ("rare_labels", "labels"))
     pairs = [
-        ("examples", f"{examples}; {few} of {labels} labels have fewer than {_FEW} of them"),
+        ("examples", f"{examples}; {few} of {labels} labels have fewer than {_FEW}"),
         ("thresholds", in_words(result["thresholds"])),
         ("before", _figures(result["before"])),
-        ("after", f"{_figures(result['after'])} (on rows not tuned on, by cross-fitting)"),
+        ("after", f"{_figures(result['after'])} (cross-fitted: on rows not tuned on)"),
     ]
     if result["single"] is not None:
         single = f"{_figures(result['single'])} ({result['single_threshold']:.3g})"
@@ -194,7 +196,7 @@ def _for_people(result: dict[str, Any]) -> list[tuple[str, str]]:
     return [
         *pairs,
         ("tuned for", f"{result['average']} F1 over all labels of MODEL"),
-        ("classifiers", f"{result['classifiers_per_example']:,.1f} evaluated an example"),
+        ("classifiers", f"{result['classifiers_per_example']:,.1f} evaluated per example"),
         ("model", f"{path} ({_numbers.size(Path(path).stat().st_size)})"),
     ]
 
@@ -205,6 +207,6 @@ def _figures(found: dict[str, float]) -> str:
         for name in ("macro", "micro", "instance", "precision", "recall")
     )
     return (
-        f"{found['labels']:.2f} labels an example; F1 macro {macro}, micro {micro}, instance "
+        f"{found['labels']:.2f} labels per example; F1 macro {macro}, micro {micro}, instance "
         f"{instance}; precision {precision}, recall {recall}"
     )

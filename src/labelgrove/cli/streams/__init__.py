@@ -1,1 +1,1 @@
-"""Files and pipes in and out; and what a person at a terminal is shown."""
+"""Input, output, and messages to the terminal."""

@@ -1,4 +1,4 @@
-"""Standard output for results, standard error for what people watch."""
+"""Results on standard output; progress, messages and errors on standard error."""
 
 from __future__ import annotations
 
@@ -17,20 +17,20 @@ from rich.text import Text
 
 
 def is_terminal(stream: TextIO) -> bool:
-    """Tell whether a person watches the stream on a screen that can move its cursor."""
+    """Return whether the stream is a terminal that can move its cursor."""
     return stream.isatty() and os.environ.get("TERM", "") not in ("dumb", "unknown")
 
 
-# What moves a cursor, colours, rings or turns the direction of writing: control characters but for
-# line end and tab, and Unicode's separators of lines and marks of direction.
+# Characters that move the cursor, change colours, ring or reverse the text: control characters
+# other than newline and tab, and Unicode's line separators and direction marks.
 _UNSEEN = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]")
 _PICTURES = {character: 0x2400 + character for character in range(32)} | {0x7F: 0x2421}
 
 
 def visible(text: str) -> str:
-    r"""Put signs that can be seen in place of characters that would command the terminal.
+    r"""Replace characters that would control the terminal by visible ones.
 
-    Labels, feature names and file names may come from strangers.
+    Labels, feature names and file names may come from untrusted sources.
 
     Examples
     --------
@@ -41,7 +41,7 @@ def visible(text: str) -> str:
 
 
 class _VisibleConsole(Console):
-    """Commands the terminal by itself alone: no text that it shows does."""
+    """A console whose texts cannot control the terminal; only the console itself does."""
 
     def render(
         self, renderable: RenderableType, options: ConsoleOptions | None = None
@@ -51,17 +51,17 @@ class _VisibleConsole(Console):
 
 
 def output_console() -> Console:
-    """Give a console on standard output (a new one: tests exchange the streams)."""
+    """Return a new console on standard output (not a shared one: tests replace the streams)."""
     return _VisibleConsole(file=sys.stdout, highlight=False, soft_wrap=not is_terminal(sys.stdout))
 
 
 def message_console() -> Console:
-    """Give a console on standard error."""
+    """Return a console on standard error."""
     return _VisibleConsole(file=sys.stderr, highlight=False, soft_wrap=not is_terminal(sys.stderr))
 
 
 def about_os_error(failure: OSError) -> str:
-    """Say which file could not be used, and why."""
+    """Describe an OS error: the file, if any, and the reason."""
     reason = failure.strerror or str(failure) or type(failure).__name__
     reason = reason[:1].lower() + reason[1:]
     names = [os.fsdecode(name) for name in (failure.filename, failure.filename2) if name]
@@ -69,7 +69,7 @@ def about_os_error(failure: OSError) -> str:
 
 
 def say_error(sentence: str) -> None:
-    """Write ``error: sentence`` to standard error, on one line unless a person watches."""
+    """Write ``error: sentence`` to standard error, on one line unless it is a terminal."""
     _say("error:", "bold red", sentence)
 
 
@@ -84,7 +84,7 @@ def say(sentence: str) -> None:
 
 
 def _say(kind: str, style: str, sentence: str) -> None:
-    # Line ends inside a message (a label, a file name) must not break the one sentence.
+    # Newlines inside a message (in a label or a file name) must not split it.
     message_console().print(Text.assemble((kind, style), " ", " ".join(sentence.split())))
 
 
@@ -92,20 +92,20 @@ _NEVER_WRAPPED = 10_000
 
 
 def write_json(result: Mapping[str, Any]) -> None:
-    """Write an object to standard output, as one line of UTF-8.
+    """Write an object to standard output, as one line of JSON in UTF-8.
 
-    Numbers that JSON does not know become null.
+    NaN and infinities become null.
     """
     sys.stdout.buffer.write(encode(result))
     sys.stdout.flush()
 
 
 def encode(result: Mapping[str, Any]) -> bytes:
-    """Encode an object as one line of JSON, in which escapes stand for what cannot be seen."""
+    """Encode an object as one line of JSON, with control characters escaped."""
     plain = {name: _plain(value) for name, value in result.items()}
     text = json.dumps(plain, ensure_ascii=False, allow_nan=False)
     text = _UNSEEN.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
-    # A lone surrogate (from a file name) has no UTF-8: JSON's own escape stands for it.
+    # UTF-8 cannot encode a lone surrogate (from a file name); write it as a JSON escape.
     return text.encode("utf-8", errors="backslashreplace") + b"\n"
 
 
@@ -120,7 +120,7 @@ def show_pairs(pairs: Sequence[tuple[str, str]]) -> None:
 
 
 def show(content: RenderableType) -> None:
-    """Show something on standard output; in files and pipes no line is broken or padded."""
+    """Show something on standard output; without a terminal, lines are not wrapped or padded."""
     console = output_console()
     if console.is_terminal:
         console.print(content)

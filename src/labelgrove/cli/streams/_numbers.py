@@ -1,4 +1,4 @@
-"""Numbers as people read them: thousands separated, time and size in fitting units."""
+"""Numbers formatted for people: with thousands separators, durations, sizes, percentages."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ _SIZES = ("bytes", "kB", "MB", "GB", "TB", "PB")
 
 
 def count(number: int) -> str:
-    """Write a whole number with its thousands separated.
+    """Format a whole number with thousands separators.
 
     Examples
     --------
@@ -19,7 +19,7 @@ def count(number: int) -> str:
 
 
 def counted(number: int, noun: str) -> str:
-    """Write how many there are of something whose plural has an s.
+    """Format a count with its noun, whose plural ends in s.
 
     Examples
     --------
@@ -30,7 +30,7 @@ def counted(number: int, noun: str) -> str:
 
 
 def short_count(number: float) -> str:
-    """Write a number from 0 up to 10**15 in at most five characters.
+    """Format a number from 0 up to 10**15 in at most five characters.
 
     Examples
     --------
@@ -38,7 +38,7 @@ def short_count(number: float) -> str:
     ('987', '12.4k', '1.00M', '4.20M')
     """
     for letter in ("", "k", "M", "G"):
-        # 999.5 would be rounded up to a fourth digit: it belongs to the next letter.
+        # 999.5 would round up to four digits, so it takes the next letter.
         if number < 999.5:
             break
         number /= 1000
@@ -51,7 +51,7 @@ def short_count(number: float) -> str:
 
 
 def duration(seconds: float) -> str:
-    """Write a span of time in the unit that people would use for it.
+    """Format a duration in a suitable unit.
 
     Examples
     --------
@@ -70,7 +70,7 @@ def duration(seconds: float) -> str:
 
 
 def size(number_of_bytes: int) -> str:
-    """Write a number of bytes in decimal units, as file managers do.
+    """Format a number of bytes in decimal units, as file managers do.
 
     Examples
     --------
@@ -90,7 +90,7 @@ def size(number_of_bytes: int) -> str:
 
 
 def percent(fraction: float) -> str:
-    """Write a fraction as per cent with one digit, NaN as a dash.
+    """Format a fraction as a percentage with one decimal, NaN as a dash.
 
     Examples
     --------

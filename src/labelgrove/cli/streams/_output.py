@@ -1,4 +1,4 @@
-"""Streams of bytes out: standard output, a file, a compressed file."""
+"""Byte output: standard output, a file, or a compressed file."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from labelgrove._errors import ParameterError
 
 
 class Output:
-    """Where results go; an error in writing bears the name of the file.
+    """Destination of results; write errors carry the file name.
 
-    A file ending in ``.gz`` or ``.xz`` is compressed; ``-`` is standard output.
+    Files ending in ``.gz`` or ``.xz`` are compressed; ``-`` is standard output.
     """
 
     def __init__(self, path: str) -> None:
@@ -25,7 +25,7 @@ class Output:
         self._stream: IO[bytes] = sys.stdout.buffer if path == "-" else _open_file(path)
 
     def write(self, content: bytes) -> None:
-        """Write whole lines and flush, so that a reader of a pipe need not wait."""
+        """Write whole lines and flush, so that the reader of a pipe does not wait."""
         with self._named():
             self._stream.write(content)
             self._stream.flush()
@@ -41,18 +41,18 @@ class Output:
         try:
             yield
         except OSError as failure:
-            # The system does not say which file a failed write was for.
+            # The system does not name the file of a failed write.
             if failure.filename is None:
                 failure.filename = self._name
             raise
 
 
 def refuse_inputs(output: str, *inputs: str) -> None:
-    """Refuse to write over a file that is to be read."""
+    """Refuse to overwrite an input file."""
     target = Path(output)
     for name in inputs:
         if target.is_file() and Path(name).is_file() and target.samefile(name):
-            raise ParameterError(f"{output}: this file is read here, and would be overwritten")
+            raise ParameterError(f"{output}: this output would overwrite an input file")
 
 
 def _open_file(path: str) -> IO[bytes]:

@@ -1,4 +1,4 @@
-"""A progress line, shown on terminals only and no wider than they are."""
+"""A progress line, shown only on terminals and cut to their width."""
 
 from __future__ import annotations
 
@@ -17,21 +17,21 @@ from rich.text import Text
 from labelgrove.cli.streams import _numbers
 from labelgrove.cli.streams._console import is_terminal, message_console
 
-_WINDOW = 5.0  # seconds over which the speed is taken
-_BAR = (8, 40)  # least and greatest width of the bar
+_WINDOW = 5.0  # seconds over which the speed is measured
+_BAR = (8, 40)  # minimum and maximum width of the bar
 
 
 class ProgressLine:
-    """Progress, speed and quality on one line; what does not fit is left out.
+    """Progress, speed and quality on one line, least important facts dropped if it is too long.
 
     Parameters
     ----------
     title : str
-        What is being done, such as ``learning``.
+        The activity, such as ``learning``.
     total : int, optional
-        Examples to come, where that is known.
+        Number of examples, if known.
     share : callable, optional
-        Where it is not: gives the share of the work that is done, from 0 to 1, or None.
+        Otherwise, a function that returns the share of work done, from 0 to 1, or None.
     """
 
     def __init__(
@@ -53,7 +53,7 @@ class ProgressLine:
         self._marks = deque([(monotonic(), 0)])
 
     def update(self, done: int, facts: Sequence[str] = ()) -> None:
-        """Say how many examples of this pass are done, and facts, the most important first."""
+        """Set the number of examples done in this pass, and facts, the most important first."""
         self.done = done
         self._facts = tuple(facts)
         now = monotonic()
@@ -63,12 +63,12 @@ class ProgressLine:
 
     @property
     def rate(self) -> float:
-        """Examples a second over the last seconds; 0 before anything is done."""
+        """Examples per second over the last seconds; 0 before anything is done."""
         (start, before), (end, after) = self._marks[0], self._marks[-1]
         return (after - before) / (end - start) if end > start else 0.0
 
-    def _foreseen(self) -> float | None:
-        """Number of examples, as the share of the work that is done lets one expect."""
+    def _estimated_total(self) -> float | None:
+        """Number of examples: known, or estimated from the share of work done."""
         if self.total or self._share_done is None or not self.done:
             return self.total
         share = self._share_done()
@@ -79,7 +79,7 @@ class ProgressLine:
         cells = _fitting([Text(cell) for cell in self._cells()], width)
         row = Table.grid(padding=(0, 2), pad_edge=False)
         room = width - sum(cell.cell_len + 2 for cell in cells)
-        if (total := self._foreseen()) and room >= _BAR[0]:
+        if (total := self._estimated_total()) and room >= _BAR[0]:
             bar = ProgressBar(total=total, completed=self.done, width=min(room, _BAR[1]))
             row.add_row(cells[0], bar, *cells[1:])
         else:
@@ -87,13 +87,13 @@ class ProgressLine:
         yield row
 
     def _cells(self) -> list[str]:
-        """All facts, in the order of the line, the most important first."""
+        """All facts, the most important first."""
         cells = [self.title]
         if self.total:
             cells.append(f"{_numbers.count(self.done)}/{_numbers.count(self.total)}")
         elif self.done:
             cells.append(_numbers.count(self.done))
-        total = self._foreseen()
+        total = self._estimated_total()
         if total and not self.total:
             cells.append(_numbers.percent(self.done / total))
         cells += self._facts
@@ -106,9 +106,9 @@ class ProgressLine:
 
 
 class ShareLine(ProgressLine):
-    """How much of something is done, in percent, as it is found whenever the line is drawn.
+    """Progress in per cent, queried each time the line is drawn.
 
-    ``share()`` gives it, from 0, where nothing is known yet, to 1.
+    ``share()`` returns it, from 0 (also while it is unknown) to 1.
     """
 
     def __init__(self, title: str, share: Callable[[], float]) -> None:
@@ -134,7 +134,7 @@ class ShareLine(ProgressLine):
 
 
 def _fitting(cells: list[Text], width: int) -> list[Text]:
-    """Drop cells from the end until the line fits; cut the last one left."""
+    """Drop cells from the end until the line fits; truncate the last one left."""
     while len(cells) > 1 and sum(cell.cell_len + 2 for cell in cells) > width:
         cells = cells[:-1]
     cells[0].truncate(width, overflow="ellipsis")
@@ -143,9 +143,9 @@ def _fitting(cells: list[Text], width: int) -> list[Text]:
 
 @contextmanager
 def shown(line: ProgressLine, *, beside_output: bool = False) -> Iterator[None]:
-    """Show the line while the body runs, on a terminal; it is wiped away afterwards.
+    """Show the line on terminals while the body runs, then erase it.
 
-    A line ``beside_output`` is not shown where the body writes its results to a terminal.
+    With ``beside_output``, the line stays hidden if the body writes results to a terminal.
     """
     hidden = not is_terminal(sys.stderr) or (beside_output and is_terminal(sys.stdout))
     if hidden:

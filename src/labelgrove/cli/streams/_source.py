@@ -1,4 +1,4 @@
-"""Labelled examples from a file or standard input: once, several times, shuffled, cut short."""
+"""Labelled examples from a file or standard input: one or more passes, shuffled or limited."""
 
 from __future__ import annotations
 
@@ -20,43 +20,45 @@ from labelgrove.vocabulary import Vocabulary
 
 AnyLabels = list[tuple[str, ...]] | list[tuple[int, ...]]
 
-#: Rows that are read and predicted together, and of standard input, which may be slow, learnt.
+#: Rows per chunk for prediction, and for learning from standard input, which may be slow.
 CHUNK_ROWS = 1024
 
-#: Rows that are read from a file and learnt together: between chunks threads wait for each other.
+#: Rows per chunk for learning from a file; larger, since threads synchronise between chunks.
 LEARNING_ROWS = 4096
 
-#: Chunks that are read while others are learnt.
+#: Chunks read ahead while another is being learnt.
 _AHEAD = 2
 
 T = TypeVar("T")
 
 
 class Source:
-    """A file of labelled examples, to be gone through one or several times.
+    """A file of labelled examples, to iterate over once or several times.
 
     Parameters
     ----------
     path : str
         The file; ``-`` is standard input.
     reading : Reading, optional
-        Its format and columns; by default recognised by their names.
+        Its format and columns; by default detected.
     limit : int, optional
-        Use the first so many examples only.
+        Use only the first `limit` examples.
     shuffle_seed : int, optional
-        Read everything into memory and give each pass in an order of its own, drawn from
-        this seed; by default the order of the file.
+        Read everything into memory and shuffle each pass anew, seeded with this; by default,
+        file order.
     labels_required : bool
-        False where examples without labels will do.
+        False if examples need no labels.
     vocabulary : Vocabulary, optional
-        Finds labels of a folder, which may stand there by their names.
+        Maps names to labels in a folder, whose files may name labels instead of giving their ids.
+    to_learn : bool
+        Whether the examples are for learning, which reads larger chunks from files.
 
     Raises
     ------
     OSError
-        When the file cannot be opened.
+        If the file cannot be opened.
     LabelGroveError
-        When its format is unknown or its beginning is malformed.
+        If its format is unknown or its beginning is malformed.
     """
 
     def __init__(
@@ -93,11 +95,11 @@ class Source:
         self._files.close()
 
     def share_read(self) -> float | None:
-        """How much of the file has been read, from 0 to 1; None if that is unknown."""
+        """Return the share of the file read so far, from 0 to 1; None if unknown."""
         return self._reader.share_read
 
     def check_passes(self, passes: int) -> None:
-        """Refuse what standard input cannot do."""
+        """Refuse several passes over standard input, unless examples are kept in memory."""
         if passes > 1 and self.path == "-" and self._random is None:
             raise ParameterError(
                 f"--passes {passes}: standard input can be read only once; give a file, "
@@ -105,7 +107,7 @@ class Source:
             )
 
     def chunks(self) -> Iterator[Examples]:
-        """Go through the examples once."""
+        """Yield all examples once, in chunks."""
         parts = self._file_chunks() if self._random is None else self._shuffled_chunks()
         seen = 0
         for part in parts:
@@ -114,10 +116,10 @@ class Source:
         self.total = seen
 
     def ahead(self, items: Iterator[T], threads: int) -> Iterator[T]:
-        """Go through what is made of the chunks, in a thread of its own, ahead of who takes it.
+        """Prepare the items in a separate thread, a few ahead of the consumer.
 
-        Not where there is no thread for it, nor where reading may wait for ever, as at a pipe. The
-        items are closed with this; the one at hand then is waited for.
+        Only if there is a thread to spare, and if reading cannot block for ever, as it can on a
+        pipe. Closing this generator waits for the item being prepared, then drops the rest.
         """
         if threads < 2 or self.share_read() is None:
             yield from items
@@ -131,13 +133,13 @@ class Source:
         finally:
             thread.shutdown(cancel_futures=True)
 
-    def whole(self, told: Callable[[int], None] | None = None) -> Examples | None:
-        """All examples at once, None if there is none; those of a data set on disk stay there.
+    def whole(self, progress: Callable[[int], None] | None = None) -> Examples | None:
+        """Read all examples; return None if there are none. A mapped data set stays on disk.
 
-        ``told`` is told how many have been read.
+        ``progress`` is called with the number of examples read so far.
         """
         if self._reader.format == "mapped" and self._limit is None and self._random is None:
-            dataset = open_dataset(self.path, verify=False)  # the reader has verified it
+            dataset = open_dataset(self.path, verify=False)  # already verified by the reader
             self.total = len(dataset)
             return Examples(
                 dataset.X,
@@ -150,8 +152,8 @@ class Source:
         for part in self.chunks():
             parts.append(part)
             done += part.n_rows
-            if told is not None:
-                told(done)
+            if progress is not None:
+                progress(done)
         return joined(parts) if parts else None
 
     def _open(self) -> ExampleReader:
@@ -178,7 +180,7 @@ class Source:
                 break
 
     def _identified(self, part: Examples) -> Examples:
-        """Ids in the place of names, which Annif's files NAME.key hold."""
+        """Replace label names, as in Annif's NAME.key files, by label ids."""
         if self._vocabulary is None or self._reader.format != "folder":
             return part
         find = self._vocabulary.id_of
@@ -199,7 +201,7 @@ class Source:
 
 
 def rows(examples: Examples, chosen: slice | NDArray[np.int64]) -> Examples:
-    """Take some of the rows, in the order wanted."""
+    """Select rows, in the given order."""
     numbers = np.arange(examples.n_rows)[chosen]
     lines = examples.lines[numbers]
     return Examples(
@@ -212,7 +214,7 @@ def rows(examples: Examples, chosen: slice | NDArray[np.int64]) -> Examples:
 
 
 def joined(parts: list[Examples]) -> Examples:
-    """Put one or more chunks together; the widest says how many features there are."""
+    """Concatenate chunks; the widest one determines the number of features."""
     vectors = [part.X for part in parts if part.X is not None]
     width = max((X.shape[1] for X in vectors), default=0)
     for X in vectors:

@@ -1,7 +1,7 @@
 """Models as (header, arrays), for the model file and for pickling: docs/format.md.
 
-Nothing of the machine goes in: the same data and parameters give the same bytes, whatever the
-processor and the number of threads.
+The bytes do not depend on the machine: the same data and parameters give the same file for any
+processor and number of threads.
 """
 
 from __future__ import annotations
@@ -43,20 +43,21 @@ _COLUMN_PREFIX = "column."
 _VOCABULARY = "vocabulary"
 _TEXT_PREFIX = "text."
 _OF_THE_MACHINE = ("n_jobs",)
-"""Parameters that are chosen anew wherever a model is loaded."""
+"""Parameters that are not saved but chosen when a model is loaded."""
 
 
 @dataclass(frozen=True)
 class Format:
-    """What an estimator's models are made of.
+    """The format of an estimator's saved models.
 
     Attributes
     ----------
     options : type of Options
     load : callable
-        Makes the engine of (options, arrays, for_prediction, let_go, check_only); see the binding.
+        Makes the engine from (options, arrays, for_prediction, let_go, check_only); see the
+        binding.
     load_compact : callable or None
-        Likewise for compact models, if the estimator has them.
+        The same for compact models, if the estimator has them.
     """
 
     options: type[Options]
@@ -66,21 +67,21 @@ class Format:
 
 @dataclass(frozen=True)
 class About:
-    """What a file tells of the estimator, beside what was learnt.
+    """Contents of a model file apart from the learnt state.
 
     Attributes
     ----------
     algorithm : str
     parameters : dict
-        All of the estimator's.
+        All parameters of the estimator.
     front_end : State or None
-        The header's entry and the arrays of what turns text into rows.
+        The header's entry and the arrays of the text front end.
     vocabulary : Vocabulary or None
-        What its labels are called.
+        Names of the labels.
     names : str or None
-        Whose names are learnt as examples.
+        The parameter ``names`` of `TextClassifier`.
     columns : Columns or None
-        Which columns of a table were learnt from.
+        The columns of a table that the model learnt from.
     """
 
     algorithm: str
@@ -98,10 +99,10 @@ def model_state(
     for_prediction: bool,
     arrays: Mapping[str, Storable] | None = None,
 ) -> tuple[dict[str, Any], dict[str, Storable]]:
-    """Everything that makes a model what it is, as a JSON header and named arrays.
+    """Return the whole model as a JSON header and named arrays.
 
-    ``arrays`` are the engine's, where they are at hand. Large ones are streamed: the model must
-    not change as long as they are used.
+    ``arrays`` are the engine's, if the caller has them. Large arrays are streamed, so the model
+    must not change while they are in use.
     """
     for_prediction = for_prediction or not learned.engine.can_learn
     header = {
@@ -149,12 +150,12 @@ def model_state(
 def learned_from_state(
     form: Format, header: Mapping[str, Any], arrays: Mapping[str, npt.NDArray[Any]]
 ) -> AnyLearned:
-    """What :func:`model_state` described.
+    """Restore a learnt state from the result of :func:`model_state`.
 
     Raises
     ------
     ModelFileError
-        If anything does not hold that must; the message says what.
+        If the state is inconsistent; the message says how.
     """
     try:
         return learned_from_file(form, header, arrays)
@@ -169,29 +170,32 @@ def learned_from_file(
     *,
     check_only: bool = False,
 ) -> AnyLearned:
-    """The same, where the caller turns errors of other kinds into ModelFileError.
+    """Restore a learnt state; the caller turns errors of other types into ModelFileError.
 
-    With ``check_only`` the engine need not hold anything, and what is returned is of no use.
+    With ``check_only`` the engine may stay empty, so the result must not be used.
     """
     labels = LabelRegistry.from_arrays(arrays, check_only=check_only)
     counts = np.array(arrays["label.count"])
     counters = np.array(arrays["counters"])
     if counts.dtype != np.int64 or counts.shape != (len(labels),) or counts.min(initial=0) < 0:
-        raise ModelFileError("array 'label.count' must hold one count for every label")
+        raise ModelFileError("array 'label.count' must have one count for every label")
     if counters.dtype != np.uint64 or counters.ndim != 1 or len(counters) < 2:
-        raise ModelFileError("array 'counters' must hold counts, of labels and examples first")
+        raise ModelFileError("array 'counters' must begin with the counts of labels and examples")
     if int(counters[0]) > len(labels):
-        raise ModelFileError("array 'counters': there are more labels than names")
+        raise ModelFileError("array 'counters': the model has more labels than names")
     if counts.max(initial=0) > int(counters[1]):
         raise ModelFileError(
-            "array 'label.count': a label was seen in more examples than there were"
+            "array 'label.count': a label was counted in more examples than the model has seen"
         )
     options = form.options.from_dict(header["engine"])
     for_prediction = header["for_prediction"] is True
     compaction = header.get("compact")
     load = form.load if compaction is None else form.load_compact
     if load is None or (compaction is not None and not for_prediction):
-        raise ModelFileError("a compact model of this kind is unknown, or could not learn on")
+        raise ModelFileError(
+            "the header declares a compact model that cannot exist for this algorithm, or that "
+            "could learn"
+        )
     learned = Learned(
         engine=StagedEngine.load(
             load(
@@ -225,7 +229,7 @@ def _check_labels(learned: AnyLearned) -> None:
     if learned.kind not in KINDS:
         raise ModelFileError(f"unknown kind of targets {learned.kind!r}")
     if learned.n_columns > (len(labels) if learned.kind == "indicator" else 0):
-        raise ModelFileError("the header's 'columns' are more than the labels that there are")
+        raise ModelFileError("the header's 'columns' exceed the number of labels")
     learnt = np.zeros(len(labels), bool)
     learnt[learned.engine.labels()] = True
     if learned.kind == "indicator":
@@ -236,9 +240,9 @@ def _check_labels(learned: AnyLearned) -> None:
         )
         if outside:
             raise ModelFileError("a label of the indicator lies outside its columns")
-    # Columns and announced classes have names before an example has them.
+    # Columns and announced classes have names before they have examples.
     if (learnt & ~labels.active).any() or learned.counts[labels.active & ~learnt].any():
-        raise ModelFileError("the labels that were learnt and their names do not match")
+        raise ModelFileError("the learnt labels do not match the labels' names and counts")
 
 
 def _feature_names(
@@ -248,7 +252,7 @@ def _feature_names(
         return None
     names = LabelRegistry.from_arrays(without_prefix(_FEATURE_PREFIX, arrays))
     if names.label_type == "int" or not names.active.all():
-        raise ModelFileError("the names of features must be text, and none retired")
+        raise ModelFileError("the names of features must be text, and all must be in use")
     if max(len(names), 1) != header["features"]:
         raise ModelFileError(f"there are {len(names)} names for {header['features']!r} features")
     return FeatureNames(names.names.tolist())
@@ -262,23 +266,23 @@ def _column_names(
     names = names_from_arrays(without_prefix(_COLUMN_PREFIX, arrays))
     if names.dtype != object or not 0 < len(names) <= header["features"]:
         raise ModelFileError(
-            f"there are {len(names)} names of columns for {header['features']!r} features"
+            f"there are {len(names)} column names for {header['features']!r} features"
         )
     return names
 
 
 def parameters_from(header: Mapping[str, Any], names: Collection[str]) -> dict[str, Any]:
-    """An estimator's parameters as a file has them; older files lack some, and keep ``n_jobs``."""
+    """Return an estimator's parameters from a file; older files lack some and have ``n_jobs``."""
     parameters = header.get("parameters")
     if not isinstance(parameters, dict) or not set(parameters) <= set(names):
-        raise ModelFileError("the header's parameters are not those of the estimator")
+        raise ModelFileError("the header has parameters that the estimator does not have")
     return _json_parameters(parameters)
 
 
 def front_end_from(
     header: Mapping[str, Any], arrays: Mapping[str, npt.NDArray[Any]], *, trust_pattern: bool
 ) -> FrontEnd | None:
-    """What turns text into rows, if the model has it."""
+    """Return the text front end, if the model has one."""
     front_end = header.get("front_end")
     if front_end is None:
         return None
@@ -287,13 +291,13 @@ def front_end_from(
 
 
 def vocabulary_from(arrays: Mapping[str, npt.NDArray[Any]]) -> Vocabulary | None:
-    """What labels are called, if the model knows it."""
+    """Return the names of the labels, if the model has them."""
     kept = arrays.get(_VOCABULARY)
     return None if kept is None else Vocabulary.from_array(kept)
 
 
 def columns_from(header: Mapping[str, Any]) -> Columns | None:
-    """Which columns of a table the model has learnt from, if it knows."""
+    """Return the columns of the table that the model learnt from, if they are known."""
     table = header.get("table")
     if table is None:
         return None
@@ -303,7 +307,7 @@ def columns_from(header: Mapping[str, Any]) -> Columns | None:
             return Columns(tuple(text), tuple(labels), separator)
     except (LookupError, TypeError, ParameterError):
         pass
-    raise ModelFileError("the header's 'table' must name columns of text and of labels")
+    raise ModelFileError("the header's 'table' must name columns of texts and labels")
 
 
 def _natural(header: Mapping[str, Any], name: str) -> int:
@@ -314,7 +318,7 @@ def _natural(header: Mapping[str, Any], name: str) -> int:
 
 
 def _json_parameters(parameters: dict[str, Any]) -> dict[str, Any]:
-    """Parameters that JSON can hold; the tree and a generator live on in the engine's state."""
+    """Keep parameters that JSON can represent; the engine's state covers trees and generators."""
     plain: dict[str, Any] = {}
     for name, given in parameters.items():
         if name in _OF_THE_MACHINE:

@@ -1,4 +1,4 @@
-"""Batch models and the online ones beside them; online models on trees known beforehand."""
+"""Batch models with the online models prepared from them; online models on given trees."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ _PREFIX = "online."
 
 
 class BatchEngine:
-    """A batch engine for prediction, with an online engine beside it that can go on learning.
+    """A batch engine for prediction, with an online engine that can continue to learn.
 
     Parameters
     ----------
     batch : the compiled batch model
     online : the compiled online model, or None
-        Takes the batch model's place when learning goes on.
+        Replaces the batch model when learning continues.
     """
 
     def __init__(self, batch: Any, online: Any = None) -> None:
@@ -43,24 +43,24 @@ class BatchEngine:
 
     @property
     def can_learn(self) -> bool:
-        """Whether an online model is there to go on with."""
+        """Whether there is an online model to continue with."""
         return self.online is not None
 
     def remove_labels(self, labels: npt.NDArray[np.uint32]) -> None:
-        """Never predict these again."""
+        """Never predict these labels again."""
         self.batch.remove_labels(labels)
         if self.online is not None:
             self.online.remove_labels(labels)
 
     def size(self) -> dict[str, int]:
-        """Weights held, and bytes, those of the online model included."""
+        """Return the number of weights, and bytes including the online model."""
         size: dict[str, int] = self.batch.size()
         held = {"model_bytes": 0, "memory_bytes": 0} if self.online is None else self.online.size()
         size["model_bytes"] += held["model_bytes"]
         return {**size, "memory_bytes": held["memory_bytes"]}
 
     def save(self, for_prediction: bool, *, streamed: bool = False) -> dict[str, Any]:
-        """Everything learnt."""
+        """Return the learnt state."""
         arrays: dict[str, Any] = self.batch.save(for_prediction, streamed)
         if self.online is not None and not for_prediction:
             beside = self.online.save(False, streamed)
@@ -76,18 +76,18 @@ class BatchEngine:
         let_go: Callable[[], None] | None = None,
         check_only: bool = False,
     ) -> Self:
-        """What :meth:`save` gave.
+        """Restore an engine from the result of :meth:`save`.
 
         Raises
         ------
         ValueError
-            If anything does not hold that must.
+            If the arrays are inconsistent.
         """
         batch = _core.CompactPlt.load(dict(options), arrays, True, let_go)
         if options["online"] is None or for_prediction:
             return cls(batch)
         beside = without_prefix(_PREFIX, arrays)
-        # Their number first: the engine takes room for so many.
+        # Compare the numbers first, because the engine allocates memory for this many labels.
         if not np.array_equal(beside["counters"][:1], arrays["counters"][:1]):
             raise ValueError("the labels of the online and the batch model do not match")
         online = _core.OnlinePlt.load(options["online"], beside, False, let_go, check_only)
@@ -104,9 +104,9 @@ def start_on_sample(
     n_sample: int,
     n_jobs: int | None,
 ) -> _core.OnlinePlt:
-    """An engine on the balanced k-means tree of the first examples' labels; it has learnt nothing.
+    """Return an untrained engine on a balanced k-means tree of the first examples' labels.
 
-    Learning all examples then is OPLT-W: those of the sample meet a tree that does not grow.
+    Learning all examples from there is OPLT-W: the tree has all labels of the sample already.
     """
     end = int(indptr[n_sample])
     present = np.unique(ids[:end]).astype(np.int64)
@@ -132,18 +132,18 @@ def start_on_sample(
 def learn_on(
     options: EngineOptions, batch: _core.CompactPlt, label_counts: npt.NDArray[np.int64]
 ) -> _core.OnlinePlt:
-    """An engine that goes on from a batch model's weights, its state guessed from label counts."""
-    arrays = batch.save(False, streamed=True)  # which the two share
+    """Continue from a batch model's weights, with a state estimated from label counts."""
+    arrays = batch.save(False, streamed=True)  # the two engines share them
     return _core.OnlinePlt.from_batch(options.to_dict(), arrays, label_counts.astype(np.uint64))
 
 
 def prepare(
     options: EngineOptions, batch: _core.CompactPlt, examples: Examples, threads: int
 ) -> _core.OnlinePlt:
-    """An engine that goes on from a batch model's weights as if it had learnt the examples itself.
+    """Return an engine that continues from a batch model as if it had learnt the examples itself.
 
-    It goes over them once, from the batch solution on; then the solution's weights are put back.
-    What remains is the optimiser's state there, auxiliary classifiers, remembered examples.
+    It makes one pass over them from the batch solution, then restores the weights of the solution.
+    The pass leaves the optimiser state, auxiliary classifiers and remembered examples.
     """
     arrays = batch.save(False, streamed=True)
     engine = _core.OnlinePlt.from_batch(options.to_dict(), arrays, None)
@@ -166,7 +166,7 @@ def learn_iplt(
     Returns
     -------
     dict of ndarray
-        As the core's `CompactPlt` loads them.
+        Arrays for the core's `CompactPlt.load`.
     """
     model = _core.OnlinePlt.on_trees(options.to_dict(), trees, label_count)
     for _ in range(passes):

@@ -21,7 +21,8 @@ from labelgrove.persistence import model_bytes
 
 _MOST = float(np.finfo(np.float32).max)
 
-# What a report holds until it is known: never shorter, in the file, than what it will hold.
+# Placeholders for figures of a report that are not known yet. In the file they are never shorter
+# than the final figures.
 _UNKNOWN = 10**15
 _UNMEASURED = (0.123456,) * len(PLACES)
 
@@ -31,12 +32,12 @@ LearnedTree = Learned[Options, TreeEngine]
 def checked_compaction(
     dtype: str, threshold: float | None, max_bytes: int | None
 ) -> tuple[float, int | None]:
-    """The threshold from which weights stay, and how many bytes the file may have.
+    """Return the threshold of weights and the largest file size.
 
     Raises
     ------
     ParameterError
-        Naming what lies outside its domain.
+        If a parameter lies outside its domain.
     """
     given = {"dtype": dtype, "threshold": threshold}
     choice(given, "dtype", DTYPES)
@@ -56,9 +57,9 @@ def compact_copy(
     measure: Callable[[AnyLearned], tuple[float, ...]] | None,
     n_jobs: int | None,
 ) -> LearnedTree:
-    """Copy what was learnt into few bytes; it shares nothing with the original.
+    """Return a compact copy of the learnt state, which shares nothing with the original.
 
-    ``measure`` gives the precision that the report tells, before and after.
+    ``measure`` returns the precision for the report, before and after.
     """
     report = CompactionReport(
         dtype,
@@ -80,7 +81,7 @@ def compact_copy(
         weights_after=int(compacted.engine.size()["weights"]),
         precision_after=None if measure is None else measure(compacted),
     )
-    for _ in range(2):  # the size is part of what it is the size of
+    for _ in range(2):  # the file contains its own size
         compacted.compaction = report
         report = replace(report, bytes_after=_file_bytes(compacted, about, arrays))
     compacted.compaction = report
@@ -95,10 +96,10 @@ def _least_threshold(
     max_bytes: int,
     threads: int,
 ) -> float:
-    """The least threshold with which the model's file takes so many bytes at most.
+    """Return the smallest threshold with which the model's file has at most ``max_bytes``.
 
-    What may be dropped is counted, what everything else takes is known from a copy without it.
-    Only the header grows with its numbers; room is left for the longest ones.
+    A copy without any droppable weights shows the size of everything else. Only the header grows
+    with its numbers, and the placeholders reserve room for the longest.
     """
     dtype = DTYPES[report.dtype]
     hollow = learned.engine.compact(dtype, math.inf)
@@ -121,7 +122,7 @@ def _least_threshold(
 def _loaded(
     form: Format, learned: LearnedTree, arrays: Arrays, report: CompactionReport
 ) -> LearnedTree:
-    assert form.load_compact is not None  # label trees have one
+    assert form.load_compact is not None  # all label trees have it
     engine = form.load_compact(learned.options.to_dict(), arrays, True, None, False)
     return Learned(
         engine=StagedEngine.load(engine, arrays),
@@ -138,7 +139,7 @@ def _loaded(
 
 
 def _for_json(report: CompactionReport) -> CompactionReport:
-    return replace(report, threshold=min(report.threshold, _MOST))  # JSON knows no infinity
+    return replace(report, threshold=min(report.threshold, _MOST))  # JSON has no infinity
 
 
 def _file_bytes(compacted: LearnedTree, about: About, arrays: Any) -> int:

@@ -1,4 +1,4 @@
-"""The examples of a call, validated before anything is learnt from them."""
+"""The validated examples of a call."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from labelgrove.models.engine._staged import StagedEngine
 from labelgrove.tuning._second_stage import SecondStage
 
 MOST_WEIGHT = 1e6
-"""Of an example that is learnt online."""
+"""Largest weight of an example that is learnt online."""
 
 Weigh = Callable[[int], "npt.NDArray[np.float32] | None"]
 
@@ -37,19 +37,20 @@ class Examples:
     indptr, ids : ndarray
         The labels of row i are ``ids[indptr[i]:indptr[i + 1]]``.
     weights : ndarray of float32, or None
-        How much each row counts; None where all count once.
+        Weight of each row; None if all are 1.
     kind : {"multiclass", "multilabel", "indicator"}
     n_columns : int
-        Of the indicator.
+        Number of columns of the indicator.
     dense : bool
-        Whether the indicator was an array.
+        Whether the indicator was a dense array.
     column_names : ndarray of object, or None
-        Of a data frame.
+        Names of the columns, if X was a data frame.
     fresh : list
-        Names of the labels that are new; ids count on from ``first``.
+        Names of the new labels, whose ids start at ``first``.
     first : int
     n_announced : int
-        So many of the new labels are known as soon as a row is learnt, others as rows have them.
+        Number of new labels that become known with the first row learnt. Others become known
+        when a row has them.
     """
 
     rows: Rows
@@ -65,12 +66,12 @@ class Examples:
     n_announced: int
 
     def make_known(self, labels: LabelRegistry, n_labels: int) -> None:
-        """Add new labels until there are so many, and at least those that were announced."""
+        """Add new labels until there are ``n_labels``, and at least the announced ones."""
         n_labels = max(n_labels, self.first + self.n_announced)
         labels.arrive(self.fresh[len(labels) - self.first : n_labels - self.first], self.n_columns)
 
     def at(self, rows: npt.NDArray[np.int64]) -> Self:
-        """Some of the examples."""
+        """Return the examples of some rows."""
         own, width = self.rows, len(self.rows.ids)
         if own.dense:
             values = own.values.reshape(-1, width)[rows].reshape(-1)
@@ -84,7 +85,7 @@ class Examples:
         return replace(self, rows=taken, indptr=indptr, ids=self.ids[places], weights=weights)
 
     def counted(self, begin: int, end: int) -> npt.NDArray[np.uint32]:
-        """The labels of the rows from ``begin`` to ``end`` that have a weight."""
+        """Return the labels of the rows from ``begin`` to ``end`` with a weight above 0."""
         labels = self.ids[self.indptr[begin] : self.indptr[end]]
         if self.weights is None:
             return labels
@@ -93,19 +94,19 @@ class Examples:
 
 @dataclass(frozen=True)
 class Start(Generic[MakeT_co]):
-    """An estimator's parameters, checked, before anything is learnt.
+    """The checked parameters of an estimator, before anything is learnt.
 
     Attributes
     ----------
     options : Options
     labels : LabelRegistry
-        Those of the tree that was given, if one was.
+        Labels of the given tree, if any.
     features : FeatureNames or None
-        Where examples are dicts.
+        Names of features, if examples are dicts.
     make : callable
-        Makes the engine, once the first examples are at hand.
+        Makes the engine when the first examples are available.
     stage : SecondStage or None
-        What comes behind the engine.
+        The second stage of the engine.
     """
 
     options: Options
@@ -115,7 +116,7 @@ class Start(Generic[MakeT_co]):
     stage: SecondStage | None = None
 
     def learned(self, engine: Engine, examples: Examples) -> AnyLearned:
-        """The state of a model that learns examples of this kind, before the first."""
+        """Return the initial state of a model that will learn examples of this kind."""
         if self.stage is not None and not isinstance(engine, StagedEngine):
             most = getattr(self.options, "sums_bytes", 0)
             engine = StagedEngine(engine, self.stage, sums_bytes=most)
@@ -142,14 +143,14 @@ def take(
     classes: Any = None,
     check: Callable[[Any, list[Any]], None] | None = None,
 ) -> Examples:
-    """Validate a call's examples. Labels that are new are not added yet.
+    """Validate a call's examples, without adding new labels yet.
 
-    ``weigh(n_rows)`` gives their weights; ``check(options, names)`` may refuse new labels.
+    ``weigh(n_rows)`` returns their weights; ``check(options, names)`` may refuse new labels.
 
     Raises
     ------
     DataError
-        Naming what cannot be used, and where; nothing has changed then.
+        If an argument cannot be used; the message says which and where. Nothing has changed then.
     """
     learned = into if isinstance(into, Learned) else None
     n_features = 0 if learned is None else learned.n_features
@@ -195,28 +196,28 @@ def take(
 def _places(
     indptr: npt.NDArray[np.int64], rows: npt.NDArray[np.int64]
 ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-    """The ends of some rows, put together, and the places of what they hold."""
+    """Return the row ends of a selection of rows, and the positions of their entries."""
     sizes = np.diff(indptr)[rows]
     ends = np.concatenate([[0], np.cumsum(sizes)])
     return ends, np.arange(ends[-1]) + np.repeat(indptr[rows] - ends[:-1], sizes)
 
 
 def _as_classes(targets: Targets) -> Targets:
-    """Collections of one label each, as files hold them, are classes too."""
+    """Convert collections of one label each, as read from files, to classes."""
     if targets.kind != "multilabel":
         return targets
     sizes = np.diff(targets.indptr)
     if (sizes != 1).any():
         row = int(np.argmax(sizes != 1))
         raise DataError(
-            f"y: row {row} has {sizes[row]} labels; expected one class in every row (multilabel "
-            "targets are for other estimators)"
+            f"y: row {row} has {sizes[row]} labels; expected one class in every row (other "
+            "estimators support multilabel targets)"
         )
     return replace(targets, kind="multiclass")
 
 
 def _announced(classes: Any, targets: Targets, learned: AnyLearned | None) -> npt.NDArray[Any]:
-    """The labels that a call announces: all of a first call's, no others than those later on."""
+    """Check the labels that a call announces; a later call must announce the known labels."""
     where = "classes: {}".format
     names = as_names(as_vector(classes), place=lambda i: where(place_in_list(i)), classes=True)
     listed = set(names.tolist())
@@ -231,7 +232,7 @@ def _announced(classes: Any, targets: Targets, learned: AnyLearned | None) -> np
         return names
     if listed != set(expected.tolist()):
         raise DataError(
-            f"classes: found {len(listed)} labels that are not those of {whose}; expected the same "
-            f"{len(expected)}, or None"
+            f"classes: found {len(listed)} labels that differ from {whose}; expected the same "
+            f"{len(expected)} labels, or None"
         )
     return names

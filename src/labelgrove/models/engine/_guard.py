@@ -25,7 +25,7 @@ class Turn:
     Attributes
     ----------
     interrupts : Interrupts
-        Ctrl-C is held back.
+        Ctrl-C is deferred; ``pending`` says whether it was pressed.
     alone : callable
         Returns a context manager; within it no other thread uses the model. Outside it other
         threads may read, if the turn was waited for, so the model must be consistent there.
@@ -39,9 +39,9 @@ class Turn:
 
 
 class _Reading:
-    """A reader, counted from entry to exit, or until it is collected if Ctrl-C hits in between.
+    """A reader, counted until it exits, or until garbage collection if Ctrl-C interrupts it.
 
-    Every prediction passes here. Holding Ctrl-C back would cost more than all the rest.
+    Every prediction passes here. Deferring Ctrl-C would cost more than everything else.
     """
 
     __slots__ = ("__weakref__", "_guard", "_patience", "thread")
@@ -82,8 +82,8 @@ class Guard:
         self._lock = threading.Lock()
         self._readers: set[weakref.ref[_Reading]] = set()
         self._changer: int | None = None  # the thread that holds the turn
-        self._alone = False  # whether it excludes readers just now
-        self._line: deque[_Ticket] = deque()  # readers, and the writer once for each step
+        self._alone = False  # whether it excludes readers at present
+        self._line: deque[_Ticket] = deque()  # readers, and the writer once per step
         self._changers: deque[_Ticket] = deque()  # writers waiting for their turn
         self._broken = False
         _guards.add(self)
@@ -91,7 +91,7 @@ class Guard:
     # --- reading -------------------------------------------------------------------------------
 
     def reading(self, patience: float | None = None) -> AbstractContextManager[None]:
-        """While predicting or saving.
+        """Return a context manager for predicting or saving.
 
         Raises
         ------
@@ -130,10 +130,10 @@ class Guard:
 
     @contextmanager
     def changing(self, patience: float | None = None) -> Iterator[Turn]:
-        """While learning, or removing or renaming labels.
+        """Return a context manager for learning, or for removing or renaming labels.
 
-        Without patience the thread is alone with the model until the end; with it, only within
-        ``turn.alone()``.
+        Without patience the thread has exclusive access to the model until the end; with
+        patience, only within ``turn.alone()``.
 
         Raises
         ------
@@ -160,7 +160,7 @@ class Guard:
         me = threading.get_ident()
         with self._lock:
             self._require_whole()
-            if self._changer is not None or self._is_read_beside(me):
+            if self._changer is not None or self._is_read_by_others(me):
                 raise ModelStateError(
                     "the model is in use by another thread and cannot change now; learn and "
                     "predict through model.shared(), which waits"
@@ -179,7 +179,7 @@ class Guard:
 
     @contextmanager
     def _step(self) -> Iterator[None]:
-        """Exclude readers for one step, after those who came first."""
+        """Exclude readers for one step, after the readers that came first."""
         ticket = _Ticket()
         with self._lock:
             self._line.append(ticket)
@@ -192,10 +192,10 @@ class Guard:
                 self._alone = False
                 self._serve()
 
-    # --- who is next ---------------------------------------------------------------------------
+    # --- queues --------------------------------------------------------------------------------
 
     def _serve(self) -> None:
-        """Admit every thread that need not wait any longer. Requires the lock."""
+        """Admit every thread that no longer has to wait. Requires the lock."""
         if self._changer is None and self._changers:
             first = self._changers.popleft()
             self._changer = first.thread
@@ -204,7 +204,7 @@ class Guard:
             first = self._line[0]
             if first.reading is not None:
                 self._readers.add(weakref.ref(first.reading, self._readers.discard))
-            elif self._is_read_beside(first.thread):
+            elif self._is_read_by_others(first.thread):
                 return
             else:
                 self._alone = True
@@ -228,7 +228,8 @@ class Guard:
                     self._serve()
                     if monotonic() >= end and ticket in queue:
                         raise ModelStateError(
-                            f"waited {patience:g} seconds for the model, which other threads use"
+                            f"waited {patience:g} seconds for the model, which other threads are "
+                            "using"
                         )
         except BaseException:
             with self._lock:
@@ -246,8 +247,8 @@ class Guard:
     def _is_read_by(self, thread: int) -> bool:
         return thread in self._reading_threads()
 
-    def _is_read_beside(self, thread: int) -> bool:
-        """Whether another thread reads. Readers of this thread were interrupted."""
+    def _is_read_by_others(self, thread: int) -> bool:
+        """Whether another thread is reading. Readers of this thread were interrupted."""
         return any(one != thread for one in self._reading_threads())
 
     def _reading_threads(self) -> list[int]:
@@ -255,14 +256,14 @@ class Guard:
         return [one.thread for one in reading if one is not None]
 
     def _refuse_own(self, thread: int) -> None:
-        """Refuse to wait for oneself: a signal handler would, that interrupts learning."""
+        """Refuse to wait for this very thread, as a signal handler during learning would."""
         if self._changer == thread:
-            raise ModelStateError("this very thread is changing the model")
+            raise ModelStateError("the model is being changed by this very thread")
 
     # --- processes -----------------------------------------------------------------------------
 
     def after_fork(self) -> None:
-        """Forget the parent's other threads; a change that one had begun is never finished."""
+        """Forget the parent's other threads; a change in progress will never be finished."""
         self._lock = threading.Lock()
         self._readers = set()
         self._line.clear()

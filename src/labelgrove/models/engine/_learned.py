@@ -1,4 +1,4 @@
-"""What a model has learnt, apart from the estimator's parameters."""
+"""The learnt state of a model, apart from the estimator's parameters."""
 
 from __future__ import annotations
 
@@ -27,24 +27,24 @@ Floats = npt.NDArray[np.float32]
 
 
 def without_prefix(prefix: str, arrays: Mapping[str, npt.NDArray[Any]]) -> Arrays:
-    """The arrays of one part of a model, whose names begin with a prefix among those of all."""
+    """Return the arrays whose names begin with a prefix, without it."""
     return {name.removeprefix(prefix): arrays[name] for name in arrays if name.startswith(prefix)}
 
 
 class Engine(Protocol):
-    """What every compiled model offers; rows are ``Rows.arrays``, labels and features are ids."""
+    """Interface of compiled models; rows are ``Rows.arrays``, labels and features are ids."""
 
     @property
     def examples_seen(self) -> int:
-        """Examples learnt from, every pass counted."""
+        """Number of examples learnt from, every pass counted."""
 
     @property
     def label_count(self) -> int:
-        """Label ids are below this."""
+        """Upper bound of the label ids (exclusive)."""
 
     @property
     def can_learn(self) -> bool:
-        """Whether it can go on learning, rather than only predict."""
+        """Whether the engine can continue to learn, rather than only predict."""
 
     def top_k(
         self,
@@ -56,7 +56,7 @@ class Engine(Protocol):
         allowed: Ids | None,
         threads: int,
     ) -> tuple[Any, ...]:
-        """Labels (n, k), scores (n, k), and what it cost (n, 4): the fields of `SearchStats`."""
+        """Return labels (n, k), scores (n, k), and costs (n, 4): the fields of `SearchStats`."""
 
     def above_threshold(
         self,
@@ -67,39 +67,39 @@ class Engine(Protocol):
         allowed: Ids | None,
         threads: int,
     ) -> tuple[Any, ...]:
-        """Row ends (n + 1,), labels, scores, and what it cost (n, 4), likewise."""
+        """Return row ends (n + 1,), labels, scores, and costs (n, 4) as in `top_k`."""
 
     def explain(
         self, indptr: Pointers, ids: Ids, values: Floats, label: int
     ) -> dict[str, npt.NDArray[Any]]:
-        """What led to the score of one label, for one row."""
+        """Return the terms of one label's score for one row."""
 
     def prepare_thresholds(self, thresholds: Floats) -> Any:
-        """Thresholds by label id, with all that a search derives from them."""
+        """Return thresholds by label id, with everything that a search derives from them."""
 
     def above_prepared(
         self, indptr: Pointers, ids: Ids, values: Floats, thresholds: Any, threads: int
     ) -> tuple[Any, ...]:
-        """As `above_threshold`, with thresholds from `prepare_thresholds` of the same state."""
+        """Same as `above_threshold`, for thresholds from `prepare_thresholds` in this state."""
 
     def labels(self) -> Ids:
-        """All labels that may be predicted, increasing."""
+        """Return all labels that may be predicted, in increasing order."""
 
     def remove_labels(self, labels: Ids) -> None:
-        """Never predict these again."""
+        """Never predict these labels again."""
 
     def size(self) -> dict[str, int]:
-        """Weights held, and bytes."""
+        """Return the number of weights, and bytes."""
 
     def save(self, for_prediction: bool, *, streamed: bool = False) -> dict[str, Any]:
-        """Everything learnt; ``counters`` begins with ``label_count`` and ``examples_seen``."""
+        """Return the state; ``counters`` begins with ``label_count`` and ``examples_seen``."""
 
 
 class OnlineEngine(Engine, Protocol):
     """An engine that learns from one example after another.
 
-    Compiled ones also take which rows are ``asked`` about, and ``k``: they give the k best labels
-    of these, and their scores, as they were just before each was learnt.
+    Compiled engines also accept the rows to predict (``asked``) and ``k``. They return the k best
+    labels of these rows and their scores, as they were just before each row was learnt.
     """
 
     def learn(
@@ -118,10 +118,10 @@ class OnlineEngine(Engine, Protocol):
 
 
 class TreeEngine(Engine, Protocol):
-    """An engine that searches a tree with one leaf a label."""
+    """An engine that searches a tree with one leaf per label."""
 
     def tree(self) -> dict[str, npt.NDArray[Any]]:
-        """The tree: ``parent``, ``label`` and ``silent`` of every node."""
+        """Return ``parent``, ``label`` and ``silent`` of every node."""
 
     def paths(
         self,
@@ -132,13 +132,13 @@ class TreeEngine(Engine, Protocol):
         labels: Ids,
         threads: int,
     ) -> tuple[Any, ...]:
-        """Ends of the paths to labels, and the probability of every node given its parent."""
+        """Return the ends of the paths to labels, and each node's probability given its parent."""
 
     def compact(self, dtype: int, threshold: float) -> Arrays:
-        """What `Format.load_compact` takes."""
+        """Return the arrays that `Format.load_compact` accepts."""
 
     def compact_threshold(self, dtype: int, most_bytes: int, threads: int) -> float:
-        """The least threshold with which what it may drop takes at most so many bytes."""
+        """Return the smallest threshold that leaves at most this many bytes of weights."""
 
 
 OptionsT_co = TypeVar("OptionsT_co", bound=Options, covariant=True)
@@ -146,7 +146,7 @@ EngineT_co = TypeVar("EngineT_co", bound=Engine, covariant=True)
 
 
 class Prepared(NamedTuple):
-    """Thresholds as the engine takes them, and of which state they are."""
+    """Thresholds in the engine's form, and the model state that they belong to."""
 
     thresholds: Any
     engine: Any
@@ -161,30 +161,30 @@ class Learned(Generic[OptionsT_co, EngineT_co]):
     Attributes
     ----------
     engine : Engine
-        The compiled model; engines differ in how they learn.
+        The compiled model.
     options : Options
-        What the engine was started with; the estimator's parameters may have changed since.
+        Options that the engine was started with; the estimator's parameters may have changed.
     labels : LabelRegistry
-        Label ids are the engine's.
+        Names of the engine's label ids.
     features : FeatureNames or None
-        Names of features where examples are dicts.
+        Names of features, if examples are dicts.
     kind : {"multiclass", "multilabel", "indicator"}
     n_columns : int
-        Columns of the indicator.
+        Number of columns of the indicator.
     n_features : int
-        Columns of X seen so far.
+        Number of columns of X seen so far.
     counts : ndarray of int64
-        By label id, how many examples had it; there may be room for more labels.
+        Number of examples by label id; may be longer than the number of labels.
     dense : bool
-        Whether the indicator was given as an array: then results are, too.
+        Whether the indicator was a dense array; if so, results are dense too.
     column_names : ndarray of object (str), or None
-        Names of the columns of X where examples are data frames.
+        Names of the columns of X, if examples are data frames.
     tuned : Thresholds or None
-        Thresholds of `predict` by label id, if it was given some; later labels have the default.
+        Thresholds of `predict` by label id, if any were set; later labels use the default.
     compaction : CompactionReport or None
-        What making it compact has cost, of a compact model.
+        Report of a compact model.
     prepared : Prepared or None
-        The thresholds of `predict` as the engine last took them.
+        The latest thresholds of `predict` in the engine's form.
     """
 
     engine: EngineT_co
@@ -202,17 +202,17 @@ class Learned(Generic[OptionsT_co, EngineT_co]):
     prepared: Prepared | None = field(default=None, init=False, repr=False, compare=False)
 
     def columns(self) -> tuple[npt.NDArray[np.integer[Any]], int]:
-        """Column of every label id in results, and how many columns there are."""
+        """Return the column of every label id in results, and the number of columns."""
         if self.kind == "indicator":
             return self.labels.names.astype(np.int64, copy=False), self.n_columns
         return self.labels.places, self.labels.n_active
 
     def classes(self) -> npt.NDArray[Any]:
-        """Labels that can be predicted, sorted, or columns of the indicator."""
+        """Return the labels that can be predicted, sorted, or the columns of the indicator."""
         return np.arange(self.n_columns) if self.kind == "indicator" else self.labels.sorted_names
 
     def label_counts(self) -> npt.NDArray[np.int64]:
-        """How many examples had each class; shape (n_classes,)."""
+        """Return the number of examples of each class; shape (n_classes,)."""
         column_of, n_columns = self.columns()
         counts = np.zeros(n_columns, np.int64)
         active = self.labels.active
@@ -220,7 +220,7 @@ class Learned(Generic[OptionsT_co, EngineT_co]):
         return counts
 
     def count(self, ids: npt.NDArray[np.uint32], times: int) -> None:
-        """Add the labels of examples that have been learnt so many times."""
+        """Count the labels of examples that have been learnt ``times`` times."""
         if len(self.counts) < len(self.labels):
             room = np.zeros(max(len(self.labels), 2 * len(self.counts)), np.int64)
             room[: len(self.counts)] = self.counts
@@ -228,17 +228,17 @@ class Learned(Generic[OptionsT_co, EngineT_co]):
         np.add.at(self.counts, ids.astype(np.int64), times)
 
     def check_rows(self, X: Any) -> Rows:
-        """Validated rows that suit this model."""
+        """Validate rows for this model."""
         check_column_names(X, self.column_names)
         return suitable_rows(X, self.features, self.n_features, normalize=self.options.normalize)
 
     def require_same_kind(self, targets: Targets) -> None:
-        """Refuse targets of another kind than those learnt."""
+        """Refuse targets whose kind differs from the learnt targets."""
         if targets.kind != self.kind:
             raise DataError(f"y: {targets.kind} targets, but the model has learnt {self.kind} ones")
 
     def remove_labels(self, names: list[Any]) -> None:
-        """Never predict these again; nothing is changed if one is not known."""
+        """Never predict these labels again; change nothing if one of them is not known."""
         ids = self.labels.ids_of(names)
         if (ids < 0).any():
             raise DataError(f"label {names[int(np.argmin(ids))]!r} is not known; none is removed")
@@ -248,7 +248,7 @@ class Learned(Generic[OptionsT_co, EngineT_co]):
         self.labels.retire(ids)
 
     def rename_labels(self, names: Mapping[Any, Any]) -> None:
-        """Give labels other names; those of an indicator are columns that there are."""
+        """Rename labels; for an indicator, new names must be existing columns."""
         if self.kind == "indicator":
             for name in names.values():
                 if not isinstance(name, (int, np.integer)) or not 0 <= name < self.n_columns:
@@ -258,14 +258,14 @@ class Learned(Generic[OptionsT_co, EngineT_co]):
         self.labels.rename(names)
 
     def allowed(self, labels: Any) -> npt.NDArray[np.uint32] | None:
-        """Ids of the labels that may be predicted; None for all. Unknown names are left out."""
+        """Return the ids of the allowed labels, or None for all. Ignores unknown names."""
         if labels is None:
             return None
         ids = self.labels.ids_of(as_collection(labels))
         return ids[ids >= 0].view(np.uint32)
 
     def thresholds(self, threshold: Any) -> npt.NDArray[np.float32]:
-        """One threshold, or one for every label id, from what the user gave by class."""
+        """Convert the user's threshold, or thresholds by class, to thresholds by label id."""
         try:
             values = np.asarray(threshold, dtype=np.float64)
         except (TypeError, ValueError) as error:
@@ -284,7 +284,8 @@ class Learned(Generic[OptionsT_co, EngineT_co]):
                 f"the {n_columns} classes"
             )
         active = self.labels.active
-        by_label = np.full(max(len(active), 2), np.inf, np.float32)  # a single one means: for all
+        # At least two: the engine applies a single threshold to all labels.
+        by_label = np.full(max(len(active), 2), np.inf, np.float32)
         by_label[: len(active)][active] = least[column_of[active]]
         return by_label
 
@@ -294,7 +295,7 @@ LearnedT = TypeVar("LearnedT", bound=AnyLearned)
 
 
 def known(learned: LearnedT | None) -> LearnedT:
-    """What was learnt.
+    """Return the learnt state.
 
     Raises
     ------
@@ -316,10 +317,10 @@ def suitable_rows(
     normalize: bool,
     grow: bool = False,
 ) -> Rows:
-    """Validated rows that suit a model with these features; with ``grow`` names may be added.
+    """Validate rows for a model with these features; ``grow`` allows new names.
 
-    Sparse rows may be as narrow or as wide as they like; a dense row that lacks columns is more
-    likely a mistake and is refused.
+    Sparse rows may have any width. Dense rows that lack columns are probably a mistake and are
+    refused.
     """
     rows = check_rows(X, names=features, grow=grow)
     if rows.dense and rows.n_features < n_features:
@@ -333,7 +334,7 @@ def suitable_rows(
 
 
 def as_collection(labels: Any) -> list[Any]:
-    """Labels as a list; a bare string is not a collection of characters."""
+    """Return labels as a list; refuse a bare string."""
     if isinstance(labels, (str, bytes)) or not isinstance(labels, Iterable):
         raise DataError(f"labels={labels!r}: expected a collection of labels")
     return list(labels)

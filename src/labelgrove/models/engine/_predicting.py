@@ -1,4 +1,4 @@
-"""Predictions: queries to the engine, with label ids turned into names and columns."""
+"""Queries to the engine, with label ids converted to names and columns."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ from labelgrove.models.engine._learned import AnyLearned
 from labelgrove.models.engine._tuned import prepared_thresholds
 
 MISSING = np.uint32(0xFFFFFFFF)
-"""The core's label id of a place that holds no label."""
+"""The core's label id for "no label"."""
 
 DENSE_LIMIT = 2**30
-"""Bytes that a dense result may take; beyond, the caller must ask for a sparse one."""
+"""Largest dense result in bytes; for more, the caller must request a sparse result."""
 
 
 _DIGITS = 6
@@ -28,19 +28,20 @@ _DIGITS = 6
 
 @dataclass(frozen=True)
 class SearchStats:
-    """What a prediction cost, one entry an example.
+    """Cost of a prediction, one entry per example.
 
     Attributes
     ----------
     classifiers : ndarray of uint64, shape (n,)
-        Node classifiers evaluated: inner products of the example with a weight vector.
+        Number of node classifiers evaluated, that is inner products of the example with a weight
+        vector.
     depth : ndarray of uint64, shape (n,)
         Depth of the deepest node whose probability was computed; the root has depth 0.
     blocks : ndarray of uint64, shape (n,)
-        Nodes opened: all classifiers of a node's children are evaluated at once, and this is what
-        time goes into. 0 where the model is no label tree.
+        Number of nodes opened. All classifiers of a node's children are evaluated together, which
+        takes most of the time. 0 unless the model is a label tree.
     bytes : ndarray of uint64, shape (n,)
-        Bytes of weights read; 0 where the model is no label tree.
+        Bytes of weights read; 0 unless the model is a label tree.
     """
 
     classifiers: npt.NDArray[np.uint64]
@@ -58,12 +59,12 @@ def top_k(
     labels: Any = None,
     beam_width: int = 0,
 ) -> tuple[Any, ...]:
-    """Ids and scores of the k best labels of every row, both (n, k), and what the search cost.
+    """Return ids and scores of the k best labels of every row, both (n, k), and costs.
 
     Parameters
     ----------
     labels : collection of labels, optional
-        Find no others.
+        Return only these labels.
     beam_width : int
         0 for exact search.
     """
@@ -75,11 +76,11 @@ def top_k(
 
 
 def best_classes(learned: AnyLearned, rows: Rows, n_jobs: int | None) -> npt.NDArray[Any]:
-    """The name of the most probable class of every row."""
+    """Return the name of the most probable class of every row."""
     ids, scores, *_ = top_k(learned, rows, 1, n_jobs)
     if np.isnan(scores).any():
         raise NotLearnedError(
-            "no class has been learnt, or all have been removed; there is none to predict"
+            "there is no class to predict; none has been learnt, or all have been removed"
         )
     return ids_to_names(ids, learned.labels.names)[:, 0]
 
@@ -87,7 +88,7 @@ def best_classes(learned: AnyLearned, rows: Rows, n_jobs: int | None) -> npt.NDA
 def estimates(
     learned: AnyLearned, rows: Rows, threshold: Any, n_jobs: int | None, *, labels: Any = None
 ) -> tuple[sp.csr_array, SearchStats]:
-    """All probabilities that reach a threshold, one column a class, and what the search cost."""
+    """Return all probabilities that reach a threshold, one column per class, and costs."""
     indptr, ids, scores, costs = learned.engine.above_threshold(
         *rows.arrays, learned.thresholds(threshold), learned.allowed(labels), thread_count(n_jobs)
     )
@@ -97,9 +98,9 @@ def estimates(
 def indicator_of(
     learned: AnyLearned, rows: Rows, otherwise: float, n_jobs: int | None
 ) -> sp.csr_array | npt.NDArray[np.int64]:
-    """The labels from their tuned thresholds on, or from ``otherwise`` if none are tuned.
+    """Return the labels that reach their tuned thresholds, or ``otherwise`` if none are tuned.
 
-    Sparse (int8), unless the targets were dense.
+    The result is sparse (int8), unless the targets were dense.
     """
     threads, tuned = thread_count(n_jobs), prepared_thresholds(learned)
     if tuned is None:
@@ -120,7 +121,7 @@ def best_estimates(
     labels: Any = None,
     beam_width: int = 0,
 ) -> tuple[sp.csr_array, SearchStats]:
-    """The k largest probabilities of every row likewise."""
+    """Return the k largest probabilities of every row, one column per class, and costs."""
     ids, scores, costs = top_k(learned, rows, k, n_jobs, labels=labels, beam_width=beam_width)
     there = ids != MISSING
     indptr = np.concatenate([[0], np.cumsum(there.sum(axis=1))])
@@ -131,9 +132,9 @@ def best_estimates(
 def all_estimates(
     learned: AnyLearned, rows: Rows, n_jobs: int | None, *, labels: Any = None
 ) -> tuple[Any, SearchStats]:
-    """Every probability; dense where targets were, and where classes exclude one another.
+    """Return all probabilities: dense if the targets were dense or multi-class, else sparse.
 
-    Then those of a row are scaled to sum to 1.
+    For multi-class targets every row is scaled to sum to 1.
     """
     n_classes = learned.columns()[1]
     refuse_if_too_large(rows.n_rows, n_classes, 12)
@@ -149,14 +150,14 @@ def all_estimates(
 def right_among_best(
     learned: AnyLearned, rows: Rows, targets: Targets, k: int, n_jobs: int | None
 ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.bool_]]:
-    """For every true label its row, and at which of the k best ranks it is predicted.
+    """Return the row of every true label, and whether it is predicted at each of the k ranks.
 
-    Labels that the model does not know are at none.
+    Labels that the model does not know are not predicted at any rank.
 
     Raises
     ------
     DataError
-        If the targets are of another kind than those learnt, or as many as the rows are not.
+        If the kind of the targets differs from the learnt targets, or their number from the rows.
     """
     learned.require_same_kind(targets)
     require_same_length(rows, targets.n_rows)
@@ -170,7 +171,7 @@ def right_among_best(
 def precision_at(
     learned: AnyLearned, X: Any, y: Any, places: tuple[int, ...], n_jobs: int | None
 ) -> tuple[float, ...]:
-    """P@k for every k of ``places``, rounded; unknown labels count as not predicted."""
+    """Return P@k for every k in ``places``, rounded; unknown labels count as not predicted."""
     targets = parse_targets(y)
     _, right = right_among_best(learned, learned.check_rows(X), targets, max(places), n_jobs)
     hits = [right[:, :k].sum() / (k * max(targets.n_rows, 1)) for k in places]
@@ -178,10 +179,10 @@ def precision_at(
 
 
 def ids_to_names(ids: npt.NDArray[np.uint32], names: npt.NDArray[Any]) -> npt.NDArray[Any]:
-    """Label names in place of label ids; None, or -1 for integer labels, where there is none."""
+    """Convert label ids to names; missing labels become None, or -1 if labels are integers."""
     try:
         return names.take(ids)
-    except IndexError:  # MISSING is no place of an array: cheaper than to look for it first
+    except IndexError:  # MISSING is out of range; this is cheaper than searching for it first
         missing = ids == MISSING
     if len(names) == 0:
         return np.full(ids.shape, None if names.dtype == object else -1, names.dtype)
@@ -197,7 +198,7 @@ def found_to_csr(
     column_of: npt.NDArray[np.integer[Any]],
     n_columns: int,
 ) -> sp.csr_array:
-    """Found labels, in rows, as a sparse array with sorted columns; shape (n, n_columns)."""
+    """Convert found labels to a sparse array of shape (n, n_columns) with sorted columns."""
     result = sp.csr_array(
         (scores, column_of[ids.astype(np.int64)], indptr), shape=(len(indptr) - 1, n_columns)
     )
@@ -206,7 +207,7 @@ def found_to_csr(
 
 
 def refuse_if_too_large(n_rows: int, n_classes: int, cell_bytes: int) -> None:
-    """Refuse a result that would take more than a GiB; sparse ones are to be asked for."""
+    """Refuse a dense result of more than a GiB."""
     size = n_rows * n_classes * cell_bytes
     if size > DENSE_LIMIT:
         raise DataError(

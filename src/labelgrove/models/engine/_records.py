@@ -1,4 +1,4 @@
-"""What a model file's header keeps of an engine: options, and what compaction has cost."""
+"""Records in a model file's header: the engine's options, and the report of a compaction."""
 
 from __future__ import annotations
 
@@ -12,40 +12,40 @@ from labelgrove import _core
 from labelgrove._errors import ModelFileError, ParameterError
 
 DTYPES = {dtype.name: dtype.value for dtype in _core.WeightType}
-"""Types of weights, and the core's numbers for them."""
+"""The core's numbers of the types of weights."""
 
 PLACES = (1, 3, 5)
-"""k of the P@k that a report holds."""
+"""The k of the P@k in a report."""
 
 
 class Options(Protocol):
-    """What an engine was started with, every value checked."""
+    """Options that an engine was started with, with values checked."""
 
     @property
     def normalize(self) -> bool:
         """Whether rows are scaled to unit length."""
 
     def to_dict(self) -> dict[str, Any]:
-        """As the core takes it, and as the model file keeps it."""
+        """Return the options in the form used by the core and by model files."""
 
     @classmethod
     def from_dict(cls, saved: Mapping[str, Any]) -> Self:
-        """What :meth:`to_dict` gave, checked again."""
+        """Restore and check options from the result of :meth:`to_dict`."""
 
 
 @dataclass(frozen=True)
 class SavedOptions(ABC):
-    """All that the core must know, every default resolved and every value checked."""
+    """Options of the core, with defaults resolved and values checked."""
 
     def to_dict(self) -> dict[str, Any]:
-        """As the core takes it, and as the model file keeps it."""
+        """Return the options in the form used by the core and by model files."""
         return asdict(self)
 
     @classmethod
     def from_dict(cls, saved: Mapping[str, Any]) -> Self:
-        """What :meth:`to_dict` gave, checked again.
+        """Restore and check options from the result of :meth:`to_dict`.
 
-        Options that came with later versions have a default, and may be missing.
+        Options added by later versions have defaults, and may be missing.
         """
         names = [field.name for field in fields(cls)]
         saved = cls.completed(saved)
@@ -58,7 +58,7 @@ class SavedOptions(ABC):
 
     @classmethod
     def completed(cls, saved: Mapping[str, Any]) -> dict[str, Any]:
-        """What an earlier version saved, with the defaults of what it did not know."""
+        """Return options saved by an earlier version, with defaults for newer options."""
         known = {field.name: field.default for field in fields(cls)}
         return {
             **{name: value for name, value in known.items() if value is not MISSING},
@@ -73,22 +73,22 @@ class SavedOptions(ABC):
         Raises
         ------
         ParameterError
-            Naming the parameter, its value and its domain.
+            If a parameter lies outside its domain.
         """
 
     @classmethod
     @abstractmethod
     def _parameters_of(cls, saved: Mapping[str, Any]) -> dict[str, Any]:
-        """The parameters that give these options; None for a value that none gives."""
+        """Return parameters that give these options; None for a value that no parameter gives."""
 
 
 def words_of(enumeration: type[Enum]) -> dict[str, int]:
-    """The words that parameters know a core's enumeration by, and the numbers that files hold."""
+    """Map the values of a parameter to the numbers of a core's enumeration, as in files."""
     return {one.name.replace("_", "-"): one.value for one in enumeration}
 
 
 def word_for(value: Any, words: Mapping[str, int]) -> str | None:
-    """The word that stands for a number, None if none does."""
+    """Return the word for a number, or None if there is none."""
     return {number: word for word, number in words.items()}.get(value)
 
 
@@ -99,16 +99,16 @@ class CompactionReport:
     Attributes
     ----------
     dtype : {"float32", "float16", "int8"}
-        How weights are held.
+        How weights are stored.
     threshold : float
-        Weights that add less than this to the linear score of a feature of value 1 were dropped, or
-        features whose vectors are shorter.
+        Weights that contribute less than this to the linear score of a feature with value 1 were
+        dropped, or features whose vectors are shorter.
     weights_before, weights_after : int
-        Weights held.
+        Number of weights.
     bytes_before, bytes_after : int
-        Bytes of the model's file, when it is saved for prediction.
+        Size of the model's file when saved for prediction.
     precision_before, precision_after : tuple of 3 float, or None
-        P@1, P@3 and P@5 on the data that were given; None without data.
+        P@1, P@3 and P@5 on the given data; None without data.
     """
 
     dtype: str
@@ -121,17 +121,17 @@ class CompactionReport:
     precision_after: tuple[float, ...] | None = None
 
     def to_dict(self) -> dict[str, Any]:
-        """As a model's file keeps it."""
+        """Return the report in the form used by model files."""
         return asdict(self)
 
     @classmethod
     def from_dict(cls, saved: Mapping[str, Any]) -> Self:
-        """What :meth:`to_dict` gave.
+        """Restore a report from the result of :meth:`to_dict`.
 
         Raises
         ------
         ModelFileError
-            If it is not.
+            If it is inconsistent.
         """
         values = dict(saved)
         for name in ("precision_before", "precision_after"):
@@ -142,7 +142,7 @@ class CompactionReport:
         except TypeError as error:
             raise ModelFileError(f"the header's 'compact': {error}") from error
         if not report._is_sound():
-            raise ModelFileError("the header's 'compact' holds a value that cannot be")
+            raise ModelFileError("the header's 'compact' has an invalid value")
         return report
 
     def _is_sound(self) -> bool:

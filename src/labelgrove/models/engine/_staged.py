@@ -1,8 +1,8 @@
-"""A second stage behind an engine: its best labels re-ranked, its scores made probabilities.
+"""An engine with a second stage, which calibrates its scores and re-ranks its best labels.
 
-An engine with a second stage is an engine like any other. A label's probability is the second
-stage's where the label is among the `CANDIDATES` best of the first; all others come after these,
-with the first stage's probability, calibrated.
+It has the interface of an engine. When the second stage re-ranks, the `CANDIDATES` best labels of
+the first stage have the second stage's probabilities. All other labels follow, with the first
+stage's calibrated probabilities.
 """
 
 from __future__ import annotations
@@ -20,34 +20,34 @@ from labelgrove.models.engine._predicting import MISSING
 from labelgrove.tuning._second_stage import CANDIDATES, SecondStage
 
 BUDGET = 512
-"""Features that the sum of a label's examples is cut to when it has twice as many."""
+"""A label's sum of examples is cut to this many features once it has twice as many."""
 
 _PREFIX = "stage."
 _STAGE = _PREFIX + "numbers"
-_FEWEST = 3  # examples: with fewer there are no propensities
+_FEWEST = 3  # propensities are undefined for fewer examples
 
 _DENSE, _SPARSEST = 512, 4
-"""So many examples are all predicted before they are learnt; later fewer, at last one of 4."""
+"""All of the first examples are predicted before they are learnt; later fewer, at last one in 4."""
 
 _NOTHING = np.empty((0, CANDIDATES), np.uint32), np.empty((0, CANDIDATES), np.float32)
 
 
 class StagedEngine:
-    """An engine, and a second stage that learns how good its predictions are.
+    """An engine, and a second stage that learns from its predictions.
 
-    Online, examples are predicted just before they are learnt: the first ones all, then fewer.
-    Which ones depends on how many came before, and on nothing else.
+    Online, examples are predicted just before they are learnt: all at first, then fewer. The
+    choice depends only on the number of earlier examples.
 
     Parameters
     ----------
     first : Engine
     stage : SecondStage
     sums : LabelSums, optional
-        What the examples of every label look like; by default nothing is known.
+        Sum of the examples of every label; by default empty.
     met : int
-        Examples that were given to learn from.
+        Number of examples passed to `learn` so far.
     sums_bytes : int
-        What sums may take that begin with nothing; 0 is no bound.
+        Memory limit of new sums; 0 for none.
     """
 
     def __init__(
@@ -62,7 +62,7 @@ class StagedEngine:
         self.stage = stage
         self.sums = _core.LabelSums(BUDGET, sums_bytes) if sums is None else sums
         self.met = met
-        self.again = False  # whether what is learnt was learnt before, so that it tells nothing
+        self.again = False  # whether the examples were learnt before: then learn nothing from them
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self.first, name)
@@ -110,7 +110,7 @@ class StagedEngine:
             ]
             right = _right(found, np.repeat(np.arange(len(true)), [*map(len, true)]), true)
             cosines, worth = np.zeros(found.shape, np.float32), np.zeros(found.shape)
-            if self.stage.tail is not None:  # by what the labels' examples looked like just then
+            if self.stage.tail is not None:  # with the sums as they were before each example
                 for i, row in enumerate(asked[: len(found)]):
                     self.add(indptr, ids, values, label_indptr, labels, at, row, weights)
                     one, at = found[i : i + 1], row
@@ -122,11 +122,11 @@ class StagedEngine:
             self.met += stop - begin
 
     def _observed(self, begin: int, end: int) -> Iterator[tuple[int, float]]:
-        """Rows to predict, and how much earlier ones count: as the share of the stream, squared.
+        """Yield rows to predict, and the factor by which earlier predictions are discounted.
 
-        Predictions of an early model, which is no more, are many and say little of the late one:
-        each counts in proportion to its place in the stream, and for the examples since the one
-        before.
+        Early predictions are numerous, but say little about the later model. Each prediction
+        therefore counts in proportion to its place in the stream, times the number of examples
+        since the previous prediction. The factor is the squared ratio of its place to the next.
         """
         if self.again:
             return
@@ -147,7 +147,7 @@ class StagedEngine:
         end: int,
         weights: Floats | None,
     ) -> None:
-        """Let the sums of labels have these examples."""
+        """Add these examples to the sums of their labels."""
         if self.stage.tail is not None and not self.again:
             self.sums.add(indptr, ids, values, label_indptr, labels, begin, end, weights)
 
@@ -160,7 +160,7 @@ class StagedEngine:
         labels: Ids,
         threads: int = 1,
     ) -> None:
-        """See how good the predictions are, row by row; ``row_of`` are the rows of true labels."""
+        """Learn from predictions for held-out rows; ``row_of`` are the rows of the true labels."""
         found, scores, *_ = self.first.top_k(indptr, ids, values, CANDIDATES, 0, None, threads)
         cosines, worth = np.zeros(found.shape, np.float32), np.zeros(found.shape)
         if self.stage.tail is not None:
@@ -170,7 +170,7 @@ class StagedEngine:
         self.stage.observe(scores, cosines, worth, right, np.ones(len(found)))
 
     def remove_labels(self, labels: Ids) -> None:
-        """Never predict these again."""
+        """Never predict these labels again."""
         self.first.remove_labels(labels)
         self.sums.forget(labels)
 
@@ -186,7 +186,7 @@ class StagedEngine:
         allowed: Ids | None,
         threads: int,
     ) -> tuple[Any, ...]:
-        """Labels (n, k), probabilities (n, k), and what the first stage's search cost (n, 4)."""
+        """Return labels (n, k), probabilities (n, k), and costs of the first stage (n, 4)."""
         most = max(k, CANDIDATES) if self.stage.reranks else k
         labels, scores, costs = self.first.top_k(
             indptr, ids, values, most, beam_width, allowed, threads
@@ -216,13 +216,14 @@ class StagedEngine:
         allowed: Ids | None,
         threads: int,
     ) -> tuple[Any, ...]:
-        """Row ends (n + 1,), labels, probabilities, and what the searches cost (n, 4)."""
+        """Return row ends (n + 1,), labels, probabilities, and costs of the searches (n, 4)."""
         ends, labels, scores, costs = self.first.above_threshold(
             indptr, ids, values, self.stage.uncalibrated(thresholds), allowed, threads
         )
         row_of = np.repeat(np.arange(len(ends) - 1), np.diff(ends))
         if not self.stage.reranks and allowed is None and len(thresholds) == 1:
-            best_scores = _best_of_rows(scores, row_of, ends)  # whatever is better was found
+            # A single threshold over all labels: every better-ranked label was found as well.
+            best_scores = _best_of_rows(scores, row_of, ends)
         else:
             among = allowed if self.stage.reranks else None
             best, best_scores, more = self.first.top_k(
@@ -246,13 +247,13 @@ class StagedEngine:
         return ends.astype(np.int64), labels[order], found[order], costs
 
     def prepare_thresholds(self, thresholds: Floats) -> Floats:
-        """Thresholds as `above_prepared` takes them."""
+        """Return thresholds in the form that `above_prepared` accepts."""
         return thresholds
 
     def above_prepared(
         self, indptr: Pointers, ids: Ids, values: Floats, thresholds: Floats, threads: int
     ) -> tuple[Any, ...]:
-        """As `above_threshold`."""
+        """Same as `above_threshold`."""
         return self.above_threshold(indptr, ids, values, thresholds, None, threads)
 
     def _reranked(
@@ -264,7 +265,7 @@ class StagedEngine:
         scores: npt.NDArray[np.float32],
         threads: int,
     ) -> tuple[npt.NDArray[np.float32], npt.NDArray[np.int64]]:
-        """Probabilities of candidates (n, k), and the order to show them in."""
+        """Return the probabilities of candidates (n, k) and their order."""
         cosines = self._cosines(indptr, ids, values, labels, threads)
         found = self.stage.rescored(scores, cosines).astype(np.float32)
         merit = self.stage.merit(self._inverse_propensity(labels))
@@ -279,7 +280,7 @@ class StagedEngine:
         return cosines
 
     def cosine(self, indptr: Pointers, ids: Ids, values: Floats, label: int) -> float | None:
-        """Of the only row to the centroid of a label; None where it does not count."""
+        """Return the cosine of the only row to a label's centroid; None if it is not used."""
         if not self.stage.reranks:
             return None
         one = np.array([[label]], np.uint32)
@@ -293,17 +294,17 @@ class StagedEngine:
     # --- files ---------------------------------------------------------------------------------
 
     def size(self) -> dict[str, int]:
-        """Weights held, and bytes."""
+        """Return the number of weights, and bytes."""
         size: dict[str, int] = self.first.size()
         return {**size, "model_bytes": size["model_bytes"] + self.sums.bytes}
 
     def save(self, for_prediction: bool, *, streamed: bool = False) -> dict[str, Any]:
-        """Everything learnt."""
+        """Return the learnt state."""
         first: dict[str, Any] = self.first.save(for_prediction, streamed=streamed)
         return first | self._own_arrays()
 
     def compact(self, dtype: int, threshold: float) -> Arrays:
-        """What a compact engine and the second stage behind it are loaded from."""
+        """Return the arrays of a compact engine and of its second stage."""
         first: Arrays = self.first.compact(dtype, threshold)
         return first | self._own_arrays()
 
@@ -314,12 +315,12 @@ class StagedEngine:
 
     @classmethod
     def load(cls, first: Any, arrays: Mapping[str, npt.NDArray[Any]], sums_bytes: int = 0) -> Any:
-        """The engine with the second stage that was saved beside it; as it is if there is none.
+        """Return the engine with the second stage saved with it, or unchanged if there is none.
 
         Raises
         ------
         ValueError
-            If anything does not hold that must.
+            If the second stage's arrays are inconsistent.
         """
         if _STAGE not in arrays:
             return first
@@ -331,14 +332,15 @@ class StagedEngine:
 
 
 def first_stage(engine: Any) -> Any:
-    """The engine without its second stage, if it has one."""
+    """Return the engine without its second stage, if it has one."""
     return engine.first if isinstance(engine, StagedEngine) else engine
 
 
 def with_stage(engine: Any, stage: SecondStage | None, other: Any, sums_bytes: int) -> Any:
-    """An engine with a second stage, if there is one, that knows what labels' examples look like.
+    """Add a second stage, if there is one, to an engine.
 
-    This it has from another engine of the same labels, if that has a second stage as well.
+    The sums of the labels' examples come from another engine with the same labels, if that has a
+    second stage.
     """
     if stage is None:
         return engine
@@ -358,18 +360,18 @@ def _one_row(indptr: Pointers, ids: Ids, values: Floats, row: int) -> tuple[Poin
 def _right(
     found: npt.NDArray[np.uint32], row_of: npt.NDArray[np.int64], labels: list[Ids]
 ) -> npt.NDArray[np.bool_]:
-    """Whether the labels found in every row are true of it; ``row_of`` are the rows of labels."""
+    """Return whether the labels found for each row are true; ``row_of`` are the rows of labels."""
     true = np.concatenate([np.empty(0, np.uint32), *labels])
     return np.isin(_pairs(np.arange(len(found))[:, None], found), _pairs(row_of, true))
 
 
 def _pairs(rows: npt.NDArray[Any], labels: npt.NDArray[Any]) -> npt.NDArray[np.int64]:
-    """One number for each pair of a row and a label."""
+    """Encode each pair of a row and a label as one number."""
     return rows.astype(np.int64) * 2**32 + labels.astype(np.int64)
 
 
 def _both(costs: Any, more: Any) -> Any:
-    """What two searches cost: the sum, and the depth of the deeper one."""
+    """Combine the costs of two searches: the sum, and the larger depth."""
     deepest = np.maximum(costs[:, 1], more[:, 1])
     costs = costs + more
     costs[:, 1] = deepest
@@ -379,7 +381,7 @@ def _both(costs: Any, more: Any) -> Any:
 def _best_of_rows(
     scores: npt.NDArray[np.float32], row_of: npt.NDArray[np.int64], ends: npt.NDArray[np.int64]
 ) -> npt.NDArray[np.float32]:
-    """The first scores of every row, of as many as are candidates; NaN where there are fewer."""
+    """Return the first `CANDIDATES` scores of every row; NaN if there are fewer."""
     at = np.arange(len(scores)) - ends[row_of]
     first = at < CANDIDATES
     best = np.full((len(ends) - 1, CANDIDATES), np.nan, np.float32)
@@ -390,7 +392,7 @@ def _best_of_rows(
 def _places(
     scores: npt.NDArray[np.float32], best: npt.NDArray[np.float32]
 ) -> npt.NDArray[np.int64]:
-    """How many of an example's best labels are better than each; ``best`` one after another."""
+    """Return the number of ``best`` scores above each score; ``best`` has one array per rank."""
     places = np.zeros(scores.shape, np.int64)
     for one in best:
         places += one > scores
@@ -400,7 +402,7 @@ def _places(
 def _at_most(
     found: npt.NDArray[np.float32], before: npt.NDArray[np.float32]
 ) -> npt.NDArray[np.float32]:
-    """Probabilities of labels that come after others."""
+    """Limit the probabilities of labels to those of the labels ranked before them."""
     least = np.where(np.isnan(before), np.float32(np.inf), before)
     least = least.min(axis=1, keepdims=True, initial=np.float32(np.inf))
     return np.asarray(np.minimum(found, least))

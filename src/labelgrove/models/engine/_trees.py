@@ -1,4 +1,4 @@
-"""Label trees for the engines: built by name from data, and as the core numbers them."""
+"""Label trees for the engines: building them from data, and converting them to the core's form."""
 
 from __future__ import annotations
 
@@ -31,14 +31,14 @@ _EMBEDDED = ("kmeans", "interpolated", "cost")
 _SEEDED = (*_EMBEDDED, "random")
 _TREE_STREAM = 8  # of the core's random choices: see its hash.hpp
 
-# What arity=None stands for: docs/decisions/tree-shape.md.
+# For arity=None: docs/decisions/tree-shape.md.
 _LABELS_A_CHILD, _MOST_CHILDREN = 128, 32
 
 
 def engine_tree(tree: LabelTree) -> tuple[npt.NDArray[Any], npt.NDArray[Any], list[Any]]:
-    """Parents and labels as the core numbers them (a node above the root), and label names.
+    """Return parents and labels in the core's numbering, and the label names by id.
 
-    Label ids count the names.
+    The core has an additional node above the root.
     """
     parents = np.empty(tree.n_nodes + 1, np.uint32)
     parents[0], parents[1:] = MISSING, tree.parents + 1
@@ -48,14 +48,14 @@ def engine_tree(tree: LabelTree) -> tuple[npt.NDArray[Any], npt.NDArray[Any], li
 
 
 def engine_tree_of_ids(tree: LabelTree) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
-    """Parents and labels as the core numbers them, of a tree over label ids."""
+    """Return parents and labels of a tree over label ids in the core's numbering."""
     parents, leaf_labels, _ = engine_tree(tree)
     leaf_labels[tree.leaves + 1] = tree.leaf_labels
     return parents, leaf_labels
 
 
 def tree_snapshot(arrays: dict[str, Any], names: npt.NDArray[Any]) -> LabelTree:
-    """The core's tree, without the node above the root and without silent leaves."""
+    """Return the core's tree without the node above the root and without silent leaves."""
     number = tree_numbers(arrays)
     kept = np.flatnonzero(number >= 0)
     parents = number[arrays["parent"][kept].astype(np.int64)]
@@ -65,11 +65,11 @@ def tree_snapshot(arrays: dict[str, Any], names: npt.NDArray[Any]) -> LabelTree:
 
 
 def tree_numbers(arrays: Mapping[str, Any]) -> npt.NDArray[np.int64]:
-    """The number that each of the core's nodes has in the snapshot; -1 for those left out."""
+    """Return the number of each of the core's nodes in the snapshot, -1 if it is left out."""
     parents = arrays["parent"].astype(np.int64)
     parents[0] = 0
     keep = ~arrays["silent"].astype(bool)
-    # An inner node all of whose leaves have gone goes too, from the bottom upwards.
+    # Remove inner nodes that have no leaves left, from the bottom up.
     children_left = np.bincount(parents[1:], minlength=len(parents))
     gone = list(np.flatnonzero(~keep))
     while gone:
@@ -83,7 +83,7 @@ def tree_numbers(arrays: Mapping[str, Any]) -> npt.NDArray[np.int64]:
 
 
 class TreePlan:
-    """How trees are to be built; every parameter is checked at once.
+    """A plan for building trees, which checks all parameters immediately.
 
     Parameters
     ----------
@@ -91,12 +91,12 @@ class TreePlan:
         ``tree``, ``n_trees``, ``arity``, ``max_leaf_size``, ``interpolation`` and ``n_jobs`` of
         the estimator.
     seed : int
-        Of all random choices.
+        Seed of all random choices.
 
     Raises
     ------
     ParameterError
-        Naming the parameter and its domain.
+        If a parameter lies outside its domain.
     """
 
     def __init__(self, parameters: Mapping[str, Any], seed: int) -> None:
@@ -111,8 +111,8 @@ class TreePlan:
         self._seed = seed
         if self.n_trees > 1 and self._kind not in _SEEDED:
             raise ParameterError(
-                f"n_trees={self.n_trees}: such trees would all be the same; expected n_trees=1, or"
-                f" tree one of {', '.join(map(repr, _SEEDED))}"
+                f"n_trees={self.n_trees}: these trees would all be identical; expected n_trees=1, "
+                f"or tree one of {', '.join(map(repr, _SEEDED))}"
             )
 
     def build(
@@ -122,12 +122,12 @@ class TreePlan:
         ids: npt.NDArray[np.uint32],
         labels: LabelRegistry,
     ) -> list[LabelTree]:
-        """Build the trees, over the ids of all labels that occur.
+        """Build the trees over the ids of all labels that occur.
 
         Raises
         ------
         DataError
-            If a label is not in the tree that was given.
+            If a label is not in the given tree.
         """
         counts = np.bincount(ids, minlength=len(labels))
         if self.given is not None:
@@ -141,12 +141,12 @@ class TreePlan:
 
     @property
     def embedded(self) -> bool:
-        """Whether trees are built of what the labels' examples look like."""
+        """Whether building the trees requires embeddings of the labels."""
         return self._kind in _EMBEDDED
 
     @property
     def needs_indicator(self) -> bool:
-        """Whether trees are built of which labels occur together."""
+        """Whether building the trees requires the labels of all examples."""
         return self._kind == "cost"
 
     def one(
@@ -157,11 +157,12 @@ class TreePlan:
         Parameters
         ----------
         counts : ndarray of int64
-            How often each label id occurs.
+            Number of examples of each label id.
         embeddings, indicator
-            Of the labels that occur, in their order; None where that kind of tree needs none.
+            For the labels that occur, in order of their ids; None if this kind of tree does not
+            need them.
         number : int
-            Which of the trees.
+            Index of the tree in the ensemble.
         """
         labels = np.flatnonzero(counts)
         if labels.size == 0:
@@ -195,31 +196,31 @@ class TreePlan:
 
 
 def usual_arity(n_labels: int, leaf_size: int) -> int:
-    """Give the children of a node where the user leaves it open, for so many labels in all."""
+    """Return the default arity of a tree with this number of labels."""
     return min(max(-(-n_labels // min(leaf_size, _LABELS_A_CHILD)), 2), _MOST_CHILDREN)
 
 
 def tree_seeds(seed: int, n_trees: int) -> list[int]:
-    """Give every tree a seed of its own; the first has that of the model."""
+    """Return a seed for every tree; the first tree uses the model's seed."""
     return [seed, *(_core.draw(seed, _TREE_STREAM, t) for t in range(1, n_trees))]
 
 
 def label_matrix(
     indptr: npt.NDArray[np.int64], ids: npt.NDArray[np.uint32], present: npt.NDArray[np.int64]
 ) -> Any:
-    """Give the labels of all rows as 0 and 1, with a column for each of the ids ``present``."""
+    """Return a 0/1 matrix of the labels of all rows, with a column for each id in ``present``."""
     columns = np.searchsorted(present, ids)
     shape = (len(indptr) - 1, len(present))
     return sp.csr_array((np.ones(len(ids), np.uint8), columns, indptr), shape=shape)
 
 
 def embed_labels(rows: Rows, indicator: Any, n_jobs: int | None = 1) -> Any:
-    """Give what the examples of each label look like; the same for any number of threads."""
+    """Return an embedding of each label from its examples; threads do not change the result."""
     return pifa(rows, indicator.T.tocsr(), thread_count(n_jobs))
 
 
 def labels_of(tree: LabelTree | None) -> LabelRegistry:
-    """The labels that are known beforehand, with the ids that `engine_tree` gives them."""
+    """Return the labels of a given tree, if any, with the ids that `engine_tree` assigns."""
     labels = LabelRegistry()
     if tree is not None:
         labels.ids_of(engine_tree(tree)[2], add=True)
@@ -227,7 +228,7 @@ def labels_of(tree: LabelTree | None) -> LabelRegistry:
 
 
 def over_ids(given: LabelTree, labels: LabelRegistry, counts: npt.NDArray[np.int64]) -> LabelTree:
-    """Give the tree with label ids in place of names; it must have all labels that occur."""
+    """Replace the names in a tree by label ids; the tree must have all labels that occur."""
     names = given.labels
     ids = labels.ids_of(list(names.values())) if names else np.zeros(0, np.int64)
     missing = np.setdiff1d(np.flatnonzero(counts), ids)

@@ -1,4 +1,4 @@
-"""Thresholds that a model keeps: by label id, in memory and in the model file."""
+"""Thresholds of a model by label id, in memory and in the model file."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _ARRAY = "threshold.value"
 
 
 def tuned_by_label(learned: AnyLearned) -> FloatArray | None:
-    """One threshold for every label id: those given, else those tuned while learning, else None."""
+    """Return a threshold for every label id: set by the user, tuned while learning, or None."""
     n_labels = len(learned.labels)
     if learned.tuned is not None:
         return _padded(learned.tuned.values, learned.tuned.default, n_labels)
@@ -29,7 +29,7 @@ def tuned_by_label(learned: AnyLearned) -> FloatArray | None:
 
 
 def prepared_thresholds(learned: AnyLearned) -> Any | None:
-    """Thresholds prepared for the engine, once for each state of the model; None without any."""
+    """Return thresholds prepared for the engine, cached for the current state, or None."""
     labels, engine = learned.labels, learned.engine
     state = (engine.examples_seen, len(labels), labels.n_active, learned.n_columns)
     kept = learned.prepared
@@ -44,7 +44,7 @@ def prepared_thresholds(learned: AnyLearned) -> Any | None:
 
 
 def tuned_by_class(learned: AnyLearned) -> FloatArray | None:
-    """The same for every class; None if there are no thresholds."""
+    """Return a threshold for every class, or None if there are no thresholds."""
     by_label = tuned_by_label(learned)
     if by_label is None:
         return None
@@ -59,16 +59,16 @@ def tuned_by_class(learned: AnyLearned) -> FloatArray | None:
 def keep_thresholds(
     learned: AnyLearned, thresholds: Thresholds | npt.ArrayLike | None, *, default: float
 ) -> None:
-    """Give a model thresholds, one for each of its classes, or take them away.
+    """Set a threshold for each class of a model, or remove the thresholds.
 
-    ``default`` is that of labels to come, unless the thresholds bring their own.
+    ``default`` is for future labels, unless the thresholds have a default.
     """
     if thresholds is None:
         learned.tuned = None
         return
     if not isinstance(thresholds, Thresholds):
         thresholds = Thresholds(np.asarray(thresholds), default, "given", "macro", math.nan)
-    learned.thresholds(thresholds.values)  # raises unless they fit
+    learned.thresholds(thresholds.values)  # raises an error unless they fit
     column_of, _ = learned.columns()
     active = learned.labels.active
     values = np.full(len(active), thresholds.default)
@@ -81,9 +81,10 @@ def keep_thresholds(
 def thresholds_state(
     learned: AnyLearned, *, for_prediction: bool
 ) -> tuple[dict[str, Any] | None, dict[str, npt.NDArray[Any]]]:
-    """What the model file keeps: a part of its header, and arrays.
+    """Return the thresholds as a part of the model file's header, and arrays.
 
-    Those tuned while learning are a part of the engine's state, unless it will learn no more.
+    Thresholds tuned while learning belong to the engine's state, unless the file is for
+    prediction.
     """
     tuned = thresholds_for_prediction(learned) if for_prediction else learned.tuned
     if tuned is None:
@@ -98,7 +99,7 @@ def thresholds_state(
 
 
 def thresholds_for_prediction(learned: AnyLearned) -> Thresholds | None:
-    """What a copy that learns no more keeps; those tuned while learning too."""
+    """Return the thresholds of a copy for prediction, including those tuned while learning."""
     start = _online_start(learned)
     if learned.tuned is not None or start is None:
         return learned.tuned
@@ -108,18 +109,18 @@ def thresholds_for_prediction(learned: AnyLearned) -> Thresholds | None:
 def thresholds_from_state(
     about: Any, arrays: Mapping[str, npt.NDArray[Any]], n_labels: int
 ) -> Thresholds | None:
-    """What :func:`thresholds_state` gave, checked."""
+    """Restore and check thresholds from the result of :func:`thresholds_state`."""
     if about is None:
         return None
     values = np.array(arrays[_ARRAY])
     if values.dtype != np.float64 or values.ndim != 1 or len(values) > n_labels:
-        raise ModelFileError(f"array '{_ARRAY}' must hold at most one number for every label")
+        raise ModelFileError(f"array '{_ARRAY}' must have at most one number for every label")
     score = math.nan if about["score"] is None else about["score"]
     return Thresholds(values, about["default"], about["method"], about["average"], score)
 
 
 def _online_start(learned: AnyLearned) -> float | None:
-    """The threshold of a label not seen yet, where they are tuned while learning; else None."""
+    """Return the threshold of an unseen label if thresholds are tuned while learning, else None."""
     options = learned.options.to_dict()
     if not options.get("ofo_b") or not learned.engine.can_learn:
         return None

@@ -1,1 +1,1 @@
-"""Why labels are predicted, as plain values."""
+"""Explanations of predictions, as plain values."""

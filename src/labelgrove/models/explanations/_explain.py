@@ -1,4 +1,4 @@
-"""How every estimator explains its predictions: paths through its trees, and what features add."""
+"""Explaining the predictions of any estimator: paths through trees, contributions of features."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def explain(
     given = least = None if threshold is None else learned.thresholds(threshold)
     best, scores = _best_labels(learned, rows, k, least)
     tree = learned
-    if isinstance(learned.engine, StagedEngine):  # the ways are those of the first stage
+    if isinstance(learned.engine, StagedEngine):  # paths exist only in the first stage
         tree = replace(learned, engine=learned.engine.first)
         least = None if least is None else learned.engine.stage.uncalibrated(least)
         scores = _best_labels(tree, rows, k)[1] if least is None else scores
@@ -110,7 +110,7 @@ def _path(found: Ways, top: int, named: _Named) -> tuple[Step, ...]:
 def _weighed(
     added: npt.NDArray[np.float64], values: Floats, top: int, named: _Named
 ) -> tuple[tuple[Contribution, ...], float]:
-    """The features that add most to a margin, for or against; and what all others add."""
+    """Return the features with the largest contributions, and the sum of all others."""
     if named.shares is not None:
         added, values = added @ named.shares, values @ named.shares
     order = np.argsort(-np.abs(added), kind="stable")
@@ -128,7 +128,7 @@ def _weighed(
 
 
 def _fall(path: tuple[Step, ...], needed: float) -> FallOut | None:
-    """The first node where less is left than is needed."""
+    """Return the first node whose product is below the required one, if any."""
     for i, step in enumerate(path):
         if step.product is not None and step.product < needed:
             return FallOut(i, step.node, step.product, needed)
@@ -136,7 +136,7 @@ def _fall(path: tuple[Step, ...], needed: float) -> FallOut | None:
 
 
 def _one_row(learned: AnyLearned, x: Any) -> Rows:
-    """The example to be explained, as the engine takes it.
+    """Validate the example to explain.
 
     Raises
     ------
@@ -149,14 +149,14 @@ def _one_row(learned: AnyLearned, x: Any) -> Rows:
         x = (x if issparse(x) else np.asarray(x)).reshape(1, -1)
     rows = learned.check_rows(x)
     if rows.n_rows != 1:
-        raise DataError(f"x has {rows.n_rows} rows; expected the one to be explained")
+        raise DataError(f"X has {rows.n_rows} rows; expected the one to explain")
     return rows
 
 
 def _best_labels(
     learned: AnyLearned, rows: Rows, k: int, least: npt.NDArray[np.float32] | None = None
 ) -> tuple[npt.NDArray[np.uint32], npt.NDArray[np.float32]]:
-    """Ids and scores of the k best labels, or of all that are at least so probable, best first."""
+    """Return ids and scores of the k best labels, or of all that reach ``least``, best first."""
     if least is None:
         ids, scores, *_ = learned.engine.top_k(*rows.arrays, k, 0, None, 1)
         there = ids[0] != MISSING
@@ -167,28 +167,28 @@ def _best_labels(
 
 
 def _probability_of(learned: AnyLearned, rows: Rows, label: int) -> float:
-    """The probability of one label, as a search finds it; 0 where it finds none."""
+    """Return the probability of one label as found by a search, or 0 if it is not found."""
     only = np.array([label], np.uint32)
     score = learned.engine.top_k(*rows.arrays, 1, 0, only, 1)[1][0, 0]
     return 0.0 if np.isnan(score) else float(score)
 
 
 def _cosine(learned: AnyLearned, rows: Rows, label: int) -> float | None:
-    """Of the row to the label's centroid; None where no second stage goes by it."""
+    """Return the cosine of the row and the label's centroid; None if no second stage uses it."""
     if not isinstance(learned.engine, StagedEngine):
         return None
     return learned.engine.cosine(*rows.arrays, label)
 
 
 def _rank_of(learned: AnyLearned, rows: Rows, label: int, probability: float) -> int:
-    """Labels that come before, and one: higher probability, or equal and an earlier arrival."""
+    """Return the label's rank: by probability, then by order of arrival, from 1."""
     ids, _ = _best_labels(learned, rows, 0, np.array([probability], np.float32))
     before = np.flatnonzero(ids == label)
     return int(before[0] if before.size else len(ids)) + 1
 
 
 def _id_of(learned: AnyLearned, label: Any) -> int:
-    """The id of a label that may be predicted.
+    """Return the id of a label that may be predicted.
 
     Raises
     ------
@@ -202,12 +202,12 @@ def _id_of(learned: AnyLearned, label: Any) -> int:
 
 
 def _name_of(learned: AnyLearned, label: int) -> Any:
-    """The name of a label as a plain value."""
+    """Return the name of a label as a plain value."""
     return learned.labels.names[[label]].tolist()[0]
 
 
 def _feature_naming(learned: AnyLearned, given: FeatureNaming | None) -> FeatureNaming:
-    """What was given, else the names of features of dicts, or of a data frame's columns."""
+    """Return the given names, or those of dict features or data frame columns."""
     if given is not None:
         return given
     if learned.features is not None:
@@ -217,13 +217,13 @@ def _feature_naming(learned: AnyLearned, given: FeatureNaming | None) -> Feature
 
 @dataclass(frozen=True)
 class _Named:
-    """What the features of a row are called.
+    """Names of the features of a row.
 
     Attributes
     ----------
     names : list of str or int
     shares : csr_array of shape (features, names), or None
-        How much of a feature each name has; None where every feature has a name of its own.
+        Share of each feature that belongs to each name; None if features and names are one to one.
     """
 
     names: list[str | int]
@@ -249,24 +249,24 @@ def _named(naming: FeatureNaming, features: list[int]) -> _Named:
 
 @dataclass(frozen=True, eq=False)
 class Ways:
-    """Steps towards a label; one of the ways is its path.
+    """Steps of one or more ways through the trees towards a label; one of the ways is its path.
 
     Attributes
     ----------
     values : float32 array (n_features,)
-        The example's.
+        Values of the example's features.
     bias : float32 array (n_steps,)
     contributions : float32 array (n_steps, n_features)
     counts : float array (n_steps,)
-        How much each step counts where all are averaged.
+        Weight of each step in the average over all steps.
     path : list of int
-        Steps, from the root on.
+        Indices of the steps of the path, from the root.
     nodes : list of int
         The node that each step of the path leads to.
     probabilities : float32 array (len(path),), or None
     leaves : tuple of Leaf
     needed : float or None
-        The product below which the label falls out, whatever is predicted.
+        The product below which the label falls out, if this does not depend on other labels.
     """
 
     values: Floats
@@ -280,14 +280,14 @@ class Ways:
     needed: float | None = None
 
     def products(self) -> Floats | None:
-        """Products of the probabilities along the path, as a search takes them."""
+        """Return the products of the probabilities along the path, rounded as in a search."""
         if self.probabilities is None:
             return None
         return products_along(self.probabilities, np.array([0, self.probabilities.size]))
 
 
 def ways_to(learned: AnyLearned, rows: Rows, label: int) -> Ways:
-    """The paths of a single row to a label, by id."""
+    """Return the ways of a single row to a label, by id."""
     if isinstance(learned.engine, _core.LomTree):
         return _in_lom_tree(learned, rows, label)
     if isinstance(learned.engine, _core.MemoryTree):
@@ -298,7 +298,7 @@ def ways_to(learned: AnyLearned, rows: Rows, label: int) -> Ways:
 
 
 def _in_label_tree(learned: AnyLearned, rows: Rows, label: int) -> Ways:
-    """The path to the label's own leaf, in the first tree."""
+    """Return the path to the label's own leaf, in the first tree."""
     found = learned.engine.explain(*rows.arrays, label)
     tree = cast("TreeEngine", learned.engine).tree()
     nodes = tree_numbers(tree)[found["node"].astype(np.int64)]
@@ -314,10 +314,11 @@ def _in_label_tree(learned: AnyLearned, rows: Rows, label: int) -> Ways:
 
 
 def _in_lom_tree(learned: AnyLearned, rows: Rows, label: int) -> Ways:
-    """The way of the example, and how many of the label's examples have gone it."""
+    """Return the example's path, with the share of the label's examples that followed it."""
     found = learned.engine.explain(*rows.arrays, label)
     nodes, seen = found["node"].tolist(), found["seen"].astype(np.float64)
-    # The engine's margins speak for the right child; ours for the child that the example goes to.
+    # The engine's margins are positive for the right child; make them positive for the child that
+    # the example goes to.
     sign = np.where(found["right"][1:], 1, -1).astype(np.float32)
     share = seen[-1] / max(float(found["reached"][-1]), 1.0)
     return Ways(
@@ -334,9 +335,9 @@ def _in_lom_tree(learned: AnyLearned, rows: Rows, label: int) -> Ways:
 
 
 def _in_memory_tree(learned: AnyLearned, rows: Rows, label: int) -> Ways:
-    """The way of the example; then how near the label's examples are, and the label's classifier.
+    """Return the example's path, then the similarity of the label's examples and its classifier.
 
-    These two, which stand at the leaf, are what is averaged; routers know no labels.
+    Only these last two, at the leaf, are averaged, since routers do not distinguish labels.
     """
     found = learned.engine.explain(*rows.arrays, label)
     nodes = found["node"].tolist()
@@ -360,7 +361,7 @@ def _in_memory_tree(learned: AnyLearned, rows: Rows, label: int) -> Ways:
 
 
 def _in_forest(learned: AnyLearned, rows: Rows, label: int) -> Ways:
-    """The ways to all leaves that count labels; the path leads to the label's largest share."""
+    """Return the ways to all leaves reached; the path leads to the label's largest share."""
     found = learned.engine.explain(*rows.arrays, label)
     before = found["step.before"].tolist()
     ways = [_way(before, last) for last in found["leaf.step"].tolist()]
@@ -396,7 +397,7 @@ def _in_forest(learned: AnyLearned, rows: Rows, label: int) -> Ways:
 
 
 def _way(before: list[int], last: int) -> list[int]:
-    """The steps that end with this one, in their order."""
+    """Return the steps up to and including this one, in order."""
     way = []
     while last != int(MISSING):
         way.append(last)
@@ -407,7 +408,7 @@ def _way(before: list[int], last: int) -> list[int]:
 def products_along(
     conditional: npt.NDArray[np.float32], indptr: npt.NDArray[np.int64]
 ) -> npt.NDArray[np.float32]:
-    """Products along every path, from its beginning, as a search takes them."""
+    """Return the products along every path from its beginning, rounded as in a search."""
     products = conditional.copy()
     at = indptr[:-1] + 1
     on_path = at < indptr[1:]
@@ -415,5 +416,5 @@ def products_along(
         here = at[on_path]
         products[here] *= products[here - 1]
         at, on_path = at + 1, at + 1 < indptr[1:]
-    products[~(products >= 0)] = 0  # a weight that is not a number counts as 0
+    products[~(products >= 0)] = 0  # NaN counts as 0
     return products

@@ -1,4 +1,4 @@
-"""Why a label was predicted or not, as plain values and as text."""
+"""Explanations of why labels are predicted or not, as plain values and as text."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ _LEAVES_IN_TEXT = 3
 
 @dataclass(frozen=True)
 class Contribution:
-    """What one feature of the example adds to a margin.
+    """The contribution of one feature of the example to a margin.
 
     Attributes
     ----------
     feature : str or int
-        The feature's name where it is known, else its column.
+        The feature's name if it is known, else its column.
     value : float
         Its value in the example, scaled as the model scales it.
     weight : float
@@ -35,14 +35,15 @@ class Contribution:
 
 @dataclass(frozen=True)
 class Highlight:
-    """A word of the text, or a run of words, that weighs for a label or against it.
+    """A word or a sequence of words in the text that counts for or against a label.
 
     Attributes
     ----------
     begin, end : int
-        Its characters in the text.
+        Range of its characters in the text.
     contribution : float
-        What it adds to a margin, as among the label's ``contributions``, wherever it stands.
+        Its contribution to a margin, as in the label's ``contributions``. The same for all
+        occurrences of the word.
     """
 
     begin: int
@@ -52,30 +53,31 @@ class Highlight:
 
 @dataclass(frozen=True)
 class Step:
-    """One node on the path of an example through a tree, and what speaks for going there.
+    """One node on a path through a tree, and the features that lead there.
 
     Attributes
     ----------
     node : int
-        The node's number in its tree, the model's ``tree_`` if that is a label tree. The root is 0.
+        The node's number in its tree; for a label tree this is the model's ``tree_``. The root
+        is 0.
     probability : float or None
-        In a label tree P(node | parent, x), from the node's own classifier. In a LOMtree, of the
-        label's examples at the parent the share that went on to this node while the tree learnt.
-        None for LdSM and FastXML, whose trees count labels at their leaves only.
+        In a label tree P(node | parent, x), from the node's own classifier. In a LOMtree the share
+        of the label's examples at the parent that continued to this node during learning. None
+        for other models, whose routers do not distinguish labels.
     product : float or None
-        The product of the probabilities from the root to here; in a label tree P(node | x).
+        The product of the probabilities from the root to this node; in a label tree P(node | x).
     margin : float
-        ``bias`` and what all features add. In a label tree it makes the probability: it is the
-        log-odds where that is a sigmoid, as everywhere but with the squared hinge and with
-        siblings that compete. In a LOMtree the example goes to the child whose margin is above 0.
-        So it does in FastXML; in LdSM to every child whose margin is above 0.5, or else to that of
-        the largest.
+        The sum of ``bias`` and all contributions. In a label tree it determines the probability:
+        it is the log-odds, except with the hinge losses of `PLTClassifier` and with competing
+        siblings. In a LOMtree and in FastXML the example goes to the child whose margin is above
+        0; in LdSM to every child whose margin is above 0.5, or to the child with the largest
+        margin if there is none.
     bias : float
         The margin without any feature.
     contributions : tuple of Contribution
-        The features that weigh most, for the node or against it, the heaviest first.
+        The features with the largest contributions for or against the node, largest first.
     others : float
-        What all other features add together.
+        The sum of the contributions of all other features.
     """
 
     node: int
@@ -93,19 +95,19 @@ class Step:
 
 @dataclass(frozen=True)
 class Leaf:
-    """A leaf that counts labels, and the share that one label has there.
+    """A leaf that counts labels, and the share of one label in it.
 
     Attributes
     ----------
     tree : int
         The number of the tree.
     node : int
-        The leaf's number there.
+        The leaf's number in the tree.
     depth : int
-        Steps from the root to the leaf.
+        Number of steps from the root to the leaf.
     share : float
-        The label's share of the examples that ended there, from 0 to 1; with LdSM's
-        ``leaf_share="labels"``, of their labels.
+        The label's share of the examples that ended in the leaf, from 0 to 1; with LdSM's
+        ``leaf_share="labels"``, its share of their labels.
     """
 
     tree: int
@@ -116,20 +118,20 @@ class Leaf:
 
 @dataclass(frozen=True)
 class FallOut:
-    """Where a label that was not predicted fell out.
+    """The node at which a label that was not predicted fell out.
 
     Attributes
     ----------
     step : int
-        Place in the label's path of the first node where the product is below ``needed``.
+        Index in the label's path of the first node where the product is below ``needed``.
     node : int
         The node's number.
     product : float
-        What is left there: the product of the probabilities.
+        The product of the probabilities at this node.
     needed : float
-        What it should have been. In a label tree the threshold, or the probability of the k-th
-        best label; in a LOMtree one half, below which most of the label's examples have gone
-        another way.
+        The required product. In a label tree the threshold, or the probability of the k-th best
+        label; in a LOMtree one half, below which most of the label's examples have taken another
+        path.
     """
 
     step: int
@@ -139,14 +141,14 @@ class FallOut:
 
     @property
     def factor(self) -> float:
-        """How many times larger the product would have had to be; infinite if it was 0."""
+        """The ratio of the required product to the actual one; infinite if that is 0."""
         return self.needed / self.product if self.product > 0 else float("inf")
 
     def __str__(self) -> str:
-        short = f"{self.factor:.3g} times too little" if self.product > 0 else "nothing at all"
+        below = f"{self.factor:.3g} times below" if self.product > 0 else "below"
         return (
-            f"falls out at node {self.node}: {self.product:.3g} is left where {self.needed:.3g} "
-            f"was needed, {short}"
+            f"falls out at node {self.node}: the product is {self.product:.3g}, {below} the "
+            f"required {self.needed:.3g}"
         )
 
 
@@ -158,37 +160,37 @@ class LabelExplanation:
     ----------
     label : str or int
     probability : float
-        As ``predict_topk`` gives it.
+        As returned by ``predict_topk``.
     rank : int
-        Its place among all labels, 1 for the most probable.
+        Its rank among all labels, 1 for the most probable.
     predicted : bool
-        Whether it is among the k best, or reaches the threshold where one was given.
+        Whether it is among the k best, or reaches the threshold if one was given.
     path : tuple of Step
-        In a label tree the way from the root to the label's leaf, in the first of several trees.
-        In a LOMtree the way of the example to the most probable leaf. For LdSM
-        and FastXML, the way to the leaf where the label has its largest share; empty if it has
-        none anywhere.
+        In a label tree the path from the root to the label's leaf; an ensemble shows its first
+        tree. In a LOMtree and a memory tree the example's path to the most probable leaf, in a
+        memory tree followed by the similarity and the label's classifier. For LdSM and FastXML
+        the path to the leaf where the label has its largest share; empty if it has none.
     leaves : tuple of Leaf
-        The leaves that the label's probability was read from, the largest share first: with
-        LdSM and FastXML, all that the example reaches, and with LOMtree the most probable one.
-        Empty for label trees, where a label has a leaf of its own.
+        The leaves that determine the label's probability, largest share first: for LdSM and
+        FastXML all leaves that the example reaches, for LOMtrees and memory trees the most
+        probable one. Empty for label trees, where each label has its own leaf.
     contributions : tuple of Contribution
-        The features that weigh most over all: what they add to a margin on average, over the steps
-        of the path, or with LdSM and FastXML over the steps to all leaves, each counted by the
-        label's share.
+        The features with the largest contributions overall, averaged over the steps of the path;
+        for LdSM and FastXML over the steps to all leaves, weighted by the label's share, and for
+        memory trees over the steps after the routers.
     fallen_out : FallOut or None
-        Where a label that is not predicted fell out; None for LdSM and FastXML, and where the
-        product never was too small (a label with the same probability has arrived earlier, or
-        other trees of the model decided).
+        The node at which a label that is not predicted fell out. None for models without
+        probabilities on the path, and if no product was too small: a label with the same
+        probability arrived earlier, or other trees of the model decided.
     name : str or None
-        What the model's vocabulary calls the label.
+        The label's name in the model's vocabulary.
     highlights : tuple of Highlight
-        Where in the text the ``contributions`` stand, in its order. Empty unless a
-        `TextClassifier` explains.
+        The positions of the ``contributions`` in the text, in text order. Empty unless made by a
+        `TextClassifier`.
     first_stage : float or None
-        The score that the trees give, where a second stage comes after them.
+        The score before the second stage, if there is one.
     cosine : float or None
-        Of the example to the label's centroid, where the second stage ranks by it.
+        Cosine of the example and the label's centroid, if the second stage uses it.
     """
 
     label: Any
@@ -205,7 +207,7 @@ class LabelExplanation:
     cosine: float | None = None
 
     def after_first_stage(self) -> str:
-        """Say what the second stage has gone by, in a sentence; nothing where there is none.
+        """Describe the inputs of the second stage in a phrase; empty if there is none.
 
         Returns
         -------
@@ -217,7 +219,7 @@ class LabelExplanation:
         return f"by a second stage, from {self.first_stage:.4g}{near}"
 
     def in_leaves(self) -> str:
-        """Say in which leaves the label was found, in a sentence; nothing for a label tree.
+        """Describe the label's leaves in a phrase; empty for a label tree.
 
         Returns
         -------
@@ -234,11 +236,11 @@ class LabelExplanation:
             f"{leaf.share:.2f} in leaf {leaf.node} of tree {leaf.tree}"
             for leaf in found[:_LEAVES_IN_TEXT]
         ]
-        return said + (f"; most: {', '.join(most)}" if most else "")
+        return said + (f"; largest: {', '.join(most)}" if most else "")
 
     @property
     def called(self) -> str:
-        """The name of the label and the label; the label alone where it has no name."""
+        """The label's name followed by the label; the label alone if it has no name."""
         named = self.name is not None and self.name != str(self.label)
         return f"{self.name} ({self.label})" if named else str(self.label)
 
@@ -247,17 +249,17 @@ class LabelExplanation:
 
     def _lines(self) -> Iterator[str]:
         verdict = "predicted" if self.predicted else "not predicted"
-        yield f"{self.called}  P = {self.probability:.4g}, place {self.rank}, {verdict}"
+        yield f"{self.called}  P = {self.probability:.4g}, rank {self.rank}, {verdict}"
         if self.first_stage is not None:
             yield f"  {self.after_first_stage()}"
         if self.leaves:
             yield f"  {self.in_leaves()}"
         if len(self.leaves) > 1 and self.contributions:
-            yield f"  on the ways to all of them  {_in_words(self.contributions)}"
+            yield f"  on the paths to all of them  {_in_words(self.contributions)}"
         if self.path:
             has_products = self.path[0].product is not None
             products = "  P(node|parent)  P(node)" if has_products else ""
-            yield f"  node    {products}    margin  what weighs most in it"
+            yield f"  node    {products}    margin  largest contributions"
         for step in self.path:
             if step.probability is None or step.product is None:
                 products = ""
@@ -270,19 +272,19 @@ class LabelExplanation:
 
 @dataclass(frozen=True)
 class Explanation:
-    """Why labels were predicted, or one label was not.
+    """Explanation of the predicted labels of an example, or of one given label.
 
     Attributes
     ----------
     labels : tuple of LabelExplanation
-        The predicted labels, best first, or only the one that was asked for.
+        The predicted labels, best first, or only the requested label.
     k : int
-        How many labels were to be predicted, where no threshold was given.
+        Number of labels that count as predicted, if no threshold was given.
     threshold : float or None
-        The probability from which a label was to be predicted; None where the k best were, or
-        those that reach thresholds of their own.
+        Lowest probability of a predicted label; None if the k best are predicted, or if each
+        label has its own threshold.
     text : str or None
-        What was explained, by a `TextClassifier`.
+        The explained text, if a `TextClassifier` made the explanation.
     """
 
     labels: tuple[LabelExplanation, ...]
@@ -294,12 +296,12 @@ class Explanation:
         return "\n\n".join(map(str, self.labels)) or "no label is predicted"
 
     def named(self, name_of: Callable[[Any], str | None]) -> Explanation:
-        """Give labels their names.
+        """Return the explanation with names of labels.
 
         Parameters
         ----------
         name_of : callable
-            From a label to its name, such as a vocabulary's ``name``.
+            Maps a label to its name, such as a vocabulary's ``name``.
 
         Returns
         -------
@@ -309,13 +311,13 @@ class Explanation:
         return replace(self, labels=labels)
 
     def highlighted(self, text: str, spans: Iterable[Span]) -> Explanation:
-        """Say where in a text the words stand that weigh most.
+        """Return the explanation with the positions of the contributing words in a text.
 
         Parameters
         ----------
         text : str
         spans : iterable of Span
-            Its words, by their names among the contributions.
+            The words of the text, named as in the contributions.
 
         Returns
         -------
@@ -335,7 +337,7 @@ class Explanation:
         return replace(self, labels=tuple(labels), text=text)
 
     def to_dict(self) -> dict[str, Any]:
-        """Everything as dicts, lists and numbers, for JSON.
+        """Convert the explanation to dicts, lists and numbers, for JSON.
 
         Returns
         -------

@@ -1,4 +1,4 @@
-"""Sparse probability estimates from any fitted estimator with ``predict_proba``."""
+"""Sparse probabilities from any fitted estimator with ``predict_proba``."""
 
 from __future__ import annotations
 
@@ -22,19 +22,19 @@ from labelgrove.models.engine._predicting import SearchStats
 FloatArray = npt.NDArray[np.float64]
 
 _DENSE_BYTES = 2**26
-"""What the dense probabilities of a batch of rows may take."""
+"""Largest size of the dense probabilities of a batch of rows."""
 
 
 class Estimates:
-    """The probabilities of a fitted estimator, cut at a bound for every class.
+    """The probabilities of a fitted estimator that reach a bound for every class.
 
     Parameters
     ----------
     estimator
-        Fitted, with ``predict_proba`` that gives (n, n_classes), sparse or dense, or, as
-        scikit-learn's multi-output estimators do, a list with (n, 2) for every label.
+        Fitted. Its ``predict_proba`` returns a sparse or dense array (n, n_classes) or, as in
+        scikit-learn's multi-output estimators, a list with (n, 2) for every label.
     n_classes : int
-        Columns to expect.
+        Expected number of columns.
     """
 
     def __init__(self, estimator: Any, n_classes: int) -> None:
@@ -46,11 +46,11 @@ class Estimates:
     def at_least(self, X: Any, bounds: FloatArray) -> tuple[csr_array, SearchStats | None]:
         """Return the probabilities that are above 0 and reach the bound of their class.
 
-        Where the estimator takes thresholds it is given them, and finds no others.
+        An estimator that accepts thresholds searches only for these.
 
         Parameters
         ----------
-        X : rows as the estimator takes them
+        X : rows in a form that the estimator accepts
         bounds : ndarray of float64, shape (n_classes,)
 
         Returns
@@ -62,7 +62,7 @@ class Estimates:
         Raises
         ------
         DataError
-            If the estimator gives something else than one column a class.
+            If the estimator does not return one column per class.
         """
         predict_proba = self._estimator.predict_proba
         if self.reports:
@@ -81,7 +81,7 @@ class Estimates:
             found = np.asarray(found)
         if found.ndim != 2 or found.shape[1] != self._n_classes:
             raise DataError(
-                f"predict_proba of {type(self._estimator).__name__} gave shape {found.shape}: "
+                f"predict_proba of {type(self._estimator).__name__} returned shape {found.shape}; "
                 f"expected one column for each of the {self._n_classes} classes"
             )
         if not issparse(found):
@@ -92,7 +92,7 @@ class Estimates:
 
 
 def accepts(estimator: Any, name: str) -> bool:
-    """Whether ``predict_proba`` takes a parameter, looking into pipelines."""
+    """Return whether ``predict_proba`` accepts a parameter, also in a pipeline."""
     if isinstance(estimator, FrozenEstimator):
         return accepts(estimator.estimator, name)
     if isinstance(estimator, Pipeline):
@@ -101,16 +101,16 @@ def accepts(estimator: Any, name: str) -> bool:
 
 
 def require_probabilities(estimator: Any) -> None:
-    """Refuse what cannot estimate probabilities."""
+    """Refuse estimators that cannot estimate probabilities."""
     if not hasattr(estimator, "predict_proba"):
         raise ParameterError(
-            f"estimator={estimator!r}: expected one with predict_proba; scikit-learn's "
-            "CalibratedClassifierCV gives it to one that has only decision_function"
+            f"estimator={estimator!r}: expected an estimator with predict_proba; scikit-learn's "
+            "CalibratedClassifierCV adds it to one with only decision_function"
         )
 
 
 def batches(X: Any, size: int) -> Iterator[Any]:
-    """Give X in runs of rows; X as a whole if it is no longer than that."""
+    """Yield X in batches of at most ``size`` rows; yield X itself if it is no longer."""
     X = sliceable(X)
     n = n_rows_of(X)
     if n <= size:
@@ -121,7 +121,7 @@ def batches(X: Any, size: int) -> Iterator[Any]:
 
 
 def sliceable(X: Any) -> Any:
-    """X in a form whose rows can be taken; a sparse one is checked first."""
+    """Convert X to a form that supports row selection; check it first if it is sparse."""
     if not issparse(X):
         return X if hasattr(X, "__len__") or not hasattr(X, "__array__") else np.asarray(X)
     if X.ndim != 2:
@@ -131,18 +131,18 @@ def sliceable(X: Any) -> Any:
         return X
     for name, ids, size in (("row", row, X.shape[0]), ("column", column, X.shape[1])):
         if ids.size and not (ids.min() >= 0 and ids.max() < size):
-            raise DataError(f"X is damaged: it stores an entry in a {name} that it has not")
+            raise DataError(f"X is damaged: it stores an entry in a {name} outside its shape")
     return csr_array((value, (row, column)), shape=X.shape)
 
 
 def _columns(found: list[Any], estimator: Any) -> FloatArray:
-    """P(1) of every label, from a list with the probabilities of its two classes."""
+    """Return P(1) of every label, from a list with the probabilities of its two classes."""
     inner = estimator
     while isinstance(inner, (Pipeline, FrozenEstimator)):
         inner = inner[-1] if isinstance(inner, Pipeline) else inner.estimator
     columns = np.zeros((len(found[0]) if found else 0, len(found)))
     for j, (classes, part) in enumerate(zip(inner.classes_, found, strict=True)):
         at = np.flatnonzero(np.asarray(classes) == 1)
-        if at.size:  # else the label was nowhere true
+        if at.size:  # else the label was never true
             columns[:, j] = np.asarray(part)[:, at[0]]
     return columns

@@ -1,4 +1,4 @@
-"""Splitting examples into those to fit on and those held out."""
+"""Splitting examples into rows to fit on and held-out rows."""
 
 from __future__ import annotations
 
@@ -31,14 +31,14 @@ class Labelled:
     Attributes
     ----------
     X, y
-        As the user gave them, in a form whose rows can be taken.
+        As the user gave them, in a form that supports row selection.
     kind : {"multiclass", "multilabel", "indicator"}
     n_columns : int
-        Of the indicator.
+        Number of columns of the indicator.
     truth : csr_array of int8, shape (n, m)
-        One column a label id.
+        The true labels, one column per label id.
     weights : ndarray of float32, shape (n,), or None
-        How much each row counts when an estimator is fitted; None where all count alike.
+        Weight of each row in the estimator's fit; None if all are equal.
     """
 
     X: Any
@@ -50,35 +50,35 @@ class Labelled:
 
     @classmethod
     def read(cls, X: Any, y: Any, labels: LabelRegistry, kind: str | None = None) -> Labelled:
-        """Read examples; labels that are new are added to the registry.
+        """Read examples and add new labels to the registry.
 
         Raises
         ------
         DataError
-            If y cannot be read, is not as long as X, or is not of the kind expected.
+            If y cannot be read, is not as long as X, or is not of the expected kind.
         """
         X = sliceable(X)
         targets = parse_targets(y, n_rows_of(X))
         if kind is not None and targets.kind != kind:
-            raise DataError(f"y: found {targets.kind} targets, expected {kind} ones as in fit")
+            raise DataError(f"y: found {targets.kind} targets; expected {kind} ones, as in fit")
         indptr, ids = labels.ids_for(targets)
         ones = np.ones(len(ids), np.int8)
         truth = csr_array((ones, ids, indptr), shape=(targets.n_rows, len(labels)))
         return cls(X, sliceable(y), targets.kind, targets.n_columns or 0, truth)
 
     def take(self, rows: Rows) -> Labelled:
-        """Some of the rows, in the order given."""
+        """Return some of the rows, in the given order."""
         X, y = _safe_indexing(self.X, rows), _safe_indexing(self.y, rows)
         weights = None if self.weights is None else self.weights[rows]
         return Labelled(X, y, self.kind, self.n_columns, csr_array(self.truth[rows]), weights)
 
     def weighed(self, sample_weight: Any) -> Labelled:
-        """The rows that count, with their weights.
+        """Return the rows whose weight is above 0, with their weights.
 
         Raises
         ------
         DataError
-            Unless there is a finite number of at least 0 for each row, and one above 0.
+            If a weight is missing, negative or not finite, or none is above 0.
         """
         weights = check_weights(sample_weight, self.truth.shape[0])
         if weights is None:
@@ -86,32 +86,33 @@ class Labelled:
         return replace(self, weights=weights).take(np.flatnonzero(weights))
 
     def fit(self, estimator: Any) -> Any:
-        """A clone of the estimator, fitted on these rows.
+        """Return a clone of the estimator, fitted on these rows.
 
         Raises
         ------
         ParameterError
-            If rows have weights and the estimator takes none.
+            If rows have weights and the estimator does not accept them.
         """
         if self.weights is None:
             return clone(estimator).fit(self.X, self.y)
         if not has_fit_parameter(estimator, "sample_weight"):
             raise ParameterError(
-                f"sample_weight: fit of {type(estimator).__name__} takes none; expected None"
+                f"sample_weight: fit of {type(estimator).__name__} does not accept weights; "
+                "expected None"
             )
         return clone(estimator).fit(self.X, self.y, sample_weight=self.weights)
 
 
 @dataclass(frozen=True)
 class Split:
-    """How many rows are held out, and how often.
+    """How to hold out rows: a number of folds, or a share.
 
     Attributes
     ----------
     folds : int
-        Each row is held out once; 0 for a single part.
+        Number of folds, so that each row is held out once; 0 to hold out a share.
     share : float
-        How much is held out, where there are no folds.
+        Share of the rows to hold out, if ``folds`` is 0.
     """
 
     folds: int
@@ -119,7 +120,7 @@ class Split:
 
     @classmethod
     def read(cls, validation: Any) -> Split:
-        """What the parameter ``validation`` says, unless it is data."""
+        """Read the parameter ``validation``, unless it is data."""
         if isinstance(validation, str) and validation == "cv":
             return cls(FOLDS, 0.0)
         if isinstance(validation, Integral) and not isinstance(validation, bool):
@@ -135,7 +136,7 @@ class Split:
     def fitted(
         self, estimator: Any, examples: Labelled, random_state: Any
     ) -> Iterator[tuple[Any, Labelled]]:
-        """Give clones of the estimator, each with examples that it was not fitted on.
+        """Yield clones of the estimator, each with examples that it was not fitted on.
 
         Raises
         ------
@@ -146,7 +147,7 @@ class Split:
             yield examples.take(seen).fit(estimator), examples.take(unseen)
 
     def rows(self, n_rows: int, random_state: Any) -> Iterator[tuple[Rows, Rows]]:
-        """Give the rows to fit on and those held out, drawn at random, both in their order."""
+        """Yield the rows to fit on and the held-out rows, drawn at random, in their order."""
         least = max(self.folds, 2)
         if n_rows < least:
             raise DataError(

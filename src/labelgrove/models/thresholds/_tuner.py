@@ -55,40 +55,40 @@ DEFAULTS: dict[str, Any] = {
     "labels_per_row": None,
     "least_recall": None,
 }
-"""Options of tuning: ThresholdedClassifier describes them."""
+"""Options of tuning, described in ThresholdedClassifier."""
 
 _BATCH = 4096
 
 
 class HeldOutTuning:
-    """A method of tuning that is shown held-out examples, of one estimator or of several.
+    """Tunes thresholds on the predictions of one or several estimators for held-out examples.
 
-    Their true labels and probabilities are kept until `finish`.
+    True labels and probabilities are collected until `finish`.
 
     Parameters
     ----------
     method : {"auto", "ofo", "fta", "sto"}
     counts : ndarray of int64, shape (m,)
-        How many examples have each label: whence the prior probabilities, and what is rare.
+        Number of examples of each label, from which prior probabilities and rare labels follow.
     n_examples : int
-        Out of how many.
+        Number of examples counted.
     in_force : float or ndarray of float64, shape (m,), optional
-        What labels are predicted by so far. With it probabilities down to these thresholds are
-        kept too, so that `before` can tell what they come to.
+        The current thresholds. If given, probabilities that reach them are kept too, so that
+        `before` can measure them.
     options
-        Of `DEFAULTS`.
+        Options as in `DEFAULTS`.
 
     Attributes
     ----------
     n_rows : int
-        Examples shown.
+        Number of examples shown.
     inner_products : float
-        What their probabilities took in all; NaN where an estimator does not report it.
+        Number of inner products in all predictions; NaN if an estimator does not report it.
 
     Raises
     ------
     ParameterError
-        If a parameter is unknown or outside its domain, or two do not go together.
+        If a parameter is unknown or outside its domain, or two of them exclude each other.
     """
 
     def __init__(
@@ -102,7 +102,7 @@ class HeldOutTuning:
     ) -> None:
         for name in options:
             if name not in DEFAULTS:
-                raise ParameterError(f"{name}: no such option; there are {', '.join(DEFAULTS)}")
+                raise ParameterError(f"{name}: no such option; expected {', '.join(DEFAULTS)}")
         chosen = {**DEFAULTS, **options}
         if method not in METHODS:
             raise ParameterError(f"method={method!r}: expected one of {', '.join(METHODS)}")
@@ -124,17 +124,17 @@ class HeldOutTuning:
         self.inner_products = 0.0
 
     def show(self, estimator: Any, columns: IntArray, X: Any, truth: csr_array) -> None:
-        """Show what a fitted estimator makes of some examples, in batches.
+        """Add a fitted estimator's predictions for some examples, computed in batches.
 
         Parameters
         ----------
         estimator
             With ``predict_proba``.
         columns : ndarray of int64, shape (n_classes,)
-            The label id of each column of its probabilities; -1 where tuning knows no such label.
-        X : rows as the estimator takes them
+            The label id of each column of its probabilities; -1 for labels that are not tuned.
+        X : rows in a form that the estimator accepts
         truth : csr_array of shape (n, m)
-            Their true labels, a column a label id.
+            Their true labels, one column per label id.
         """
         estimates, known = Estimates(estimator, len(columns)), columns >= 0
         bounds = np.full(len(columns), np.inf)
@@ -148,12 +148,12 @@ class HeldOutTuning:
         self.n_rows += truth.shape[0]
 
     def leave_out(self, cells: csr_array) -> None:
-        """Let some labels of the examples shown count neither as true nor as predicted.
+        """Ignore some labels of the examples shown, both as true and as predicted labels.
 
         Parameters
         ----------
         cells : csr_array of shape (n, m)
-            1 where one does not count.
+            1 for each label to ignore.
         """
         for matrix, parts in zip(self._shown(), (self._truth, self._scores), strict=True):
             parts[:] = [without(matrix, cells)]
@@ -163,21 +163,21 @@ class HeldOutTuning:
         return self._tune(*self._shown())
 
     def before(self) -> SetFigures:
-        """Return what the thresholds in force come to on the examples shown."""
+        """Return the figures of the current thresholds on the examples shown."""
         truth, scores = self._shown()
         values = np.broadcast_to(np.asarray(self._in_force, np.float64), self._floor.shape)
         in_force = Thresholds(values, 0.0, "given", "macro", 0.0)
         return set_figures(truth, in_force.apply(scores), self._zero)
 
     def after(self, found: Thresholds) -> SetFigures:
-        """Return what the method comes to where it predicts rows that it was not tuned on."""
+        """Return the figures of the method on rows that it was not tuned on."""
         if found.cross_fitted is not None:
             return found.cross_fitted
         truth, scores = self._shown()
         return set_figures(truth, cross_fitted(truth, scores, self._tune), self._zero)
 
     def positives(self) -> IntArray:
-        """Return how many of the examples shown have each label."""
+        """Return the number of examples shown with each label."""
         truth, _ = self._shown()
         return np.bincount(truth.indices, minlength=truth.shape[1])
 
@@ -189,32 +189,32 @@ class HeldOutTuning:
 
 
 def tuning_of(model: LabelClassifier, method: str, **options: Any) -> HeldOutTuning:
-    """A tuning of a model's thresholds, to be shown examples that it has not learnt from.
+    """Start to tune a model's thresholds on held-out examples.
 
     Parameters
     ----------
     model, method
     **options
-        As `HeldOutTuning` takes them.
+        As for `HeldOutTuning`.
 
     Raises
     ------
     NotLearnedError, ParameterError
-        As `LabelClassifier.tune_thresholds`.
+        As for `LabelClassifier.tune_thresholds`.
     """
     with model._guard.reading():
         learned = known(model._learned)
         if learned.kind == "multiclass":
             raise ParameterError(
-                "this model has learnt classes that exclude one another, of which predict returns "
-                "the best; thresholds are for multi-label targets"
+                "this model has learnt multi-class targets, for which predict returns the best "
+                "class; thresholds are for multi-label targets"
             )
         counts, n_examples = learned.label_counts(), learned.engine.examples_seen
     return HeldOutTuning(method, counts, n_examples, **options)
 
 
 def show_examples(tuning: HeldOutTuning, model: LabelClassifier, X: Any, y: Any) -> None:
-    """Feed a tuning with examples and the model's predictions; unknown labels are left out.
+    """Show examples and the model's predictions to a tuning, ignoring unknown labels.
 
     Raises
     ------
@@ -227,7 +227,9 @@ def show_examples(tuning: HeldOutTuning, model: LabelClassifier, X: Any, y: Any)
         learned.require_same_kind(targets)
         n_rows = n_rows_of(X)
         if n_rows != targets.n_rows:
-            raise DataError(f"X has {n_rows} rows, y has {targets.n_rows}; expected as many")
+            raise DataError(
+                f"X has {n_rows} rows, y has {targets.n_rows}; expected the same number"
+            )
         column_of, n_columns = learned.columns()
         indptr, ids = learned.labels.ids_for(targets, add=False)
         is_label = ids >= 0
@@ -239,7 +241,7 @@ def show_examples(tuning: HeldOutTuning, model: LabelClassifier, X: Any, y: Any)
 
 
 def about_thresholds(model: LabelClassifier) -> dict[str, str]:
-    """Say by which method, and for which F-measure, a model's thresholds were tuned."""
+    """Return the method and the F-measure by which a model's thresholds were tuned."""
     tuned = known(model._learned).tuned
     if tuned is None:
         return {"method": "ofo while learning", "average": "macro"}
@@ -249,7 +251,7 @@ def about_thresholds(model: LabelClassifier) -> dict[str, str]:
 def _method(
     method: str, counts: IntArray, lower: FloatArray, chosen: dict[str, Any]
 ) -> Callable[[csr_array, csr_array], Thresholds]:
-    """From true labels and scores to thresholds; what cannot be is refused before any are there."""
+    """Return a function from true labels and scores to thresholds; check all options now."""
     n_labels = len(counts)
     upper = UPPER if chosen["upper"] is None else chosen["upper"]
     within = {"lower": lower, "upper": upper, "zero_division": chosen["zero_division"]}
@@ -258,8 +260,8 @@ def _method(
     if method == "auto":
         if chosen["common"] is not None:
             raise ParameterError(
-                f"method='auto' decides itself how far labels differ; found common="
-                f"{chosen['common']!r}; expected method='fta' or 'sto' with it"
+                "method='auto' chooses common or separate thresholds itself; found "
+                f"common={chosen['common']!r}; expected None, or method='fta' or 'sto'"
             )
         Goal.of(chosen["average"], **goal)
         within |= {"lower": float(lower.min(initial=1.0)), "upper": chosen["upper"]}
@@ -267,7 +269,7 @@ def _method(
         return partial(tune_auto, average=chosen["average"], frequencies=counts, **goal, **within)
     if any(value is not None for value in goal.values()):
         raise ParameterError(
-            f"labels_per_row and least_recall go with method='auto', found method={method!r}"
+            f"labels_per_row and least_recall require method='auto'; found method={method!r}"
         )
     if method == "sto":
         STO(n_labels, **choice, **within)
@@ -277,13 +279,13 @@ def _method(
         return partial(tune_fta, thresholds=chosen["candidates"], **choice, **within)
     if chosen["average"] != "macro" or chosen["common"]:
         raise ParameterError(
-            "method='ofo' tunes a threshold of its own for every label, for the macro-averaged "
+            "method='ofo' tunes a separate threshold for every label, for the macro-averaged "
             f"F-measure; found average={chosen['average']!r}, common={chosen['common']!r}; "
-            "expected method='auto', 'fta' or 'sto' with them"
+            "expected method='auto', 'fta' or 'sto' with these"
         )
     a, b = chosen["a"], chosen["b"]
     for name, value in (("a", 0.0 if a is None else a), ("b", b)):
         if isinstance(value, bool) or not isinstance(value, Real):
             raise ParameterError(f"{name}={value!r}: expected a number")
-    OFO(n_labels, a=0.0 if a is None else a, b=b, **within)  # checks b in any case
+    OFO(n_labels, a=0.0 if a is None else a, b=b, **within)  # checks b, even if a is None
     return partial(tune_ofo, a=a, b=b, **within)

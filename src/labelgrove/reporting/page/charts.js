@@ -1,4 +1,4 @@
-/** Draws the page's charts in the colours of its style, and again when these change. */
+/** Draws the charts of the page in the colours of its style; redraws them when these change. */
 class Charts {
   constructor(specs, data) {
     this.specs = specs;
@@ -14,7 +14,7 @@ class Charts {
 
   async drawOne(host, name) {
     const spec = JSON.parse(painted(JSON.stringify(this.specs[name])));
-    // Vega writes into what it is given: every view gets rows of its own.
+    // Vega modifies its input, so every view gets its own copy of the rows.
     const rows = (source) => this.data[source].map((row) => ({ ...row }));
     if (Array.isArray(spec.data)) for (const source of spec.data) source.values = rows(source.name);
     else spec.datasets = Object.fromEntries(named(spec).map((source) => [source, rows(source)]));
@@ -28,7 +28,7 @@ class Charts {
     this.views.set(name, view);
   }
 
-  /** Redraw as wide as the place is now. */
+  /** Redraw in the current width. */
   async resize() {
     await Promise.all([...this.views.values()].map((view) => view.resize().runAsync()));
   }
@@ -45,12 +45,12 @@ class Charts {
   }
 }
 
-/** The data sets that a chart asks for by name. */
+/** The names of the data sets that a chart uses. */
 function named({ data, layer = [] }) {
   return [...(data?.name ? [data.name] : []), ...layer.flatMap(named)];
 }
 
-/** Put the style's values in place of every `var(--name)`. */
+/** Replace every `var(--name)` by its value in the style. */
 function painted(text) {
   return text.replace(/var\((--[\w-]+)\)/g, (_, name) => (name === "--font" ? property(name) : colour(name)));
 }
@@ -59,7 +59,7 @@ function property(name) {
   return getComputedStyle(document.documentElement).getPropertyValue(name).trim();
 }
 
-/** A colour of the style as the browser resolves it for light or dark. */
+/** A colour of the style, resolved by the browser for the light or dark theme. */
 function colour(name) {
   const probe = document.body.appendChild(element("i", { style: `color: var(${name})`, hidden: "" }));
   const found = getComputedStyle(probe).color;

@@ -1,6 +1,6 @@
 "use strict";
 
-/** Numbers as people read them. */
+/** Formats numbers for people. */
 const format = {
   count: (value) => value.toLocaleString("en"),
   percent: (value) => `${(value * 100).toFixed(1)}`,
@@ -8,7 +8,7 @@ const format = {
   signed: (value) => `${value > 0 ? "+" : value < 0 ? "−" : ""}${Math.abs(value).toLocaleString("en")}`,
 };
 
-/** An element with attributes and children, which are elements or text. */
+/** Create an element with attributes and children, which are elements or text. */
 function element(tag, attributes = {}, ...children) {
   const made = document.createElement(tag);
   for (const [name, value] of Object.entries(attributes)) {
@@ -19,7 +19,7 @@ function element(tag, attributes = {}, ...children) {
   return made;
 }
 
-/** A short bar and its number, for a share from 0 to 1. */
+/** Create a short bar with its number, for a share from 0 to 1. */
 function meter(value, text = format.percent(value)) {
   return element("span", { class: "meter" }, element("i", { style: `--share: ${value * 100}%` }), element("span", {}, text));
 }

@@ -2,8 +2,8 @@ const page = JSON.parse(document.getElementById("data").textContent);
 
 const LABEL_COLUMNS = [
   { key: "label", title: "label", kind: "text", width: "minmax(9rem, 2.2fr)", narrow: "minmax(4rem, 1fr)" },
-  { key: "seen", title: "seen", kind: "count", width: "4.5rem", wide: true, help: "examples that the model has learnt with this label" },
-  { key: "support", title: "in test", kind: "count", width: "4rem", narrow: "3.2rem", help: "examples of the test with this label" },
+  { key: "seen", title: "seen", kind: "count", width: "4.5rem", wide: true, help: "training examples with this label" },
+  { key: "support", title: "in test", kind: "count", width: "4rem", narrow: "3.2rem", help: "test examples with this label" },
   { key: "right", title: "right", kind: "count", width: "3.6rem", wide: true, help: "true positives" },
   { key: "wrong", title: "wrong", kind: "count", width: "3.8rem", wide: true, help: "false positives" },
   { key: "missed", title: "missed", kind: "count", width: "4.2rem", wide: true, help: "false negatives" },
@@ -11,21 +11,21 @@ const LABEL_COLUMNS = [
   { key: "recall", title: "R", kind: "share", width: "3.6rem", narrow: "2.8rem", help: "recall, %" },
   { key: "f1", title: "F1", kind: "meter", width: "8rem", narrow: "4.9rem", help: "harmonic mean of precision and recall, %" },
   { key: "threshold", title: "threshold", kind: "number", width: "4.8rem", wide: true },
-  { key: "node", title: "lost at", kind: "node", width: "minmax(7rem, 1.2fr)", wide: true, help: "the group of labels where most of its misses are lost" },
-  { key: "share", title: "there", kind: "share", width: "3.6rem", wide: true, help: "share of its misses that are lost there, %" },
+  { key: "node", title: "lost at", kind: "node", width: "minmax(7rem, 1.2fr)", wide: true, help: "the group where most misses of this label are lost" },
+  { key: "share", title: "there", kind: "share", width: "3.6rem", wide: true, help: "share of its misses lost there, %" },
 ];
 
 const CHANGE_COLUMNS = [
   { key: "label", title: "label", kind: "text", width: "minmax(9rem, 2fr)", narrow: "minmax(4rem, 1fr)" },
   { key: "before", title: "F1 before", kind: "meter", width: "8rem", wide: true, help: "F1 of the other model, %" },
   { key: "after", title: "F1", kind: "meter", width: "8rem", narrow: "4.9rem", help: "F1 of this model, %" },
-  { key: "only_before", title: "lost", kind: "count", width: "4rem", wide: true, help: "examples on which only the other model is right" },
-  { key: "only_after", title: "won", kind: "count", width: "4rem", wide: true, help: "examples on which only this model is right" },
+  { key: "only_before", title: "lost", kind: "count", width: "4rem", wide: true, help: "examples that only the other model gets right" },
+  { key: "only_after", title: "won", kind: "count", width: "4rem", wide: true, help: "examples that only this model gets right" },
   { key: "gain", title: "won − lost", kind: "signed", width: "5.4rem", narrow: "4.6rem" },
-  { key: "adjusted", title: "q", kind: "p", width: "4.4rem", narrow: "3.4rem", help: "McNemar’s exact p-value after Benjamini and Hochberg" },
+  { key: "adjusted", title: "q", kind: "p", width: "4.4rem", narrow: "3.4rem", help: "McNemar’s exact p-value with Benjamini–Hochberg adjustment" },
 ];
 
-/** Fill the place of a table, with those of the columns that there is something for. */
+/** Fill a table, with the columns that have values. */
 function makeTable(name, definitions, values, sort, render) {
   const host = document.querySelector(`[data-table="${name}"]`);
   if (!host || !values) return;
@@ -41,7 +41,7 @@ function themed(redraw) {
   try {
     const kept = localStorage.getItem("labelgrove-theme");
     if (kept) root.dataset.theme = kept;
-  } catch { /* a page in a file may keep nothing */ }
+  } catch { /* pages opened from files may not have storage */ }
   dark.addEventListener("change", redraw);
   document.getElementById("theme").addEventListener("click", () => {
     const now = root.dataset.theme ?? (dark.matches ? "dark" : "light");

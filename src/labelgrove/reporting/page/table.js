@@ -10,9 +10,9 @@ const CELLS = {
   signed: (value) => element("span", { class: value > 0 ? "up" : value < 0 ? "down" : "" }, format.signed(value)),
 };
 
-/** A table that sorts and filters; only the rows in sight are in the document, so any number will do. */
+/** A sortable, filterable table. Only visible rows are in the document, so it can have any number. */
 class Table {
-  /** `columns` hold {title, kind, values, width, wide}; the first one is filtered by. */
+  /** `columns` are {title, kind, values, width, wide}; the filter applies to the first one. */
   constructor(host, columns, { sort, render = {} }) {
     this.columns = columns;
     this.render = { ...CELLS, ...render };
@@ -51,7 +51,7 @@ class Table {
     const sign = falling ? -1 : 1;
     this.rows.sort((a, b) => {
       const [x, y] = [values[a], values[b]];
-      if (x === null || y === null) return (x === null) - (y === null) || a - b; // what is unknown comes last
+      if (x === null || y === null) return (x === null) - (y === null) || a - b; // unknown values come last
       return (x < y ? -sign : x > y ? sign : 0) || a - b;
     });
     this.note.textContent = `${format.count(this.rows.length)} of ${format.count(this.names.length)}`;

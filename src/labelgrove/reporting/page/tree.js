@@ -1,7 +1,7 @@
 const FIRST_CHILDREN = 40;
-const LEAST_SLICE = 1 / 2500; // of the whole: thinner slices of the rings would not be seen
+const LEAST_SLICE = 1 / 2500; // share of the whole; thinner slices of the rings would be invisible
 
-/** The label tree: what is below each node, and names for nodes that have none. */
+/** The label tree, with totals for every node, and titles for nodes without a label. */
 class Tree {
   constructor({ parents, labels, lost }, columns) {
     this.parents = parents;
@@ -53,7 +53,7 @@ class Tree {
     return rest > 0 ? `${names} and ${format.count(rest)} more` : names || `group ${v}`;
   }
 
-  /** Rows for the rings; a slice that is left out keeps its room in its parent. */
+  /** Rows for the rings; the room of an omitted slice stays with its parent. */
   slices() {
     const whole = Math.max(1, this.seen[0]);
     const kept = (v) => v === 0 || this.seen[v] / whole >= LEAST_SLICE;
@@ -74,7 +74,7 @@ function mixed(from, to, place) {
   return `color-mix(in srgb, var(${to}) ${(100 * place).toFixed(1)}%, var(${from}))`;
 }
 
-/** The tree as a list that unfolds. */
+/** The tree as a collapsible list. */
 class Outline {
   constructor(host, tree) {
     this.tree = tree;
@@ -94,7 +94,7 @@ class Outline {
     for (const mark of this.host.querySelectorAll("i[data-node]")) mark.style.background = this.colour(Number(mark.dataset.node));
   }
 
-  /** As in the rings. The style mixes the colours, so that they follow light and dark by themselves. */
+  /** The same colours as in the rings. CSS mixes them, so that they follow the light or dark theme. */
   colour(v) {
     const { f1, seen, lost, most } = this.tree;
     if (this.by === "lost") return mixed("--line", "--ochre", Math.sqrt(lost[v] / most.lost));
@@ -135,7 +135,7 @@ class Outline {
     below.append(element("li", {}, more));
   }
 
-  /** Unfold the way to a node and bring it into sight. */
+  /** Expand the path to a node and scroll to it. */
   reveal(v) {
     const path = [];
     for (let at = v; ; at = this.tree.parents[at]) {
@@ -157,7 +157,7 @@ class Outline {
   }
 }
 
-/** A node's title, which leads to its place in the list. */
+/** Create a link with a node's title to its place in the list. */
 function linkTo(v, tree, reveal) {
   const go = (event) => {
     event.preventDefault();
@@ -166,7 +166,7 @@ function linkTo(v, tree, reveal) {
   return element("a", { class: "link", href: "#tree", title: `group ${v}: ${tree.title(v)}`, onclick: go }, tree.title(v));
 }
 
-/** Where the most is lost: nodes, and the labels that lose the most. */
+/** Show the nodes and the labels with most losses. */
 function showLosses(host, tree, columns, reveal) {
   const total = Math.max(1, tree.lost.reduce((a, b) => a + b, 0));
   const link = (v) => linkTo(v, tree, reveal);
@@ -177,6 +177,6 @@ function showLosses(host, tree, columns, reveal) {
   labels.sort((a, b) => columns.missed[b] - columns.missed[a]);
   list("labels", labels.slice(0, 8).map((i) => {
     const misses = `${Math.round(columns.share[i] * 100)} % of its ${format.count(columns.missed[i])} misses`;
-    return [element("b", {}, columns.label[i]), " is lost at ", link(columns.node[i]), ` in ${misses}`];
+    return [element("b", {}, columns.label[i]), ": lost at ", link(columns.node[i]), ` in ${misses}`];
   }));
 }

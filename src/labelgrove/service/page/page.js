@@ -1,14 +1,14 @@
-// The page of a service: suggest while typing, teach, and watch it learn. Plain JavaScript.
+// The page of the service: get suggestions while typing, teach labels, and watch it learn.
 
 const at = (id) => document.getElementById(id)
 const count = new Intl.NumberFormat('en')
 let project = ''
-let asked = 0 // texts sent: an answer to an earlier one is out of date
+let asked = 0 // number of requests so far, to ignore answers to earlier ones
 let shown = [] // the suggestions on the page
 const ticked = new Set()
-const names = new Map() // of labels that have come by
+const names = new Map() // names of the labels seen so far
 
-// --- talking to the service ----------------------------------------------------------------------
+// --- requests ------------------------------------------------------------------------------------
 
 async function call(method, path, body, form = false) {
   const headers = {}
@@ -32,7 +32,7 @@ function say(sentence) {
   at('notice').hidden = !sentence
 }
 
-// Run something; what goes wrong is told on the page.
+// Wrap an action so that its errors appear on the page.
 function guarded(action) {
   return async (...given) => {
     try {
@@ -101,7 +101,7 @@ function row(one) {
 // --- why -----------------------------------------------------------------------------------------
 
 async function explain(text, one, turn) {
-  if (!text.trim() || text.length > 100_000) return // longer ones are not explained
+  if (!text.trim() || text.length > 100_000) return // the service refuses longer texts
   const { labels } = await call('POST', of('explain'), { text, label: one.uri })
   if (turn !== asked || !labels.length) return
   const weights = new Map(labels[0].reasons.map((reason) => [reason.feature.toLowerCase(), reason.weight]))
@@ -112,9 +112,9 @@ async function explain(text, one, turn) {
     const marked = element('mark', {
       className: weight > 0 ? 'for' : 'against',
       textContent: part,
-      title: `${weight > 0 ? 'speaks for' : 'speaks against'} ${one.label}: ${weight.toFixed(2)}`,
+      title: `contribution ${weight > 0 ? 'for' : 'against'} ${one.label}: ${weight.toFixed(2)}`,
     })
-    marked.style.setProperty('--share', `${30 + 70 * Math.abs(weight) / most}%`) // of the line: faint words are hard to read
+    marked.style.setProperty('--share', `${30 + 70 * Math.abs(weight) / most}%`) // share of the underline's colour only: faint words would be hard to read
     return marked
   })
   at('why').replaceChildren(element('strong', { textContent: `Why ${one.label}: ` }), ...parts)
@@ -125,7 +125,7 @@ async function explain(text, one, turn) {
 
 const teach = guarded(async (labels) => {
   const text = at('text').value
-  if (!text.trim()) throw new Error('There is no text to teach with.')
+  if (!text.trim()) throw new Error('Type or paste a text first.')
   if (!labels.length) throw new Error('Tick or add a label first.')
   await call('POST', `${of('examples')}?wait=applied`, { examples: [{ text, labels }] })
   ticked.clear()
@@ -178,7 +178,7 @@ function draw(stretches) {
     const y = 110 - 100 * share
     return [make('line', { x1: 30, x2: 400, y1: y, y2: y }), make('text', { x: 0, y: y + 3 }, `${100 * share} %`)]
   })
-  // A running mean over a tenth of the stream, so that single hits do not fill the picture.
+  // A running mean over a tenth of the stream, to smooth out single hits.
   let tried = 0
   const window = Math.max(1, total / 10)
   let mean = null
@@ -192,14 +192,14 @@ function draw(stretches) {
   at('chart').replaceChildren(...parts)
 }
 
-// --- beginning -----------------------------------------------------------------------------------
+// --- start ---------------------------------------------------------------------------------------
 
 const begin = guarded(async () => {
   const { projects } = await call('GET', 'v1/projects')
   at('token-form').hidden = true
   at('project').replaceChildren(...projects.map((one) => element('option', { value: one.project_id, textContent: one.name })))
   project = at('project').value
-  if (!project) throw new Error('There is no project yet: make one by PUT /v1/projects/name.')
+  if (!project) throw new Error('There is no project yet. Create one with PUT /v1/projects/name.')
   await watch()
 })
 
